@@ -1,0 +1,33 @@
+import { z } from 'zod'
+
+/** The pieces from which the apps' environment schemas are made. Values arrive as text. */
+
+export const Port = z.coerce.number('expected a port number').int().min(0).max(65_535)
+
+/** `host:port`. Port 0 asks the kernel for a free one. */
+export const HostPort = z.string().regex(/^[^\s:]+:\d{1,5}$/, 'expected host:port')
+
+export const RedisUrl = z.url({ protocol: /^rediss?$/, error: 'expected a redis:// or rediss:// URL' })
+
+export const LogLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+
+/** JSON text in a variable, checked by `schema`. */
+export function jsonVariable<Schema extends z.ZodType>(schema: Schema) {
+  return z
+    .string()
+    .transform((text, context): unknown => {
+      try {
+        return JSON.parse(text)
+      } catch {
+        context.addIssue({ code: 'custom', message: 'expected JSON' })
+        return z.NEVER
+      }
+    })
+    .pipe(schema)
+}
+
+/** Every app listens here for operators: /metrics, /healthz, /readyz. */
+export const OpsFields = {
+  LOG_LEVEL: LogLevel.default('info'),
+  OPS_HOST: z.string().default('127.0.0.1'),
+}

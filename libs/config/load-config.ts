@@ -1,0 +1,32 @@
+import { z } from 'zod'
+
+/** The environment is wrong. The message names every wrong variable and what was expected. */
+export class ConfigError extends Error {
+  constructor(problems: readonly string[]) {
+    super(`wrong configuration: ${problems.join('; ')}`)
+    this.name = 'ConfigError'
+  }
+}
+
+/**
+ * Reads an app's configuration from the environment through its one schema. Empty variables count as absent,
+ * because shells and compose files cannot unset. Throws a ConfigError that names each wrong variable.
+ */
+export function loadConfig<Schema extends z.ZodType>(
+  schema: Schema,
+  environment: Record<string, string | undefined>,
+): Readonly<z.infer<Schema>> {
+  const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
+  const result = schema.safeParse(present)
+  if (!result.success) {
+    throw new ConfigError(
+      result.error.issues.map((issue) => {
+        const name = issue.path.map(String).join('.')
+        const value = present[String(issue.path[0])]
+        const given = value === undefined ? 'is not set' : `is ${JSON.stringify(value.slice(0, 200))}`
+        return `${name} ${given}: ${issue.message}`
+      }),
+    )
+  }
+  return Object.freeze(result.data)
+}

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import { GenerationRequest } from './generation-request.ts'
+
+/** An int64 amount as text: JSON numbers and Redis' Lua would round it. */
+const Int64Text = z.string().regex(/^\d{1,19}$/)
+
+/** The money set aside for one generation, and the prices that turn its amount into tokens. */
+export const Hold = z.strictObject({
+  amountNano: Int64Text,
+  /** Nano-credits per 1,000,000 tokens. */
+  inputPriceNano: Int64Text,
+  outputPriceNano: Int64Text,
+  /** True when money set the amount; then an exact input that does not fit is `insufficient_credits`. */
+  clamped: z.boolean(),
+})
+export type Hold = z.infer<typeof Hold>
+
+/**
+ * Everything a worker needs to run one generation. It lives in the generation's record, not in the BullMQ
+ * ticket, so that a second ticket for the same generation costs nothing and a settled one leaves nothing.
+ */
+export const GenerationJob = z.strictObject({
+  id: z.string(),
+  model: z.string(),
+  accountId: z.string(),
+  /** Boot id of the gateway that waits for the events; names its one channel on the bus. */
+  gateway: z.string(),
+  /** The gateway's number for this generation's stream of events; never reused within a boot. */
+  stream: z.int(),
+  hold: Hold,
+  /** The output limit before money: the caller's, else the model's. Always set. */
+  maxOutputTokens: z.int().min(1),
+  contextWindow: z.int().min(1),
+  createdMs: z.int(),
+  /** Unix ms. Reached while generating: finishes as `length`. Reached while queued: refused. */
+  deadlineMs: z.int(),
+  request: GenerationRequest,
+})
+export type GenerationJob = z.infer<typeof GenerationJob>
+
+/** The BullMQ job: "someone may claim this generation". */
+export const GenerationTicket = z.strictObject({
+  id: z.string(),
+  epoch: z.int().min(1),
+})
+export type GenerationTicket = z.infer<typeof GenerationTicket>

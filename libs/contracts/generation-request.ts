@@ -1,0 +1,65 @@
+import { z } from 'zod'
+
+/**
+ * What every generation endpoint becomes: the one request that the core, the queue and the worker know.
+ * It has no OpenAI field names and no HTTP in it. The whole of it travels through Redis, so it is a schema.
+ */
+
+export const ToolCall = z.strictObject({
+  id: z.string(),
+  name: z.string(),
+  /** The arguments' text, as the model wrote it or as the caller replays it; not always valid JSON. */
+  arguments: z.string(),
+})
+export type ToolCall = z.infer<typeof ToolCall>
+
+export const ChatMessage = z.discriminatedUnion('role', [
+  z.strictObject({ role: z.literal('system'), content: z.string() }),
+  z.strictObject({ role: z.literal('user'), content: z.string() }),
+  z.strictObject({
+    role: z.literal('assistant'),
+    content: z.string(),
+    reasoning: z.string(),
+    toolCalls: z.array(ToolCall),
+  }),
+  z.strictObject({ role: z.literal('tool'), content: z.string(), toolCallId: z.string() }),
+])
+export type ChatMessage = z.infer<typeof ChatMessage>
+
+export const ToolDefinition = z.strictObject({
+  name: z.string(),
+  description: z.string().nullable(),
+  /** A JSON schema; null means that the tool takes no arguments. */
+  parameters: z.record(z.string(), z.unknown()).nullable(),
+})
+export type ToolDefinition = z.infer<typeof ToolDefinition>
+
+/** Sampling as the caller wants it; what is absent falls back to the model's defaults, then to neutral. */
+export const Sampling = z.strictObject({
+  temperature: z.number().optional(),
+  topP: z.number().optional(),
+  topK: z.int().optional(),
+  minP: z.number().optional(),
+  frequencyPenalty: z.number().optional(),
+  presencePenalty: z.number().optional(),
+  repetitionPenalty: z.number().optional(),
+  seed: z.int().optional(),
+  /** Token id (as text) → bias. */
+  logitBias: z.record(z.string(), z.number()).optional(),
+})
+export type Sampling = z.infer<typeof Sampling>
+
+export const ReasoningEffort = z.enum(['off', 'low', 'high', 'max'])
+export type ReasoningEffort = z.infer<typeof ReasoningEffort>
+
+export const GenerationRequest = z.strictObject({
+  kind: z.literal('chat'),
+  messages: z.array(ChatMessage).min(1),
+  tools: z.array(ToolDefinition),
+  toolChoice: z.enum(['auto', 'none']),
+  sampling: Sampling,
+  /** Stop strings; the text before the first match is the answer, the match itself is never sent. */
+  stop: z.array(z.string()),
+  reasoningEffort: ReasoningEffort,
+})
+export type GenerationRequest = z.infer<typeof GenerationRequest>

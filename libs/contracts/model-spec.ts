@@ -1,0 +1,39 @@
+import { z } from 'zod'
+
+/** Nano-credits per 1,000,000 tokens, as decimal text so that no JSON reader rounds it. */
+const Price = z.string().regex(/^\d{1,18}$/, 'expected whole nano-credits per 1,000,000 tokens, as text')
+
+/**
+ * One entry of the catalog file: what a model is to its callers and what it costs. How its text is rendered
+ * and parsed is the worker's matter (`models/`).
+ */
+export const ModelSpec = z.strictObject({
+  /** The public id. Braces would break the Redis hash tag, spaces the URL. */
+  id: z
+    .string()
+    .min(1)
+    .max(200)
+    .regex(/^[A-Za-z0-9._:/@+-]+$/),
+  created: z.int().min(0),
+  ownedBy: z.string().min(1),
+  kind: z.enum(['chat', 'embedding']),
+  contextWindow: z.int().min(1),
+  /** 0 for embedding models. */
+  maxOutputTokens: z.int().min(0),
+  tools: z.boolean(),
+  reasoning: z.boolean(),
+  /** The effort of a request that names none. */
+  defaultEffort: z.enum(['off', 'low']),
+  inputPriceNano: Price,
+  cachedInputPriceNano: Price,
+  outputPriceNano: Price,
+  enabled: z.boolean(),
+})
+export type ModelSpec = z.infer<typeof ModelSpec>
+
+export const CatalogFile = z
+  .strictObject({ models: z.array(ModelSpec) })
+  .refine((file) => new Set(file.models.map((model) => model.id)).size === file.models.length, {
+    message: 'model ids must be unique',
+  })
+export type CatalogFile = z.infer<typeof CatalogFile>

@@ -1,0 +1,25 @@
+import { z } from 'zod'
+
+/**
+ * One entry of a model's settlement stream: how a generation ended and what it used. Redis streams carry
+ * text fields, so numbers are coerced here, at the edge.
+ *
+ * `completed` and `cancelled` are charged for their usage; `fault` (ours) and `never-ran` cost nothing,
+ * whatever usage they carry.
+ */
+export const SettlementOutcome = z.enum(['completed', 'cancelled', 'fault', 'never-ran'])
+export type SettlementOutcome = z.infer<typeof SettlementOutcome>
+
+const TokenCount = z.coerce.number().int().min(0).max(1_000_000_000)
+
+export const Settlement = z.object({
+  id: z.string().min(1),
+  epoch: z.coerce.number().int().min(1),
+  outcome: SettlementOutcome,
+  promptTokens: TokenCount,
+  cachedTokens: TokenCount,
+  completionTokens: TokenCount,
+  /** Boot id of the process that settled. */
+  by: z.string(),
+})
+export type Settlement = z.infer<typeof Settlement>

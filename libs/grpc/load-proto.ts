@@ -1,0 +1,29 @@
+import { fileURLToPath } from 'node:url'
+import { loadPackageDefinition } from '@grpc/grpc-js'
+import { loadSync } from '@grpc/proto-loader'
+
+/**
+ * How messages look in TypeScript. The generated types in `proto/types/` are written with the same options
+ * (`scripts/generate-proto-types.ts` reads this constant), so that types and values cannot disagree.
+ * 64-bit integers are strings: JavaScript numbers would round nano-credits.
+ */
+export const PROTO_OPTIONS = {
+  longs: String,
+  enums: String,
+  defaults: true,
+  oneofs: true,
+} as const
+
+const PROTO_FOLDER = fileURLToPath(new URL('../../proto/', import.meta.url))
+
+/**
+ * Loads one file of `proto/` and returns its package tree.
+ * The caller names the generated `ProtoGrpcType` of that file; that is the one cast between a file read at
+ * run time and its types, and it is right because both come from the same file and the same options.
+ */
+export function loadProto<ProtoGrpcType>(file: 'billing.proto' | 'vllm_engine.proto'): ProtoGrpcType {
+  const definition = loadSync(file, { ...PROTO_OPTIONS, includeDirs: [PROTO_FOLDER] })
+  const tree: unknown = loadPackageDefinition(definition)
+  // oxlint-disable-next-line typescript/consistent-type-assertions
+  return tree as ProtoGrpcType
+}

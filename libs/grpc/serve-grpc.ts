@@ -1,0 +1,29 @@
+import { Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js'
+
+/**
+ * Binds `server` to `address` (`host:port`, port 0 for a free one) and resolves with the port.
+ * Insecure: our gRPC hops are pod-local or protected by the mesh; engines offer nothing else.
+ */
+export async function bindGrpc(server: Server, address: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>()
+  server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
+    if (error) reject(new Error(`cannot listen on ${address}: ${error.message}`, { cause: error }))
+    else resolve(port)
+  })
+  return await promise
+}
+
+/** Stops taking calls, lets running ones end for `graceMs`, then cuts them. */
+export async function closeGrpc(server: Server, graceMs: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(() => server.forceShutdown(), graceMs)
+  server.tryShutdown(() => resolve())
+  await promise
+  clearTimeout(timer)
+}
+
+/** No message limit in either direction: one engine message may repeat a whole long output. */
+export const UNLIMITED_MESSAGES = {
+  'grpc.max_receive_message_length': -1,
+  'grpc.max_send_message_length': -1,
+} as const satisfies ServerOptions

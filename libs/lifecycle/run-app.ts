@@ -1,0 +1,43 @@
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { createReleasers, type Releasers } from './releasers.ts'
+
+/**
+ * Runs one app: `start` opens its resources and registers a release with each; on SIGTERM, SIGINT or a
+ * failing start they are released in reverse order, each within its own limit, and the process exits: 0
+ * after a signal, 1 after a failure. A second signal exits at once.
+ *
+ * An unhandled rejection or exception is a bug: it is logged and ends the process with 1, because a process
+ * in an unknown state must not go on touching money.
+ */
+export async function runApp(log: Logger, start: (releasers: Releasers) => Promise<void>): Promise<void> {
+  const releasers = createReleasers(log)
+  let stopping = false
+
+  async function stop(reason: string, exitCode: number) {
+    if (stopping) process.exit(exitCode === 0 ? 130 : exitCode)
+    stopping = true
+    log.info({ reason }, 'stopping')
+    await releasers.releaseAll()
+    log.info({ reason }, 'stopped')
+    process.exit(exitCode)
+  }
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => void stop(signal, 0))
+  }
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'uncaught exception')
+    void stop('uncaught exception', 1)
+  })
+  process.on('unhandledRejection', (error) => {
+    log.fatal({ err: error }, 'unhandled rejection')
+    void stop('unhandled rejection', 1)
+  })
+
+  try {
+    await start(releasers)
+  } catch (error) {
+    log.fatal({ err: error }, 'could not start')
+    await stop('could not start', 1)
+  }
+}

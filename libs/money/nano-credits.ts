@@ -1,0 +1,29 @@
+declare const nanoCredits: unique symbol
+
+/** An amount of money: whole nano-credits (10⁻⁹ credit). Never a JavaScript number, which rounds above 2⁵³. */
+export type NanoCredits = bigint & { readonly [nanoCredits]: true }
+
+/** int64's largest value: what a PostgreSQL bigint and a protobuf int64 hold. */
+const MAX_NANO = 2n ** 63n - 1n
+
+const NANO_PER_CREDIT = 1_000_000_000n
+
+/** Throws a RangeError for negative amounts and for amounts that no int64 holds. */
+export function toNanoCredits(amount: bigint | string): NanoCredits {
+  const value = BigInt(amount)
+  assertNanoCredits(value)
+  return value
+}
+
+/** Credits as a person reads them: `1.5`, `0.000000001`. No rounding. */
+export function formatCredits(amount: NanoCredits): string {
+  const fraction = (amount % NANO_PER_CREDIT).toString().padStart(9, '0').replace(/0+$/, '')
+  const whole = (amount / NANO_PER_CREDIT).toString()
+  return fraction === '' ? whole : `${whole}.${fraction}`
+}
+
+function assertNanoCredits(value: bigint): asserts value is NanoCredits {
+  if (value < 0n || value > MAX_NANO) {
+    throw new RangeError(`${value} is not an amount of nano-credits (0 to ${MAX_NANO})`)
+  }
+}

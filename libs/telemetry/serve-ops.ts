@@ -1,0 +1,51 @@
+import { createServer, type Server } from 'node:http'
+import { collectDefaultMetrics, type Registry } from 'prom-client'
+
+export type Readiness = () => { ready: true } | { ready: false; reason: string }
+
+/**
+ * Serves operators on a port of their own, so that nothing of it is reachable through the public one:
+ * `/metrics` (Prometheus), `/healthz` (the event loop turns), `/readyz` (200, or 503 with the reason).
+ * Resolves when it listens; rejects when the port is taken.
+ */
+export async function serveOps(options: {
+  host: string
+  port: number
+  registry: Registry
+  readiness: Readiness
+}): Promise<Server> {
+  const { registry, readiness } = options
+  collectDefaultMetrics({ register: registry })
+  const server = createServer((request, response) => {
+    const answer = (status: number, type: string, body: string) => {
+      response.writeHead(status, { 'content-type': type }).end(body)
+    }
+    if (request.url === '/metrics') {
+      registry.metrics().then(
+        (text) => answer(200, registry.contentType, text),
+        (error: unknown) => answer(500, 'text/plain', String(error)),
+      )
+    } else if (request.url === '/healthz') {
+      answer(200, 'text/plain', 'ok\n')
+    } else if (request.url === '/readyz') {
+      const state = readiness()
+      if (state.ready) answer(200, 'text/plain', 'ready\n')
+      else answer(503, 'text/plain', `${state.reason}\n`)
+    } else {
+      answer(404, 'text/plain', 'not found\n')
+    }
+  })
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  server.once('error', reject)
+  server.listen(options.port, options.host, resolve)
+  await promise
+  return server
+}
+
+/** Closes the listener and its idle connections. */
+export async function closeOps(server: Server): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  server.close(() => resolve())
+  server.closeAllConnections()
+  await promise
+}

@@ -1,0 +1,22 @@
+// Original file: proto/billing.proto
+
+import type { Reserve as _millrace_billing_Reserve, Reserve__Output as _millrace_billing_Reserve__Output } from '../../millrace/billing/Reserve.ts';
+import type { Replace as _millrace_billing_Replace, Replace__Output as _millrace_billing_Replace__Output } from '../../millrace/billing/Replace.ts';
+import type { Release as _millrace_billing_Release, Release__Output as _millrace_billing_Release__Output } from '../../millrace/billing/Release.ts';
+import type { Long } from '@grpc/proto-loader';
+
+export interface MoneyCall {
+  'seq'?: (number | string | Long);
+  'reserve'?: (_millrace_billing_Reserve | null);
+  'replace'?: (_millrace_billing_Replace | null);
+  'release'?: (_millrace_billing_Release | null);
+  'call'?: "reserve"|"replace"|"release";
+}
+
+export interface MoneyCall__Output {
+  'seq': (string);
+  'reserve'?: (_millrace_billing_Reserve__Output | null);
+  'replace'?: (_millrace_billing_Replace__Output | null);
+  'release'?: (_millrace_billing_Release__Output | null);
+  'call'?: "reserve"|"replace"|"release";
+}

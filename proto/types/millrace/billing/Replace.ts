@@ -1,0 +1,14 @@
+// Original file: proto/billing.proto
+
+
+export interface Replace {
+  'reservationId'?: (string);
+  'inputTokens'?: (number);
+  'outputTokens'?: (number);
+}
+
+export interface Replace__Output {
+  'reservationId': (string);
+  'inputTokens': (number);
+  'outputTokens': (number);
+}

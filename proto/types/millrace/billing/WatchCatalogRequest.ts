@@ -1,0 +1,8 @@
+// Original file: proto/billing.proto
+
+
+export interface WatchCatalogRequest {
+}
+
+export interface WatchCatalogRequest__Output {
+}

@@ -1,0 +1,8 @@
+// Original file: proto/common.proto
+
+
+export interface GetTokenizerRequest {
+}
+
+export interface GetTokenizerRequest__Output {
+}

@@ -1,0 +1,8 @@
+// Original file: proto/vllm_engine.proto
+
+
+export interface AbortResponse {
+}
+
+export interface AbortResponse__Output {
+}

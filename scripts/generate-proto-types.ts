@@ -1,0 +1,20 @@
+// Writes proto/types/ from proto/*.proto. Run it with `npm run proto` after changing a proto; the result is
+// committed, so that nobody needs the generator (which calls itself alpha) to run or to type-check.
+import { execFileSync } from 'node:child_process'
+import { rmSync } from 'node:fs'
+import { PROTO_OPTIONS } from '#libs/grpc/load-proto.ts'
+
+const flags = [
+  `--longs=${PROTO_OPTIONS.longs.name}`,
+  `--enums=${PROTO_OPTIONS.enums.name}`,
+  ...(PROTO_OPTIONS.defaults ? ['--defaults'] : []),
+  ...(PROTO_OPTIONS.oneofs ? ['--oneofs'] : []),
+  '--grpcLib=@grpc/grpc-js',
+  '--importFileExtension=.ts',
+  '--includeDirs=proto',
+  '--outDir=proto/types',
+]
+rmSync('proto/types', { recursive: true, force: true })
+for (const file of ['billing.proto', 'vllm_engine.proto']) {
+  execFileSync('node_modules/.bin/proto-loader-gen-types', [...flags, file], { stdio: 'inherit' })
+}
