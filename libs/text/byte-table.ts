@@ -1,0 +1,104 @@
+import { incompleteTail } from './utf8.ts'
+
+/**
+ * Id → bytes of a byte-level BPE vocabulary, in one block of memory: decoding a token is a look-up, and a
+ * vocabulary of 200,000 tokens costs a few megabytes instead of an object a token.
+ */
+export type ByteTable = {
+  /** One more than the highest id. */
+  readonly size: number
+  /** A view of the table; null when the id is unknown. */
+  readonly bytes: (id: number) => Uint8Array | null
+  /** `''` when the id is unknown, null when the token's bytes alone are not whole UTF-8 characters. */
+  readonly text: (id: number) => string | null
+  /** The bytes of all ids; unknown ids add nothing. */
+  readonly concat: (ids: ArrayLike<number>) => Uint8Array
+}
+
+export function createByteTable(vocabulary: Readonly<Record<string, number>>): ByteTable {
+  const tokens: (string | undefined)[] = []
+  for (const [token, id] of Object.entries(vocabulary)) tokens[id] = token
+  const size = tokens.length
+  const starts = new Uint32Array(size + 1)
+  const encoded = Array.from(tokens, (token) => (token === undefined ? EMPTY : toBytes(token)))
+  encoded.forEach((bytes, id) => {
+    starts[id + 1] = (starts[id] ?? 0) + bytes.length
+  })
+  const block = new Uint8Array(starts[size] ?? 0)
+  encoded.forEach((bytes, id) => block.set(bytes, starts[id]))
+
+  const known = Uint8Array.from(tokens, (token) => (token === undefined ? 0 : 1))
+  /** Filled on first use: most of a vocabulary never appears. */
+  const texts: (string | null | undefined)[] = Array.from({ length: size })
+  const view = (id: number) => block.subarray(starts[id], starts[id + 1])
+
+  return {
+    size,
+    bytes: (id) => (known[id] === 1 ? view(id) : null),
+    text(id) {
+      if (known[id] !== 1) return ''
+      const cached = texts[id]
+      if (cached !== undefined) return cached
+      return (texts[id] = wholeText(view(id)))
+    },
+    concat(ids) {
+      let length = 0
+      for (let i = 0; i < ids.length; i++) {
+        const id = ids[i] ?? -1
+        if (known[id] === 1) length += (starts[id + 1] ?? 0) - (starts[id] ?? 0)
+      }
+      const bytes = new Uint8Array(length)
+      let at = 0
+      for (let i = 0; i < ids.length; i++) {
+        const id = ids[i] ?? -1
+        if (known[id] !== 1) continue
+        const end = starts[id + 1] ?? 0
+        for (let from = starts[id] ?? 0; from < end; from++) bytes[at++] = block[from] ?? 0
+      }
+      return bytes
+    },
+  }
+}
+
+const EMPTY = new Uint8Array(0)
+const encoder = new TextEncoder()
+const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function wholeText(bytes: Uint8Array): string | null {
+  if (incompleteTail(bytes, bytes.length) > 0) return null
+  try {
+    return strict.decode(bytes)
+  } catch {
+    return null
+  }
+}
+
+/**
+ * As Hugging Face's ByteLevel decoder does it: a token made only of the byte alphabet stands for those bytes,
+ * any other token (added ones, mostly) for its own UTF-8.
+ */
+function toBytes(token: string): Uint8Array {
+  const bytes = new Uint8Array(token.length)
+  let length = 0
+  for (const character of token) {
+    const byte = BYTE_OF_CHARACTER.get(character)
+    if (byte === undefined) return encoder.encode(token)
+    bytes[length++] = byte
+  }
+  return bytes.subarray(0, length)
+}
+
+/**
+ * GPT-2's alphabet: printable Latin-1 bytes stand for themselves, the 68 others take the code points from
+ * U+0100 in order.
+ */
+const BYTE_OF_CHARACTER: ReadonlyMap<string, number> = (() => {
+  const printable = (byte: number) =>
+    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae
+  const map = new Map<string, number>()
+  let shifted = 0x100
+  for (let byte = 0; byte < 256; byte++) {
+    map.set(String.fromCodePoint(printable(byte) ? byte : shifted++), byte)
+  }
+  return map
+})()
