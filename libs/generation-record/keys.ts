@@ -21,3 +21,14 @@ export const TICKET_QUEUE = 'tickets'
 
 /** Alive while it exists: written each second with a TTL of 3 s by the process with this boot id. */
 export const livenessKey = (bootId: string) => `mr:live:${bootId}`
+
+/** When each waiting id is dropped, so that a dead gateway's leftovers do not count as queued for ever. */
+export const waitingExpiryKey = (model: string) => `mr:{${model}}:waiting-expiry`
+
+/** Fair tags handed out and not yet used, by tag and by time. */
+export const promisedKey = (model: string) => `mr:{${model}}:promised`
+export const promisesKey = (model: string) => `mr:{${model}}:promises`
+
+/** Fair queueing's state: the accounts' finish tags and the virtual time. */
+export const finishKey = (model: string) => `mr:{${model}}:finish`
+export const fairKey = (model: string) => `mr:{${model}}:fair`

@@ -1,0 +1,158 @@
+import type { Redis } from 'ioredis'
+import { z } from 'zod'
+import { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { GenerationTicket } from '#libs/contracts/generation-job.ts'
+import type { Settlement } from '#libs/contracts/settlement.ts'
+import {
+  fairKey,
+  finishKey,
+  promisedKey,
+  promisesKey,
+  promptKey,
+  recordKey,
+  settlementStreamKey,
+  waitingExpiryKey,
+  waitingKey,
+} from './keys.ts'
+import { packRequest, unpackRequest } from './pack-request.ts'
+import { createRunScript } from './run-script.ts'
+
+export type Admission = { readonly admitted: boolean; readonly tag: number; readonly ahead: number }
+
+export type Claim =
+  | { readonly status: 'claimed'; readonly job: GenerationJob }
+  | { readonly status: 'gone' | 'settled' | 'cancelled' | 'stale' | 'taken' }
+
+export type Cancellation =
+  | { readonly status: 'released' }
+  | { readonly status: 'claimed'; readonly worker: string }
+  | { readonly status: 'settled' }
+
+export type Raise =
+  | { readonly status: 'raised'; readonly epoch: number }
+  | { readonly status: 'gone' | 'settled' | 'cancelled' | 'stale' }
+
+export type SettleResult = 'recorded' | 'settled' | 'stale'
+
+/**
+ * The generation's record: its one entry in the queue Redis, the truth about who may run it and whether it is
+ * settled. Every function is one atomic script and may be repeated.
+ */
+export type GenerationRecord = {
+  /** Hands out a fair tag, or refuses when more than `mostAhead` are before it. */
+  admit(model: string, generation: { id: string; accountId: string; mostAhead: number }): Promise<Admission>
+  /** Creates the record and its place among the waiting. `exists`: by an earlier call, or cancelled before. */
+  open(job: GenerationJob, tag: number): Promise<'opened' | 'exists'>
+  claim(model: string, ticket: GenerationTicket, worker: string): Promise<Claim>
+  cancel(model: string, id: string): Promise<Cancellation>
+  /** Opens the next epoch; `job` replaces the recorded one when its hold was replaced. */
+  raise(job: GenerationJob, ended: { epoch: number; keepJob: boolean }): Promise<Raise>
+  settle(model: string, settlement: Omit<Settlement, 'by'>): Promise<SettleResult>
+}
+
+/**
+ * `self` is the boot id of the process that acts. A record lives until its generation's deadline plus
+ * `graceMs`, so that a late settlement still finds its fence.
+ */
+export function createGenerationRecord(options: {
+  redis: Redis
+  self: string
+  graceMs: number
+  nowMs: () => number
+}): GenerationRecord {
+  const { self, graceMs, nowMs } = options
+  const run = createRunScript(options.redis)
+
+  return {
+    async admit(model, { id, accountId, mostAhead }) {
+      const keys = [
+        waitingKey(model),
+        waitingExpiryKey(model),
+        promisedKey(model),
+        promisesKey(model),
+        finishKey(model),
+        fairKey(model),
+      ]
+      const reply = await run('admit', keys, [id, accountId, String(mostAhead)])
+      const [admitted, tag, ahead] = AdmitReply.parse(reply)
+      return { admitted: admitted === 1, tag, ahead }
+    },
+
+    async open(job, tag) {
+      const { jobText, requestBytes } = await packRequest(job)
+      const keys = [
+        recordKey(job.model, job.id),
+        waitingKey(job.model),
+        waitingExpiryKey(job.model),
+        promisedKey(job.model),
+        promisesKey(job.model),
+        promptKey(job.model, job.id),
+      ]
+      const expireAtMs = String(job.deadlineMs + graceMs)
+      return OpenReply.parse(await run('open', keys, [job.id, String(tag), jobText, expireAtMs, requestBytes]))
+    },
+
+    async claim(model, { id, epoch }, worker) {
+      const keys = [
+        recordKey(model, id),
+        waitingKey(model),
+        waitingExpiryKey(model),
+        fairKey(model),
+        promptKey(model, id),
+      ]
+      const reply = ClaimReply.parse(await run('claim', keys, [id, String(epoch), worker]))
+      if (reply[0] !== 'claimed') return { status: reply[0] }
+      return { status: 'claimed', job: GenerationJob.parse(await unpackRequest(reply[1], reply[2])) }
+    },
+
+    async cancel(model, id) {
+      const keys = [
+        recordKey(model, id),
+        waitingKey(model),
+        waitingExpiryKey(model),
+        settlementStreamKey(model),
+        promptKey(model, id),
+      ]
+      // A tombstone only has to outlive a command that is still on its way, which is bounded by the grace.
+      const tombstoneUntilMs = String(nowMs() + graceMs)
+      const reply = CancelReply.parse(await run('cancel', keys, [id, self, tombstoneUntilMs]))
+      return reply[0] === 'claimed' ? { status: 'claimed', worker: reply[1] } : { status: reply[0] }
+    },
+
+    async raise(job, { epoch, keepJob }) {
+      const keys = [recordKey(job.model, job.id), waitingKey(job.model), waitingExpiryKey(job.model)]
+      const jobText = keepJob ? '' : (await packRequest(job)).jobText
+      const expireAtMs = String(job.deadlineMs + graceMs)
+      const reply = RaiseReply.parse(await run('raise', keys, [job.id, String(epoch), jobText, expireAtMs]))
+      return reply[0] === 'raised' ? { status: 'raised', epoch: reply[1] } : { status: reply[0] }
+    },
+
+    async settle(model, { id, epoch, outcome, promptTokens, cachedTokens, completionTokens }) {
+      const keys = [
+        recordKey(model, id),
+        waitingKey(model),
+        waitingExpiryKey(model),
+        settlementStreamKey(model),
+        promptKey(model, id),
+      ]
+      const counts = [promptTokens, cachedTokens, completionTokens].map(String)
+      return SettleReply.parse(await run('settle', keys, [id, String(epoch), outcome, ...counts, self]))
+    },
+  }
+}
+
+const Text = z.instanceof(Buffer).transform((bytes) => bytes.toString())
+const text = <const Value extends string>(...values: Value[]) => Text.pipe(z.enum(values))
+
+const AdmitReply = z.tuple([z.int(), z.int(), z.int()])
+const OpenReply = text('opened', 'exists')
+const ClaimReply = z.union([
+  z.tuple([text('claimed'), Text, z.instanceof(Buffer)]),
+  z.tuple([text('gone', 'settled', 'cancelled', 'stale', 'taken')]),
+])
+const CancelReply = z.union([z.tuple([text('claimed'), Text]), z.tuple([text('released', 'settled')])])
+const RaiseReply = z.union([
+  z.tuple([text('raised'), z.int()]),
+  z.tuple([text('gone', 'settled', 'cancelled', 'stale')]),
+])
+const SettleReply = text('recorded', 'settled', 'stale')

@@ -1,0 +1,34 @@
+import { promisify } from 'node:util'
+import { deflateRaw, inflateRaw } from 'node:zlib'
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+
+const deflate = promisify(deflateRaw)
+const inflate = promisify(inflateRaw)
+
+/** Above this a request leaves the record and travels compressed in a side key of its own. */
+const INLINE_REQUEST_BYTES = 8_192
+
+/** A body is at most 32 MiB, and escaping in JSON at most sextuples it; more is no request of ours. */
+const MAX_REQUEST_BYTES = 6 * 32 * 1024 * 1024
+
+type PackedJob = { readonly jobText: string; readonly requestBytes: Buffer }
+
+/** Splits a job into what the record carries and, for a large request, the side key's bytes (else empty). */
+export async function packRequest(job: GenerationJob): Promise<PackedJob> {
+  const { request, ...rest } = job
+  const requestText = JSON.stringify(request)
+  if (requestText.length <= INLINE_REQUEST_BYTES) {
+    return { jobText: JSON.stringify(job), requestBytes: EMPTY }
+  }
+  return { jobText: JSON.stringify(rest), requestBytes: await deflate(requestText) }
+}
+
+/** Puts a job together again; the caller checks its shape. */
+export async function unpackRequest(jobText: string, requestBytes: Buffer): Promise<unknown> {
+  const job: object = JSON.parse(jobText)
+  if (requestBytes.length === 0) return job
+  const requestText = await inflate(requestBytes, { maxOutputLength: MAX_REQUEST_BYTES })
+  return { ...job, request: JSON.parse(requestText.toString()) }
+}
+
+const EMPTY = Buffer.alloc(0)

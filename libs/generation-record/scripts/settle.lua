@@ -1,0 +1,27 @@
+#!lua flags=allow-oom
+-- Ends a generation: the fence, the usage and the entry for billing in one step. The first settlement of the
+-- current epoch wins; whoever comes later learns that it is over.
+--
+-- KEYS  1 record   2 waiting   3 expiry   4 settlements   5 prompt (side key)
+-- ARGV  1 id   2 epoch   3 outcome   4 prompt tokens   5 cached tokens   6 completion tokens   7 by (boot id)
+-- Returns 'recorded' (this call settled it), 'settled' (it was already), or 'stale' (a newer epoch runs it)
+--
+-- A record that is gone outlived its deadline and grace; its settlement is recorded all the same, and billing,
+-- idempotent by id, decides.
+local record, waiting, expiry, settlements, prompt = unpack(KEYS)
+local id, epoch, outcome, prompt_tokens, cached_tokens, completion_tokens, by = unpack(ARGV)
+
+local state = redis.call('HMGET', record, 'epoch', 'settled')
+if state[2] then return 'settled' end
+if state[1] and state[1] ~= epoch then return 'stale' end
+
+if state[1] then
+  redis.call('HSET', record, 'settled', outcome, 'usage', prompt_tokens .. ' ' .. cached_tokens .. ' ' .. completion_tokens)
+  redis.call('HDEL', record, 'job')
+end
+redis.call('DEL', prompt)
+redis.call('ZREM', waiting, id)
+redis.call('ZREM', expiry, id)
+redis.call('XADD', settlements, '*', 'id', id, 'epoch', epoch, 'outcome', outcome,
+  'promptTokens', prompt_tokens, 'cachedTokens', cached_tokens, 'completionTokens', completion_tokens, 'by', by)
+return 'recorded'

@@ -1,0 +1,48 @@
+import { Redis } from 'ioredis'
+import type { Logger } from '#libs/telemetry/logger.ts'
+
+/**
+ * How a connection behaves while Redis is away.
+ * - `fail-fast`: commands fail within 500 ms, so that a request can be refused honestly.
+ * - `patient`: commands and subscriptions wait for the server to come back; for consumers and subscribers.
+ *
+ * Neither sends a command again by itself after a reconnect: a PUBLISH or a script of unknown outcome is
+ * repeated only by code that knows it to be idempotent.
+ */
+export type RedisPatience = 'fail-fast' | 'patient'
+
+/** Opens a connection and resolves when the server has answered; rejects when it does not within 5 s. */
+export async function connectRedis(options: {
+  url: string
+  name: string
+  patience: RedisPatience
+  log: Logger
+}): Promise<Redis> {
+  const { url, name, patience, log } = options
+  const redis = new Redis(url, { ...redisOptions(patience), connectionName: name, lazyConnect: true })
+  redis.on('error', (error) => log.warn({ err: error, redis: name }, 'redis connection failed'))
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`Redis at ${url} did not answer within 5 s`)), 5_000)
+  try {
+    await Promise.race([redis.connect(), promise])
+  } catch (error) {
+    redis.disconnect()
+    throw new Error(`cannot reach Redis at ${url}`, { cause: error })
+  } finally {
+    clearTimeout(timer)
+  }
+  return redis
+}
+
+/** The same settings for a library that opens its connections itself (BullMQ's worker). */
+export function redisOptions(patience: RedisPatience) {
+  const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000)
+  if (patience === 'patient') return { retryStrategy, maxRetriesPerRequest: null }
+  return {
+    retryStrategy,
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    commandTimeout: 500,
+  }
+}
