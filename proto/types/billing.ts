@@ -11,6 +11,7 @@ import type { LookUpKeyRequest as _millrace_billing_LookUpKeyRequest, LookUpKeyR
 import type { LookUpKeyResponse as _millrace_billing_LookUpKeyResponse, LookUpKeyResponse__Output as _millrace_billing_LookUpKeyResponse__Output } from './millrace/billing/LookUpKeyResponse.ts';
 import type { MoneyCall as _millrace_billing_MoneyCall, MoneyCall__Output as _millrace_billing_MoneyCall__Output } from './millrace/billing/MoneyCall.ts';
 import type { MoneyCalls as _millrace_billing_MoneyCalls, MoneyCalls__Output as _millrace_billing_MoneyCalls__Output } from './millrace/billing/MoneyCalls.ts';
+import type { MoneyFailure as _millrace_billing_MoneyFailure, MoneyFailure__Output as _millrace_billing_MoneyFailure__Output } from './millrace/billing/MoneyFailure.ts';
 import type { MoneyReplies as _millrace_billing_MoneyReplies, MoneyReplies__Output as _millrace_billing_MoneyReplies__Output } from './millrace/billing/MoneyReplies.ts';
 import type { MoneyReply as _millrace_billing_MoneyReply, MoneyReply__Output as _millrace_billing_MoneyReply__Output } from './millrace/billing/MoneyReply.ts';
 import type { Release as _millrace_billing_Release, Release__Output as _millrace_billing_Release__Output } from './millrace/billing/Release.ts';
@@ -37,6 +38,7 @@ export interface ProtoGrpcType {
       LookUpKeyResponse: MessageTypeDefinition<_millrace_billing_LookUpKeyResponse, _millrace_billing_LookUpKeyResponse__Output>
       MoneyCall: MessageTypeDefinition<_millrace_billing_MoneyCall, _millrace_billing_MoneyCall__Output>
       MoneyCalls: MessageTypeDefinition<_millrace_billing_MoneyCalls, _millrace_billing_MoneyCalls__Output>
+      MoneyFailure: MessageTypeDefinition<_millrace_billing_MoneyFailure, _millrace_billing_MoneyFailure__Output>
       MoneyReplies: MessageTypeDefinition<_millrace_billing_MoneyReplies, _millrace_billing_MoneyReplies__Output>
       MoneyReply: MessageTypeDefinition<_millrace_billing_MoneyReply, _millrace_billing_MoneyReply__Output>
       Release: MessageTypeDefinition<_millrace_billing_Release, _millrace_billing_Release__Output>
