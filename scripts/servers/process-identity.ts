@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+
+/**
+ * What tells one process from a later one with the same number: when it started, in clock ticks since the
+ * boot that `bootId` names (proc(5), field 22 of `stat`).
+ */
+export const ProcessIdentity = z.strictObject({
+  pid: z.int().min(2),
+  startTicks: z.string(),
+  bootId: z.string(),
+})
+export type ProcessIdentity = z.infer<typeof ProcessIdentity>
+
+/** The identity of a running process; undefined when there is none with this number, or only its corpse. */
+export function identifyProcess(pid: number): ProcessIdentity | undefined {
+  try {
+    // The second field is the command's name in parentheses and may itself hold spaces and parentheses.
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    const [state, startTicks] = [fields[0], fields[19]]
+    if (startTicks === undefined || state === 'Z' || state === 'X') return undefined
+    return { pid, startTicks, bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() }
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether exactly this process still runs, not another one that got its number. */
+export function isRunning(identity: ProcessIdentity): boolean {
+  const now = identifyProcess(identity.pid)
+  return now !== undefined && now.startTicks === identity.startTicks && now.bootId === identity.bootId
+}

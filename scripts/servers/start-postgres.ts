@@ -1,0 +1,102 @@
+import { execFile } from 'node:child_process'
+import { existsSync, writeFileSync, rmSync, chownSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+import type { PostgresBinaries } from './find-postgres.ts'
+import { startProcess, waitUntilReady, type ProcessUser, type RunningProcess } from './start-process.ts'
+
+export type PostgresServer = RunningProcess & {
+  /** The connection URL of a database on this server, for its superuser. */
+  url(database: string): string
+}
+
+/** The settings in which our servers differ from PostgreSQL's defaults, wherever we start one. */
+export const POSTGRES_SETTINGS: Readonly<Record<string, string>> = {
+  max_connections: '200',
+}
+
+const SUPERUSER = 'millrace'
+
+/**
+ * Starts PostgreSQL on loopback with its data in `directory` (made by initdb when empty); resolves when it
+ * answers. `user` is who it runs as when we are root, which PostgreSQL refuses to be; `directory` must belong
+ * to that user.
+ */
+export async function startPostgres(options: {
+  binaries: PostgresBinaries
+  directory: string
+  port: number
+  password: string
+  logFile: string
+  user?: ProcessUser | undefined
+  /** Data that need not survive a power cut, only kill -9: nothing is flushed from the kernel to the disk. */
+  throwaway: boolean
+}): Promise<PostgresServer> {
+  const { binaries, directory, port, password, throwaway } = options
+  if (!existsSync(join(directory, 'PG_VERSION'))) await initialize(options)
+  const settings = {
+    ...POSTGRES_SETTINGS,
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    unix_socket_directories: '',
+    ...(throwaway ? { fsync: 'off', full_page_writes: 'off' } : {}),
+  }
+  const running = await startProcess({
+    name: 'postgres',
+    command: binaries.postgres,
+    args: [
+      '-D',
+      directory,
+      ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+    ],
+    cwd: directory,
+    env: POSTGRES_ENVIRONMENT,
+    logFile: options.logFile,
+    user: options.user,
+    // SIGINT is PostgreSQL's fast shutdown: it ends the sessions; SIGTERM would wait for clients to leave.
+    stop: { signal: 'SIGINT', graceMs: 20_000 },
+  })
+  const url = (database: string) => `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
+  await waitUntilReady(running, { probe: () => answers(url('postgres')), limitMs: 60_000 })
+  return { ...running, url }
+}
+
+/** Messages in English, whatever the machine speaks: our own sentences quote them. */
+const POSTGRES_ENVIRONMENT = { PATH: process.env['PATH'], LC_ALL: 'C' }
+
+async function initialize(options: Parameters<typeof startPostgres>[0]): Promise<void> {
+  const { binaries, directory, password, user } = options
+  const passwordFile = join(directory, '..', `.password-${process.pid}-${options.port}`)
+  writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 })
+  try {
+    if (user !== undefined) chownSync(passwordFile, user.uid, user.gid)
+    await promisify(execFile)(
+      binaries.initdb,
+      initArguments(directory, passwordFile).concat(options.throwaway ? ['--no-sync'] : []),
+      { cwd: directory, env: POSTGRES_ENVIRONMENT, ...user },
+    )
+  } finally {
+    rmSync(passwordFile, { force: true })
+  }
+}
+
+function initArguments(directory: string, passwordFile: string): string[] {
+  const access = ['-U', SUPERUSER, '--auth=scram-sha-256', `--pwfile=${passwordFile}`]
+  return ['-D', directory, '--encoding=UTF8', '--locale=C', ...access]
+}
+
+/** One connection: true when the server takes queries. */
+async function answers(connectionString: string): Promise<boolean> {
+  const client = new Client({ connectionString, connectionTimeoutMillis: 2_000 })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    await client.query('select 1')
+    return true
+  } catch {
+    return false
+  } finally {
+    await client.end().catch(() => {})
+  }
+}

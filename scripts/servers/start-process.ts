@@ -1,0 +1,136 @@
+import { spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { createGuard, type Guard } from './create-guard.ts'
+import { signalGroup, type StopPlan } from './end-process.ts'
+import { identifyProcess, type ProcessIdentity } from './process-identity.ts'
+
+export type RunningProcess = {
+  name: string
+  pid: number
+  identity: ProcessIdentity
+  stopPlan: StopPlan
+  logFile: string
+  /** Resolves when the process has ended, with a text such as `exit code 1` or `signal SIGKILL`. */
+  exited: Promise<string>
+  hasExited(): boolean
+  /** Everything it has written so far, both streams. */
+  logs(): string
+  /** Asks it to stop, kills it after its grace, resolves when it is gone. */
+  stop(): Promise<void>
+  /** kill -9, resolves when it is gone. */
+  kill(): Promise<void>
+  signal(signal: NodeJS.Signals): void
+}
+
+export type ProcessUser = { uid: number; gid: number }
+
+export type ProcessOptions = {
+  name: string
+  command: string
+  args: readonly string[]
+  cwd: string
+  env: NodeJS.ProcessEnv
+  logFile: string
+  stop: StopPlan
+  /** Another user to run as; needs root. */
+  user?: ProcessUser | undefined
+  /** Written to its standard input: keeps secrets off the command line. */
+  input?: string
+}
+
+let guard: Guard | undefined
+
+/**
+ * Starts a process in a group of its own, so that a Ctrl-C in the terminal reaches only us and we decide the
+ * order of stopping, and puts it under the guard, so that it does not outlive us. Rejects when the command
+ * cannot be started at all.
+ */
+export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
+  const { name, logFile, stop: stopPlan } = options
+  guard ??= createGuard()
+  const log = openSync(logFile, 'a', 0o600)
+  const child = spawn(options.command, options.args, {
+    cwd: options.cwd,
+    env: options.env,
+    detached: true,
+    stdio: [options.input === undefined ? 'ignore' : 'pipe', log, log],
+    ...options.user,
+  })
+  closeSync(log)
+  const started = Promise.withResolvers<number>()
+  const exited = Promise.withResolvers<string>()
+  let ended = false
+  child.once('error', (error) =>
+    started.reject(new Error(`cannot start ${name}: ${error.message}`, { cause: error })),
+  )
+  child.once('spawn', () => {
+    if (child.pid === undefined) started.reject(new Error(`cannot start ${name}: no process id`))
+    else started.resolve(child.pid)
+  })
+  child.once('exit', (code, signal) => {
+    ended = true
+    if (child.pid !== undefined) guard?.release(child.pid)
+    exited.resolve(signal === null ? `exit code ${code}` : `signal ${signal}`)
+  })
+  const pid = await started.promise
+  // A process that ended at once has no identity left to read; then there is nothing to guard either.
+  const identity = identifyProcess(pid) ?? { pid, startTicks: '', bootId: '' }
+  guard.watch({ name, identity, stop: stopPlan })
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(options.input)
+
+  const signal = (which: NodeJS.Signals) => {
+    if (!ended) signalGroup(pid, which)
+  }
+  return {
+    name,
+    pid,
+    identity,
+    stopPlan,
+    logFile,
+    exited: exited.promise,
+    hasExited: () => ended,
+    logs: () => readFileSync(logFile, 'utf8'),
+    signal,
+    async stop() {
+      signal(stopPlan.signal)
+      // A stopped (SIGSTOP) process would sleep through the request.
+      signal('SIGCONT')
+      const timer = setTimeout(() => signal('SIGKILL'), stopPlan.graceMs)
+      await exited.promise
+      clearTimeout(timer)
+    },
+    async kill() {
+      signal('SIGKILL')
+      await exited.promise
+    },
+  }
+}
+
+/**
+ * Polls `probe` until it says yes. Rejects with the last log lines when the process ends first, or when
+ * `limitMs` have passed; then the process is ended as well, because nobody has a handle on it yet.
+ */
+export async function waitUntilReady(
+  running: RunningProcess,
+  { probe, limitMs }: { probe: () => Promise<boolean>; limitMs: number },
+): Promise<void> {
+  const deadline = Date.now() + limitMs
+  while (!(await probe())) {
+    if (running.hasExited()) {
+      throw new Error(
+        `${running.name} ended while it started (${await running.exited}):\n${lastLines(running)}`,
+      )
+    }
+    if (Date.now() > deadline) {
+      await running.stop()
+      throw new Error(`${running.name} was not ready within ${limitMs / 1000} s:\n${lastLines(running)}`)
+    }
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+}
+
+/** The end of a process's log, for people. */
+export function lastLines(running: RunningProcess, count = 15): string {
+  return running.logs().trimEnd().split('\n').slice(-count).join('\n')
+}

@@ -1,0 +1,63 @@
+import { Redis } from 'ioredis'
+import { startProcess, waitUntilReady, type RunningProcess } from './start-process.ts'
+
+export type RedisServer = RunningProcess & { url: string }
+
+/**
+ * The settings that our queue Redis needs everywhere: what is queued survives a restart (AOF) and is never
+ * evicted. No snapshots: the AOF is the one copy.
+ */
+export const REDIS_SETTINGS: Readonly<Record<string, string>> = {
+  appendonly: 'yes',
+  appendfsync: 'everysec',
+  save: '""',
+  'maxmemory-policy': 'noeviction',
+}
+
+/** Starts a redis-server on loopback with its data in `directory`; resolves when it answers. */
+export async function startRedis(options: {
+  binary: string
+  directory: string
+  port: number
+  password: string
+  logFile: string
+}): Promise<RedisServer> {
+  const { directory, port, password } = options
+  const settings = {
+    ...REDIS_SETTINGS,
+    bind: '127.0.0.1',
+    port: String(port),
+    dir: directory,
+    requirepass: password,
+  }
+  const running = await startProcess({
+    name: 'redis',
+    command: options.binary,
+    // The configuration comes on standard input, so that the password is in no process list.
+    args: ['-'],
+    input: Object.entries(settings)
+      .map(([name, value]) => `${name} ${name === 'dir' ? JSON.stringify(value) : value}\n`)
+      .join(''),
+    cwd: directory,
+    env: { PATH: process.env['PATH'] },
+    logFile: options.logFile,
+    stop: { signal: 'SIGTERM', graceMs: 10_000 },
+  })
+  const url = `redis://:${password}@127.0.0.1:${port}`
+  await waitUntilReady(running, { probe: () => answers(url), limitMs: 60_000 })
+  return { ...running, url }
+}
+
+/** One connection, one PING: true when the server serves (not while it still loads its data). */
+async function answers(url: string): Promise<boolean> {
+  const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null, enableReadyCheck: false })
+  redis.on('error', () => {})
+  try {
+    await redis.connect()
+    return (await redis.ping()) === 'PONG'
+  } catch {
+    return false
+  } finally {
+    redis.disconnect()
+  }
+}

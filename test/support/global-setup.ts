@@ -1,0 +1,25 @@
+// Runs once in Vitest's main process before the first test that needs servers. Test processes inherit the
+// environment, so the URLs travel in it; a second project of the same run finds them there.
+import { rmSync } from 'node:fs'
+import { makeRunFolder, RUN_FOLDER_VARIABLE } from './run-folder.ts'
+import { POSTGRES_URL_VARIABLE, REDIS_URL_VARIABLE, startSharedServers } from './shared-servers.ts'
+
+let release: (() => Promise<void>) | undefined
+
+export async function setup(): Promise<void> {
+  if (process.env[RUN_FOLDER_VARIABLE] !== undefined) return
+  const folder = makeRunFolder()
+  process.env[RUN_FOLDER_VARIABLE] = folder
+  release = async () => rmSync(folder, { recursive: true, force: true })
+  const servers = await startSharedServers()
+  process.env[REDIS_URL_VARIABLE] = servers.redisUrl
+  process.env[POSTGRES_URL_VARIABLE] = servers.postgresUrl
+  release = async () => {
+    await servers.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+export async function teardown(): Promise<void> {
+  await release?.()
+}

@@ -1,0 +1,41 @@
+import { chownSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { findPostgres } from '#scripts/servers/find-postgres.ts'
+import { ensureRedisServer } from '#scripts/servers/ensure-redis-server.ts'
+import { freePort } from '#scripts/servers/free-port.ts'
+import { canUse, postgresUser } from '#scripts/servers/postgres-user.ts'
+import { startPostgres, type PostgresServer } from '#scripts/servers/start-postgres.ts'
+import { startRedis, type RedisServer } from '#scripts/servers/start-redis.ts'
+
+const PASSWORD = 'test'
+
+/** A redis-server of this machine with its data in `folder`, on `port` or a free one. */
+export async function startLocalRedis(folder: string, port?: number): Promise<RedisServer> {
+  return await startRedis({
+    binary: await ensureRedisServer(console.error),
+    directory: folder,
+    port: port ?? (await freePort()),
+    password: PASSWORD,
+    logFile: join(folder, 'redis.log'),
+  })
+}
+
+/** A PostgreSQL of this machine with its data in `folder`, on `port` or a free one. */
+export async function startLocalPostgres(folder: string, port?: number): Promise<PostgresServer> {
+  const user = postgresUser()
+  const binaries = findPostgres().find((found) => canUse(user, '-x', found.postgres))
+  if (binaries === undefined)
+    throw new Error('no PostgreSQL 15 or newer on this machine, nor in node_modules')
+  const directory = join(folder, 'data')
+  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  if (user !== undefined) chownSync(directory, user.uid, user.gid)
+  return await startPostgres({
+    binaries,
+    directory,
+    port: port ?? (await freePort()),
+    password: PASSWORD,
+    logFile: join(folder, 'postgres.log'),
+    user,
+    throwaway: true,
+  })
+}

@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto'
+import { Client } from 'pg'
+import { startLocalPostgres } from './local-servers.ts'
+import { scratchFolder } from './run-folder.ts'
+import { POSTGRES_URL_VARIABLE, sharedUrl } from './shared-servers.ts'
+
+export type TestDatabase = { url: string; drop(): Promise<void> }
+
+export type TestPostgres = {
+  /** A database on this server, for its superuser. */
+  url(database: string): string
+  pid(): number
+  /** Ends it in order; what was committed is kept for `start`. */
+  stop(): Promise<void>
+  /** kill -9. */
+  kill(): Promise<void>
+  /** Runs it again after `stop` or `kill`, with the same URL and data. */
+  start(): Promise<void>
+}
+
+/** A new, empty database on the server that all tests share. `drop` also ends the sessions still on it. */
+export async function createDatabase(): Promise<TestDatabase> {
+  const server = sharedUrl(POSTGRES_URL_VARIABLE)
+  const name = `test_${randomUUID().replaceAll('-', '')}`
+  await execute(server, `create database ${name}`)
+  const url = new URL(server)
+  url.pathname = name
+  return { url: url.href, drop: () => execute(server, `drop database if exists ${name} with (force)`) }
+}
+
+/**
+ * A PostgreSQL of its own for a test that stops it. Always a local process. The test stops it; a forgotten
+ * one ends with the test process.
+ */
+export async function createPostgres(): Promise<TestPostgres> {
+  const folder = scratchFolder('postgres')
+  let running = await startLocalPostgres(folder)
+  const url = (database: string) => running.url(database)
+  const port = Number(new URL(url('postgres')).port)
+  return {
+    url,
+    pid: () => running.pid,
+    stop: () => running.stop(),
+    kill: () => running.kill(),
+    async start() {
+      await running.stop()
+      running = await startLocalPostgres(folder, port)
+    },
+  }
+}
+
+async function execute(url: string, statement: string): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,14 @@
+import { startApp as start, type RunningApp } from '#scripts/servers/start-app.ts'
+import { freePort } from './free-port.ts'
+import { scratchLog } from './run-folder.ts'
+
+export type { RunningApp } from '#scripts/servers/start-app.ts'
+
+/**
+ * Runs `apps/<app>/main.ts` as a process of its own and resolves when its /readyz says 200. OPS_HOST and
+ * OPS_PORT are set here; `env` is everything else that the app sees. The test stops or kills it; one that is
+ * forgotten ends with the test process.
+ */
+export async function startApp(app: string, env: Readonly<Record<string, string>>): Promise<RunningApp> {
+  return await start({ app, env, opsPort: await freePort(), logFile: scratchLog(app), readyLimitMs: 60_000 })
+}

@@ -1,0 +1,36 @@
+import { defineConfig } from 'vitest/config'
+import { createSummaryReporter } from './support/summary-reporter.ts'
+
+const WITH_SERVERS = {
+  globalSetup: ['test/support/global-setup.ts'],
+  testTimeout: 30_000,
+  hookTimeout: 120_000,
+}
+
+export default defineConfig({
+  root: new URL('..', import.meta.url).pathname,
+  test: {
+    reporters: ['default', createSummaryReporter()],
+    pool: 'forks',
+    // Two at a time: the servers and the apps under test need the processor as well.
+    maxWorkers: 2,
+    projects: [
+      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
+      { extends: true, test: { name: 'architecture', include: ['test/architecture/**/*.test.ts'] } },
+      { extends: true, test: { name: 'contract', include: ['test/contract/**/*.test.ts'], ...WITH_SERVERS } },
+      {
+        extends: true,
+        test: { name: 'integration', include: ['test/integration/**/*.test.ts'], ...WITH_SERVERS },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts', 'test/chaos/**/*.test.ts'],
+          ...WITH_SERVERS,
+          testTimeout: 120_000,
+        },
+      },
+    ],
+  },
+})
