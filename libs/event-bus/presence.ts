@@ -1,0 +1,182 @@
+import type { Redis } from 'ioredis'
+import { z } from 'zod'
+import { livenessKey } from '#libs/generation-record/keys.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { HEARTBEAT_CHANNEL } from './channels.ts'
+
+/** What an engine's worker says of itself each second. */
+export const EngineState = z.strictObject({
+  model: z.string(),
+  /** Pulls tickets: its engine is healthy and it is not stopping. */
+  ready: z.boolean(),
+  slots: z.int(),
+  running: z.int(),
+  /** Mean time from claim to end of the last generations; null before the first one ended. */
+  meanGenerationMs: z.number().nullable(),
+})
+export type EngineState = z.infer<typeof EngineState>
+
+const Heartbeat = z.strictObject({
+  id: z.string(),
+  kind: z.enum(['gateway', 'worker']),
+  engines: z.array(EngineState),
+})
+export type Heartbeat = z.infer<typeof Heartbeat>
+
+export type Presence = {
+  /** Wants to know when `id` dies. Balanced by `unwatch`. */
+  watch(id: string): void
+  unwatch(id: string): void
+  /** A publish reached nobody: look whether `id` still lives. */
+  suspect(id: string): void
+  /** Says at once what changed, without waiting for the next second. */
+  announce(): void
+  /** Deletes the liveness key and stops; the others learn at once that this process is gone. */
+  stop(): Promise<void>
+}
+
+const BEAT_MS = 1_000
+const LIVENESS_TTL_MS = 3_000
+const SILENT_MS = 3_000
+/** Alive by its key, but never heard: cut off from the bus. */
+const CUT_OFF_MS = 15_000
+const SUSPICION_MS = 2_000
+/** A tick later than this was our own stall: what others said in the meantime is still unread. */
+const OWN_STALL_MS = 2_500
+
+type Peer = { watchers: number; seenMs: number; missingSinceMs: number | null }
+
+/**
+ * Who is alive. This process says so twice each second: with a heartbeat on the bus and with a key of 3 s on
+ * the queue Redis. A watched peer is dead when it was silent for 3 s *and* its key is gone, in a store that
+ * answered us throughout, while our own heartbeats came back to us over the same bus; so neither the failover
+ * of a Redis nor a stall of ours looks like the death of everyone. A peer whose key lives but which is silent
+ * for 15 s is cut off, and given up as well.
+ */
+export async function createPresence(options: {
+  self: { id: string; kind: Heartbeat['kind'] }
+  engines: () => EngineState[]
+  bus: Redis
+  subscriber: Redis
+  queue: Redis
+  onHeartbeat: (heartbeat: Heartbeat) => void
+  onDeath: (id: string) => void
+  nowMs: () => number
+  log: Logger
+}): Promise<Presence> {
+  const { self, engines, bus, subscriber, queue, onHeartbeat, onDeath, nowMs, log } = options
+  const peers = new Map<string, Peer>()
+  let tickMs = nowMs()
+  let echoMs = nowMs()
+  let storeAnswersSinceMs: number | null = null
+
+  subscriber.on('message', (channel: string, text: string) => {
+    if (channel !== HEARTBEAT_CHANNEL) return
+    const heartbeat = readHeartbeat(text)
+    if (heartbeat === null) {
+      log.error({ text: text.slice(0, 200) }, 'unreadable heartbeat')
+      return
+    }
+    if (heartbeat.id === self.id) echoMs = nowMs()
+    const peer = peers.get(heartbeat.id)
+    if (peer !== undefined) peer.seenMs = nowMs()
+    onHeartbeat(heartbeat)
+  })
+  await subscriber.subscribe(HEARTBEAT_CHANNEL)
+
+  function beat() {
+    const heartbeat: Heartbeat = { ...self, engines: engines() }
+    bus.publish(HEARTBEAT_CHANNEL, JSON.stringify(heartbeat)).catch((error: unknown) => {
+      log.warn({ err: error }, 'heartbeat not sent')
+    })
+    queue.set(livenessKey(self.id), 1, 'PX', LIVENESS_TTL_MS).then(
+      () => (storeAnswersSinceMs ??= nowMs()),
+      (error: unknown) => {
+        storeAnswersSinceMs = null
+        log.warn({ err: error }, 'liveness key not written')
+      },
+    )
+  }
+
+  function tick() {
+    const now = nowMs()
+    if (now - tickMs > OWN_STALL_MS) {
+      for (const peer of peers.values()) restartClock(peer, now)
+    }
+    tickMs = now
+    beat()
+    for (const [id, peer] of peers) {
+      if (now - peer.seenMs > SILENT_MS || peer.missingSinceMs !== null) void look(id, peer)
+    }
+  }
+
+  async function look(id: string, peer: Peer) {
+    let alive: boolean
+    try {
+      alive = (await queue.exists(livenessKey(id))) === 1
+    } catch {
+      restartClock(peer, nowMs())
+      return
+    }
+    const now = nowMs()
+    if (alive) {
+      peer.missingSinceMs = null
+      if (busEchoes(now) && now - peer.seenMs > CUT_OFF_MS) bury(id, 'cut off from the bus')
+      return
+    }
+    peer.missingSinceMs ??= now
+    const silent = now - peer.seenMs > SILENT_MS && busEchoes(now) && storeAnsweredFor(now, SILENT_MS)
+    if (silent || now - peer.missingSinceMs >= SUSPICION_MS) bury(id, 'dead')
+  }
+
+  function bury(id: string, how: string) {
+    if (!peers.delete(id)) return
+    log.warn({ peer: id }, `peer is ${how}`)
+    onDeath(id)
+  }
+
+  const busEchoes = (now: number) => now - echoMs <= 2 * BEAT_MS
+  const storeAnsweredFor = (now: number, ms: number) =>
+    storeAnswersSinceMs !== null && now - storeAnswersSinceMs >= ms
+
+  beat()
+  const timer = setInterval(tick, BEAT_MS)
+
+  return {
+    watch(id) {
+      const peer = peers.get(id)
+      if (peer === undefined) peers.set(id, { watchers: 1, seenMs: nowMs(), missingSinceMs: null })
+      else peer.watchers += 1
+    },
+    unwatch(id) {
+      const peer = peers.get(id)
+      if (peer === undefined) return
+      peer.watchers -= 1
+      if (peer.watchers === 0) peers.delete(id)
+    },
+    suspect(id) {
+      const peer = peers.get(id)
+      if (peer !== undefined && peer.missingSinceMs === null) void look(id, peer)
+    },
+    announce: beat,
+    async stop() {
+      clearInterval(timer)
+      await queue.del(livenessKey(self.id)).catch((error: unknown) => {
+        log.warn({ err: error }, 'liveness key not deleted; it expires by itself')
+      })
+    },
+  }
+}
+
+function restartClock(peer: Peer, now: number) {
+  peer.seenMs = now
+  peer.missingSinceMs = null
+}
+
+function readHeartbeat(text: string): Heartbeat | null {
+  try {
+    return Heartbeat.safeParse(JSON.parse(text)).data ?? null
+  } catch {
+    return null
+  }
+}

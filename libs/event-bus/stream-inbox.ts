@@ -1,0 +1,131 @@
+import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
+import type { FrameEntry } from './frame.ts'
+
+/** Events of this stream are missing and nobody will send them: a gap, a dead worker, a lost end. */
+export class StreamLostError extends Error {
+  constructor(reason: string) {
+    super(`the stream is lost: ${reason}`)
+    this.name = 'StreamLostError'
+  }
+}
+
+/**
+ * The gateway's end of one generation's stream: events in order, each once, in batches as they arrived.
+ *
+ * It checks every event's epoch and seq. Iteration ends after `close`; it throws a StreamLostError after
+ * `fail`, once what arrived before was taken. One consumer only.
+ */
+export type StreamInbox = AsyncIterable<readonly GenerationEvent[]> & {
+  /** The gateway's number for it, in every frame. */
+  readonly stream: number
+  /** Boot id of the worker that claimed the current epoch; null before. */
+  worker(): string | null
+  epoch(): number
+  /** Expects the next epoch from now on; events of earlier ones are refused. */
+  expectEpoch(epoch: number): void
+  fail(reason: string): void
+  close(): void
+}
+
+/** What the subscriber alone may do with an inbox. */
+export type InboxFeed = {
+  /** Takes an event; `false` when its epoch is over and its sender should stop. */
+  accept(entry: FrameEntry): boolean
+  /** Hands what was accepted since the last call to the consumer, as one batch. */
+  deliver(): void
+  /** A worker says that it stands at `lastSeq`; frames are ordered, so more than was seen is a loss. */
+  compare(lastSeq: number): void
+}
+
+type Waiter = {
+  resolve: (result: IteratorResult<readonly GenerationEvent[]>) => void
+  reject: (error: StreamLostError) => void
+}
+
+export function createStreamInbox(
+  stream: number,
+  onClose: () => void,
+): { inbox: StreamInbox; feed: InboxFeed } {
+  let epoch = 1
+  let lastSeq = 0
+  let worker: string | null = null
+  let accepted: GenerationEvent[] = []
+  let ready: GenerationEvent[] | null = null
+  let waiter: Waiter | null = null
+  let lost: StreamLostError | null = null
+  let closed = false
+
+  function wake() {
+    if (waiter === null) return
+    const { resolve, reject } = waiter
+    if (ready !== null) {
+      const value = ready
+      ready = null
+      waiter = null
+      resolve({ value, done: false })
+    } else if (lost !== null) {
+      waiter = null
+      reject(lost)
+    } else if (closed) {
+      waiter = null
+      resolve({ value: undefined, done: true })
+    }
+  }
+
+  function fail(reason: string) {
+    lost ??= new StreamLostError(reason)
+    wake()
+  }
+
+  const inbox: StreamInbox = {
+    stream,
+    worker: () => worker,
+    epoch: () => epoch,
+    expectEpoch(next) {
+      epoch = next
+      lastSeq = 0
+      worker = null
+    },
+    fail,
+    close() {
+      if (closed) return
+      closed = true
+      onClose()
+      wake()
+    },
+    [Symbol.asyncIterator]: () => ({
+      next() {
+        const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<readonly GenerationEvent[]>>()
+        waiter = { resolve, reject }
+        wake()
+        return promise
+      },
+    }),
+  }
+
+  const feed: InboxFeed = {
+    accept(entry) {
+      if (entry.epoch < epoch) return false
+      if (entry.epoch > epoch || entry.seq <= lastSeq || lost !== null) return true
+      if (entry.seq !== lastSeq + 1) {
+        fail(`event ${lastSeq + 1} is missing`)
+        return true
+      }
+      lastSeq = entry.seq
+      if (entry.event.type === 'generation-claimed') worker = entry.event.worker
+      accepted.push(entry.event)
+      return true
+    },
+    deliver() {
+      if (accepted.length === 0) return
+      if (ready === null) ready = accepted
+      else ready.push(...accepted)
+      accepted = []
+      wake()
+    },
+    compare(workerLastSeq) {
+      if (workerLastSeq > lastSeq) fail(`event ${lastSeq + 1} is missing`)
+    },
+  }
+  return { inbox, feed }
+}

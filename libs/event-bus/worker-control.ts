@@ -1,0 +1,52 @@
+import type { Redis } from 'ioredis'
+import { z } from 'zod'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { workerChannel } from './channels.ts'
+
+/** What a gateway tells a worker: stop these streams of mine. */
+const WorkerControl = z.strictObject({
+  type: z.literal('cancel'),
+  gateway: z.string(),
+  streams: z.array(z.int()),
+})
+type WorkerControl = z.infer<typeof WorkerControl>
+
+/** Tells `worker` to stop streams; resolves with whether anybody received it. */
+export async function sendCancel(
+  redis: Redis,
+  worker: string,
+  cancel: { gateway: string; streams: readonly number[] },
+): Promise<boolean> {
+  const message: WorkerControl = { type: 'cancel', gateway: cancel.gateway, streams: [...cancel.streams] }
+  return (await redis.publish(workerChannel(worker), JSON.stringify(message))) > 0
+}
+
+/** Listens on this worker's own channel. */
+export async function subscribeControl(options: {
+  subscriber: Redis
+  worker: string
+  onCancel: (gateway: string, streams: readonly number[]) => void
+  log: Logger
+}): Promise<void> {
+  const { subscriber, worker, onCancel, log } = options
+  const channel = workerChannel(worker)
+  subscriber.on('message', (from: string, text: string) => {
+    if (from !== channel) return
+    const message = WorkerControlText.safeParse(text)
+    if (message.success) onCancel(message.data.gateway, message.data.streams)
+    else log.error({ err: message.error }, 'unreadable control message')
+  })
+  await subscriber.subscribe(channel)
+}
+
+const WorkerControlText = z
+  .string()
+  .transform((text, context): unknown => {
+    try {
+      return JSON.parse(text)
+    } catch {
+      context.addIssue({ code: 'custom', message: 'not JSON' })
+      return z.NEVER
+    }
+  })
+  .pipe(WorkerControl)
