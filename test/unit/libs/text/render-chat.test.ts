@@ -1,0 +1,159 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
+import { ChatTemplateError, createChatRenderer } from '#libs/text/render-chat.ts'
+import { loadTokenizer } from '#libs/text/tokenizer.ts'
+import { recordedChats } from './recorded-chats.ts'
+
+const tiny = await loadTokenizer('models/tiny')
+const renderer = createChatRenderer(tiny)
+
+const RecordedMessage = z.discriminatedUnion('role', [
+  z.strictObject({ role: z.literal('system'), content: z.string() }),
+  z.strictObject({ role: z.literal('user'), content: z.string() }),
+  z
+    .strictObject({
+      role: z.literal('assistant'),
+      content: z.string().nullable(),
+      tool_calls: z
+        .array(z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) }))
+        .default([]),
+    })
+    .transform((message) => ({
+      role: message.role,
+      content: message.content ?? '',
+      reasoning: '',
+      toolCalls: message.tool_calls.map((call) => ({ id: call.id, ...call.function })),
+    })),
+  z
+    .strictObject({ role: z.literal('tool'), content: z.string(), tool_call_id: z.string() })
+    .transform(({ role, content, tool_call_id: toolCallId }) => ({ role, content, toolCallId })),
+])
+
+const RecordedTool = z
+  .object({
+    function: z.object({
+      name: z.string(),
+      description: z.string().default('null'),
+      parameters: z.record(z.string(), z.unknown()),
+    }),
+  })
+  .transform(({ function: { name, description, parameters } }) => ({
+    name,
+    description: description === 'null' ? null : description,
+    parameters,
+  }))
+
+/** Our requests have text content only, and always ask for an answer. */
+const inexpressible = new Set(['content-parts', 'no-generation-prompt'])
+const expressible = recordedChats.conversations.filter((chat) => !inexpressible.has(chat.name))
+
+const user: ChatMessage = { role: 'user', content: 'Hi' }
+
+function render(
+  chatTemplate: string,
+  chat: { messages?: ChatMessage[]; tools?: ToolDefinition[]; thinking?: boolean | null } = {},
+) {
+  const { messages = [user], tools = [], thinking = null } = chat
+  return createChatRenderer({ chatTemplate, specialTokens: {} }).render({ messages, tools, thinking })
+}
+
+function withCall(argumentsText: string): ChatMessage[] {
+  const call = { id: 'call_1', name: 'f', arguments: argumentsText }
+  return [user, { role: 'assistant', content: '', reasoning: '', toolCalls: [call] }]
+}
+
+const PRINT_ARGUMENTS = '{{ messages[1].tool_calls[0].function.arguments | tojson }}'
+
+describe('recorded conversations', () => {
+  it('are not all left out', () => {
+    expect(expressible.length).toBeGreaterThanOrEqual(8)
+  })
+
+  it.for(expressible)('"$name" renders as vLLM renders it', (chat) => {
+    const prompt = renderer.render({
+      messages: chat.messages.map((message) => RecordedMessage.parse(message)),
+      tools: chat.tools.map((tool) => RecordedTool.parse(tool)),
+      thinking: chat.chat_template_kwargs?.enable_thinking ?? null,
+    })
+    // Our tools have no `strict`, which the recordings with it print last.
+    const recorded = chat.prompt.replaceAll(', "strict": true}', '}')
+    expect(prompt).toBe(recorded)
+  })
+})
+
+describe('arguments of earlier tool calls', () => {
+  it.for([
+    ['{"n": 1.0, "m": 1}', '{"n": 1.0, "m": 1}'],
+    ['{"id":12345678901234567890}', '{"id": 12345678901234567890}'],
+    ['[1e5, 1e-05, 0.0001, 1e16, -0.0, 2.50]', '[100000.0, 1e-05, 0.0001, 1e+16, -0.0, 2.5]'],
+    ['{"a": {"b": [1.0, "1.0"]}}', '{"a": {"b": [1.0, "1.0"]}}'],
+    ['', '{}'],
+    ['"text"', '"text"'],
+  ])('%s is printed as Python prints it', ([text = '', printed]) => {
+    expect(render(PRINT_ARGUMENTS, { messages: withCall(text) })).toBe(printed)
+  })
+
+  it('keep their numbers where a template prints them one by one', () => {
+    const template =
+      '{% for name, value in messages[1].tool_calls[0].function.arguments | items %}{{ name }}={{ value }} {% endfor %}'
+    expect(render(template, { messages: withCall('{"a": 1.0, "b": 2}') })).toBe('a=1.0 b=2 ')
+  })
+
+  it('stay text when they are no JSON', () => {
+    expect(render(PRINT_ARGUMENTS, { messages: withCall('{"city": "Par') })).toBe(
+      JSON.stringify('{"city": "Par'),
+    )
+  })
+})
+
+describe('what templates see', () => {
+  it('tools in the order name, description, parameters, and null for what is missing', () => {
+    const tools = [{ name: 'f', description: null, parameters: null }]
+    expect(render('{{ tools[0] | tojson }}', { tools })).toBe(
+      '{"type": "function", "function": {"name": "f", "description": null, "parameters": null}}',
+    )
+    expect(render('{{ "yes" if tools else "no" }}')).toBe('no')
+  })
+
+  it('thinking under both of its names, and neither when the template decides', () => {
+    const template = '{{ enable_thinking is defined }} {{ enable_thinking }} {{ thinking }}'
+    expect(render(template, { thinking: true })).toBe('true true true')
+    expect(render(template, { thinking: false })).toBe('true false false')
+    expect(render(template)).toMatch(/^false/)
+  })
+
+  it('earlier reasoning, and no field at all where there is none', () => {
+    const template =
+      '{% for m in messages %}{{ m.reasoning_content is defined }},{{ m.tool_calls is defined }};{% endfor %}'
+    const messages: ChatMessage[] = [
+      { role: 'assistant', content: 'a', reasoning: 'r', toolCalls: [] },
+      { role: 'assistant', content: 'a', reasoning: '', toolCalls: [] },
+    ]
+    expect(render(template, { messages })).toBe('true,false;false,false;')
+  })
+
+  it('the special tokens by name', () => {
+    const { render } = createChatRenderer({
+      chatTemplate: '{{ bos_token }}{{ messages[0].content }}',
+      specialTokens: { bos_token: '<s>' },
+    })
+    expect(render({ messages: [user], tools: [], thinking: null })).toBe('<s>Hi')
+  })
+})
+
+describe('refusals', () => {
+  it('carry the words of the template', () => {
+    const template = "{{ raise_exception('System messages must come first') }}"
+    expect(() => render(template)).toThrow(ChatTemplateError)
+    expect(() => render(template)).toThrow(/System messages must come first/)
+  })
+
+  it('happen per chat for a model without a template, and at once for a broken template', () => {
+    const { render } = createChatRenderer({ chatTemplate: null, specialTokens: {} })
+    expect(() => render({ messages: [user], tools: [], thinking: null })).toThrow(ChatTemplateError)
+    expect(() => createChatRenderer({ chatTemplate: '{% if %}', specialTokens: {} })).toThrow(
+      /cannot be parsed/,
+    )
+  })
+})
