@@ -1,0 +1,57 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+
+/** What every key begins with, so that secret scanners find keys in public code. */
+const KEY_PREFIX = 'mr_live_'
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const BASE = ALPHABET.length
+
+/** 33 base62 characters carry 196 bits. */
+const RANDOM_LENGTH = 33
+
+/** 62⁶ > 2³²: six characters hold every CRC32. */
+const CHECKSUM_LENGTH = 6
+
+const SHAPE = new RegExp(`^${KEY_PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`)
+
+/** A new secret: `mr_live_`, 196 random bits and a checksum. Shown to its owner once, stored as its hash only. */
+export function createApiKey(): string {
+  const body = KEY_PREFIX + randomText(RANDOM_LENGTH)
+  return body + checksum(body)
+}
+
+/** Whether `text` has a key's form and checksum: refuses typos and garbage without asking anyone. */
+export function isWellFormedApiKey(text: string): boolean {
+  return SHAPE.test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)))
+}
+
+/**
+ * SHA-256 of the whole text, under which the key is stored and looked up. A slow hash would add nothing to 196
+ * random bits and would let callers exhaust us.
+ */
+export function hashApiKey(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+function randomText(length: number): string {
+  const characters: string[] = []
+  while (characters.length < length) {
+    for (const byte of randomBytes(length)) {
+      // Bytes above the largest multiple of 62 would make some characters likelier than others.
+      if (byte < 256 - (256 % BASE) && characters.length < length)
+        characters.push(ALPHABET.charAt(byte % BASE))
+    }
+  }
+  return characters.join('')
+}
+
+function checksum(text: string): string {
+  let rest = crc32(text)
+  let digits = ''
+  for (let place = 0; place < CHECKSUM_LENGTH; place += 1) {
+    digits = ALPHABET.charAt(rest % BASE) + digits
+    rest = Math.floor(rest / BASE)
+  }
+  return digits
+}

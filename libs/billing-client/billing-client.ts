@@ -1,0 +1,162 @@
+import { credentials } from '@grpc/grpc-js'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { callUnary } from '#libs/grpc/call-unary.ts'
+import { loadProto } from '#libs/grpc/load-proto.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { ProtoGrpcType } from '#proto/types/billing.ts'
+import type { LookUpKeyRequest } from '#proto/types/millrace/billing/LookUpKeyRequest.ts'
+import type { LookUpKeyResponse__Output } from '#proto/types/millrace/billing/LookUpKeyResponse.ts'
+import type { MoneyReply__Output } from '#proto/types/millrace/billing/MoneyReply.ts'
+import type { BillingKey, HoldAnswer, KeyChanges, ReplaceCall, ReserveCall } from './billing-calls.ts'
+import { BillingUnavailable } from './billing-unavailable.ts'
+import {
+  fromCatalogMessage,
+  fromHoldMessage,
+  fromKeyChangesMessage,
+  fromKeyMessage,
+  toReplaceMessage,
+  toReserveMessage,
+} from './billing-wire.ts'
+import { followStream } from './follow-stream.ts'
+import { createMoneyStream } from './money-stream.ts'
+
+/**
+ * Billing, as the gateway sees it. Every function that asks rejects with BillingUnavailable when no answer comes
+ * within the deadline; a call that billing calls malformed rejects with a RangeError.
+ */
+export type BillingClient = {
+  reserve(call: ReserveCall): Promise<HoldAnswer>
+  /** Only of a held reservation, and once; the same numbers again get the same answer. */
+  replace(call: ReplaceCall): Promise<HoldAnswer>
+  /**
+   * Gives a hold back whole. Of an unknown id it leaves a mark that refuses a reserve on its way. False: the
+   * money was settled or had expired before.
+   */
+  release(reservationId: string): Promise<boolean>
+  /** Null: unknown, revoked or expired. */
+  lookUpKey(sha256: Buffer): Promise<BillingKey | null>
+  /**
+   * Tells every change of a key until the returned function is called, across restarts of billing. Connected
+   * means that no change can be missed; the changes of a gap are told when it ends.
+   */
+  watchKeys(listeners: {
+    onChanges: (changes: KeyChanges) => void
+    onState?: (connected: boolean) => void
+  }): () => void
+  /** Tells the whole catalog at once and whenever it changes, until the returned function is called. */
+  watchCatalog(listeners: {
+    onCatalog: (models: ModelSpec[]) => void
+    onState: (connected: boolean) => void
+  }): () => void
+  /** Ends everything; what is outstanding rejects. */
+  close(): void
+}
+
+/** grpc's own limits on reconnecting, and pings that notice a peer which stopped answering. */
+const CHANNEL_OPTIONS = {
+  'grpc.initial_reconnect_backoff_ms': 100,
+  'grpc.min_reconnect_backoff_ms': 100,
+  'grpc.max_reconnect_backoff_ms': 1_000,
+  'grpc.keepalive_time_ms': 5_000,
+  'grpc.keepalive_timeout_ms': 2_000,
+} as const
+
+/** Connects to billing at `address` (`host:port`), now or whenever it can be reached. */
+export function createBillingClient(options: {
+  address: string
+  log?: Logger
+  /** For each call, 2 s unless told. */
+  deadlineMs?: number
+  /** Money calls that may wait for an answer at once, 10,000 unless told. */
+  maxOutstanding?: number
+}): BillingClient {
+  const { address, log, deadlineMs = 2_000, maxOutstanding = 10_000 } = options
+  const { Billing } = loadProto<ProtoGrpcType>('billing.proto').millrace.billing
+  const client = new Billing(address, credentials.createInsecure(), CHANNEL_OPTIONS)
+  const money = createMoneyStream({ open: () => client.money(), deadlineMs, maxOutstanding })
+  const stops = new Set<() => void>()
+
+  /** Lets `close` end a watch that nobody stopped. */
+  function keep(stop: () => void): () => void {
+    stops.add(stop)
+    return () => {
+      stops.delete(stop)
+      stop()
+    }
+  }
+
+  function report(watch: string, onState: ((connected: boolean) => void) | undefined) {
+    return (connected: boolean, reason: string) => {
+      if (connected) log?.info({ watch, address }, 'billing watch connected')
+      else log?.warn({ watch, address, reason }, 'billing watch lost')
+      onState?.(connected)
+    }
+  }
+
+  return {
+    async reserve(call) {
+      return readHold(await money.ask({ reserve: toReserveMessage(call), call: 'reserve' }))
+    },
+    async replace(call) {
+      return readHold(await money.ask({ replace: toReplaceMessage(call), call: 'replace' }))
+    },
+    async release(reservationId) {
+      const reply = readReply(await money.ask({ release: { reservationId }, call: 'release' }))
+      if (!reply.release) throw new BillingUnavailable('it answered a release with something else')
+      return reply.release.released
+    },
+    async lookUpKey(sha256) {
+      try {
+        const { key } = await callUnary<LookUpKeyRequest, LookUpKeyResponse__Output>(
+          (request, callOptions, callback) => client.lookUpKey(request, callOptions, callback),
+          { keySha256: sha256 },
+          { deadlineMs },
+        )
+        return key ? fromKeyMessage(key) : null
+      } catch (error) {
+        throw new BillingUnavailable('a key could not be looked up', { cause: error })
+      }
+    },
+    watchKeys({ onChanges, onState }) {
+      let sinceVersion = '0'
+      return keep(
+        followStream({
+          open: () => client.watchKeys({ sinceVersion }),
+          onMessage(message) {
+            onChanges(fromKeyChangesMessage(message))
+            sinceVersion = message.version
+          },
+          onState: report('keys', onState),
+        }),
+      )
+    },
+    watchCatalog({ onCatalog, onState }) {
+      return keep(
+        followStream({
+          open: () => client.watchCatalog({}),
+          onMessage: (message) => onCatalog(fromCatalogMessage(message)),
+          onState: report('catalog', onState),
+        }),
+      )
+    },
+    close() {
+      for (const stop of stops) stop()
+      stops.clear()
+      money.close()
+      client.close()
+    },
+  }
+}
+
+function readHold(answer: MoneyReply__Output): HoldAnswer {
+  const { hold } = readReply(answer)
+  if (!hold) throw new BillingUnavailable('it answered a hold with something else')
+  return fromHoldMessage(hold)
+}
+
+function readReply(reply: MoneyReply__Output): MoneyReply__Output {
+  if (!reply.failure) return reply
+  const { reason, message } = reply.failure
+  if (reason === 'INVALID') throw new RangeError(`billing refused a call as malformed: ${message}`)
+  throw new BillingUnavailable(message)
+}

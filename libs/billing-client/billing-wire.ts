@@ -1,0 +1,174 @@
+import { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { toNanoCredits } from '#libs/money/nano-credits.ts'
+import type { Catalog, Catalog__Output } from '#proto/types/millrace/billing/Catalog.ts'
+import type {
+  HoldAnswer as HoldMessage,
+  HoldAnswer__Output,
+} from '#proto/types/millrace/billing/HoldAnswer.ts'
+import type { Key, Key__Output } from '#proto/types/millrace/billing/Key.ts'
+import type {
+  KeyChanges as KeyChangesMessage,
+  KeyChanges__Output,
+} from '#proto/types/millrace/billing/KeyChanges.ts'
+import type { Replace, Replace__Output } from '#proto/types/millrace/billing/Replace.ts'
+import type { Reserve, Reserve__Output } from '#proto/types/millrace/billing/Reserve.ts'
+import type { BillingKey, HoldAnswer, KeyChanges, ReplaceCall, ReserveCall } from './billing-calls.ts'
+
+/**
+ * Between `proto/billing.proto` and our types, both ways: the gateway's side and billing's side of one wire
+ * stand in one file, so that they cannot drift apart. Functions that read a message throw a RangeError or a
+ * ZodError for values outside the protocol.
+ */
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** As in `Settlement`: more tokens than this is a bug, not a request. */
+const MAX_TOKENS = 1_000_000_000
+
+export function toReserveMessage(call: ReserveCall): Reserve {
+  return { ...call, deadlineMs: String(call.deadlineMs) }
+}
+
+export function fromReserveMessage(message: Reserve__Output): ReserveCall {
+  return {
+    reservationId: readUuid('reservation_id', message.reservationId),
+    keyId: readUuid('key_id', message.keyId),
+    model: message.model,
+    inputTokens: readTokens('input_tokens', message.inputTokens),
+    outputTokens: readTokens('output_tokens', message.outputTokens),
+    deadlineMs: readTime('deadline_ms', message.deadlineMs),
+  }
+}
+
+export function toReplaceMessage(call: ReplaceCall): Replace {
+  return { ...call }
+}
+
+export function fromReplaceMessage(message: Replace__Output): ReplaceCall {
+  return {
+    reservationId: readUuid('reservation_id', message.reservationId),
+    inputTokens: readTokens('input_tokens', message.inputTokens),
+    outputTokens: readTokens('output_tokens', message.outputTokens),
+  }
+}
+
+export function fromReleaseMessage(message: { reservationId: string }): string {
+  return readUuid('reservation_id', message.reservationId)
+}
+
+export function toHoldMessage(answer: HoldAnswer): HoldMessage {
+  if (answer.status === 'granted') {
+    return {
+      status: 'GRANTED',
+      amountNano: answer.amountNano.toString(),
+      outputTokens: answer.outputTokens,
+      clamped: answer.clamped,
+      inputPriceNano: answer.prices.inputPriceNano.toString(),
+      cachedInputPriceNano: answer.prices.cachedInputPriceNano.toString(),
+      outputPriceNano: answer.prices.outputPriceNano.toString(),
+    }
+  }
+  if (answer.status === 'insufficient-credits') {
+    return {
+      status: 'INSUFFICIENT_CREDITS',
+      availableNano: answer.availableNano.toString(),
+      heldNano: answer.heldNano.toString(),
+    }
+  }
+  return { status: REFUSALS[answer.status] }
+}
+
+const REFUSALS = {
+  'key-invalid': 'KEY_INVALID',
+  'model-unknown': 'MODEL_UNKNOWN',
+  conflict: 'CONFLICT',
+} as const
+
+export function fromHoldMessage(message: HoldAnswer__Output): HoldAnswer {
+  if (message.status === 'GRANTED') {
+    return {
+      status: 'granted',
+      amountNano: toNanoCredits(message.amountNano),
+      outputTokens: message.outputTokens,
+      clamped: message.clamped,
+      prices: {
+        inputPriceNano: BigInt(message.inputPriceNano),
+        cachedInputPriceNano: BigInt(message.cachedInputPriceNano),
+        outputPriceNano: BigInt(message.outputPriceNano),
+      },
+    }
+  }
+  if (message.status === 'INSUFFICIENT_CREDITS') {
+    return {
+      status: 'insufficient-credits',
+      availableNano: toNanoCredits(message.availableNano),
+      heldNano: toNanoCredits(message.heldNano),
+    }
+  }
+  if (message.status === 'KEY_INVALID') return { status: 'key-invalid' }
+  if (message.status === 'MODEL_UNKNOWN') return { status: 'model-unknown' }
+  if (message.status === 'CONFLICT') return { status: 'conflict' }
+  throw new RangeError(`billing answered with the status ${message.status}`)
+}
+
+export function toKeyMessage(key: BillingKey): Key {
+  return {
+    keyId: key.keyId,
+    accountId: key.accountId,
+    keySha256: key.sha256,
+    active: key.active,
+    expiresAtMs: String(key.expiresAtMs ?? 0),
+  }
+}
+
+export function fromKeyMessage(message: Key__Output): BillingKey {
+  if (message.keySha256.length !== 32) throw new RangeError('key_sha256 is not 32 bytes')
+  return {
+    keyId: readUuid('key_id', message.keyId),
+    accountId: readUuid('account_id', message.accountId),
+    sha256: message.keySha256,
+    active: message.active,
+    expiresAtMs: message.expiresAtMs === '0' ? null : readTime('expires_at_ms', message.expiresAtMs),
+  }
+}
+
+export function toKeyChangesMessage(changes: KeyChanges, version: bigint): KeyChangesMessage {
+  return { version: version.toString(), resync: changes.resync, keys: changes.keys.map(toKeyMessage) }
+}
+
+export function fromKeyChangesMessage(message: KeyChanges__Output): KeyChanges {
+  return { resync: message.resync, keys: message.keys.map(fromKeyMessage) }
+}
+
+export function toCatalogMessage(models: readonly ModelSpec[], version: bigint): Catalog {
+  return {
+    version: version.toString(),
+    models: models.map(({ created, maxOutputTokens, ...model }) => ({
+      ...model,
+      createdS: String(created),
+      maxOutput: maxOutputTokens,
+    })),
+  }
+}
+
+export function fromCatalogMessage(message: Catalog__Output): ModelSpec[] {
+  return message.models.map(({ createdS, maxOutput, ...model }) =>
+    ModelSpec.parse({ ...model, created: Number(createdS), maxOutputTokens: maxOutput }),
+  )
+}
+
+function readUuid(field: string, value: string): string {
+  if (!UUID.test(value)) throw new RangeError(`${field} is not a UUID`)
+  return value.toLowerCase()
+}
+
+function readTokens(field: string, value: number): number {
+  if (value > MAX_TOKENS) throw new RangeError(`${field} is above ${MAX_TOKENS}`)
+  return value
+}
+
+function readTime(field: string, value: string): number {
+  const timeMs = Number(value)
+  if (!Number.isSafeInteger(timeMs) || timeMs <= 0) throw new RangeError(`${field} is not a time`)
+  return timeMs
+}

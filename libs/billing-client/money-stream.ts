@@ -1,0 +1,131 @@
+import type { ClientDuplexStream } from '@grpc/grpc-js'
+import type { MoneyCall } from '#proto/types/millrace/billing/MoneyCall.ts'
+import type { MoneyCalls } from '#proto/types/millrace/billing/MoneyCalls.ts'
+import type { MoneyReplies__Output } from '#proto/types/millrace/billing/MoneyReplies.ts'
+import type { MoneyReply__Output } from '#proto/types/millrace/billing/MoneyReply.ts'
+import { BillingUnavailable } from './billing-unavailable.ts'
+
+type Stream = ClientDuplexStream<MoneyCalls, MoneyReplies__Output>
+
+type Waiting = {
+  readonly seq: string
+  readonly call: MoneyCall
+  readonly resolve: (reply: MoneyReply__Output) => void
+  readonly reject: (error: Error) => void
+  readonly timer: NodeJS.Timeout
+  sentBefore: boolean
+}
+
+export type MoneyStream = {
+  /** Rejects with BillingUnavailable when no reply comes: see `createMoneyStream`. */
+  ask(call: MoneyCall): Promise<MoneyReply__Output>
+  close(): void
+}
+
+const MAX_CALLS_PER_MESSAGE = 512
+
+/**
+ * One bidirectional stream for all money calls of a process: the calls of one event-loop turn go out as one
+ * message, replies are matched by `seq`.
+ *
+ * Each call ends within `deadlineMs`. When a working stream breaks (a replica of billing restarts), its
+ * unanswered calls are sent once more on a new stream, which is safe because they are idempotent; when no
+ * stream can be opened they fail at once. grpc itself paces the attempts to connect. At most `maxOutstanding`
+ * calls wait; more are refused.
+ */
+export function createMoneyStream(options: {
+  open: () => Stream
+  deadlineMs: number
+  maxOutstanding: number
+}): MoneyStream {
+  const { open, deadlineMs, maxOutstanding } = options
+  const outstanding = new Map<string, Waiting>()
+  let unsent: Waiting[] = []
+  let flushScheduled = false
+  let stream: Stream | null = null
+  let lastSeq = 0
+  let closed = false
+
+  function ask(call: MoneyCall): Promise<MoneyReply__Output> {
+    if (closed) return Promise.reject(new BillingUnavailable('this client is closed'))
+    if (outstanding.size >= maxOutstanding) {
+      return Promise.reject(new BillingUnavailable(`${maxOutstanding} calls wait already`))
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<MoneyReply__Output>()
+    lastSeq += 1
+    const seq = String(lastSeq)
+    const timer = setTimeout(() => {
+      outstanding.delete(seq)
+      reject(new BillingUnavailable(`no answer within ${deadlineMs} ms`))
+    }, deadlineMs)
+    const waiting = { seq, call: { ...call, seq }, resolve, reject, timer, sentBefore: false }
+    outstanding.set(seq, waiting)
+    unsent.push(waiting)
+    scheduleFlush()
+    return promise
+  }
+
+  function scheduleFlush() {
+    if (flushScheduled) return
+    flushScheduled = true
+    setImmediate(flush)
+  }
+
+  function flush() {
+    flushScheduled = false
+    const batch = unsent.filter(({ seq }) => outstanding.has(seq))
+    unsent = []
+    if (batch.length === 0) return
+    stream ??= follow(open())
+    for (let start = 0; start < batch.length; start += MAX_CALLS_PER_MESSAGE) {
+      stream.write({ calls: batch.slice(start, start + MAX_CALLS_PER_MESSAGE).map(({ call }) => call) })
+    }
+  }
+
+  function follow(opened: Stream): Stream {
+    let worked = false
+    opened.on('metadata', () => {
+      worked = true
+    })
+    opened.on('data', ({ replies }: MoneyReplies__Output) => {
+      for (const reply of replies) take(reply.seq)?.resolve(reply)
+    })
+    // `status` follows every end, also every error; without this listener an error would be thrown.
+    opened.on('error', () => undefined)
+    opened.on('status', ({ details }) => {
+      if (stream !== opened) return
+      stream = null
+      recover(worked, details)
+    })
+    return opened
+  }
+
+  function recover(worked: boolean, reason: string) {
+    for (const waiting of outstanding.values()) {
+      if (worked && !waiting.sentBefore) waiting.sentBefore = true
+      else take(waiting.seq)?.reject(new BillingUnavailable(reason))
+    }
+    unsent = [...outstanding.values()]
+    if (unsent.length > 0) scheduleFlush()
+  }
+
+  function take(seq: string): Waiting | undefined {
+    const waiting = outstanding.get(seq)
+    if (waiting === undefined) return undefined
+    outstanding.delete(seq)
+    clearTimeout(waiting.timer)
+    return waiting
+  }
+
+  return {
+    ask,
+    close() {
+      closed = true
+      for (const seq of outstanding.keys()) {
+        take(seq)?.reject(new BillingUnavailable('this client was closed'))
+      }
+      stream?.cancel()
+      stream = null
+    },
+  }
+}
