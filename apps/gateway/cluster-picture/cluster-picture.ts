@@ -1,0 +1,55 @@
+import type { Heartbeat } from '#libs/event-bus/presence.ts'
+
+/** What serves one model right now. */
+export type ModelPicture = {
+  /** Generations that its ready engines can run at once. */
+  readonly slots: number
+  readonly running: number
+  /** Mean time from claim to end; null while no engine has measured one. */
+  readonly meanGenerationMs: number | null
+}
+
+export type ClusterPicture = {
+  applyHeartbeat(heartbeat: Heartbeat): void
+  forgetWorker(id: string): void
+  /** Null when no ready worker serves the model. */
+  find(model: string): ModelPicture | null
+}
+
+/** A worker beats each second; one that was silent this long no longer counts as serving. */
+const FRESH_MS = 4_000
+
+/** The live picture of workers and models, fed by the bus and kept in memory. */
+export function createClusterPicture(nowMs: () => number): ClusterPicture {
+  const workers = new Map<string, { seenMs: number; engines: Heartbeat['engines'] }>()
+
+  return {
+    applyHeartbeat({ id, kind, engines }) {
+      if (kind === 'worker') workers.set(id, { seenMs: nowMs(), engines })
+    },
+    forgetWorker(id) {
+      workers.delete(id)
+    },
+    find(model) {
+      let slots = 0
+      let running = 0
+      const meansMs: number[] = []
+      for (const [id, worker] of workers) {
+        if (nowMs() - worker.seenMs > FRESH_MS) {
+          workers.delete(id)
+          continue
+        }
+        for (const engine of worker.engines) {
+          if (engine.model !== model || !engine.ready) continue
+          slots += engine.slots
+          running += engine.running
+          if (engine.meanGenerationMs !== null) meansMs.push(engine.meanGenerationMs)
+        }
+      }
+      if (slots === 0) return null
+      const meanGenerationMs =
+        meansMs.length === 0 ? null : meansMs.reduce((sum, ms) => sum + ms, 0) / meansMs.length
+      return { slots, running, meanGenerationMs }
+    },
+  }
+}

@@ -1,0 +1,86 @@
+import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+
+/** What is needed to end a generation from the gateway's side. */
+export type AbandonedGeneration = {
+  readonly id: string
+  readonly model: string
+  readonly stream: number
+  readonly epoch: number
+  /** Whom to tell, when known. */
+  readonly worker: string | null
+}
+
+export type Abandon = {
+  /**
+   * Nobody waits for it any more. Not yet claimed: it is settled at 0 and never runs. Claimed: its worker is
+   * told, and settles what it generated.
+   */
+  cancel(generation: AbandonedGeneration): void
+  /** It was lost by our fault: it is settled at 0, and its worker, if it lives, is told to stop. */
+  writeOff(generation: AbandonedGeneration): void
+  /** Resolves when everything begun has been answered. */
+  drain(): Promise<void>
+}
+
+/** Until then the hold expires by itself, behind the settlement stream's watermark. */
+const GIVE_UP_AFTER_MS = 120_000
+const FIRST_PAUSE_MS = 50
+const LAST_PAUSE_MS = 2_000
+
+/**
+ * Both return at once and are repeated until the queue Redis has answered: an enqueueing of unknown outcome
+ * is only settled by an answered cancel.
+ */
+export function createAbandon(deps: {
+  record: Pick<GenerationRecord, 'cancel' | 'settle'>
+  tellWorker: (worker: string, stream: number) => Promise<void>
+  nowMs: () => number
+  log: Logger
+}): Abandon {
+  const { record, tellWorker, nowMs, log } = deps
+  const running = new Set<Promise<void>>()
+
+  function begin(generation: AbandonedGeneration, step: () => Promise<void>) {
+    const work = untilAnswered(step, nowMs).catch((error: unknown) => {
+      log.error({ err: error, generationId: generation.id }, 'generation abandoned without an answer')
+    })
+    running.add(work)
+    void work.finally(() => running.delete(work))
+  }
+
+  return {
+    cancel(generation) {
+      const { id, model, stream } = generation
+      begin(generation, async () => {
+        const cancelled = await record.cancel(model, id)
+        if (cancelled.status === 'claimed') await tellWorker(cancelled.worker, stream)
+      })
+    },
+    writeOff(generation) {
+      const { id, model, stream, epoch, worker } = generation
+      begin(generation, async () => {
+        const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
+        await record.settle(model, { id, epoch, outcome: 'fault', ...usage })
+        if (worker !== null) await tellWorker(worker, stream)
+      })
+    },
+    async drain() {
+      await Promise.all(running)
+    },
+  }
+}
+
+async function untilAnswered(step: () => Promise<void>, nowMs: () => number): Promise<void> {
+  const giveUpAtMs = nowMs() + GIVE_UP_AFTER_MS
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LAST_PAUSE_MS, pauseMs * 2)) {
+    try {
+      return await step()
+    } catch (error) {
+      if (nowMs() >= giveUpAtMs) throw error
+    }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    setTimeout(resolve, pauseMs)
+    await promise
+  }
+}

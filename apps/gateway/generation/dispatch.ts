@@ -1,0 +1,73 @@
+import { ApiError } from '#libs/contracts/api-error.ts'
+import type { GenerationDeclined } from '#libs/contracts/generation-event.ts'
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
+import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
+import type { TicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
+import type { Reserve } from './reserve.ts'
+
+export type Dispatch = {
+  /** Opens the record, then adds the ticket under its fair tag. */
+  enqueue(job: GenerationJob, tag: number): Promise<void>
+  /**
+   * Queues a declined generation again, in its next epoch and before every fair tag; where the hold was too
+   * small, with an exact one. Returns the job as it now stands.
+   */
+  again(job: GenerationJob, declined: GenerationDeclined, inbox: StreamInbox): Promise<GenerationJob>
+}
+
+/** Declines end: each further one after this many is answered with an error. */
+const MAX_EPOCHS = 8
+const REDISPATCH_PRIORITY = 1
+
+/**
+ * Both throw `model_unavailable` when the queue gives no answer in time. Then record and ticket may exist all
+ * the same: whoever calls must cancel.
+ */
+export function createDispatch(deps: {
+  record: GenerationRecord
+  tickets: TicketQueue
+  reserve: Reserve
+}): Dispatch {
+  const { record, tickets, reserve } = deps
+
+  async function raise(job: GenerationJob, declined: GenerationDeclined, inbox: StreamInbox) {
+    const epoch = inbox.epoch()
+    if (epoch >= MAX_EPOCHS) throw new ApiError('upstream_error', 'No worker could take this request.')
+    // Expect the new epoch before anybody can run it.
+    inbox.expectEpoch(epoch + 1)
+    const keepJob = declined.reason !== 'hold-too-small'
+    const raised = await record.raise(job, { epoch, keepJob })
+    if (raised.status !== 'raised') throw new Error(`a declined generation could not be raised: ${raised.status}`)
+    await tickets.add(job.model, { id: job.id, epoch: raised.epoch }, REDISPATCH_PRIORITY)
+  }
+
+  return {
+    async enqueue(job, tag) {
+      await orUnavailable(async () => {
+        await record.open(job, tag)
+        await tickets.add(job.model, { id: job.id, epoch: 1 }, tag)
+      })
+    },
+    async again(job, declined, inbox) {
+      const next =
+        declined.reason === 'hold-too-small'
+          ? { ...job, hold: await reserve.exact(job, declined.promptTokens) }
+          : job
+      await orUnavailable(async () => await raise(next, declined, inbox))
+      return next
+    },
+  }
+}
+
+async function orUnavailable(enqueueing: () => Promise<void>): Promise<void> {
+  try {
+    await enqueueing()
+  } catch (cause) {
+    if (cause instanceof ApiError) throw cause
+    throw new ApiError('model_unavailable', 'The service cannot take new work right now.', {
+      retryAfterS: 2,
+      cause,
+    })
+  }
+}

@@ -1,0 +1,129 @@
+import { ApiError } from '#libs/contracts/api-error.ts'
+import type { GenerationError, GenerationEvent } from '#libs/contracts/generation-event.ts'
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import { StreamLostError, type StreamInbox } from '#libs/event-bus/stream-inbox.ts'
+import type { Abandon } from './abandon.ts'
+import type { Admit } from './admit.ts'
+import type { Dispatch } from './dispatch.ts'
+import type { Generate, GenerationCall, OutputEvent } from './generation-call.ts'
+import type { Reserve } from './reserve.ts'
+
+/**
+ * One generation as the gateway sees it: admit → reserve → enqueue → events → end. Every branch is here; how
+ * each step is done is in the file of its name.
+ *
+ * Whatever happens after the reservation, its money is settled by exactly one of three: the worker (it ran),
+ * `cancel` (nobody waits for it), `writeOff` (we lost it).
+ */
+export function createGenerate(deps: {
+  admit: Admit
+  reserve: Reserve
+  dispatch: Dispatch
+  abandon: Abandon
+  openInbox: () => StreamInbox
+  watchWorker: (worker: string) => void
+  unwatchWorker: (worker: string) => void
+  learnInput: (call: GenerationCall, promptTokens: number) => void
+  gateway: string
+  /** The hard limit of one generation, queueing included. */
+  deadlineMs: number
+  nowMs: () => number
+}): Generate {
+  const { admit, reserve, dispatch, abandon, openInbox, watchWorker, unwatchWorker, learnInput } = deps
+
+  return async function* generate(call) {
+    const createdMs = deps.nowMs()
+    const deadlineMs = createdMs + deps.deadlineMs
+    const outputTokens = Math.min(call.maxOutputTokens ?? Infinity, call.model.maxOutputTokens)
+
+    const tag = await admit(call)
+    const hold = await reserve.first(call, { outputTokens, deadlineMs })
+
+    // Subscribe, then enqueue: no event can be missed.
+    const inbox = openInbox()
+    const stopWaiting = () => inbox.close()
+    call.signal.addEventListener('abort', stopWaiting)
+    const deadline = setTimeout(() => inbox.fail('its deadline has passed'), deps.deadlineMs + LATE_END_MS)
+    let job = toJob(call, { hold, outputTokens, createdMs, deadlineMs, inbox, gateway: deps.gateway })
+    let ending: 'abandoned' | 'lost' | 'over' = 'abandoned'
+
+    try {
+      if (call.signal.aborted) return
+      await dispatch.enqueue(job, tag)
+      for await (const batch of inbox) {
+        for (const event of batch) {
+          if (event.type === 'generation-claimed') {
+            watchWorker(event.worker)
+            learnInput(call, event.promptTokens)
+          } else if (event.type === 'generation-declined') {
+            job = await dispatch.again(job, event, inbox)
+          } else if (event.type === 'generation-error') {
+            ending = 'over'
+            throw toApiError(event)
+          } else if (event.type === 'generation-end') {
+            ending = 'over'
+          }
+        }
+        const output = batch.filter(isOutput)
+        if (output.length > 0) yield output
+        if (ending === 'over') return
+      }
+    } catch (error) {
+      if (!(error instanceof StreamLostError)) throw error
+      ending = 'lost'
+      throw toInterruption(error, inbox.worker() !== null)
+    } finally {
+      clearTimeout(deadline)
+      call.signal.removeEventListener('abort', stopWaiting)
+      const worker = inbox.worker()
+      const generation = { id: job.id, model: job.model, stream: inbox.stream, epoch: inbox.epoch(), worker }
+      inbox.close()
+      if (worker !== null) unwatchWorker(worker)
+      if (ending === 'abandoned') abandon.cancel(generation)
+      if (ending === 'lost') abandon.writeOff(generation)
+    }
+  }
+}
+
+/** A worker ends a generation at its deadline by itself; its last event may need this much longer. */
+const LATE_END_MS = 10_000
+
+function toJob(
+  call: GenerationCall,
+  terms: {
+    hold: GenerationJob['hold']
+    outputTokens: number
+    createdMs: number
+    deadlineMs: number
+    inbox: StreamInbox
+    gateway: string
+  },
+): GenerationJob {
+  return {
+    id: call.id,
+    model: call.model.id,
+    accountId: call.caller.accountId,
+    gateway: terms.gateway,
+    stream: terms.inbox.stream,
+    hold: terms.hold,
+    maxOutputTokens: terms.outputTokens,
+    contextWindow: call.model.contextWindow,
+    createdMs: terms.createdMs,
+    deadlineMs: terms.deadlineMs,
+    request: call.request,
+  }
+}
+
+function isOutput(event: GenerationEvent): event is OutputEvent {
+  return event.type !== 'generation-claimed' && event.type !== 'generation-declined' && event.type !== 'generation-error'
+}
+
+function toInterruption(cause: StreamLostError, claimed: boolean): ApiError {
+  return claimed
+    ? new ApiError('upstream_error', 'The generation was interrupted; nothing is charged for it.', { cause })
+    : new ApiError('model_unavailable', 'No worker took this request in time.', { retryAfterS: 5, cause })
+}
+
+function toApiError({ code, message }: GenerationError): ApiError {
+  return new ApiError(code, message, code === 'model_unavailable' ? { retryAfterS: 2 } : {})
+}

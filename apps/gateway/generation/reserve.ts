@@ -1,0 +1,81 @@
+import { ApiError } from '#libs/contracts/api-error.ts'
+import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
+import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
+import type { BillingClient } from '#libs/billing-client/billing-client.ts'
+import { formatCredits } from '#libs/money/nano-credits.ts'
+import type { InputEstimate } from './estimate-input.ts'
+import type { GenerationCall } from './generation-call.ts'
+
+export type Reserve = {
+  /** Sets credits aside for the estimated input and the wanted output. */
+  first(call: GenerationCall, wanted: { outputTokens: number; deadlineMs: number }): Promise<Hold>
+  /** Replaces the hold once, with the exact input that a worker counted. */
+  exact(job: GenerationJob, promptTokens: number): Promise<Hold>
+}
+
+/** Both throw `insufficient_credits`, `invalid_key` or, when billing gives no answer, `model_unavailable`. */
+export function createReserve(deps: {
+  billing: Pick<BillingClient, 'reserve' | 'replace'>
+  inputEstimate: InputEstimate
+}): Reserve {
+  const { billing, inputEstimate } = deps
+  return {
+    async first({ id, caller, model, request }, { outputTokens, deadlineMs }) {
+      // An estimate beyond the context must not refuse what fits; the worker knows exactly.
+      const estimate = inputEstimate.estimate(model.id, request)
+      const answer = billing.reserve({
+        reservationId: id,
+        keyId: caller.keyId,
+        model: model.id,
+        inputTokens: Math.min(estimate, Math.max(1, model.contextWindow - outputTokens)),
+        outputTokens,
+        deadlineMs,
+      })
+      return toHold(await orUnavailable(answer))
+    },
+    async exact(job, promptTokens) {
+      const outputTokens = Math.max(1, Math.min(job.maxOutputTokens, job.contextWindow - promptTokens))
+      const answer = billing.replace({ reservationId: job.id, inputTokens: promptTokens, outputTokens })
+      return toHold(await orUnavailable(answer))
+    },
+  }
+}
+
+async function orUnavailable(answer: Promise<HoldAnswer>): Promise<HoldAnswer> {
+  try {
+    return await answer
+  } catch (cause) {
+    throw new ApiError('model_unavailable', 'The service cannot take billed requests right now.', {
+      retryAfterS: 2,
+      cause,
+    })
+  }
+}
+
+function toHold(answer: HoldAnswer): Hold {
+  switch (answer.status) {
+    case 'granted':
+      return {
+        amountNano: String(answer.amountNano),
+        inputPriceNano: String(answer.prices.inputPriceNano),
+        outputPriceNano: String(answer.prices.outputPriceNano),
+        clamped: answer.clamped,
+      }
+    case 'insufficient-credits':
+      throw new ApiError(
+        'insufficient_credits',
+        `Not enough credits for this request: ${formatCredits(answer.availableNano)} available, ` +
+          `${formatCredits(answer.heldNano)} held by running requests.`,
+      )
+    case 'key-invalid':
+      throw new ApiError('invalid_key', 'The API key is no longer valid.')
+    case 'model-unknown':
+      throw new ApiError('model_unavailable', 'The model is being changed. Please try again.', {
+        retryAfterS: 2,
+      })
+    case 'conflict':
+      throw new ApiError('model_unavailable', 'The hold of this request is gone. Please try again.', {
+        retryAfterS: 1,
+      })
+  }
+}
