@@ -26,7 +26,15 @@ export type Frame = { readonly worker: string; readonly entries: readonly FrameE
  */
 export type Pulse = {
   readonly worker: string
-  readonly streams: readonly { readonly stream: number; readonly epoch: number; readonly lastSeq: number }[]
+  readonly streams: readonly StreamState[]
+}
+
+export type StreamState = {
+  readonly stream: number
+  readonly epoch: number
+  readonly lastSeq: number
+  /** False for a short while after its end. */
+  readonly running: boolean
 }
 
 /** What arrives on a gateway's channel. */
@@ -35,7 +43,7 @@ export type GatewayMessage = ({ kind: 'frame' } & Frame) | ({ kind: 'pulse' } & 
 const FRAME = 0
 const PULSE = 1
 const FRAME_STRIDE = 6
-const PULSE_STRIDE = 3
+const PULSE_STRIDE = 4
 
 /** The parts of a frame in the order in which they are written. */
 export type FrameParts = unknown[]
@@ -51,7 +59,9 @@ export function appendEvent(parts: FrameParts, entry: FrameEntry): void {
 
 export function encodePulse(pulse: Pulse): string {
   const parts: unknown[] = [PULSE, pulse.worker]
-  for (const { stream, epoch, lastSeq } of pulse.streams) parts.push(stream, epoch, lastSeq)
+  for (const { stream, epoch, lastSeq, running } of pulse.streams) {
+    parts.push(stream, epoch, lastSeq, running ? 1 : 0)
+  }
   return JSON.stringify(parts)
 }
 
@@ -65,12 +75,13 @@ export function decodeGatewayMessage(text: string): GatewayMessage {
     return { kind: 'frame', worker, entries }
   }
   if (parts[0] === PULSE) {
-    const streams = []
+    const streams: StreamState[] = []
     for (let at = 2; at < parts.length; at += PULSE_STRIDE) {
       streams.push({
         stream: readNumber(parts, at),
         epoch: readNumber(parts, at + 1),
         lastSeq: readNumber(parts, at + 2),
+        running: readNumber(parts, at + 3) === 1,
       })
     }
     return { kind: 'pulse', worker, streams }

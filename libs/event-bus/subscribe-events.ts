@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { gatewayChannel } from './channels.ts'
 import { decodeGatewayMessage, type Frame, type GatewayMessage, type Pulse } from './frame.ts'
+import type { StreamEpoch } from './worker-control.ts'
 import { createStreamInbox, type InboxFeed, type StreamInbox } from './stream-inbox.ts'
 
 export type EventSubscriber = {
@@ -22,7 +23,7 @@ export type EventSubscriber = {
 export async function subscribeEvents(options: {
   subscriber: Redis
   gateway: string
-  onStray: (worker: string, streams: readonly number[]) => void
+  onStray: (worker: string, streams: readonly StreamEpoch[]) => void
   log: Logger
 }): Promise<EventSubscriber> {
   const { subscriber, gateway, onStray, log } = options
@@ -31,24 +32,25 @@ export async function subscribeEvents(options: {
 
   function takeFrame({ worker, entries }: Frame) {
     const touched = new Set<InboxFeed>()
-    const strays = new Set<number>()
+    const strays = new Map<number, StreamEpoch>()
     for (const entry of entries) {
       const feed = streams.get(entry.stream)?.feed
-      if (feed === undefined || !feed.accept(entry)) strays.add(entry.stream)
+      if (feed === undefined || !feed.accept(entry)) strays.set(entry.stream, entry)
       else touched.add(feed)
     }
     for (const feed of touched) feed.deliver()
-    if (strays.size > 0) onStray(worker, [...strays])
+    if (strays.size > 0) onStray(worker, [...strays.values()])
   }
 
   function takePulse(pulse: Pulse) {
-    const strays: number[] = []
+    const strays: StreamEpoch[] = []
     const told = new Set<number>()
-    for (const { stream, epoch, lastSeq } of pulse.streams) {
+    for (const { stream, epoch, lastSeq, running } of pulse.streams) {
       told.add(stream)
       const known = streams.get(stream)
-      if (known === undefined || epoch < known.inbox.epoch()) strays.push(stream)
-      else if (epoch === known.inbox.epoch()) known.feed.compare(lastSeq)
+      if (known === undefined || epoch < known.inbox.epoch()) {
+        if (running) strays.push({ stream, epoch })
+      } else if (epoch === known.inbox.epoch()) known.feed.compare(lastSeq)
     }
     for (const { inbox } of streams.values()) {
       if (inbox.worker() === pulse.worker && !told.has(inbox.stream)) inbox.fail('its worker does not know it')

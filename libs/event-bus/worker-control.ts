@@ -3,11 +3,15 @@ import { z } from 'zod'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { workerChannel } from './channels.ts'
 
+/** A gateway's stream up to an epoch: a later epoch of the same stream is not meant. */
+const StreamEpoch = z.object({ stream: z.int(), epoch: z.int() })
+export type StreamEpoch = z.infer<typeof StreamEpoch>
+
 /** What a gateway tells a worker: stop these streams of mine. */
 const WorkerControl = z.strictObject({
   type: z.literal('cancel'),
   gateway: z.string(),
-  streams: z.array(z.int()),
+  streams: z.array(StreamEpoch),
 })
 type WorkerControl = z.infer<typeof WorkerControl>
 
@@ -15,9 +19,9 @@ type WorkerControl = z.infer<typeof WorkerControl>
 export async function sendCancel(
   redis: Redis,
   worker: string,
-  cancel: { gateway: string; streams: readonly number[] },
+  cancel: { gateway: string; streams: readonly StreamEpoch[] },
 ): Promise<boolean> {
-  const message: WorkerControl = { type: 'cancel', gateway: cancel.gateway, streams: [...cancel.streams] }
+  const message: WorkerControl = { type: 'cancel', gateway: cancel.gateway, streams: cancel.streams.map(({ stream, epoch }) => ({ stream, epoch })) }
   return (await redis.publish(workerChannel(worker), JSON.stringify(message))) > 0
 }
 
@@ -25,7 +29,7 @@ export async function sendCancel(
 export async function subscribeControl(options: {
   subscriber: Redis
   worker: string
-  onCancel: (gateway: string, streams: readonly number[]) => void
+  onCancel: (gateway: string, streams: readonly StreamEpoch[]) => void
   log: Logger
 }): Promise<void> {
   const { subscriber, worker, onCancel, log } = options

@@ -1,3 +1,4 @@
+import type { StreamEpoch } from '#libs/event-bus/worker-control.ts'
 import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
@@ -34,7 +35,7 @@ const LAST_PAUSE_MS = 2_000
  */
 export function createAbandon(deps: {
   record: Pick<GenerationRecord, 'cancel' | 'settle'>
-  tellWorker: (worker: string, stream: number) => Promise<void>
+  tellWorker: (worker: string, cancelled: StreamEpoch) => Promise<void>
   nowMs: () => number
   log: Logger
 }): Abandon {
@@ -51,18 +52,18 @@ export function createAbandon(deps: {
 
   return {
     cancel(generation) {
-      const { id, model, stream } = generation
+      const { id, model } = generation
       begin(generation, async () => {
         const cancelled = await record.cancel(model, id)
-        if (cancelled.status === 'claimed') await tellWorker(cancelled.worker, stream)
+        if (cancelled.status === 'claimed') await tellWorker(cancelled.worker, generation)
       })
     },
     writeOff(generation) {
-      const { id, model, stream, epoch, worker } = generation
+      const { id, model, epoch, worker } = generation
       begin(generation, async () => {
         const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
         await record.settle(model, { id, epoch, outcome: 'fault', ...usage })
-        if (worker !== null) await tellWorker(worker, stream)
+        if (worker !== null) await tellWorker(worker, generation)
       })
     },
     async drain() {

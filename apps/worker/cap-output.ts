@@ -1,0 +1,36 @@
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import { toNanoCredits } from '#libs/money/nano-credits.ts'
+import { affordableOutput } from '#libs/money/price.ts'
+
+export type OutputCap =
+  | { readonly status: 'capped'; readonly maxTokens: number }
+  /** The estimate was too low and money is not the reason: ask for an exact hold. */
+  | { readonly status: 'hold-too-small' }
+  /** Money had set the hold, and it does not pay the exact input and one token of output. */
+  | { readonly status: 'insufficient-credits' }
+  /** The prompt leaves no room for a token in the context window. */
+  | { readonly status: 'prompt-too-long' }
+
+/**
+ * Turns the hold's amount into the engine's output cap: what is left after the exact input, at the output
+ * price, within the context window and the caller's limit. So no charge can exceed its hold, and a wrong
+ * estimate neither creates debt nor shortens an answer that could be paid.
+ */
+export function capOutput(job: GenerationJob, promptTokens: number, contextWindow: number): OutputCap {
+  const wanted = Math.min(job.maxOutputTokens, contextWindow - promptTokens)
+  if (wanted < 1) return { status: 'prompt-too-long' }
+
+  const { hold } = job
+  const prices = {
+    inputPriceNano: BigInt(hold.inputPriceNano),
+    outputPriceNano: BigInt(hold.outputPriceNano),
+  }
+  const affordable = affordableOutput(toNanoCredits(hold.amountNano), prices, {
+    input: promptTokens,
+    limit: wanted,
+  })
+  if (affordable === wanted) return { status: 'capped', maxTokens: wanted }
+  if (!hold.clamped) return { status: 'hold-too-small' }
+  if (affordable === null || affordable < 1) return { status: 'insufficient-credits' }
+  return { status: 'capped', maxTokens: affordable }
+}

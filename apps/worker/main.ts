@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Registry } from 'prom-client'
+import { loadConfig } from '#libs/config/load-config.ts'
+import { ModelFamily } from '#libs/contracts/model-family.ts'
+import { createPresence } from '#libs/event-bus/presence.ts'
+import { createEventPublisher } from '#libs/event-bus/publish-events.ts'
+import { subscribeControl } from '#libs/event-bus/worker-control.ts'
+import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { runApp } from '#libs/lifecycle/run-app.ts'
+import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { createLogger } from '#libs/telemetry/logger.ts'
+import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
+import { loadTokenizer } from '#libs/text/tokenizer.ts'
+import { WorkerConfig } from './config.ts'
+import { connectEngine } from './connect-engine.ts'
+import type { EngineClient } from './engine/engine-client.ts'
+import { createRunningGenerations } from './running-generations.ts'
+import { serveEngine, type ServedEngine } from './serve-engine.ts'
+import { createSettle } from './settle.ts'
+import { createWorkerMetrics } from './worker-metrics.ts'
+
+const PULSE_MS = 1_000
+const SETTLE_MS = 5_000
+
+// oxlint-disable-next-line node/no-process-env
+const environment = process.env
+const startLog = createLogger('worker', environment['LOG_LEVEL'] ?? 'info')
+
+await runApp(startLog, async (releasers) => {
+  const config = loadConfig(WorkerConfig, environment)
+  const worker = randomUUID()
+  const log = startLog.child({ worker })
+  const nowMs = () => Date.now()
+  const registry = new Registry()
+  const engines: ServedEngine[] = []
+  const states = () => engines.map((engine) => engine.state())
+
+  const ops = await serveOps({
+    host: config.OPS_HOST,
+    port: config.OPS_PORT,
+    registry,
+    readiness: () =>
+      engines.length === config.WORKERS.length && states().every((state) => state.ready)
+        ? { ready: true }
+        : { ready: false, reason: 'an engine is not ready' },
+  })
+  releasers.add('ops', ops, { run: closeOps })
+
+  const connect = async (url: string, role: string, patience: RedisPatience) =>
+    releasers.add(role, await connectRedis({ url, name: `worker-${role}`, patience, log }), {
+      run: (redis) => redis.disconnect(),
+    })
+  const queueRedis = await connect(config.QUEUE_REDIS_URL, 'queue', 'fail-fast')
+  const ticketRedis = await connect(config.QUEUE_REDIS_URL, 'tickets', 'patient')
+  const busRedis = await connect(config.BUS_REDIS_URL, 'bus', 'fail-fast')
+  const busSubscriber = await connect(config.BUS_REDIS_URL, 'bus-subscriber', 'patient')
+
+  const record = createGenerationRecord({
+    redis: queueRedis,
+    self: worker,
+    graceMs: config.HOLD_GRACE_MS,
+    nowMs,
+  })
+  const settle = createSettle({ record, keepMs: config.HOLD_GRACE_MS, nowMs, log })
+  const metrics = createWorkerMetrics({ registry, engines: states, pendingSettlements: settle.pending })
+
+  const presence = await createPresence({
+    self: { id: worker, kind: 'worker' },
+    engines: states,
+    bus: busRedis,
+    subscriber: busSubscriber,
+    queue: queueRedis,
+    onHeartbeat: () => {},
+    onDeath: (gateway) => running.stopGateway(gateway),
+    nowMs,
+    log,
+  })
+  releasers.add('presence', presence, { run: async () => await presence.stop() })
+
+  const publisher = createEventPublisher({
+    redis: busRedis,
+    worker,
+    onNobody: (gateway) => presence.suspect(gateway),
+    onPublish(events) {
+      metrics.publishes.inc()
+      metrics.events.inc(events)
+    },
+    log,
+  })
+  releasers.add('publisher', publisher, { run: async () => await publisher.flush() })
+
+  const running = createRunningGenerations({
+    publisher,
+    watchGateway: presence.watch,
+    unwatchGateway: presence.unwatch,
+    nowMs,
+  })
+  await subscribeControl({
+    subscriber: busSubscriber,
+    worker,
+    onCancel(gateway, streams) {
+      for (const cancelled of streams) running.stopStream(gateway, cancelled)
+    },
+    log,
+  })
+  const pulse = setInterval(() => running.pulse(), PULSE_MS)
+  releasers.add('pulse', pulse, { run: clearInterval })
+  releasers.add('settlements', settle, { run: async () => await settle.drain(), limitMs: SETTLE_MS })
+
+  const clients: EngineClient[] = []
+  releasers.add('engine clients', clients, {
+    run: (opened) => {
+      for (const client of opened) client.close()
+    },
+  })
+  releasers.add('engines', engines, {
+    run: async (served) => await Promise.all(served.map((engine) => engine.drain(config.DRAIN_GRACE_MS))),
+    limitMs: config.DRAIN_GRACE_MS + 10_000,
+  })
+
+  // Each engine joins as soon as it answers; the others do not wait for it.
+  await Promise.all(
+    config.WORKERS.map(async ({ model, family: familyName, engine: address, maxNumSeqs }) => {
+      const family = ModelFamily.parse(
+        JSON.parse(await readFile(join(config.MODELS_DIR, `${familyName}.json`), 'utf8')),
+      )
+      const tokenizer = await loadTokenizer(join(config.MODELS_DIR, family.tokenizer))
+      const { engine, limits } = await connectEngine({ address, maxNumSeqs, log: log.child({ model }) })
+      clients.push(engine)
+      const served = serveEngine({
+        model,
+        worker,
+        family,
+        tokenizer,
+        engine,
+        limits: { ...limits, silenceMs: config.ENGINE_SILENCE_MS },
+        record,
+        running,
+        settle,
+        metrics,
+        queueRedis: ticketRedis,
+        announce: presence.announce,
+        nowMs,
+        log,
+      })
+      engines.push(served)
+    }),
+  )
+  log.info({ engines: config.WORKERS }, 'worker serves')
+})

@@ -1,0 +1,180 @@
+import type { GenerationError, Usage } from '#libs/contracts/generation-event.ts'
+import type { GenerationJob, GenerationTicket } from '#libs/contracts/generation-job.ts'
+import type { Sampling } from '#libs/contracts/generation-request.ts'
+import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { capOutput } from './cap-output.ts'
+import type { EngineClient } from './engine/engine-client.ts'
+import type { EngineWatch } from './watch-engine.ts'
+import type { Settle } from './settle.ts'
+import type { OutputParser } from './text/parse-output.ts'
+import { toGenerationError } from './to-generation-error.ts'
+import type { RenderedPrompt } from './render-prompt.ts'
+import type { RunningGeneration } from './running-generations.ts'
+
+/** What became of a ticket: `ran` when the engine worked for it. */
+export type ProcessResult = 'ran' | 'not-ran'
+
+/**
+ * One generation as the worker sees it: claim → render → cap → generate → parse → publish ‖ settle. Every
+ * branch is here; how each step is done is in the file of its name. It never rejects: what goes wrong is told
+ * to the gateway and settled.
+ */
+export function createProcessGeneration(deps: {
+  record: Pick<GenerationRecord, 'claim'>
+  engine: EngineClient
+  renderPrompt: (job: GenerationJob) => Promise<RenderedPrompt>
+  /** The model owner's recommendation, for what the caller leaves open: the engine does not apply it. */
+  samplingDefaults: Sampling
+  createParser: (job: GenerationJob, prompt: RenderedPrompt) => OutputParser
+  open: (job: GenerationJob, epoch: number) => RunningGeneration
+  settle: Settle
+  watch: EngineWatch
+  isStopping: () => boolean
+  model: string
+  worker: string
+  /** The engine's own limit; a catalog may promise less, never more. */
+  contextWindow: number
+}): (ticket: GenerationTicket) => Promise<ProcessResult> {
+  const { record, engine, renderPrompt, createParser, open, settle, watch, model, worker } = deps
+
+  return async function processGeneration(ticket) {
+    const claim = await record.claim(model, ticket, worker)
+    if (claim.status !== 'claimed') return 'not-ran'
+
+    const { job } = claim
+    const run = open(job, ticket.epoch)
+    const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 }
+    try {
+      if (deps.isStopping()) return decline(run, 'worker-stopping', 0)
+
+      const prompt = await renderPrompt(job)
+      const cap = capOutput(job, prompt.ids.length, Math.min(job.contextWindow, deps.contextWindow))
+      if (cap.status === 'hold-too-small') return decline(run, cap.status, prompt.ids.length)
+      if (cap.status !== 'capped') return fail(run, REFUSALS[cap.status], usage)
+      if (run.stopReason() !== null) return endStopped(run, usage)
+
+      run.send({ type: 'generation-claimed', worker, promptTokens: prompt.ids.length }, [])
+      usage.promptTokens = prompt.ids.length
+      const parser = createParser(job, prompt)
+      const finish = await pour(run, parser, usage, {
+        requestId: `${job.id}-${ticket.epoch}`,
+        promptIds: prompt.ids,
+        sampling: { ...deps.samplingDefaults, ...job.request.sampling },
+        maxTokens: cap.maxTokens,
+        stop: job.request.stop,
+      })
+      if (finish === 'stopped') return endStopped(run, usage, parser)
+      return complete(run, parser, usage, finish)
+    } catch (error) {
+      if (run.stopReason() !== null) return endStopped(run, usage)
+      const failure = toGenerationError(error)
+      if (failure.code === 'upstream_error' && usage.completionTokens === 0) watch.failureSeen()
+      return fail(run, failure, usage)
+    } finally {
+      run.close()
+    }
+  }
+
+  /** Engine → parser → events, until the engine or a stop string ends it, or the run is told to stop. */
+  async function pour(
+    run: RunningGeneration,
+    parser: OutputParser,
+    usage: MutableUsage,
+    request: Parameters<EngineClient['generate']>[0],
+  ): Promise<'stop' | 'length' | 'stopped'> {
+    // Ids whose text is still held back (half a character, a possible stop string) ride on the next event.
+    let held: number[] = []
+    for await (const output of engine.generate(request, run.signal)) {
+      if (output.type === 'end') {
+        usage.cachedTokens = output.cachedTokens
+        if (output.finishReason === 'stop' || output.finishReason === 'length') return output.finishReason
+        if (run.stopReason() !== null) return 'stopped'
+        throw new Error(`the engine ended the generation with '${output.finishReason}'`)
+      }
+      watch.tokenSeen()
+      usage.cachedTokens = output.cachedTokens
+      usage.completionTokens += output.ids.length
+      for (const id of output.ids) held.push(id)
+      const { events, stopped } = parser.push(output.ids)
+      for (const event of events) {
+        run.send(event, held)
+        held = []
+      }
+      if (stopped) return 'stop'
+    }
+    if (run.stopReason() !== null) return 'stopped'
+    throw new Error('the engine closed the stream without ending the generation')
+  }
+
+  function complete(
+    run: RunningGeneration,
+    parser: OutputParser,
+    usage: MutableUsage,
+    finish: 'stop' | 'length',
+  ): ProcessResult {
+    for (const event of parser.finish()) run.send(event, [])
+    usage.reasoningTokens = parser.reasoningTokens()
+    const finishReason = parser.toolCalls() > 0 && finish === 'stop' ? 'tool-calls' : finish
+    run.send({ type: 'generation-end', finishReason, usage: { ...usage } }, [])
+    settle.settle(run, { outcome: 'completed', usage: { ...usage } })
+    return 'ran'
+  }
+
+  /** The run was told to stop: by its deadline (a short answer), its caller (charged), or by our fault (free). */
+  function endStopped(run: RunningGeneration, usage: MutableUsage, parser?: OutputParser): ProcessResult {
+    switch (run.stopReason()) {
+      case 'deadline':
+        if (parser !== undefined) return complete(run, parser, usage, 'length')
+        return fail(run, REFUSALS['too-late'], usage)
+      case 'cancelled':
+        settle.settle(run, { outcome: 'cancelled', usage: { ...usage } })
+        return 'ran'
+      case 'gateway-dead':
+        settle.settle(run, { outcome: 'fault', usage: { ...usage } })
+        return 'ran'
+      case 'worker-stopping':
+      case 'engine-lost':
+      case null:
+        return fail(run, REFUSALS['interrupted'], usage)
+    }
+  }
+
+  function fail(run: RunningGeneration, failure: Failure, usage: MutableUsage): ProcessResult {
+    run.send({ type: 'generation-error', ...failure }, [])
+    settle.settle(run, { outcome: 'fault', usage: { ...usage } })
+    return 'ran'
+  }
+
+  /** Gives it back untouched; the gateway queues it again. */
+  function decline(
+    run: RunningGeneration,
+    reason: 'worker-stopping' | 'hold-too-small',
+    promptTokens: number,
+  ): ProcessResult {
+    run.send({ type: 'generation-declined', reason, promptTokens }, [])
+    return 'not-ran'
+  }
+}
+
+type MutableUsage = { -readonly [Field in keyof Usage]: Usage[Field] }
+
+type Failure = Omit<GenerationError, 'type'>
+
+const REFUSALS = {
+  'prompt-too-long': {
+    code: 'invalid_request',
+    message: "The prompt fills the model's context window; no token of output fits.",
+  },
+  'insufficient-credits': {
+    code: 'insufficient_credits',
+    message: 'Not enough credits for this prompt and one token of output.',
+  },
+  'too-late': {
+    code: 'model_unavailable',
+    message: 'The request waited until its deadline.',
+  },
+  interrupted: {
+    code: 'upstream_error',
+    message: 'The generation was interrupted; nothing is charged for it.',
+  },
+} as const satisfies Record<string, Failure>

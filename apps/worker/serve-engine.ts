@@ -1,0 +1,162 @@
+import type { Redis } from 'ioredis'
+import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
+import type { EngineState } from '#libs/event-bus/presence.ts'
+import { createChatRenderer } from '#libs/text/render-chat.ts'
+import type { Tokenizer } from '#libs/text/tokenizer.ts'
+import type { ModelFamily } from '#libs/contracts/model-family.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
+import type { EngineClient } from './engine/engine-client.ts'
+import { createProcessGeneration } from './process-generation.ts'
+import { createRenderPrompt } from './render-prompt.ts'
+import type { RunningGeneration, RunningGenerations } from './running-generations.ts'
+import type { Settle } from './settle.ts'
+import { createSlots } from './slots.ts'
+import { createOutputParser } from './text/parse-output.ts'
+import { startsInReasoning } from './text/starts-in-reasoning.ts'
+import type { WorkerMetrics } from './worker-metrics.ts'
+import { createEngineWatch } from './watch-engine.ts'
+
+/** One engine with its worker: pulls what the engine can run, runs it, stops in order. */
+export type ServedEngine = {
+  state(): EngineState
+  /** Stops pulling, lets what runs end within `graceMs`, then ends it as interrupted. */
+  drain(graceMs: number): Promise<void>
+}
+
+/** How slowly the mean generation time follows: each generation moves it by this share. */
+const MEAN_SHARE = 0.1
+/** After it was told to stop, a generation only has to say so. */
+const STOP_MS = 3_000
+
+/** Begins to serve; pulling starts as soon as the engine is healthy. */
+export function serveEngine(deps: {
+  model: string
+  worker: string
+  family: ModelFamily
+  tokenizer: Tokenizer
+  engine: EngineClient
+  limits: { maxNumSeqs: number; contextWindow: number; silenceMs: number }
+  record: GenerationRecord
+  running: RunningGenerations
+  settle: Settle
+  metrics: WorkerMetrics
+  queueRedis: Redis
+  announce: () => void
+  nowMs: () => number
+  log: Logger
+}): ServedEngine {
+  const { model, worker, family, tokenizer, engine, limits, running, metrics, nowMs } = deps
+  const log = deps.log.child({ model })
+  const slots = createSlots(limits.maxNumSeqs)
+  const live = new Set<RunningGeneration>()
+  let stopping = false
+  let pulling = false
+  let meanGenerationMs: number | null = null
+
+  const watch = createEngineWatch({
+    healthCheck: engine.healthCheck,
+    running: slots.running,
+    silenceMs: limits.silenceMs,
+    onChange: (ready) => void follow(ready),
+    onLost: () => stopAll('engine-lost'),
+    nowMs,
+    log,
+  })
+
+  const processGeneration = createProcessGeneration({
+    record: deps.record,
+    engine,
+    renderPrompt: createRenderPrompt({ renderer: createChatRenderer(tokenizer), tokenizer, family }),
+    samplingDefaults: tokenizer.samplingDefaults,
+    createParser: (job, prompt) =>
+      createOutputParser({
+        generationId: job.id,
+        tokenizer,
+        family,
+        tools: job.request.toolChoice === 'auto' && job.request.tools.length > 0,
+        stop: job.request.stop,
+        startsInReasoning: startsInReasoning(prompt.text),
+        minTokens: 0,
+      }),
+    open(job, epoch) {
+      const run = running.open(job, epoch)
+      live.add(run)
+      return run
+    },
+    settle: deps.settle,
+    watch,
+    isStopping: () => stopping,
+    model,
+    worker,
+    contextWindow: limits.contextWindow,
+  })
+
+  const pull = createTicketPull({
+    redis: deps.queueRedis,
+    model,
+    log,
+    // BullMQ hands over the next ticket when this resolves: when the engine can run one more.
+    async onTicket(ticket) {
+      slots.take(async () => {
+        const startedMs = nowMs()
+        try {
+          const result = await processGeneration(ticket)
+          metrics.generations.inc({ model, result })
+          if (result === 'ran') measure(nowMs() - startedMs)
+        } catch (error) {
+          log.error({ err: error, ticket }, 'ticket could not be claimed')
+        } finally {
+          for (const run of live) if (run.job.id === ticket.id && run.epoch === ticket.epoch) live.delete(run)
+        }
+      })
+      await slots.room()
+    },
+  })
+
+  function measure(ms: number) {
+    meanGenerationMs = meanGenerationMs === null ? ms : meanGenerationMs + (ms - meanGenerationMs) * MEAN_SHARE
+  }
+
+  async function follow(ready: boolean) {
+    if (stopping) return
+    if (!ready) await pull.pause()
+    else if (pulling) await pull.resume()
+    else {
+      pulling = true
+      pull.start()
+    }
+    deps.announce()
+  }
+
+  function stopAll(reason: 'engine-lost' | 'worker-stopping') {
+    for (const run of live) run.stop(reason)
+  }
+
+  return {
+    state: () => ({
+      model,
+      ready: watch.ready() && !stopping,
+      slots: slots.capacity(),
+      running: slots.running(),
+      meanGenerationMs,
+    }),
+    async drain(graceMs) {
+      stopping = true
+      deps.announce()
+      await pull.pause()
+      await within(graceMs, slots.idle())
+      stopAll('worker-stopping')
+      await within(STOP_MS, slots.idle())
+      watch.stop()
+      await pull.close()
+    },
+  }
+}
+
+async function within(limitMs: number, work: Promise<void>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, limitMs)
+  await Promise.race([work, promise])
+  clearTimeout(timer)
+}

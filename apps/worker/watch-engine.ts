@@ -1,0 +1,94 @@
+import type { Logger } from '#libs/telemetry/logger.ts'
+
+export type EngineWatch = {
+  ready(): boolean
+  /** A token came, from any generation: the engine works. */
+  tokenSeen(): void
+  /** A generation failed without a token, by the engine's fault. */
+  failureSeen(): void
+  stop(): void
+}
+
+const CHECK_MS = 1_000
+/** A worker that fails everything at once would win every ticket; after this many in a row it stops pulling. */
+const FAILURES_IN_A_ROW = 5
+const REST_MS = 10_000
+
+/**
+ * Tells whether work may be pulled for an engine. States: ready → unready when a health check says dead or
+ * fails, when generations run and no token came for `silenceMs` (health checks do not see a hang), or after
+ * five failures in a row; unready → ready when a health check is good again, after a rest of 10 s where the
+ * check had been good all along.
+ *
+ * `onChange` is told each move; `onLost` that what runs now will not end by itself.
+ */
+export function createEngineWatch(deps: {
+  healthCheck: () => Promise<{ healthy: boolean; message: string }>
+  running: () => number
+  silenceMs: number
+  onChange: (ready: boolean) => void
+  onLost: () => void
+  nowMs: () => number
+  log: Logger
+}): EngineWatch {
+  const { healthCheck, running, silenceMs, onChange, onLost, nowMs, log } = deps
+  let ready = false
+  let lastTokenMs = nowMs()
+  let failures = 0
+  let restUntilMs = 0
+  let checking = false
+
+  function become(next: boolean, reason: string) {
+    if (next === ready) return
+    ready = next
+    failures = 0
+    log.info({ ready, reason }, 'engine readiness changed')
+    onChange(ready)
+  }
+
+  async function check() {
+    if (checking) return
+    checking = true
+    const problem = await askHealth()
+    checking = false
+    const now = nowMs()
+    if (running() === 0) lastTokenMs = now
+    if (problem !== null) {
+      if (ready) onLost()
+      become(false, problem)
+    } else if (now - lastTokenMs > silenceMs) {
+      restUntilMs = now + REST_MS
+      onLost()
+      become(false, 'no token for too long')
+    } else if (now >= restUntilMs) {
+      become(true, 'healthy')
+    }
+  }
+
+  async function askHealth(): Promise<string | null> {
+    try {
+      const { healthy, message } = await healthCheck()
+      return healthy ? null : message
+    } catch (error) {
+      return String(error)
+    }
+  }
+
+  void check()
+  const timer = setInterval(() => void check(), CHECK_MS)
+
+  return {
+    ready: () => ready,
+    tokenSeen() {
+      lastTokenMs = nowMs()
+      failures = 0
+    },
+    failureSeen() {
+      failures += 1
+      if (failures < FAILURES_IN_A_ROW) return
+      restUntilMs = nowMs() + REST_MS
+      become(false, `${FAILURES_IN_A_ROW} failures in a row`)
+    },
+    stop: () => clearInterval(timer),
+  }
+}
