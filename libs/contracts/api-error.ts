@@ -1,17 +1,19 @@
 /**
- * The error table of the public interface: code → HTTP status, and whether it may carry `retry-after`.
- * Source: the interface's section "Errors"; `invalid_request` is our code for every 400 and 413.
+ * The error table of the public interface: our code → HTTP status, the code on the wire, and whether it
+ * carries `retry-after`. Source: the interface's section "Errors"; it names no code for 400 and 413, nor for a
+ * path that does not exist: all of them say `invalid_request`.
  */
 export const API_ERRORS = {
-  invalid_request: { status: 400, retryAfter: false },
-  request_too_large: { status: 413, retryAfter: false },
-  invalid_key: { status: 401, retryAfter: false },
-  insufficient_credits: { status: 402, retryAfter: false },
-  model_not_found: { status: 404, retryAfter: false },
-  model_busy: { status: 429, retryAfter: true },
-  model_warming: { status: 429, retryAfter: true },
-  upstream_error: { status: 502, retryAfter: false },
-  model_unavailable: { status: 503, retryAfter: true },
+  invalid_request: { status: 400, wireCode: 'invalid_request', retryAfter: false },
+  request_too_large: { status: 413, wireCode: 'invalid_request', retryAfter: false },
+  unknown_operation: { status: 404, wireCode: 'invalid_request', retryAfter: false },
+  invalid_key: { status: 401, wireCode: 'invalid_key', retryAfter: false },
+  insufficient_credits: { status: 402, wireCode: 'insufficient_credits', retryAfter: false },
+  model_not_found: { status: 404, wireCode: 'model_not_found', retryAfter: false },
+  model_busy: { status: 429, wireCode: 'model_busy', retryAfter: true },
+  model_warming: { status: 429, wireCode: 'model_warming', retryAfter: true },
+  upstream_error: { status: 502, wireCode: 'upstream_error', retryAfter: false },
+  model_unavailable: { status: 503, wireCode: 'model_unavailable', retryAfter: true },
 } as const
 
 export type ApiErrorCode = keyof typeof API_ERRORS
@@ -23,6 +25,7 @@ export type ApiErrorCode = keyof typeof API_ERRORS
 export class ApiError extends Error {
   readonly code: ApiErrorCode
   readonly param: string | undefined
+  /** Seconds; made a whole number from 1 to 59 when it is sent. */
   readonly retryAfterS: number | undefined
 
   constructor(

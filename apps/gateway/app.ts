@@ -1,0 +1,110 @@
+import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
+import type { Registry } from 'prom-client'
+import { Counter } from 'prom-client'
+import { ApiError } from '#libs/contracts/api-error.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { chatCompletions } from './endpoints/chat-completions/route.ts'
+import type { Catalog } from './endpoints/find-model.ts'
+import { describeModel, listModels } from './endpoints/models/route.ts'
+import type { Caller, Generate } from './generation/generation-call.ts'
+import { installAcceptBody } from './http/accept-body.ts'
+import type { Authenticate } from './http/authenticate.ts'
+import {
+  answerMalformed,
+  answerUnrouted,
+  createReportError,
+  installErrorHandler,
+} from './http/handle-error.ts'
+import { installRequestId } from './http/request-id.ts'
+import { installRequestMetrics } from './http/request-metrics.ts'
+import { createSseSockets, type SseLimits } from './http/sse-socket.ts'
+
+export type HttpLimits = SseLimits & {
+  readonly bodyBytes: number
+  /** How long a request may take to arrive whole. */
+  readonly uploadMs: number
+  /** A connection on which nothing moves for so long is closed; above the longest deadline of a generation. */
+  readonly connectionIdleMs: number
+}
+
+export type AppDeps = {
+  readonly generate: Generate
+  readonly authenticate: Authenticate
+  readonly catalog: Catalog
+  /** UUIDv7. */
+  readonly newId: () => string
+  readonly nowMs: () => number
+  /** Calls back each second until the returned function is called. */
+  readonly everySecond: (run: () => void) => () => void
+  readonly registry: Registry
+  readonly log: Logger
+  readonly limits: HttpLimits
+}
+
+/** The public HTTP interface: every route, in order. Closing it waits for the answers under way. */
+export function buildApp(deps: AppDeps): FastifyInstance {
+  const { generate, catalog, newId, nowMs, registry, log, limits } = deps
+  const app = fastify({
+    bodyLimit: limits.bodyBytes,
+    requestTimeout: limits.uploadMs,
+    connectionTimeout: limits.connectionIdleMs,
+    genReqId: newId,
+    return503OnClosing: false,
+    frameworkErrors: (_error, request, reply) => answerUnrouted(request, reply),
+    clientErrorHandler: (error, socket) => answerMalformed(error, socket, newId()),
+  })
+
+  installRequestId(app)
+  const noteFailure = installRequestMetrics(app, { registry, nowMs })
+  const reportError = createReportError({ log, noteFailure })
+  installErrorHandler(app, reportError)
+  refuseWhatIsNoOperation(app)
+  installAcceptBody(app)
+
+  const slowReaders = new Counter({
+    name: 'millrace_http_slow_readers_total',
+    help: 'Streams cut off because their client did not read.',
+    registers: [registry],
+  })
+  const sseSockets = createSseSockets({
+    limits,
+    everySecond: deps.everySecond,
+    onSlowReader: () => slowReaders.inc(),
+  })
+  app.addHook('onClose', async () => sseSockets.close())
+
+  const callers = new WeakMap<FastifyRequest, Caller>()
+  const onRequest = async (request: FastifyRequest) => {
+    callers.set(request, await deps.authenticate(request.headers.authorization))
+  }
+  const callerOf = (request: FastifyRequest) => {
+    const caller = callers.get(request)
+    if (caller === undefined) throw new Error('this route does not authenticate')
+    return caller
+  }
+
+  const chat = { generate, catalog, callerOf, sseSockets, reportError, nowMs }
+  app.post('/v1/chat/completions', { onRequest }, chatCompletions(chat))
+  app.get('/v1/models', { onRequest }, listModels(catalog))
+  app.get('/v1/models/*', { onRequest }, describeModel(catalog))
+  return app
+}
+
+/** Refuses unknown paths, wrong methods and a closing gateway's late requests before their body is read. */
+function refuseWhatIsNoOperation(app: FastifyInstance): void {
+  let closing = false
+  app.addHook('preClose', async () => {
+    closing = true
+  })
+  app.addHook('onRequest', async (request) => {
+    if (request.is404) {
+      throw new ApiError(
+        'unknown_operation',
+        `There is no operation ${request.method} ${request.url.slice(0, 200)}.`,
+      )
+    }
+    if (closing) {
+      throw new ApiError('model_unavailable', 'This gateway is shutting down.', { retryAfterS: 1 })
+    }
+  })
+}

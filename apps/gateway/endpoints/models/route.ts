@@ -1,0 +1,25 @@
+import type { RouteHandlerMethod } from 'fastify'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { findModel, type Catalog } from '../find-model.ts'
+
+/** `GET /v1/models`: every entry of the live catalog, also one that is disabled at the moment. */
+export function listModels(catalog: Catalog): RouteHandlerMethod {
+  return async () => ({ object: 'list', data: catalog.list().map(toModelObject) })
+}
+
+/**
+ * `GET /v1/models/*`: one entry. Ids contain slashes, so the rest of the path is the id, raw or
+ * percent-encoded.
+ */
+export function describeModel(catalog: Catalog): RouteHandlerMethod {
+  return async (request) => toModelObject(findModel(catalog, readId(request.params)))
+}
+
+function readId(params: unknown): string {
+  const rest = typeof params === 'object' && params !== null && '*' in params ? params['*'] : undefined
+  return typeof rest === 'string' ? rest : ''
+}
+
+function toModelObject(model: ModelSpec) {
+  return { id: model.id, object: 'model', created: model.created, owned_by: model.ownedBy }
+}

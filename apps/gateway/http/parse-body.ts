@@ -1,0 +1,64 @@
+import { isUtf8 } from 'node:buffer'
+import { z } from 'zod'
+import { ApiError } from '#libs/contracts/api-error.ts'
+
+/** A request's body before its fields are checked. */
+export type JsonObject = Readonly<Record<string, unknown>>
+
+const JsonObject = z.record(z.string(), z.unknown())
+
+/**
+ * The body as a JSON object. Throws an `ApiError` `invalid_request` for an absent body, for what is not JSON in
+ * UTF-8, and for JSON that is no object.
+ */
+export function readJsonObject(body: unknown): JsonObject {
+  const object = JsonObject.safeParse(readJson(body))
+  if (!object.success) throw new ApiError('invalid_request', 'The body must be a JSON object.')
+  return object.data
+}
+
+/** Throws an `ApiError` `invalid_request` that names the first of `fields` which is absent or null. */
+export function requireFields(body: JsonObject, fields: readonly string[]): void {
+  for (const field of fields) {
+    if (body[field] === undefined || body[field] === null) {
+      throw new ApiError('invalid_request', `'${field}' is required.`, { param: field })
+    }
+  }
+}
+
+/**
+ * `body` through `schema`. Throws an `ApiError` `invalid_request` whose `param` is the first wrong field and
+ * whose message says what is allowed there: the schemas' own texts begin with "expected".
+ */
+export function parseBody<Schema extends z.ZodType>(schema: Schema, body: JsonObject): z.output<Schema> {
+  const result = schema.safeParse(body)
+  if (result.success) return result.data
+  const issue = result.error.issues[0]
+  const param = issue === undefined ? '' : toFieldName(issue.path)
+  const expected = issue?.message ?? 'expected another value'
+  throw new ApiError('invalid_request', `'${param}': ${expected}.`, { param })
+}
+
+/** An optional field of a body: explicit null equals absence. */
+export function optional<Schema extends z.ZodType>(schema: Schema) {
+  return schema.nullish().transform((value) => value ?? undefined)
+}
+
+function readJson(body: unknown): unknown {
+  if (Buffer.isBuffer(body) && body.length > 0 && isUtf8(body)) {
+    try {
+      return JSON.parse(body.toString('utf8'))
+    } catch {
+      // The parser's own text quotes the body, which belongs neither into a log nor into an answer.
+    }
+  }
+  throw new ApiError('invalid_request', 'The body must be JSON.')
+}
+
+/** `['messages', 0, 'content']` → `messages[0].content`. */
+function toFieldName(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((name, step) => {
+    if (typeof step === 'number') return `${name}[${step}]`
+    return name === '' ? String(step) : `${name}.${String(step)}`
+  }, '')
+}

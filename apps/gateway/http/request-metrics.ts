@@ -1,0 +1,50 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Counter, Histogram, type Registry } from 'prom-client'
+import { API_ERRORS, type ApiErrorCode } from '#libs/contracts/api-error.ts'
+
+/** Records why a request failed, also after its stream began and its status could no longer say it. */
+export type NoteFailure = (request: FastifyRequest, code: ApiErrorCode) => void
+
+/** From an answered refusal (1 ms) to a long stream (10 minutes). */
+const DURATION_BUCKETS_S = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
+
+/**
+ * Counts and times every request of the public interface, when its response is over: `route` is the route's
+ * pattern or `unknown`, `code` the error code, `ok`, or `client_gone` for a response that the client did not
+ * wait for. The labels have no other values.
+ */
+export function installRequestMetrics(
+  app: FastifyInstance,
+  options: { registry: Registry; nowMs: () => number },
+): NoteFailure {
+  const { registry, nowMs } = options
+  const requests = new Counter({
+    name: 'millrace_http_requests_total',
+    help: 'Requests of the public interface, by how they ended.',
+    labelNames: ['route', 'status', 'code'],
+    registers: [registry],
+  })
+  const durations = new Histogram({
+    name: 'millrace_http_request_duration_seconds',
+    help: 'Time from a request’s header to the last byte of its response.',
+    labelNames: ['route'],
+    buckets: DURATION_BUCKETS_S,
+    registers: [registry],
+  })
+  const failures = new WeakMap<FastifyRequest, keyof typeof API_ERRORS>()
+
+  app.addHook('onRequest', (request, reply, done) => {
+    const startedMs = nowMs()
+    const response = reply.raw
+    response.once('close', () => {
+      const route = request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown')
+      const failure = failures.get(request)
+      const finished = response.writableFinished ? 'ok' : 'client_gone'
+      requests.inc({ route, status: String(response.statusCode), code: failure ?? finished })
+      durations.observe({ route }, (nowMs() - startedMs) / 1_000)
+    })
+    done()
+  })
+
+  return (request, code) => failures.set(request, code)
+}
