@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { HostPort, OpsFields, Port, RedisUrl } from '#libs/config/config-fields.ts'
+
+export const GatewayConfig = z.object({
+  ...OpsFields,
+  OPS_PORT: Port.default(9100),
+  HOST: z.string().default('127.0.0.1'),
+  PORT: Port.default(8080),
+  QUEUE_REDIS_URL: RedisUrl,
+  BUS_REDIS_URL: RedisUrl,
+  BILLING_ADDRESS: HostPort,
+  /** A catalog file that is listed while billing has never been reached; it prices nothing. */
+  FALLBACK_CATALOG: z.string().optional(),
+  /** The hard limit of one generation, queueing included. */
+  GENERATION_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(600_000),
+  /** What is queued ahead of a new generation may take this long; beyond, the model is busy. */
+  DRAIN_BOUND_MS: z.coerce.number().int().min(0).default(30_000),
+  /** The length of a generation where none has been measured yet. */
+  ASSUMED_GENERATION_MS: z.coerce.number().int().min(1).default(10_000),
+  /** A record outlives its generation's deadline by this. The same in gateway, worker and billing. */
+  HOLD_GRACE_MS: z.coerce.number().int().min(1_000).default(60_000),
+  /** After SIGTERM, streams may run on for this long. */
+  DRAIN_GRACE_MS: z.coerce.number().int().min(0).default(25_000),
+})
+export type GatewayConfig = z.infer<typeof GatewayConfig>

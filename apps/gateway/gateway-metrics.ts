@@ -1,0 +1,13 @@
+import { Gauge, type Registry } from 'prom-client'
+
+/** What the gateway holds open; requests are counted by the HTTP side. */
+export function createGatewayMetrics(options: { registry: Registry; openStreams: () => number }): void {
+  new Gauge({
+    name: 'millrace_gateway_open_streams',
+    help: 'Generations that wait for events now',
+    registers: [options.registry],
+    collect() {
+      this.set(options.openStreams())
+    },
+  })
+}

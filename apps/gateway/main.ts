@@ -1,0 +1,181 @@
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { Registry } from 'prom-client'
+import { v7 as uuidv7 } from 'uuid'
+import { hashApiKey, isWellFormedApiKey } from '#libs/api-key/api-key.ts'
+import { createBillingClient } from '#libs/billing-client/billing-client.ts'
+import { loadConfig } from '#libs/config/load-config.ts'
+import { CatalogFile } from '#libs/contracts/model-spec.ts'
+import { createPresence } from '#libs/event-bus/presence.ts'
+import { subscribeEvents } from '#libs/event-bus/subscribe-events.ts'
+import { sendCancel, type StreamEpoch } from '#libs/event-bus/worker-control.ts'
+import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { runApp } from '#libs/lifecycle/run-app.ts'
+import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { createLogger } from '#libs/telemetry/logger.ts'
+import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
+import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
+import { buildApp } from './app.ts'
+import { createClusterPicture } from './cluster-picture/cluster-picture.ts'
+import { GatewayConfig } from './config.ts'
+import { createAbandon } from './generation/abandon.ts'
+import { createAdmit } from './generation/admit.ts'
+import { createDispatch } from './generation/dispatch.ts'
+import { createInputEstimate } from './generation/estimate-input.ts'
+import { createGenerate } from './generation/generate.ts'
+import { createReserve } from './generation/reserve.ts'
+import { createGatewayMetrics } from './gateway-metrics.ts'
+import { createAuthenticate } from './http/authenticate.ts'
+import { everySecond } from './http/every-second.ts'
+import { createLiveCatalog } from './live-catalog.ts'
+
+const LIMITS = {
+  bodyBytes: 32 * 1024 * 1024,
+  uploadMs: 60_000,
+  headersAfterS: 10,
+  keepAliveS: 10,
+  queuedBytes: 1024 * 1024,
+  lastReadS: 30,
+}
+const ABANDON_MS = 5_000
+
+// oxlint-disable-next-line node/no-process-env
+const environment = process.env
+const startLog = createLogger('gateway', environment['LOG_LEVEL'] ?? 'info')
+
+await runApp(startLog, async (releasers) => {
+  const config = loadConfig(GatewayConfig, environment)
+  const gateway = randomUUID()
+  const log = startLog.child({ gateway })
+  const nowMs = () => Date.now()
+  const registry = new Registry()
+
+  const catalog = createLiveCatalog(await readFallback(config.FALLBACK_CATALOG))
+  const picture = createClusterPicture(nowMs)
+  let listening = false
+  const ops = await serveOps({
+    host: config.OPS_HOST,
+    port: config.OPS_PORT,
+    registry,
+    readiness: () => {
+      if (!listening) return { ready: false, reason: 'not listening' }
+      return catalog.isLive() ? { ready: true } : { ready: false, reason: 'billing was never reached' }
+    },
+  })
+  releasers.add('ops', ops, { run: closeOps })
+
+  const connect = async (url: string, role: string, patience: RedisPatience) =>
+    releasers.add(role, await connectRedis({ url, name: `gateway-${role}`, patience, log }), {
+      run: (redis) => redis.disconnect(),
+    })
+  const queueRedis = await connect(config.QUEUE_REDIS_URL, 'queue', 'fail-fast')
+  const busRedis = await connect(config.BUS_REDIS_URL, 'bus', 'fail-fast')
+  const busSubscriber = await connect(config.BUS_REDIS_URL, 'bus-subscriber', 'patient')
+
+  const billing = createBillingClient({ address: config.BILLING_ADDRESS, log })
+  releasers.add('billing', billing, { run: () => billing.close() })
+  const { authenticate, applyKeyChanges } = createAuthenticate({
+    lookUpKey: billing.lookUpKey,
+    hashApiKey,
+    isWellFormedApiKey,
+    nowMs,
+  })
+  billing.watchKeys({ onChanges: applyKeyChanges })
+  billing.watchCatalog({ onCatalog: catalog.replace, onState: () => {} })
+
+  const tellWorker = async (worker: string, streams: readonly StreamEpoch[]) => {
+    await sendCancel(busRedis, worker, { gateway, streams })
+  }
+  const inboxes = await subscribeEvents({
+    subscriber: busSubscriber,
+    gateway,
+    onStray(worker, streams) {
+      tellWorker(worker, streams).catch((error: unknown) => log.warn({ err: error }, 'cancel not sent'))
+    },
+    log,
+  })
+  createGatewayMetrics({ registry, openStreams: inboxes.openStreams })
+  const presence = await createPresence({
+    self: { id: gateway, kind: 'gateway' },
+    engines: () => [],
+    bus: busRedis,
+    subscriber: busSubscriber,
+    queue: queueRedis,
+    onHeartbeat: picture.applyHeartbeat,
+    onDeath(worker) {
+      picture.forgetWorker(worker)
+      inboxes.failWorker(worker, 'its worker died')
+    },
+    nowMs,
+    log,
+  })
+  releasers.add('presence', presence, { run: async () => await presence.stop() })
+
+  const record = createGenerationRecord({
+    redis: queueRedis,
+    self: gateway,
+    graceMs: config.HOLD_GRACE_MS,
+    nowMs,
+  })
+  const tickets = createTicketQueue(queueRedis)
+  releasers.add('tickets', tickets, { run: async () => await tickets.close() })
+  const abandon = createAbandon({
+    record,
+    tellWorker: async (worker, cancelled) => await tellWorker(worker, [cancelled]),
+    nowMs,
+    log,
+  })
+  releasers.add('abandoned generations', abandon, {
+    run: async () => await abandon.drain(),
+    limitMs: ABANDON_MS,
+  })
+
+  const inputEstimate = createInputEstimate()
+  const reserve = createReserve({ billing, inputEstimate })
+  const generate = createGenerate({
+    admit: createAdmit({
+      picture,
+      record,
+      drainBoundMs: config.DRAIN_BOUND_MS,
+      assumedGenerationMs: config.ASSUMED_GENERATION_MS,
+      random: Math.random,
+    }),
+    reserve,
+    dispatch: createDispatch({ record, tickets, reserve }),
+    abandon,
+    openInbox: inboxes.open,
+    watchWorker: presence.watch,
+    unwatchWorker: presence.unwatch,
+    learnInput: (call, promptTokens) => inputEstimate.learn(call.model.id, call.request, promptTokens),
+    gateway,
+    deadlineMs: config.GENERATION_DEADLINE_MS,
+    nowMs,
+  })
+
+  const app = buildApp({
+    generate,
+    authenticate,
+    catalog,
+    newId: uuidv7,
+    nowMs,
+    everySecond,
+    registry,
+    log,
+    limits: { ...LIMITS, connectionIdleMs: config.GENERATION_DEADLINE_MS + LIMITS.uploadMs },
+  })
+  await app.listen({ host: config.HOST, port: config.PORT })
+  listening = true
+  releasers.add('http', app, {
+    async run() {
+      listening = false
+      await app.close()
+    },
+    limitMs: config.DRAIN_GRACE_MS,
+  })
+  log.info({ host: config.HOST, port: config.PORT }, 'gateway listens')
+})
+
+async function readFallback(file: string | undefined) {
+  if (file === undefined) return []
+  return CatalogFile.parse(JSON.parse(await readFile(file, 'utf8'))).models
+}
