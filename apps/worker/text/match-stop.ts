@@ -1,0 +1,73 @@
+export type StopMatcher = {
+  /**
+   * The part of the text so far that no stop string can take back any more. `armed` false: a stop string that
+   * ends within `text` does not count (one that ends later still does).
+   */
+  readonly push: (text: string, armed: boolean) => string
+  /** The stop string that was found; from then on nothing comes out. */
+  readonly matched: () => string | null
+  /** What was held back in vain. */
+  readonly flush: () => string
+}
+
+/**
+ * Finds the stop string that ends first (of several that end together, the longest), and lets through all
+ * text but the longest suffix that may begin one. Each stop string is a Knuth-Morris-Pratt automaton: one step
+ * a character, so the result cannot depend on how the text is cut and no stop string makes it slow.
+ */
+export function createStopMatcher(stops: readonly string[]): StopMatcher {
+  // The longest first: of several that end at one character it is the first to be seen.
+  const sorted = stops.filter((stop) => stop !== '').sort((a, b) => b.length - a.length)
+  const automata = sorted.map((stop) => ({ stop, borders: toBorders(stop), state: 0 }))
+  let held = ''
+  let matched: string | null = null
+
+  return {
+    push(text, armed) {
+      if (matched !== null) return ''
+      if (automata.length === 0) return text
+      const all = held + text
+      for (let i = 0; i < text.length; i++) {
+        const unit = text.charCodeAt(i)
+        for (const automaton of automata) {
+          const { stop, borders } = automaton
+          let state = automaton.state
+          while (state > 0 && stop.charCodeAt(state) !== unit) state = borders[state - 1] ?? 0
+          if (stop.charCodeAt(state) === unit) state += 1
+          if (state < stop.length) {
+            automaton.state = state
+          } else if (armed) {
+            matched = stop
+            const end = held.length + i + 1
+            held = ''
+            return all.slice(0, end - stop.length)
+          } else {
+            automaton.state = borders[state - 1] ?? 0
+          }
+        }
+      }
+      let hold = 0
+      for (const { state } of automata) if (state > hold) hold = state
+      held = hold === 0 ? '' : all.slice(all.length - hold)
+      return hold === 0 ? all : all.slice(0, all.length - hold)
+    },
+    matched: () => matched,
+    flush() {
+      const text = held
+      held = ''
+      return text
+    },
+  }
+}
+
+/** For each prefix, the length of its longest proper suffix that is a prefix of `stop` too. */
+function toBorders(stop: string): Uint32Array {
+  const borders = new Uint32Array(stop.length)
+  let length = 0
+  for (let i = 1; i < stop.length; i++) {
+    while (length > 0 && stop.charCodeAt(i) !== stop.charCodeAt(length)) length = borders[length - 1] ?? 0
+    if (stop.charCodeAt(i) === stop.charCodeAt(length)) length += 1
+    borders[i] = length
+  }
+  return borders
+}

@@ -1,0 +1,129 @@
+import { partialMarker } from '../partial-marker.ts'
+
+export type ReasoningParser = {
+  readonly push: (text: string) => void
+  readonly finish: () => void
+  readonly isReasoning: () => boolean
+}
+
+const OPEN = '<think>'
+const CLOSE = '</think>'
+
+/**
+ * Splits `<think>` … `</think>` from the answer. The states are: *start*, while only blanks and perhaps the
+ * beginning of an open tag have come; *reasoning*, until the close tag; *answer*, until the end. An open tag
+ * counts only at the very start (also when the template has opened one already: some models repeat it), so an
+ * answer may talk about tags. Line breaks just inside the tags and after the close tag are markup and dropped.
+ */
+export function createThinkTags(options: {
+  readonly startsInReasoning: boolean
+  readonly onReasoning: (text: string) => void
+  readonly onText: (text: string) => void
+}): ReasoningParser {
+  const { onReasoning, onText } = options
+  let state: 'start' | 'reasoning' | 'answer' = 'start'
+  /** The beginning of a tag, perhaps. */
+  let held = ''
+  /** Blanks that are dropped if a tag follows them; kept apart from `held` so that a long run stays cheap. */
+  let blanks = ''
+  /** True until the first character after a tag that is no line break. */
+  let afterTag = options.startsInReasoning
+
+  function pushStart(text: string): void {
+    const all = held + text
+    const rest = all.trimStart()
+    held = ''
+    blanks += all.slice(0, all.length - rest.length)
+    if (rest.startsWith(OPEN)) {
+      state = 'reasoning'
+      afterTag = true
+      blanks = ''
+      pushReasoning(rest.slice(OPEN.length))
+    } else if (OPEN.startsWith(rest)) {
+      held = rest
+    } else {
+      leaveStart(rest)
+    }
+  }
+
+  function leaveStart(rest: string): void {
+    const text = blanks + rest
+    blanks = ''
+    state = options.startsInReasoning ? 'reasoning' : 'answer'
+    if (state === 'reasoning') pushReasoning(text)
+    else pushAnswer(text)
+  }
+
+  function pushReasoning(text: string): void {
+    let all = held + text
+    held = ''
+    if (afterTag) {
+      all = dropLeadingBreaks(all)
+      if (all === '') return
+    }
+    const close = all.indexOf(CLOSE)
+    const tag = close === -1 ? all.length - partialMarker(all, CLOSE) : close
+    const end = withoutTrailingBreaks(all, tag)
+    if (end > 0) {
+      emitReasoning(blanks + all.slice(0, end))
+      blanks = ''
+    }
+    if (close === -1) {
+      blanks += all.slice(end, tag)
+      held = all.slice(tag)
+      return
+    }
+    state = 'answer'
+    afterTag = true
+    blanks = ''
+    pushAnswer(all.slice(close + CLOSE.length))
+  }
+
+  function emitReasoning(text: string): void {
+    afterTag = false
+    onReasoning(text)
+  }
+
+  function pushAnswer(text: string): void {
+    const rest = afterTag ? dropLeadingBreaks(text) : text
+    if (rest === '') return
+    afterTag = false
+    onText(rest)
+  }
+
+  return {
+    push(text) {
+      if (state === 'answer') pushAnswer(text)
+      else if (state === 'reasoning') pushReasoning(text)
+      else pushStart(text)
+    },
+    finish() {
+      if (state === 'start') {
+        const rest = held
+        held = ''
+        leaveStart(rest)
+      }
+      const text = blanks + held
+      blanks = ''
+      held = ''
+      if (text !== '') onReasoning(text)
+    },
+    isReasoning: () => state === 'reasoning' || (state === 'start' && options.startsInReasoning),
+  }
+}
+
+function dropLeadingBreaks(text: string): string {
+  let start = 0
+  while (isBreak(text, start)) start += 1
+  return start === 0 ? text : text.slice(start)
+}
+
+function withoutTrailingBreaks(text: string, end: number): number {
+  while (isBreak(text, end - 1)) end -= 1
+  return end
+}
+
+function isBreak(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at)
+  return unit === 0x0a || unit === 0x0d
+}
