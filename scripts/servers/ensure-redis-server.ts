@@ -1,8 +1,125 @@
-import { findExecutable } from './find-executable.ts'
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { findExecutable, isExecutable } from './find-executable.ts'
+import { sayWhile, type Say } from './say.ts'
+import { SetupError } from './setup-error.ts'
 
-/** The path of a redis-server that runs on this machine. `say` gets a line for each long step. */
-export async function ensureRedisServer(_say: (line: string) => void): Promise<string> {
-  const found = findExecutable('redis-server')
-  if (found === undefined) throw new Error('redis-server is not on the PATH')
-  return await Promise.resolve(found)
+const run = promisify(execFile)
+
+/** What is compiled where there is no Redis; also a folder name of redis-memory-server's. */
+const REDIS_VERSION = '7.2.11'
+
+type SetUp = {
+  /** A folder of our own for what has to be fetched. */
+  tools: string
+  say: Say
+  /** Ends a long step early. */
+  signal?: AbortSignal | undefined
+}
+
+/**
+ * The path of a redis-server that runs on this machine: the one on the PATH, else one that an earlier call
+ * left in `tools`, else Debian's (as root), else one compiled there. `say` hears of every long step. Throws a
+ * SetupError that says what is missing.
+ */
+export async function ensureRedisServer(options: SetUp): Promise<string> {
+  const { tools } = options
+  const ready = findExecutable('redis-server') ?? fromTools(tools)
+  if (ready !== undefined) return ready
+  mkdirSync(tools, { recursive: true })
+  return (await installWithApt(options)) ?? (await compile(options))
+}
+
+function fromTools(tools: string): string | undefined {
+  return [join(tools, 'redis-server'), compiledPath(tools)].find(isExecutable)
+}
+
+function compiledPath(tools: string): string {
+  return join(tools, 'redis-builds', REDIS_VERSION, 'redis-server')
+}
+
+/**
+ * Debian's and Ubuntu's redis-tools holds the server as well: redis-server is a link to redis-check-rdb, and
+ * the binary goes by the name it is called. The package redis-server would add only that link and a system
+ * service, which nobody asked for.
+ */
+async function installWithApt({ tools, say, signal }: SetUp): Promise<string | undefined> {
+  const apt = findExecutable('apt-get')
+  if (process.getuid?.() !== 0 || apt === undefined) return undefined
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  try {
+    await sayWhile(say, 'installing Redis with apt-get (package redis-tools)', async () => {
+      await run(apt, ['update', '-q'], { env, signal, timeout: 120_000 }).catch(() => {})
+      await run(apt, ['install', '-y', '-q', '--no-install-recommends', 'redis-tools'], {
+        env,
+        timeout: 180_000,
+      })
+    })
+  } catch (error) {
+    signal?.throwIfAborted()
+    say(`apt-get could not install it (${reason(error)})`)
+    return undefined
+  }
+  const binary = findExecutable('redis-check-rdb')
+  if (binary === undefined) return undefined
+  const link = join(tools, 'redis-server')
+  if (!existsSync(link)) symlinkSync(binary, link)
+  const { stdout } = await run(link, ['--version']).catch(() => ({ stdout: '' }))
+  return stdout.startsWith('Redis server') ? link : undefined
+}
+
+/** Compiles Redis with the npm package redis-memory-server, which downloads its source from redis.io. */
+async function compile({ tools, say, signal }: SetUp): Promise<string> {
+  const missing = ['make', 'cc'].filter((command) => findExecutable(command) === undefined)
+  if (missing.length > 0) {
+    throw new SetupError(
+      `redis-server is not on the PATH, and without ${missing.join(' and ')} it cannot be compiled: install redis-server 7, or a C compiler and make.`,
+    )
+  }
+  const env = {
+    ...process.env,
+    REDISMS_VERSION: REDIS_VERSION,
+    REDISMS_DOWNLOAD_DIR: join(tools, 'redis-builds'),
+    // The package checks certificates only when npm says so.
+    npm_config_strict_ssl: 'true',
+  }
+  const install = [
+    'install',
+    '--prefix',
+    tools,
+    '--no-save',
+    '--ignore-scripts',
+    'redis-memory-server@0.17.1',
+  ]
+  const build =
+    "require('redis-memory-server/lib/util/RedisBinary').default.getPath({}).catch((error) => { console.error(error.message); process.exit(1) })"
+  try {
+    await sayWhile(say, `compiling Redis ${REDIS_VERSION} (a few minutes, once)`, async () => {
+      await run('npm', install, { signal, timeout: 120_000 })
+      await run(process.execPath, ['-e', build], {
+        cwd: tools,
+        env,
+        signal,
+        timeout: 900_000,
+        maxBuffer: 64 << 20,
+      })
+    })
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw new SetupError(
+      `redis-server is not on the PATH and could not be compiled (${reason(error)}): install redis-server 7.`,
+      { cause: error },
+    )
+  }
+  return compiledPath(tools)
+}
+
+/** The last line of what a failed command wrote, or why it could not run. */
+function reason(error: unknown): string {
+  if (error instanceof Error && 'stderr' in error && typeof error.stderr === 'string') {
+    return error.stderr.trim().split('\n').at(-1) ?? error.message
+  }
+  return String(error)
 }

@@ -14,6 +14,8 @@ export async function startApp(options: {
   env: Readonly<Record<string, string>>
   opsPort: number
   logFile: string
+  /** Gives up a start that is still under way. */
+  signal?: AbortSignal | undefined
   readyLimitMs: number
 }): Promise<RunningApp> {
   const { app, opsPort } = options
@@ -33,7 +35,11 @@ export async function startApp(options: {
     stop: { signal: 'SIGTERM', graceMs: 30_000 },
   })
   const opsUrl = `http://127.0.0.1:${opsPort}`
-  await waitUntilReady(running, { probe: () => isReady(opsUrl), limitMs: options.readyLimitMs })
+  await waitUntilReady(running, {
+    probe: () => isReady(opsUrl),
+    limitMs: options.readyLimitMs,
+    signal: options.signal,
+  })
   return { ...running, opsUrl }
 }
 

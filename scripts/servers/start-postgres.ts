@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, writeFileSync, rmSync, chownSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Client } from 'pg'
@@ -19,9 +19,8 @@ export const POSTGRES_SETTINGS: Readonly<Record<string, string>> = {
 const SUPERUSER = 'millrace'
 
 /**
- * Starts PostgreSQL on loopback with its data in `directory` (made by initdb when empty); resolves when it
- * answers. `user` is who it runs as when we are root, which PostgreSQL refuses to be; `directory` must belong
- * to that user.
+ * Starts PostgreSQL on loopback with its data in `directory` (made by initdb when there is none); resolves
+ * when it answers. `user` is who it runs as when we are root, which PostgreSQL refuses to be.
  */
 export async function startPostgres(options: {
   binaries: PostgresBinaries
@@ -29,6 +28,8 @@ export async function startPostgres(options: {
   port: number
   password: string
   logFile: string
+  /** Gives up a start that is still under way. */
+  signal?: AbortSignal | undefined
   user?: ProcessUser | undefined
   /** Data that need not survive a power cut, only kill -9: nothing is flushed from the kernel to the disk. */
   throwaway: boolean
@@ -58,24 +59,33 @@ export async function startPostgres(options: {
     stop: { signal: 'SIGINT', graceMs: 20_000 },
   })
   const url = (database: string) => `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
-  await waitUntilReady(running, { probe: () => answers(url('postgres')), limitMs: 60_000 })
+  await waitUntilReady(running, {
+    probe: () => answers(url('postgres')),
+    limitMs: 60_000,
+    signal: options.signal,
+  })
   return { ...running, url }
 }
 
 /** Messages in English, whatever the machine speaks: our own sentences quote them. */
 const POSTGRES_ENVIRONMENT = { PATH: process.env['PATH'], LC_ALL: 'C' }
 
+/** Makes the data folder beside its place and moves it there, so that an interrupted initdb leaves nothing. */
 async function initialize(options: Parameters<typeof startPostgres>[0]): Promise<void> {
   const { binaries, directory, password, user } = options
-  const passwordFile = join(directory, '..', `.password-${process.pid}-${options.port}`)
+  const draft = `${directory}.new`
+  const passwordFile = `${directory}.password`
+  rmSync(draft, { recursive: true, force: true })
+  mkdirSync(draft, { recursive: true, mode: 0o700 })
   writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 })
   try {
-    if (user !== undefined) chownSync(passwordFile, user.uid, user.gid)
+    for (const path of [draft, passwordFile]) if (user !== undefined) chownSync(path, user.uid, user.gid)
     await promisify(execFile)(
       binaries.initdb,
-      initArguments(directory, passwordFile).concat(options.throwaway ? ['--no-sync'] : []),
-      { cwd: directory, env: POSTGRES_ENVIRONMENT, ...user },
+      initArguments(draft, passwordFile).concat(options.throwaway ? ['--no-sync'] : []),
+      { cwd: draft, env: POSTGRES_ENVIRONMENT, ...user },
     )
+    renameSync(draft, directory)
   } finally {
     rmSync(passwordFile, { force: true })
   }

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { createGuard, type Guard } from './create-guard.ts'
 import { signalGroup, type StopPlan } from './end-process.ts'
+import { SetupError } from './setup-error.ts'
 import { identifyProcess, type ProcessIdentity } from './process-identity.ts'
 
 export type RunningProcess = {
@@ -108,23 +109,26 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
 }
 
 /**
- * Polls `probe` until it says yes. Rejects with the last log lines when the process ends first, or when
- * `limitMs` have passed; then the process is ended as well, because nobody has a handle on it yet.
+ * Polls `probe` until it says yes. Rejects with the last log lines when the process ends first or when
+ * `limitMs` have passed, and with the signal's reason when that aborts; then the process is ended as well,
+ * because nobody has a handle on it yet.
  */
 export async function waitUntilReady(
   running: RunningProcess,
-  { probe, limitMs }: { probe: () => Promise<boolean>; limitMs: number },
+  options: { probe: () => Promise<boolean>; limitMs: number; signal: AbortSignal | undefined },
 ): Promise<void> {
+  const { probe, limitMs, signal } = options
   const deadline = Date.now() + limitMs
   while (!(await probe())) {
     if (running.hasExited()) {
-      throw new Error(
+      throw new SetupError(
         `${running.name} ended while it started (${await running.exited}):\n${lastLines(running)}`,
       )
     }
-    if (Date.now() > deadline) {
+    if (signal?.aborted === true || Date.now() > deadline) {
       await running.stop()
-      throw new Error(`${running.name} was not ready within ${limitMs / 1000} s:\n${lastLines(running)}`)
+      signal?.throwIfAborted()
+      throw new SetupError(`${running.name} was not ready within ${limitMs / 1000} s:\n${lastLines(running)}`)
     }
     await new Promise((resolve) => setTimeout(resolve, 25))
   }

@@ -21,6 +21,8 @@ export async function startRedis(options: {
   port: number
   password: string
   logFile: string
+  /** Gives up a start that is still under way. */
+  signal?: AbortSignal | undefined
 }): Promise<RedisServer> {
   const { directory, port, password } = options
   const settings = {
@@ -44,7 +46,7 @@ export async function startRedis(options: {
     stop: { signal: 'SIGTERM', graceMs: 10_000 },
   })
   const url = `redis://:${password}@127.0.0.1:${port}`
-  await waitUntilReady(running, { probe: () => answers(url), limitMs: 60_000 })
+  await waitUntilReady(running, { probe: () => answers(url), limitMs: 60_000, signal: options.signal })
   return { ...running, url }
 }
 

@@ -1,9 +1,9 @@
-import { chownSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { findPostgres } from '#scripts/servers/find-postgres.ts'
 import { ensureRedisServer } from '#scripts/servers/ensure-redis-server.ts'
 import { freePort } from '#scripts/servers/free-port.ts'
 import { canUse, postgresUser } from '#scripts/servers/postgres-user.ts'
+import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { startPostgres, type PostgresServer } from '#scripts/servers/start-postgres.ts'
 import { startRedis, type RedisServer } from '#scripts/servers/start-redis.ts'
 
@@ -12,7 +12,7 @@ const PASSWORD = 'test'
 /** A redis-server of this machine with its data in `folder`, on `port` or a free one. */
 export async function startLocalRedis(folder: string, port?: number): Promise<RedisServer> {
   return await startRedis({
-    binary: await ensureRedisServer(console.error),
+    binary: await ensureRedisServer({ tools: join(REPOSITORY, '.millrace/tools'), say: console.error }),
     directory: folder,
     port: port ?? (await freePort()),
     password: PASSWORD,
@@ -26,12 +26,9 @@ export async function startLocalPostgres(folder: string, port?: number): Promise
   const binaries = findPostgres().find((found) => canUse(user, '-x', found.postgres))
   if (binaries === undefined)
     throw new Error('no PostgreSQL 15 or newer on this machine, nor in node_modules')
-  const directory = join(folder, 'data')
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
-  if (user !== undefined) chownSync(directory, user.uid, user.gid)
   return await startPostgres({
     binaries,
-    directory,
+    directory: join(folder, 'data'),
     port: port ?? (await freePort()),
     password: PASSWORD,
     logFile: join(folder, 'postgres.log'),

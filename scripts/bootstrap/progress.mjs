@@ -1,0 +1,13 @@
+const startedAt = Date.now()
+
+/** One line on standard output with the seconds since the start. */
+export function say(text) {
+  const seconds = Math.round((Date.now() - startedAt) / 1000)
+  console.log(`[${String(seconds).padStart(3)} s] ${text}`)
+}
+
+/** Says that `what` still goes on, every ten seconds until the returned function is called. */
+export function keepSaying(what) {
+  const timer = setInterval(() => say(`still ${what} …`), 10_000)
+  return () => clearInterval(timer)
+}

@@ -1,0 +1,72 @@
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { REPOSITORY } from './dependencies.mjs'
+
+/** Wrong options. The message says what is wrong and what is allowed. */
+export class UsageError extends Error {}
+
+export const HELP = `Runs a whole Millrace cluster on this machine: Redis, PostgreSQL, billing, simulated engines with
+their workers, and the gateway. Creates an account with 100 credits and a key on the first start.
+
+  npm start                              everything on http://127.0.0.1:8080
+  npm start -- --port 9000               on another port
+  npm start -- --engine 127.0.0.1:50051  demo-chat on a real vLLM instead of the simulator
+
+Options
+  --port NUMBER         port of the gateway (default: PORT, else 8080)
+  --engine HOST:PORT    a running "vllm serve --grpc" that serves demo-chat
+  --family NAME         its model family, a file of models/ without .json (default: demo)
+  --help                this text
+
+Environment
+  PORT, HOST            where the gateway listens (8080, 127.0.0.1); the rest uses free loopback ports
+  MILLRACE_HOME         state and logs (.millrace in the repository); one running cluster each
+  LOG_LEVEL             trace, debug, info, warn, error or silent (info)
+
+The family "demo" fits the tiny model in models/tiny, which needs no weights:
+  vllm serve models/tiny --grpc --host 127.0.0.1 --port 50051 --load-format dummy \\
+    --dtype float32 --enforce-eager --max-model-len 2048 --max-num-seqs 8
+
+Ctrl-C stops everything in order; the state stays for the next start.`
+
+/**
+ * What the command line and the environment ask for: `'help'`, or the settings of the cluster. Throws a
+ * UsageError for anything unknown or out of range.
+ */
+export function parseStartOptions(args, environment) {
+  const { values } = parse(args)
+  if (values.help) return 'help'
+  if (values.family !== undefined && values.engine === undefined) {
+    throw new UsageError('--family names the model family of --engine, which is not given')
+  }
+  if (values.engine !== undefined && !/^[^\s:]+:\d{1,5}$/.test(values.engine)) {
+    throw new UsageError(`--engine is "${values.engine}": expected HOST:PORT`)
+  }
+  return {
+    host: environment.HOST || '127.0.0.1',
+    port:
+      values.port === undefined ? toPort('PORT', environment.PORT || '8080') : toPort('--port', values.port),
+    home: resolve(environment.MILLRACE_HOME || join(REPOSITORY, '.millrace')),
+    logLevel: environment.LOG_LEVEL || 'info',
+    ...(values.engine === undefined
+      ? {}
+      : { engine: { address: values.engine, family: values.family ?? 'demo' } }),
+  }
+}
+
+function parse(args) {
+  const text = { type: 'string' }
+  try {
+    return parseArgs({ args, options: { port: text, engine: text, family: text, help: { type: 'boolean' } } })
+  } catch (error) {
+    throw new UsageError(`${error.message.split('. ')[0]}. See npm start -- --help`)
+  }
+}
+
+function toPort(name, value) {
+  const port = Number(value)
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw new UsageError(`${name} is "${value}": expected a port number from 1 to 65535`)
+  }
+  return port
+}

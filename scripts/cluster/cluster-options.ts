@@ -1,0 +1,14 @@
+import { z } from 'zod'
+
+/** What `scripts/start.mjs` made of the command line and the environment. */
+export const ClusterOptions = z.strictObject({
+  host: z.string(),
+  port: z.int(),
+  /** Absolute path of the folder that holds all state. */
+  home: z.string(),
+  logLevel: z.string(),
+  /** A real engine that serves the chat model in place of the simulator. */
+  engine: z.strictObject({ address: z.string(), family: z.string() }).optional(),
+  startedAt: z.number(),
+})
+export type ClusterOptions = z.infer<typeof ClusterOptions>

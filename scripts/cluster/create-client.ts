@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { readJson, writePrivate } from './private-file.ts'
+
+const Account = z.object({ id: z.string() })
+const Key = z.object({ id: z.string(), secret: z.string() })
+const CREDITS = '100'
+
+/**
+ * An account with credits and a key in client.env, through billing's admin interface: made once, found again
+ * on later starts, made anew when the database was. Resolves with the key.
+ */
+export async function createClient(options: {
+  home: string
+  adminUrl: string
+  adminToken: string
+  baseUrl: string
+}): Promise<string> {
+  const { home, baseUrl } = options
+  const admin = createAdmin(options)
+  const accountPath = join(home, 'account.json')
+  const clientPath = join(home, 'client.env')
+  const known = readJson(accountPath, Account)
+  const isKnown =
+    known !== undefined && (await admin.exists(`/admin/accounts/${encodeURIComponent(known.id)}`))
+  const account = isKnown ? known : Account.parse(await admin.post('/admin/accounts', { name: 'demo' }))
+  if (!isKnown) writePrivate(accountPath, JSON.stringify({ id: account.id }))
+  const path = `/admin/accounts/${encodeURIComponent(account.id)}`
+  // The key makes it once: a start that was cut off between account and credits catches up.
+  await admin.post(`${path}/topups`, {
+    credits: CREDITS,
+    idempotencyKey: 'first-start',
+    reason: 'demo credits',
+  })
+  const secret =
+    (isKnown ? readSecret(clientPath) : undefined) ??
+    Key.parse(await admin.post(`${path}/keys`, { name: 'npm start' })).secret
+  writePrivate(clientPath, `OPENAI_BASE_URL=${baseUrl}\nOPENAI_API_KEY=${secret}\n`)
+  return secret
+}
+
+function readSecret(path: string): string | undefined {
+  try {
+    return /^OPENAI_API_KEY=(\S+)$/m.exec(readFileSync(path, 'utf8'))?.[1]
+  } catch {
+    return undefined
+  }
+}
+
+function createAdmin({ adminUrl, adminToken }: { adminUrl: string; adminToken: string }) {
+  async function call(method: string, path: string, body?: object): Promise<Response> {
+    return await fetch(`${adminUrl}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
+      signal: AbortSignal.timeout(10_000),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+  }
+  return {
+    async exists(path: string): Promise<boolean> {
+      const response = await call('GET', path)
+      await response.body?.cancel()
+      if (!response.ok && response.status !== 404)
+        throw new Error(`billing answered ${response.status} to ${path}`)
+      return response.ok
+    },
+    async post(path: string, body: object): Promise<unknown> {
+      const response = await call('POST', path, body)
+      const text = await response.text()
+      if (!response.ok) throw new Error(`billing answered ${response.status} to ${path}: ${text}`)
+      return JSON.parse(text)
+    },
+  }
+}

@@ -1,0 +1,71 @@
+import { createServer } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { SetupError } from '../servers/setup-error.ts'
+import { CHAT_MODEL } from './demo-models.ts'
+
+/** Where a client on this machine reaches a gateway that listens on `host`. */
+export function gatewayUrl({ host, port }: { host: string; port: number }): string {
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+}
+
+/** Throws a SetupError when the gateway could not listen there. */
+export async function assertPortFree({ host, port }: { host: string; port: number }): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const server = createServer()
+  server.once('error', reject)
+  server.listen(port, host, () => server.close(() => resolve()))
+  try {
+    await promise
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'EADDRINUSE') {
+      throw new SetupError(
+        `Port ${port} on ${host} is in use by another program: choose one with --port or PORT.`,
+      )
+    }
+    if (code === 'EACCES')
+      throw new SetupError(`Port ${port} needs root: choose one above 1023 with --port or PORT.`)
+    throw new SetupError(
+      `The gateway cannot listen on ${host}:${port} (${String(code)}): check HOST and PORT.`,
+    )
+  }
+}
+
+/** Waits until one short generation goes through the whole cluster. Throws a SetupError after 60 s. */
+export async function proveServing(options: {
+  url: string
+  key: string
+  signal: AbortSignal
+}): Promise<void> {
+  const deadline = Date.now() + 60_000
+  for (;;) {
+    options.signal.throwIfAborted()
+    const outcome = await tryChat(options)
+    if (outcome === 'ok') return
+    if (Date.now() > deadline)
+      throw new SetupError(`The cluster runs, but does not answer a chat: ${outcome}`)
+    await delay(100)
+  }
+}
+
+async function tryChat({ url, key }: { url: string; key: string }): Promise<string> {
+  try {
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: CHAT_MODEL, max_tokens: 1, messages: [{ role: 'user', content: 'Hi' }] }),
+      signal: AbortSignal.timeout(15_000),
+    })
+    const text = await response.text()
+    return response.ok ? 'ok' : `${response.status} ${text.slice(0, 300)}`
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+}
+
+/** The line to try first. */
+export function curlLine({ url, key }: { url: string; key: string }): string {
+  const body = { model: CHAT_MODEL, stream: true, messages: [{ role: 'user', content: 'Hello!' }] }
+  return `curl -N ${url}/v1/chat/completions -H 'authorization: Bearer ${key}' -H 'content-type: application/json' -d '${JSON.stringify(body)}'`
+}

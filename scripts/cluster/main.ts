@@ -1,0 +1,84 @@
+// Runs the cluster for `npm start`: scripts/start.mjs starts this under the installed Node, with the options as
+// one JSON argument and a pipe as descriptor 3, whose end asks us to stop.
+import { Socket } from 'node:net'
+import { createSay } from '../servers/say.ts'
+import { SetupError } from '../servers/setup-error.ts'
+import { claimHome } from './claim-home.ts'
+import { ClusterOptions } from './cluster-options.ts'
+import { createClient } from './create-client.ts'
+import { assertPortFree, curlLine, gatewayUrl, proveServing } from './gateway-address.ts'
+import { prepareHome } from './prepare-home.ts'
+import { createProcessList } from './process-list.ts'
+import { loadSecrets } from './secrets.ts'
+import { startCluster } from './start-cluster.ts'
+
+/** Signals within this time of the first are the same Ctrl-C, passed on by a shell or npm as well. */
+const SAME_REQUEST_MS = 1_000
+
+class StopRequest extends Error {}
+
+const options = ClusterOptions.parse(JSON.parse(process.argv[2] ?? ''))
+const say = createSay(options.startedAt)
+const stop = new AbortController()
+// Whoever reads our output may have left; the cluster goes on, and stops in order.
+process.stdout.on('error', () => {})
+process.stderr.on('error', () => {})
+process.exitCode = await run().then(
+  () => 0,
+  (error: unknown) => {
+    if (error instanceof StopRequest) return 0
+    console.error(error instanceof SetupError ? error.message : `Millrace could not start: ${String(error)}`)
+    return 1
+  },
+)
+
+/** From nothing to running, until told to stop; rejects with why it ended. */
+async function run(): Promise<never> {
+  const url = gatewayUrl(options)
+  const { home } = options
+  prepareHome(home)
+  const claim = await claimHome(home, url)
+  const list = createProcessList({ claim, say, onUnexpectedEnd: (error) => stop.abort(error) })
+  listenForStop(() => list.killAll())
+  try {
+    await assertPortFree(options)
+    say(`starting Millrace; state and logs are in ${home}`)
+    const { signal } = stop
+    const secrets = loadSecrets(home)
+    const giveUp = (reason: unknown) => stop.abort(reason)
+    const { adminUrl } = await startCluster({ options, secrets, list, say, signal, giveUp })
+    const key = await createClient({ home, adminUrl, adminToken: secrets.adminToken, baseUrl: `${url}/v1` })
+    await proveServing({ url, key, signal })
+    say(`Millrace is ready at ${url}/v1 (address and key: ${home}/client.env). Try it:\n`)
+    console.log(curlLine({ url, key }))
+    console.log('\nCtrl-C stops everything; the state stays for the next start.')
+    return await untilAborted(signal)
+  } finally {
+    await list.stopAll()
+    claim.release()
+    say('everything is stopped')
+  }
+}
+
+function listenForStop(kill: () => void): void {
+  let firstAt: number | undefined
+  const leash = new Socket({ fd: 3, readable: true, writable: false })
+  leash.on('error', () => {})
+  leash.on('close', () => stop.abort(new StopRequest()))
+  leash.resume()
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(signal, () => {
+      firstAt ??= Date.now()
+      if (Date.now() - firstAt > SAME_REQUEST_MS) kill()
+      stop.abort(new StopRequest())
+    })
+  }
+}
+
+async function untilAborted(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const fail = () => reject(signal.reason)
+  if (signal.aborted) fail()
+  else signal.addEventListener('abort', fail, { once: true })
+  return await promise
+}

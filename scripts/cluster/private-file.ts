@@ -1,0 +1,34 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { z } from 'zod'
+import { SetupError } from '../servers/setup-error.ts'
+
+/** Writes a file that only this user can read, whole or not at all. */
+export function writePrivate(path: string, content: string): void {
+  writeFileSync(`${path}.new`, content, { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+}
+
+/** The JSON value in a file of ours; undefined when there is none. Throws a SetupError for anything else. */
+export function readJson<Schema extends z.ZodType>(
+  path: string,
+  schema: Schema,
+): z.infer<Schema> | undefined {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+  const result = schema.safeParse(parse(text))
+  if (!result.success)
+    throw new SetupError(`${path} is damaged; remove it, or start with another MILLRACE_HOME.`)
+  return result.data
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

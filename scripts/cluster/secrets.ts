@@ -1,0 +1,25 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { readJson, writePrivate } from './private-file.ts'
+
+const Secrets = z.strictObject({
+  redisPassword: z.string(),
+  postgresPassword: z.string(),
+  adminToken: z.string(),
+})
+export type Secrets = z.infer<typeof Secrets>
+
+/** The passwords between the parts of this cluster, made on the first start. */
+export function loadSecrets(home: string): Secrets {
+  const path = join(home, 'secrets.json')
+  const known = readJson(path, Secrets)
+  if (known !== undefined) return known
+  const made = { redisPassword: secret(), postgresPassword: secret(), adminToken: secret() }
+  writePrivate(path, JSON.stringify(made))
+  return made
+}
+
+function secret(): string {
+  return randomBytes(24).toString('hex')
+}

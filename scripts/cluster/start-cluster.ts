@@ -1,0 +1,132 @@
+import { renameSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { ensureRedisServer } from '../servers/ensure-redis-server.ts'
+import { freePort } from '../servers/free-port.ts'
+import { ensureDatabase } from '../servers/ensure-database.ts'
+import type { Say } from '../servers/say.ts'
+import { REPOSITORY, startApp } from '../servers/start-app.ts'
+import { startPostgres } from '../servers/start-postgres.ts'
+import { startRedis } from '../servers/start-redis.ts'
+import type { ClusterOptions } from './cluster-options.ts'
+import { CATALOG, planModels } from './demo-models.ts'
+import { placePostgres } from './place-postgres.ts'
+import type { ProcessList } from './process-list.ts'
+import type { Secrets } from './secrets.ts'
+
+const DATABASE = 'millrace'
+const MODELS_DIR = join(REPOSITORY, 'models')
+const LOG_KEPT_BYTES = 16 * 1024 * 1024
+
+type Context = {
+  options: ClusterOptions
+  secrets: Secrets
+  list: ProcessList
+  say: Say
+  signal: AbortSignal
+  /** Makes `signal` abort: the starts that are still under way give up. */
+  giveUp: (reason: unknown) => void
+}
+
+/**
+ * Starts every part, what others call before its callers, as much at a time as that allows. Resolves with
+ * billing's admin URL when all are ready. What was started is in `list`, also when this rejects.
+ */
+export async function startCluster(context: Context): Promise<{ adminUrl: string }> {
+  const { options, secrets } = context
+  const plan = await planModels(options.engine)
+  const [redisUrl, databaseUrl] = await together(context, [
+    startQueue(context),
+    startDatabase(context),
+    runApp(context, 'simulator', { SIMULATOR_ENGINES: JSON.stringify(plan.engines), MODELS_DIR }),
+  ])
+  const redisUrls = { QUEUE_REDIS_URL: redisUrl, BUS_REDIS_URL: redisUrl }
+  const billing = { address: `127.0.0.1:${await freePort()}`, adminPort: await freePort() }
+  await together(context, [
+    runApp(context, 'billing', {
+      DATABASE_URL: databaseUrl,
+      QUEUE_REDIS_URL: redisUrl,
+      GRPC_LISTEN: billing.address,
+      ADMIN_HOST: '127.0.0.1',
+      ADMIN_PORT: String(billing.adminPort),
+      ADMIN_TOKEN: secrets.adminToken,
+      CATALOG_FILE: CATALOG,
+    }),
+    runApp(context, 'worker', { ...redisUrls, WORKERS: JSON.stringify(plan.workers), MODELS_DIR }),
+  ])
+  await runApp(context, 'gateway', {
+    ...redisUrls,
+    HOST: options.host,
+    PORT: String(options.port),
+    BILLING_ADDRESS: billing.address,
+    FALLBACK_CATALOG: CATALOG,
+  })
+  return { adminUrl: `http://127.0.0.1:${billing.adminPort}` }
+}
+
+/** All of `starts`, or the first failure, once the others have given up as well. */
+async function together<const Starts extends readonly Promise<unknown>[]>(
+  context: Context,
+  starts: Starts,
+): Promise<{ -readonly [Index in keyof Starts]: Awaited<Starts[Index]> }> {
+  try {
+    return await Promise.all(starts)
+  } catch (error) {
+    context.giveUp(error)
+    await Promise.allSettled(starts)
+    throw error
+  }
+}
+
+async function startQueue({ options, secrets, list, say, signal }: Context): Promise<string> {
+  const { home } = options
+  const binary = await ensureRedisServer({ tools: join(home, 'tools'), say, signal })
+  const redis = await startRedis({
+    binary,
+    directory: join(home, 'redis'),
+    port: await freePort(),
+    password: secrets.redisPassword,
+    logFile: logFile(home, 'redis'),
+    signal,
+  })
+  list.add(redis)
+  say('Redis is ready')
+  return redis.url
+}
+
+async function startDatabase({ options, secrets, list, say, signal }: Context): Promise<string> {
+  const place = placePostgres(options.home, say)
+  const postgres = await startPostgres({
+    ...place,
+    port: await freePort(),
+    password: secrets.postgresPassword,
+    logFile: logFile(options.home, 'postgres'),
+    throwaway: false,
+    signal,
+  })
+  list.add(postgres)
+  await ensureDatabase(postgres.url('postgres'), DATABASE)
+  say(`PostgreSQL ${place.binaries.major} is ready`)
+  return postgres.url(DATABASE)
+}
+
+async function runApp(context: Context, app: string, env: Record<string, string>): Promise<void> {
+  const { options, list, say, signal } = context
+  const started = await startApp({
+    app,
+    env: { ...env, LOG_LEVEL: options.logLevel },
+    opsPort: await freePort(),
+    logFile: logFile(options.home, app),
+    readyLimitMs: 60_000,
+    signal,
+  })
+  list.add(started)
+  say(`${app} is ready`)
+}
+
+/** A part's log. What earlier starts wrote is kept once, as .old, when it has grown large. */
+function logFile(home: string, name: string): string {
+  const path = join(home, 'logs', `${name}.log`)
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  if (size > LOG_KEPT_BYTES) renameSync(path, `${path}.old`)
+  return path
+}

@@ -1,0 +1,20 @@
+export type Say = (text: string) => void
+
+/** One line on standard output with the seconds since `startedAt`. */
+export function createSay(startedAt: number): Say {
+  return (text) => {
+    const seconds = Math.round((Date.now() - startedAt) / 1000)
+    console.log(`[${String(seconds).padStart(3)} s] ${text}`)
+  }
+}
+
+/** Does a long step, saying every ten seconds that it still goes on. */
+export async function sayWhile<Result>(say: Say, what: string, step: () => Promise<Result>): Promise<Result> {
+  say(what)
+  const timer = setInterval(() => say(`still ${what} …`), 10_000)
+  try {
+    return await step()
+  } finally {
+    clearInterval(timer)
+  }
+}

@@ -1,0 +1,24 @@
+// `npm start`. Runs on Node 20 with nothing installed: plain JavaScript, only Node's own modules. It sets up the
+// dependencies, then hands over to scripts/cluster/ on the Node that came with them.
+import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
+import { runScript } from './bootstrap/fail.mjs'
+import { runCluster } from './bootstrap/run-cluster.mjs'
+import { HELP, parseStartOptions, UsageError } from './bootstrap/start-options.mjs'
+
+await runScript(async () => {
+  let options
+  try {
+    options = parseStartOptions(process.argv.slice(2), process.env)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    console.error(error.message)
+    return 2
+  }
+  if (options === 'help') {
+    console.log(HELP)
+    return 0
+  }
+  checkPlatform()
+  await ensureDependencies()
+  return await runCluster({ ...options, startedAt: Date.now() })
+})

@@ -1,0 +1,29 @@
+import { randomUUID } from 'node:crypto'
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+
+/** A job of real values; tests name what matters to them. */
+export function generationJob(fields: Partial<GenerationJob> = {}): GenerationJob {
+  const now = Date.now()
+  return {
+    id: randomUUID(),
+    model: `model-${randomUUID()}`,
+    accountId: 'account-1',
+    gateway: 'gateway-1',
+    stream: 1,
+    hold: { amountNano: '1000000', inputPriceNano: '1000000', outputPriceNano: '2000000', clamped: false },
+    maxOutputTokens: 100,
+    contextWindow: 4_096,
+    createdMs: now,
+    deadlineMs: now + 60_000,
+    request: {
+      kind: 'chat',
+      messages: [{ role: 'user', content: 'Hello' }],
+      tools: [],
+      toolChoice: 'auto',
+      sampling: {},
+      stop: [],
+      reasoningEffort: 'low',
+    },
+    ...fields,
+  }
+}
