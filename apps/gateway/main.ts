@@ -39,7 +39,6 @@ const LIMITS = {
 }
 const ABANDON_MS = 5_000
 
-// oxlint-disable-next-line node/no-process-env
 const environment = process.env
 const startLog = createLogger('gateway', environment['LOG_LEVEL'] ?? 'info')
 

@@ -25,7 +25,11 @@ export async function connectEngine(options: {
   return { engine, limits: { maxNumSeqs, contextWindow: info.maxContextLength } }
 }
 
-async function untilAnswered<Answer>(ask: () => Promise<Answer>, address: string, log: Logger): Promise<Answer> {
+async function untilAnswered<Answer>(
+  ask: () => Promise<Answer>,
+  address: string,
+  log: Logger,
+): Promise<Answer> {
   for (;;) {
     try {
       return await ask()

@@ -24,7 +24,6 @@ import { createWorkerMetrics } from './worker-metrics.ts'
 const PULSE_MS = 1_000
 const SETTLE_MS = 5_000
 
-// oxlint-disable-next-line node/no-process-env
 const environment = process.env
 const startLog = createLogger('worker', environment['LOG_LEVEL'] ?? 'info')
 

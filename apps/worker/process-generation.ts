@@ -2,8 +2,9 @@ import type { GenerationError, Usage } from '#libs/contracts/generation-event.ts
 import type { GenerationJob, GenerationTicket } from '#libs/contracts/generation-job.ts'
 import type { Sampling } from '#libs/contracts/generation-request.ts'
 import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
 import { capOutput } from './cap-output.ts'
-import type { EngineClient } from './engine/engine-client.ts'
+import type { EngineClient, EngineRequest } from './engine/engine-client.ts'
 import type { EngineWatch } from './watch-engine.ts'
 import type { Settle } from './settle.ts'
 import type { OutputParser } from './text/parse-output.ts'
@@ -34,8 +35,9 @@ export function createProcessGeneration(deps: {
   worker: string
   /** The engine's own limit; a catalog may promise less, never more. */
   contextWindow: number
+  log: Logger
 }): (ticket: GenerationTicket) => Promise<ProcessResult> {
-  const { record, engine, renderPrompt, createParser, open, settle, watch, model, worker } = deps
+  const { record, engine, renderPrompt, createParser, open, settle, watch, model, worker, log } = deps
 
   return async function processGeneration(ticket) {
     const claim = await record.claim(model, ticket, worker)
@@ -43,33 +45,35 @@ export function createProcessGeneration(deps: {
 
     const { job } = claim
     const run = open(job, ticket.epoch)
-    const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 }
+    const work: Work = { run, usage: { ...NO_USAGE }, parser: null }
     try {
       if (deps.isStopping()) return decline(run, 'worker-stopping', 0)
 
       const prompt = await renderPrompt(job)
       const cap = capOutput(job, prompt.ids.length, Math.min(job.contextWindow, deps.contextWindow))
       if (cap.status === 'hold-too-small') return decline(run, cap.status, prompt.ids.length)
-      if (cap.status !== 'capped') return fail(run, REFUSALS[cap.status], usage)
-      if (run.stopReason() !== null) return endStopped(run, usage)
+      if (cap.status !== 'capped') return fail(work, REFUSALS[cap.status])
+      if (run.stopReason() !== null) return endStopped(work)
 
       run.send({ type: 'generation-claimed', worker, promptTokens: prompt.ids.length }, [])
-      usage.promptTokens = prompt.ids.length
-      const parser = createParser(job, prompt)
-      const finish = await pour(run, parser, usage, {
+      work.usage.promptTokens = prompt.ids.length
+      work.parser = createParser(job, prompt)
+      const finish = await pour(work, work.parser, {
         requestId: `${job.id}-${ticket.epoch}`,
         promptIds: prompt.ids,
         sampling: { ...deps.samplingDefaults, ...job.request.sampling },
         maxTokens: cap.maxTokens,
         stop: job.request.stop,
       })
-      if (finish === 'stopped') return endStopped(run, usage, parser)
-      return complete(run, parser, usage, finish)
+      return finish === 'stopped' ? endStopped(work) : complete(work, work.parser, finish)
     } catch (error) {
-      if (run.stopReason() !== null) return endStopped(run, usage)
+      if (run.stopReason() !== null) return endStopped(work)
       const failure = toGenerationError(error)
-      if (failure.code === 'upstream_error' && usage.completionTokens === 0) watch.failureSeen()
-      return fail(run, failure, usage)
+      if (failure.code === 'upstream_error') {
+        log.error({ err: error, generationId: job.id }, 'generation failed')
+        if (work.usage.completionTokens === 0) watch.failureSeen()
+      }
+      return fail(work, failure)
     } finally {
       run.close()
     }
@@ -77,22 +81,20 @@ export function createProcessGeneration(deps: {
 
   /** Engine → parser → events, until the engine or a stop string ends it, or the run is told to stop. */
   async function pour(
-    run: RunningGeneration,
+    { run, usage }: Work,
     parser: OutputParser,
-    usage: MutableUsage,
-    request: Parameters<EngineClient['generate']>[0],
+    request: EngineRequest,
   ): Promise<'stop' | 'length' | 'stopped'> {
     // Ids whose text is still held back (half a character, a possible stop string) ride on the next event.
     let held: number[] = []
     for await (const output of engine.generate(request, run.signal)) {
+      usage.cachedTokens = output.cachedTokens
       if (output.type === 'end') {
-        usage.cachedTokens = output.cachedTokens
         if (output.finishReason === 'stop' || output.finishReason === 'length') return output.finishReason
         if (run.stopReason() !== null) return 'stopped'
         throw new Error(`the engine ended the generation with '${output.finishReason}'`)
       }
       watch.tokenSeen()
-      usage.cachedTokens = output.cachedTokens
       usage.completionTokens += output.ids.length
       for (const id of output.ids) held.push(id)
       const { events, stopped } = parser.push(output.ids)
@@ -106,42 +108,37 @@ export function createProcessGeneration(deps: {
     throw new Error('the engine closed the stream without ending the generation')
   }
 
-  function complete(
-    run: RunningGeneration,
-    parser: OutputParser,
-    usage: MutableUsage,
-    finish: 'stop' | 'length',
-  ): ProcessResult {
+  function complete({ run, usage }: Work, parser: OutputParser, finish: 'stop' | 'length'): ProcessResult {
     for (const event of parser.finish()) run.send(event, [])
     usage.reasoningTokens = parser.reasoningTokens()
     const finishReason = parser.toolCalls() > 0 && finish === 'stop' ? 'tool-calls' : finish
-    run.send({ type: 'generation-end', finishReason, usage: { ...usage } }, [])
-    settle.settle(run, { outcome: 'completed', usage: { ...usage } })
+    run.send({ type: 'generation-end', finishReason, usage }, [])
+    settle.settle(run, { outcome: 'completed', usage })
     return 'ran'
   }
 
   /** The run was told to stop: by its deadline (a short answer), its caller (charged), or by our fault (free). */
-  function endStopped(run: RunningGeneration, usage: MutableUsage, parser?: OutputParser): ProcessResult {
+  function endStopped(work: Work): ProcessResult {
+    const { run, usage, parser } = work
     switch (run.stopReason()) {
       case 'deadline':
-        if (parser !== undefined) return complete(run, parser, usage, 'length')
-        return fail(run, REFUSALS['too-late'], usage)
+        return parser === null ? fail(work, REFUSALS['too-late']) : complete(work, parser, 'length')
       case 'cancelled':
-        settle.settle(run, { outcome: 'cancelled', usage: { ...usage } })
+        settle.settle(run, { outcome: 'cancelled', usage })
         return 'ran'
       case 'gateway-dead':
-        settle.settle(run, { outcome: 'fault', usage: { ...usage } })
+        settle.settle(run, { outcome: 'fault', usage })
         return 'ran'
       case 'worker-stopping':
       case 'engine-lost':
       case null:
-        return fail(run, REFUSALS['interrupted'], usage)
+        return fail(work, REFUSALS['interrupted'])
     }
   }
 
-  function fail(run: RunningGeneration, failure: Failure, usage: MutableUsage): ProcessResult {
+  function fail({ run, usage }: Work, failure: Failure): ProcessResult {
     run.send({ type: 'generation-error', ...failure }, [])
-    settle.settle(run, { outcome: 'fault', usage: { ...usage } })
+    settle.settle(run, { outcome: 'fault', usage })
     return 'ran'
   }
 
@@ -155,6 +152,11 @@ export function createProcessGeneration(deps: {
     return 'not-ran'
   }
 }
+
+/** What one run has come to so far. */
+type Work = { readonly run: RunningGeneration; readonly usage: MutableUsage; parser: OutputParser | null }
+
+const NO_USAGE: Usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 }
 
 type MutableUsage = { -readonly [Field in keyof Usage]: Usage[Field] }
 

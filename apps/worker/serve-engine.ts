@@ -90,6 +90,7 @@ export function serveEngine(deps: {
     model,
     worker,
     contextWindow: limits.contextWindow,
+    log,
   })
 
   const pull = createTicketPull({
@@ -115,7 +116,8 @@ export function serveEngine(deps: {
   })
 
   function measure(ms: number) {
-    meanGenerationMs = meanGenerationMs === null ? ms : meanGenerationMs + (ms - meanGenerationMs) * MEAN_SHARE
+    meanGenerationMs =
+      meanGenerationMs === null ? ms : meanGenerationMs + (ms - meanGenerationMs) * MEAN_SHARE
   }
 
   async function follow(ready: boolean) {

@@ -1,7 +1,14 @@
 import type { Redis } from 'ioredis'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { gatewayChannel } from './channels.ts'
-import { appendEvent, encodePulse, startFrame, type FrameEntry, type FrameParts, type Pulse } from './frame.ts'
+import {
+  appendEvent,
+  encodePulse,
+  startFrame,
+  type FrameEntry,
+  type FrameParts,
+  type Pulse,
+} from './frame.ts'
 
 export type EventPublisher = {
   /** Queues an event for `gateway`; it leaves at the end of this event-loop turn. Never throws. */

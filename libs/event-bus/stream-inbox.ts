@@ -95,7 +95,8 @@ export function createStreamInbox(
     },
     [Symbol.asyncIterator]: () => ({
       next() {
-        const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<readonly GenerationEvent[]>>()
+        const { promise, resolve, reject } =
+          Promise.withResolvers<IteratorResult<readonly GenerationEvent[]>>()
         waiter = { resolve, reject }
         wake()
         return promise

@@ -53,7 +53,8 @@ export async function subscribeEvents(options: {
       } else if (epoch === known.inbox.epoch()) known.feed.compare(lastSeq)
     }
     for (const { inbox } of streams.values()) {
-      if (inbox.worker() === pulse.worker && !told.has(inbox.stream)) inbox.fail('its worker does not know it')
+      if (inbox.worker() === pulse.worker && !told.has(inbox.stream))
+        inbox.fail('its worker does not know it')
     }
     if (strays.length > 0) onStray(pulse.worker, strays)
   }

@@ -21,7 +21,11 @@ export async function sendCancel(
   worker: string,
   cancel: { gateway: string; streams: readonly StreamEpoch[] },
 ): Promise<boolean> {
-  const message: WorkerControl = { type: 'cancel', gateway: cancel.gateway, streams: cancel.streams.map(({ stream, epoch }) => ({ stream, epoch })) }
+  const message: WorkerControl = {
+    type: 'cancel',
+    gateway: cancel.gateway,
+    streams: cancel.streams.map(({ stream, epoch }) => ({ stream, epoch })),
+  }
   return (await redis.publish(workerChannel(worker), JSON.stringify(message))) > 0
 }
 

@@ -89,7 +89,9 @@ export function createGenerationRecord(options: {
         promptKey(job.model, job.id),
       ]
       const expireAtMs = String(job.deadlineMs + graceMs)
-      return OpenReply.parse(await run('open', keys, [job.id, String(tag), jobText, expireAtMs, requestBytes]))
+      return OpenReply.parse(
+        await run('open', keys, [job.id, String(tag), jobText, expireAtMs, requestBytes]),
+      )
     },
 
     async claim(model, { id, epoch }, worker) {

@@ -21,9 +21,10 @@ const PROTO_FOLDER = fileURLToPath(new URL('../../proto/', import.meta.url))
  * The caller names the generated `ProtoGrpcType` of that file; that is the one cast between a file read at
  * run time and its types, and it is right because both come from the same file and the same options.
  */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function loadProto<ProtoGrpcType>(file: 'billing.proto' | 'vllm_engine.proto'): ProtoGrpcType {
   const definition = loadSync(file, { ...PROTO_OPTIONS, includeDirs: [PROTO_FOLDER] })
   const tree: unknown = loadPackageDefinition(definition)
-  // oxlint-disable-next-line typescript/consistent-type-assertions
+  // oxlint-disable-next-line typescript/consistent-type-assertions, typescript/no-unsafe-type-assertion
   return tree as ProtoGrpcType
 }

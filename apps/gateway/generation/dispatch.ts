@@ -38,7 +38,8 @@ export function createDispatch(deps: {
     inbox.expectEpoch(epoch + 1)
     const keepJob = declined.reason !== 'hold-too-small'
     const raised = await record.raise(job, { epoch, keepJob })
-    if (raised.status !== 'raised') throw new Error(`a declined generation could not be raised: ${raised.status}`)
+    if (raised.status !== 'raised')
+      throw new Error(`a declined generation could not be raised: ${raised.status}`)
     await tickets.add(job.model, { id: job.id, epoch: raised.epoch }, REDISPATCH_PRIORITY)
   }
 

@@ -50,7 +50,8 @@ function countBytes({ messages, tools }: GenerationRequest): number {
     bytes += MESSAGE_BYTES + Buffer.byteLength(message.content)
     if (message.role !== 'assistant') continue
     bytes += Buffer.byteLength(message.reasoning)
-    for (const call of message.toolCalls) bytes += MESSAGE_BYTES + call.name.length + Buffer.byteLength(call.arguments)
+    for (const call of message.toolCalls)
+      bytes += MESSAGE_BYTES + call.name.length + Buffer.byteLength(call.arguments)
   }
   for (const tool of tools) bytes += MESSAGE_BYTES + Buffer.byteLength(JSON.stringify(tool))
   return bytes

@@ -115,7 +115,11 @@ function toJob(
 }
 
 function isOutput(event: GenerationEvent): event is OutputEvent {
-  return event.type !== 'generation-claimed' && event.type !== 'generation-declined' && event.type !== 'generation-error'
+  return (
+    event.type !== 'generation-claimed' &&
+    event.type !== 'generation-declined' &&
+    event.type !== 'generation-error'
+  )
 }
 
 function toInterruption(cause: StreamLostError, claimed: boolean): ApiError {

@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createPresence, type Heartbeat, type Presence } from '#libs/event-bus/presence.ts'
+import { livenessKey } from '#libs/generation-record/keys.ts'
+import { createRedis, type TestRedis } from '../../support/redis.ts'
+
+const log = pino({ level: 'silent' })
+let queue: TestRedis
+let bus: TestRedis
+let open: { stop: () => Promise<void> }[]
+
+beforeEach(async () => {
+  queue = await createRedis()
+  bus = await createRedis()
+  open = []
+})
+
+afterEach(async () => {
+  for (const { stop } of open.toReversed()) await stop()
+  await queue.stop()
+  await bus.stop()
+})
+
+type Member = { presence: Presence; deaths: string[]; heard: Heartbeat[]; crash: () => void }
+
+async function join(id: string): Promise<Member> {
+  const connect = (url: string) => {
+    const redis = new Redis(url, { retryStrategy: () => 100, maxRetriesPerRequest: null })
+    redis.on('error', () => {})
+    return redis
+  }
+  const connections = [connect(bus.url), connect(bus.url), connect(queue.url)] as const
+  const [publisher, subscriber, store] = connections
+  const deaths: string[] = []
+  const heard: Heartbeat[] = []
+  const presence = await createPresence({
+    self: { id, kind: 'worker' },
+    engines: () => [],
+    bus: publisher,
+    subscriber,
+    queue: store,
+    onHeartbeat: (heartbeat) => heard.push(heartbeat),
+    onDeath: (dead) => deaths.push(dead),
+    nowMs: () => Date.now(),
+    log,
+  })
+  const crash = () => {
+    for (const redis of connections) redis.disconnect()
+  }
+  open.push({
+    async stop() {
+      crash()
+      await presence.stop()
+    },
+  })
+  return { presence, deaths, heard, crash }
+}
+
+test(
+  'members hear each other, and a watched one that crashes is told as dead',
+  { timeout: 20_000 },
+  async () => {
+    const [a, b] = [randomUUID(), randomUUID()]
+    const first = await join(a)
+    const second = await join(b)
+    await vi.waitFor(() => expect(first.heard.map(({ id }) => id)).toContain(b), { timeout: 5_000 })
+    first.presence.watch(b)
+    second.crash()
+    await vi.waitFor(() => expect(first.deaths).toEqual([b]), { timeout: 15_000 })
+  },
+)
+
+test('a bus that restarts kills nobody', { timeout: 30_000 }, async () => {
+  const [a, b] = [randomUUID(), randomUUID()]
+  const first = await join(a)
+  const second = await join(b)
+  first.presence.watch(b)
+  second.presence.watch(a)
+  await bus.kill()
+  first.presence.suspect(b)
+  // Both keep writing their keys while the bus is away for longer than a silence counts.
+  const observer = new Redis(queue.url)
+  const from = Date.now()
+  await vi.waitFor(
+    async () => {
+      expect(await observer.exists(livenessKey(a), livenessKey(b))).toBe(2)
+      expect(Date.now() - from).toBeGreaterThan(5_000)
+    },
+    { timeout: 10_000, interval: 500 },
+  )
+  await bus.start()
+  const heardBefore = first.heard.length
+  await vi.waitFor(() => expect(first.heard.length).toBeGreaterThan(heardBefore + 2), { timeout: 10_000 })
+  observer.disconnect()
+  expect([...first.deaths, ...second.deaths]).toEqual([])
+})
+
+test('a queue Redis that restarts empty kills nobody', { timeout: 30_000 }, async () => {
+  const [a, b] = [randomUUID(), randomUUID()]
+  const first = await join(a)
+  const second = await join(b)
+  first.presence.watch(b)
+  const observer = new Redis(queue.url, { retryStrategy: () => 100 })
+  observer.on('error', () => {})
+  await vi.waitFor(async () => expect(await observer.exists(livenessKey(b))).toBe(1))
+  await observer.flushall()
+  await queue.kill()
+  await queue.start()
+  await vi.waitFor(async () => expect(await observer.exists(livenessKey(b))).toBe(1), { timeout: 10_000 })
+  const beats = second.heard.length
+  await vi.waitFor(() => expect(second.heard.length).toBeGreaterThan(beats + 6), { timeout: 10_000 })
+  observer.disconnect()
+  expect(first.deaths).toEqual([])
+})
+
+test('leaving deletes the liveness key at once', async () => {
+  const id = randomUUID()
+  const member = await join(id)
+  const observer = new Redis(queue.url)
+  await vi.waitFor(async () => expect(await observer.exists(livenessKey(id))).toBe(1))
+  await member.presence.stop()
+  expect(await observer.exists(livenessKey(id))).toBe(0)
+  observer.disconnect()
+})
