@@ -12,7 +12,7 @@ export type Admit = (call: GenerationCall) => Promise<number>
  */
 export function createAdmit(deps: {
   picture: ClusterPicture
-  record: GenerationRecord
+  record: Pick<GenerationRecord, 'admit'>
   /** How long what is ahead may take. */
   drainBoundMs: number
   /** The length of a generation where none has been measured yet. */

@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest'
+import { createClusterPicture } from '#apps/gateway/cluster-picture/cluster-picture.ts'
+import { createAdmit } from '#apps/gateway/generation/admit.ts'
+import { generationCall } from '../../../../support/generation-call.ts'
+
+type Admission = { admitted: boolean; tag: number; ahead: number }
+
+function setUp(options: { engines?: { slots: number; running: number; meanMs: number | null }[]; answer?: Admission }) {
+  const asked: number[] = []
+  const picture = createClusterPicture(() => 0)
+  for (const [at, { slots, running, meanMs }] of (options.engines ?? []).entries()) {
+    picture.applyHeartbeat({
+      id: `worker-${at}`,
+      kind: 'worker',
+      engines: [{ model: 'demo-chat', ready: true, slots, running, meanGenerationMs: meanMs }],
+    })
+  }
+  const admit = createAdmit({
+    picture,
+    record: {
+      async admit(_model, { mostAhead }) {
+        asked.push(mostAhead)
+        if (options.answer === undefined) throw new Error('Connection is closed.')
+        return options.answer
+      },
+    },
+    drainBoundMs: 30_000,
+    assumedGenerationMs: 10_000,
+    random: () => 0,
+  })
+  return { admit, asked }
+}
+
+test('an admitted generation gets its fair tag', async () => {
+  const { admit } = setUp({
+    engines: [{ slots: 4, running: 0, meanMs: 1_000 }],
+    answer: { admitted: true, tag: 7, ahead: 0 },
+  })
+  expect(await admit(generationCall())).toBe(7)
+})
+
+test('what may be ahead is what is free now and what drains within the bound', async () => {
+  const { admit, asked } = setUp({
+    engines: [
+      { slots: 4, running: 3, meanMs: 1_000 },
+      { slots: 4, running: 4, meanMs: 3_000 },
+    ],
+    answer: { admitted: true, tag: 2, ahead: 0 },
+  })
+  await admit(generationCall())
+  // 8 slots at 2 s each drain 4 a second: 120 in 30 s, and one slot is free.
+  expect(asked).toEqual([121])
+})
+
+test('without a measurement the assumed length counts', async () => {
+  const { admit, asked } = setUp({
+    engines: [{ slots: 2, running: 2, meanMs: null }],
+    answer: { admitted: true, tag: 2, ahead: 0 },
+  })
+  await admit(generationCall())
+  expect(asked).toEqual([6])
+})
+
+test('too much ahead is model_busy, with the time until there is room', async () => {
+  const { admit } = setUp({
+    engines: [{ slots: 4, running: 4, meanMs: 1_000 }],
+    answer: { admitted: false, tag: 9, ahead: 140 },
+  })
+  await expect(admit(generationCall())).rejects.toMatchObject({ code: 'model_busy', retryAfterS: 5 })
+})
+
+test('retry-after stays between 1 and 59', async () => {
+  for (const [ahead, retryAfterS] of [
+    [121, 1],
+    [100_000, 59],
+  ] as const) {
+    const { admit } = setUp({
+      engines: [{ slots: 4, running: 4, meanMs: 1_000 }],
+      answer: { admitted: false, tag: 9, ahead },
+    })
+    await expect(admit(generationCall())).rejects.toMatchObject({ retryAfterS })
+  }
+})
+
+test('nobody serving is model_unavailable, and nothing is asked of the queue', async () => {
+  const { admit, asked } = setUp({})
+  await expect(admit(generationCall())).rejects.toMatchObject({ code: 'model_unavailable' })
+  expect(asked).toEqual([])
+})
+
+test('a model that is switched off is model_unavailable', async () => {
+  const { admit } = setUp({ engines: [{ slots: 4, running: 0, meanMs: null }] })
+  const { model } = generationCall()
+  await expect(admit(generationCall({ model: { ...model, enabled: false } }))).rejects.toMatchObject({
+    code: 'model_unavailable',
+  })
+})
+
+test('a queue that does not answer is model_unavailable', async () => {
+  const { admit } = setUp({ engines: [{ slots: 4, running: 0, meanMs: null }] })
+  await expect(admit(generationCall())).rejects.toMatchObject({ code: 'model_unavailable' })
+})
