@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { HostPort, OpsFields, Port, RedisUrl } from '#libs/config/config-fields.ts'
+
+export const BillingConfig = z.object({
+  ...OpsFields,
+  OPS_PORT: Port.default(9102),
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// URL' }),
+  QUEUE_REDIS_URL: RedisUrl,
+  /** For gateways. */
+  GRPC_LISTEN: HostPort.default('127.0.0.1:50090'),
+  /** For operators: accounts, credits, keys. */
+  ADMIN_HOST: z.string().default('127.0.0.1'),
+  ADMIN_PORT: Port.default(8090),
+  ADMIN_TOKEN: z.string().min(16, 'expected at least 16 characters'),
+  /** JSON: see `CatalogFile`. */
+  CATALOG_FILE: z.string(),
+  /** How long a hold outlives its generation's deadline. */
+  HOLD_GRACE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(60_000),
+})
+export type BillingConfig = z.infer<typeof BillingConfig>

@@ -1,0 +1,200 @@
+import type { Pool, QueryResultRow } from 'pg'
+import { DatabaseError } from 'pg'
+import type { HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { Settlement } from '#libs/contracts/settlement.ts'
+import { toNanoCredits, type NanoCredits } from '#libs/money/nano-credits.ts'
+
+export type SettleResult = 'charged' | 'late' | 'released' | 'void' | 'replayed' | 'different' | 'unknown'
+
+export type Settled = {
+  readonly result: SettleResult
+  readonly chargedNano: NanoCredits
+  /** May exceed every amount of credits; what exceeds the charge is written off. */
+  readonly costNano: bigint
+}
+
+/** What one look at the settlement streams of one Redis showed. */
+export type StreamObservations = {
+  readonly runId: string
+  readonly observedAtMs: number
+  readonly streams: readonly {
+    readonly model: string
+    readonly lastId: { readonly ms: bigint; readonly seq: bigint }
+    /** Redis time up to which all is settled; null: not known. */
+    readonly settledUntilMs: number | null
+  }[]
+}
+
+/**
+ * The money functions of `sql/` for whole batches: answers come in the order of the calls. Each is one transaction
+ * and all are idempotent. They throw what PostgreSQL or its connection throws; deadlocks and serialization
+ * failures are tried again.
+ */
+export type Money = {
+  reserve(calls: readonly ReserveCall[]): Promise<HoldAnswer[]>
+  replace(calls: readonly ReplaceCall[]): Promise<HoldAnswer[]>
+  release(reservationIds: readonly string[]): Promise<boolean[]>
+  settle(settlements: readonly Settlement[]): Promise<Settled[]>
+  /** At most `most` a model; `more` says that others wait. */
+  expire(most: number): Promise<{ expired: number; more: boolean }>
+  advanceWatermarks(observations: StreamObservations, freezeMs: number): Promise<void>
+}
+
+type HoldRow = {
+  status: HoldAnswer['status']
+  amount: bigint
+  granted_output: number
+  was_clamped: boolean
+  input_price: bigint
+  cached_input_price: bigint
+  output_price: bigint
+  available: bigint
+  held: bigint
+}
+
+const MAX_TRIES = 5
+
+/** `holdGraceMs`: how long after its deadline a hold lasts. */
+export function createMoney(options: { pool: Pool; holdGraceMs: number; nowMs: () => number }): Money {
+  const { pool, holdGraceMs, nowMs } = options
+
+  const now = () => toTimestamp(nowMs())
+
+  /** Named, so that each connection plans it once. The row type is what the function of that name returns. */
+  async function run<Row extends QueryResultRow>(
+    name: string,
+    text: string,
+    values: unknown[],
+  ): Promise<Row[]> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return (await pool.query<Row>({ name, text, values })).rows
+      } catch (error) {
+        if (attempt === MAX_TRIES || !isConflict(error)) throw error
+      }
+    }
+  }
+
+  return {
+    async reserve(calls) {
+      const rows = await run<HoldRow>(
+        'reserve_v1',
+        'select * from reserve_v1($1, $2, $3, $4, $5, $6, $7, $8)',
+        [
+          calls.map((call) => call.reservationId),
+          calls.map((call) => call.keyId),
+          calls.map((call) => call.model),
+          calls.map((call) => call.inputTokens),
+          calls.map((call) => call.outputTokens),
+          calls.map((call) => toTimestamp(call.deadlineMs)),
+          toInterval(holdGraceMs),
+          now(),
+        ],
+      )
+      return rows.map(toHoldAnswer)
+    },
+
+    async replace(calls) {
+      const rows = await run<HoldRow>('replace_v1', 'select * from replace_v1($1, $2, $3, $4)', [
+        calls.map((call) => call.reservationId),
+        calls.map((call) => call.inputTokens),
+        calls.map((call) => call.outputTokens),
+        now(),
+      ])
+      return rows.map(toHoldAnswer)
+    },
+
+    async release(reservationIds) {
+      const released = new Map<string, boolean>()
+      let open = [...reservationIds]
+      for (let attempt = 1; open.length > 0; attempt += 1) {
+        // Each further try means that another replica reserved one of these ids meanwhile, once per id at most.
+        if (attempt > MAX_TRIES) throw new Error('a release found its reservation in motion again and again')
+        const rows = await run<{ id: string; released: boolean | null }>(
+          'release_v1',
+          'select * from release_v1($1, $2)',
+          [open, now()],
+        )
+        for (const row of rows) if (row.released !== null) released.set(row.id, row.released)
+        open = open.filter((id) => !released.has(id))
+      }
+      return reservationIds.map((id) => released.get(id) === true)
+    },
+
+    async settle(settlements) {
+      const rows = await run<{ result: SettleResult; cost: string; charged: bigint }>(
+        'settle_v1',
+        'select * from settle_v1($1, $2, $3, $4, $5, $6, $7, $8)',
+        [
+          settlements.map((settlement) => settlement.id),
+          settlements.map((settlement) => settlement.epoch),
+          settlements.map((settlement) => settlement.outcome),
+          settlements.map((settlement) => settlement.promptTokens),
+          settlements.map((settlement) => settlement.cachedTokens),
+          settlements.map((settlement) => settlement.completionTokens),
+          settlements.map((settlement) => settlement.by),
+          now(),
+        ],
+      )
+      return rows.map((row) => ({
+        result: row.result,
+        chargedNano: toNanoCredits(row.charged),
+        costNano: BigInt(row.cost),
+      }))
+    },
+
+    async expire(most) {
+      const rows = await run<{ expired: number; more: boolean }>(
+        'expire_v1',
+        'select expired, more from expire_v1($1, $2)',
+        [most, now()],
+      )
+      return rows[0] ?? { expired: 0, more: false }
+    },
+
+    async advanceWatermarks({ runId, observedAtMs, streams }, freezeMs) {
+      await run('advance_watermarks_v1', 'select advance_watermarks_v1($1, $2, $3, $4, $5, $6, $7)', [
+        streams.map((stream) => stream.model),
+        streams.map(({ settledUntilMs }) => (settledUntilMs === null ? null : toTimestamp(settledUntilMs))),
+        streams.map((stream) => stream.lastId.ms.toString()),
+        streams.map((stream) => stream.lastId.seq.toString()),
+        runId,
+        toTimestamp(observedAtMs),
+        toInterval(freezeMs),
+      ])
+    },
+  }
+}
+
+function toHoldAnswer(row: HoldRow): HoldAnswer {
+  if (row.status === 'granted') {
+    return {
+      status: 'granted',
+      amountNano: toNanoCredits(row.amount),
+      outputTokens: row.granted_output,
+      clamped: row.was_clamped,
+      prices: {
+        inputPriceNano: row.input_price,
+        cachedInputPriceNano: row.cached_input_price,
+        outputPriceNano: row.output_price,
+      },
+    }
+  }
+  if (row.status === 'insufficient-credits') {
+    return {
+      status: 'insufficient-credits',
+      availableNano: toNanoCredits(row.available),
+      heldNano: toNanoCredits(row.held),
+    }
+  }
+  return { status: row.status }
+}
+
+const toTimestamp = (timeMs: number) => new Date(timeMs).toISOString()
+
+const toInterval = (durationMs: number) => `${durationMs} milliseconds`
+
+/** Deadlock detected, or a row appeared in the middle: nothing was done, the same call may simply be repeated. */
+function isConflict(error: unknown): boolean {
+  return error instanceof DatabaseError && (error.code === '40P01' || error.code === '40001')
+}

@@ -1,0 +1,87 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Pool, types, type ClientConfig, type PoolClient } from 'pg'
+import type { Logger } from '#libs/telemetry/logger.ts'
+
+/** PostgreSQL's bigint. */
+const INT8 = types.builtins.INT8
+
+/** A statement of ours takes milliseconds; one that takes this long waits for something that will not come. */
+const STATEMENT_TIMEOUT_MS = 5_000
+
+/** Connections: one for each lane and for the sweeper, the rest for key look-ups, watches and operators. */
+const MAX_CONNECTIONS = 10
+
+/**
+ * Settings of every connection to billing's database: bigint arrives as BigInt, because numbers would round money,
+ * and neither statements nor forgotten transactions may hold locks or snapshots for long.
+ */
+export function connectionConfig(url: string): ClientConfig {
+  return {
+    connectionString: url,
+    application_name: 'millrace-billing',
+    connectionTimeoutMillis: 2_000,
+    keepAlive: true,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    // The server's own limit does not help when the server is gone.
+    query_timeout: STATEMENT_TIMEOUT_MS + 1_000,
+    idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+    types: {
+      getTypeParser: (type, format) => (type === INT8 ? BigInt : types.getTypeParser(type, format)),
+    },
+  }
+}
+
+/**
+ * Opens the pool and resolves when PostgreSQL has answered. A database that is still starting is waited for;
+ * after `waitMs` this throws and says so.
+ */
+export async function openPool(options: { url: string; log: Logger; waitMs: number }): Promise<Pool> {
+  const { url, log, waitMs } = options
+  const pool = new Pool({ ...connectionConfig(url), max: MAX_CONNECTIONS })
+  pool.on('error', (error) => log.warn({ err: error }, 'idle database connection lost'))
+  const giveUpAtMs = Date.now() + waitMs
+  for (;;) {
+    try {
+      await pool.query('select 1')
+      return pool
+    } catch (error) {
+      if (Date.now() >= giveUpAtMs) {
+        await pool.end()
+        throw new Error(`PostgreSQL at ${withoutPassword(url)} did not answer within ${waitMs} ms`, {
+          cause: error,
+        })
+      }
+      log.info({ reason: String(error) }, 'waiting for PostgreSQL')
+      await sleep(500)
+    }
+  }
+}
+
+/** Runs `work` in one transaction: committed when it resolves, rolled back when it throws. */
+export async function inTransaction<Result>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect()
+  let broken: Error | undefined
+  try {
+    await client.query('begin')
+    const result = await work(client)
+    await client.query('commit')
+    return result
+  } catch (error) {
+    await client.query('rollback').catch((rollbackError: unknown) => {
+      broken = new Error('the connection could not roll back', { cause: rollbackError })
+    })
+    throw error
+  } finally {
+    // A connection in an unknown state must not serve the next transaction.
+    client.release(broken)
+  }
+}
+
+function withoutPassword(url: string): string {
+  const shown = new URL(url)
+  shown.password = ''
+  return shown.href
+}

@@ -1,0 +1,93 @@
+import { Client, type Pool } from 'pg'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { connectionConfig } from './open-pool.ts'
+
+/** What has a version in `change_counters`. */
+export type Watched = 'keys' | 'catalog'
+
+export type VersionWatch = {
+  /** Calls `onChange` after each change, and sometimes without one. Returns how to stop. */
+  subscribe(watched: Watched, onChange: () => void): () => void
+  close(): Promise<void>
+}
+
+/**
+ * Notices changes made through any replica: PostgreSQL notifies at commit, and because a notification is lost with
+ * its connection, the versions are also compared every `pollMs`.
+ */
+export function watchVersions(options: {
+  url: string
+  pool: Pool
+  log: Logger
+  pollMs: number
+}): VersionWatch {
+  const { url, pool, log, pollMs } = options
+  const subscribers: Record<Watched, Set<() => void>> = { keys: new Set(), catalog: new Set() }
+  const seen = new Map<string, bigint>()
+  let listener: Client | null = null
+  let connecting: Promise<void> | null = null
+  let closed = false
+
+  function tell(watched: Watched) {
+    for (const onChange of subscribers[watched]) onChange()
+  }
+
+  async function listen() {
+    const client = new Client(connectionConfig(url))
+    const lost = (reason: unknown) => {
+      if (listener === client) listener = null
+      if (!closed) log.warn({ reason: String(reason) }, 'not listening to PostgreSQL, polling')
+    }
+    client.on('error', lost)
+    client.on('end', () => listener === client && lost('connection ended'))
+    client.on('notification', ({ channel }) => tell(channel === 'millrace_keys' ? 'keys' : 'catalog'))
+    try {
+      await client.connect()
+      await client.query('listen millrace_keys')
+      await client.query('listen millrace_catalog')
+      listener = client
+    } catch (error) {
+      lost(error)
+      await client.end().catch(() => undefined)
+    }
+  }
+
+  async function poll() {
+    try {
+      const { rows } = await pool.query<{ name: string; version: bigint }>('select * from change_counters')
+      for (const { name, version } of rows) {
+        if (seen.get(name) === version) continue
+        seen.set(name, version)
+        if (name === 'keys' || name === 'catalog') tell(name)
+      }
+    } catch (error) {
+      log.warn({ err: error }, 'change counters could not be read')
+    }
+  }
+
+  async function check() {
+    if (listener === null) await listen()
+    await poll()
+  }
+
+  const tick = () => {
+    connecting ??= check().finally(() => {
+      connecting = null
+    })
+  }
+  tick()
+  const timer = setInterval(tick, pollMs)
+
+  return {
+    subscribe(watched, onChange) {
+      subscribers[watched].add(onChange)
+      return () => subscribers[watched].delete(onChange)
+    },
+    async close() {
+      closed = true
+      clearInterval(timer)
+      await connecting
+      await listener?.end()
+    },
+  }
+}

@@ -1,0 +1,49 @@
+import type { HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { Money } from '../database/money.ts'
+import { createLane, type Lane } from './lane.ts'
+
+export type MoneyRequest =
+  | { readonly kind: 'reserve'; readonly call: ReserveCall }
+  | { readonly kind: 'replace'; readonly call: ReplaceCall }
+  | { readonly kind: 'release'; readonly reservationId: string }
+
+export type MoneyAnswer =
+  | { readonly kind: 'hold'; readonly hold: HoldAnswer }
+  | { readonly kind: 'release'; readonly released: boolean }
+
+const MAX_BATCH = 512
+
+/** About 50 ms of work. */
+const MAX_WAITING = 4_096
+
+/**
+ * The one lane for all that changes holds on a gateway's word. Reserve, replace and release keep their order of
+ * arrival; neighbours of one kind share a transaction.
+ */
+export function createMoneyLane(
+  money: Money,
+  onBatch: (size: number) => void,
+): Lane<MoneyRequest, MoneyAnswer> {
+  return createLane({
+    run: (requests) => runBatch(money, requests),
+    sameBatch: (first, next) => first.kind === next.kind,
+    maxBatch: MAX_BATCH,
+    maxWaiting: MAX_WAITING,
+    onBatch,
+  })
+}
+
+/** Exactly one of the three lists is not empty: the lane batches by kind. */
+async function runBatch(money: Money, requests: readonly MoneyRequest[]): Promise<MoneyAnswer[]> {
+  const reserves = requests.filter((request) => request.kind === 'reserve')
+  if (reserves.length > 0) return toHolds(await money.reserve(reserves.map(({ call }) => call)))
+  const replaces = requests.filter((request) => request.kind === 'replace')
+  if (replaces.length > 0) return toHolds(await money.replace(replaces.map(({ call }) => call)))
+  const releases = requests.filter((request) => request.kind === 'release')
+  const released = await money.release(releases.map(({ reservationId }) => reservationId))
+  return released.map((released) => ({ kind: 'release', released }))
+}
+
+function toHolds(holds: readonly HoldAnswer[]): MoneyAnswer[] {
+  return holds.map((hold) => ({ kind: 'hold', hold }))
+}

@@ -1,0 +1,69 @@
+import { status, type ServerWritableStream } from '@grpc/grpc-js'
+import type { Logger } from '#libs/telemetry/logger.ts'
+
+/**
+ * Serves one watcher: sends what `next` gives now and after each change, until it gives null. One read at a time and
+ * none while the watcher is behind, so that a slow watcher gets the newest state and not a backlog. When a read
+ * fails the stream ends, and the watcher, who comes back, goes on from what it has. Returns how to end the stream.
+ */
+export function serveWatch<Request, Message>(
+  stream: ServerWritableStream<Request, Message>,
+  deps: {
+    subscribe: (onChange: () => void) => () => void
+    next: () => Promise<Message | null>
+    log: Logger
+  },
+): () => void {
+  const { subscribe, next, log } = deps
+  let changed = false
+  let busy = false
+  let gone = false
+
+  async function pump() {
+    if (busy) return
+    busy = true
+    try {
+      while (changed) {
+        changed = false
+        const message = await next()
+        if (message !== null && !gone && !stream.write(message)) await drained()
+      }
+    } catch (error) {
+      log.warn({ err: error }, 'a watch could not be served')
+      if (!gone) stream.emit('error', { code: status.UNAVAILABLE, details: 'changes could not be read' })
+      stop()
+    }
+    busy = false
+  }
+
+  /** Also ends when the watcher goes away. */
+  async function drained() {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    stream.once('drain', resolve)
+    stream.once('cancelled', resolve)
+    await promise
+    stream.off('drain', resolve)
+    stream.off('cancelled', resolve)
+  }
+
+  function onChange() {
+    changed = true
+    void pump()
+  }
+
+  function stop() {
+    gone = true
+    changed = false
+    unsubscribe()
+  }
+
+  const unsubscribe = subscribe(onChange)
+  stream.on('cancelled', stop)
+  onChange()
+
+  return () => {
+    if (gone) return
+    stop()
+    stream.end()
+  }
+}

@@ -1,0 +1,101 @@
+import { Server, status, type sendUnaryData, type ServerWritableStream } from '@grpc/grpc-js'
+import type { Pool } from 'pg'
+import { toCatalogMessage, toKeyChangesMessage, toKeyMessage } from '#libs/billing-client/billing-wire.ts'
+import { loadProto } from '#libs/grpc/load-proto.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { ProtoGrpcType } from '#proto/types/billing.ts'
+import type { BillingHandlers } from '#proto/types/millrace/billing/Billing.ts'
+import type { Catalog } from '#proto/types/millrace/billing/Catalog.ts'
+import type { KeyChanges } from '#proto/types/millrace/billing/KeyChanges.ts'
+import type { LookUpKeyResponse } from '#proto/types/millrace/billing/LookUpKeyResponse.ts'
+import type { WatchCatalogRequest__Output } from '#proto/types/millrace/billing/WatchCatalogRequest.ts'
+import type { WatchKeysRequest__Output } from '#proto/types/millrace/billing/WatchKeysRequest.ts'
+import { readCatalog } from './catalog/read-catalog.ts'
+import { findUsableKey, readKeyChanges } from './database/keys.ts'
+import type { VersionWatch } from './database/watch-versions.ts'
+import type { Lane } from './lanes/lane.ts'
+import type { MoneyAnswer, MoneyRequest } from './lanes/money-lane.ts'
+import type { BillingMetrics } from './metrics.ts'
+import { serveMoney } from './serve-money.ts'
+import { serveWatch } from './serve-watch.ts'
+
+/** Pings that notice a gateway which went away without a word. */
+const SERVER_OPTIONS = { 'grpc.keepalive_time_ms': 10_000, 'grpc.keepalive_timeout_ms': 5_000 } as const
+
+/**
+ * The gRPC service of `proto/billing.proto`, not bound yet. `endStreams` ends all streams in good order: streams of
+ * gateways never end by themselves, and a gateway whose stream ends goes to another replica.
+ */
+export function createBillingService(deps: {
+  pool: Pool
+  lane: Lane<MoneyRequest, MoneyAnswer>
+  versions: VersionWatch
+  metrics: BillingMetrics
+  nowMs: () => number
+  log: Logger
+}): { server: Server; endStreams: () => void } {
+  const { pool, versions, nowMs, log } = deps
+  const ends = new Set<() => void>()
+
+  function keep(stream: { on: (event: 'close', listener: () => void) => unknown }, end: () => void) {
+    ends.add(end)
+    stream.on('close', () => ends.delete(end))
+  }
+
+  async function answerLookUp(sha256: Buffer, callback: sendUnaryData<LookUpKeyResponse>) {
+    try {
+      const key = await findUsableKey(pool, sha256, nowMs())
+      callback(null, key === null ? { found: false } : { found: true, key: toKeyMessage(key) })
+    } catch (error) {
+      log.warn({ err: error }, 'a key could not be looked up')
+      callback({ code: status.UNAVAILABLE, details: 'the database did not answer' })
+    }
+  }
+
+  const handlers: BillingHandlers = {
+    Money(stream) {
+      keep(stream, serveMoney(stream, deps))
+    },
+
+    LookUpKey({ request }, callback) {
+      void answerLookUp(request.keySha256, callback)
+    },
+
+    WatchKeys(stream: ServerWritableStream<WatchKeysRequest__Output, KeyChanges>) {
+      const { sinceVersion } = stream.request
+      let since = sinceVersion === '0' ? null : BigInt(sinceVersion)
+      let first = true
+      const next = async () => {
+        const { version, ...changes } = await readKeyChanges(pool, since)
+        const isNews = first || changes.resync || changes.keys.length > 0
+        first = false
+        since = version
+        return isNews ? toKeyChangesMessage(changes, version) : null
+      }
+      const subscribe = (onChange: () => void) => versions.subscribe('keys', onChange)
+      keep(stream, serveWatch(stream, { subscribe, next, log }))
+    },
+
+    WatchCatalog(stream: ServerWritableStream<WatchCatalogRequest__Output, Catalog>) {
+      let sent: bigint | null = null
+      const next = async () => {
+        const { version, models } = await readCatalog(pool, nowMs())
+        if (version === sent) return null
+        sent = version
+        return toCatalogMessage(models, version)
+      }
+      const subscribe = (onChange: () => void) => versions.subscribe('catalog', onChange)
+      keep(stream, serveWatch(stream, { subscribe, next, log }))
+    },
+  }
+
+  const server = new Server(SERVER_OPTIONS)
+  const { service } = loadProto<ProtoGrpcType>('billing.proto').millrace.billing.Billing
+  server.addService(service, handlers)
+  return {
+    server,
+    endStreams() {
+      for (const end of ends) end()
+    },
+  }
+}
