@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import { collectDefaultMetrics, type Registry } from 'prom-client'
 
 export type Readiness = () => { ready: true } | { ready: false; reason: string }
@@ -13,6 +13,8 @@ export async function serveOps(options: {
   port: number
   registry: Registry
   readiness: Readiness
+  /** An app's own paths, by exact URL; a handler owns its whole answer. */
+  routes?: ReadonlyMap<string, RequestListener>
 }): Promise<Server> {
   const { registry, readiness } = options
   collectDefaultMetrics({ register: registry })
@@ -20,7 +22,10 @@ export async function serveOps(options: {
     const answer = (status: number, type: string, body: string) => {
       response.writeHead(status, { 'content-type': type }).end(body)
     }
-    if (request.url === '/metrics') {
+    const route = options.routes?.get(request.url ?? '')
+    if (route !== undefined) {
+      route(request, response)
+    } else if (request.url === '/metrics') {
       registry.metrics().then(
         (text) => answer(200, registry.contentType, text),
         (error: unknown) => answer(500, 'text/plain', String(error)),

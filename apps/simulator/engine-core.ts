@@ -1,0 +1,134 @@
+import type { EngineConfig } from './config.ts'
+import type { FaultSettings } from './faults.ts'
+import { createBlockPool } from './scheduler/block-pool.ts'
+import { createStepLoop } from './scheduler/run-steps.ts'
+import { createScheduler, type Load, type Output, type Sequence, type Work } from './scheduler/scheduler.ts'
+
+/** Who waits for a sequence's outputs. Several sequences (the choices of one call) may share one. */
+export type Listener = {
+  readonly onOutput: (output: Output) => void
+  /** Once for each step in which there was output, after all of it. */
+  readonly onStepEnd: () => void
+  readonly onDeath: () => void
+}
+
+export type EngineCore = {
+  /** Adds a sequence; on a dead core the listener hears of the death at once. */
+  submit(sequence: Sequence, listener: Listener): void
+  /** Ends a sequence without output. Harmless when it ended before. */
+  withdraw(sequence: Sequence): void
+  readonly alive: () => boolean
+  applyFaults(faults: FaultSettings): void
+  /** As of the last step; a dead core repeats its last counts for ever. */
+  readonly load: () => Load
+  /** Tokens generated per second over the last two seconds. */
+  readonly throughput: () => number
+  readonly totals: () => { readonly steps: number; readonly tokens: number }
+  flushCache(): boolean
+  stop(): void
+}
+
+/** One engine core from start to death: scheduler, clock and who listens. A restart makes a new one. */
+export function createEngineCore(config: EngineConfig, onDeath: () => void): EngineCore {
+  const listeners = new Map<Sequence, Listener>()
+  const meter = createThroughputMeter()
+  const totals = { steps: 0, tokens: 0 }
+  let slowness = 1
+  let tokensToLive: number | null = null
+  let alive = true
+  const scheduler = createScheduler({
+    pool: createBlockPool({ blocks: config.kvBlocks, blockSize: config.blockSize }),
+    maxNumSeqs: config.maxNumSeqs,
+    maxNumBatchedTokens: config.maxNumBatchedTokens,
+    durationMs: (work) => stepDurationMs(config, work) * slowness,
+  })
+  const loop = createStepLoop({ scheduler, onOutputs: deliver })
+
+  function deliver(outputs: readonly Output[]): void {
+    const touched = new Set<Listener>()
+    let tokens = 0
+    for (const output of outputs) {
+      const listener = listeners.get(output.sequence)
+      if (output.tokenId !== null) tokens += 1
+      if (listener === undefined) continue
+      if (output.ended) listeners.delete(output.sequence)
+      listener.onOutput(output)
+      touched.add(listener)
+    }
+    totals.steps += 1
+    totals.tokens += tokens
+    meter.add(tokens)
+    for (const listener of touched) listener.onStepEnd()
+    if (tokensToLive === null) return
+    tokensToLive -= tokens
+    if (tokensToLive <= 0) die()
+  }
+
+  function die(): void {
+    if (!alive) return
+    alive = false
+    loop.stop()
+    const bereaved = new Set(listeners.values())
+    listeners.clear()
+    for (const listener of bereaved) listener.onDeath()
+    onDeath()
+  }
+
+  return {
+    submit(sequence, listener) {
+      if (!alive) {
+        listener.onDeath()
+        return
+      }
+      listeners.set(sequence, listener)
+      scheduler.add(sequence)
+      loop.wake()
+    },
+    withdraw(sequence) {
+      listeners.delete(sequence)
+      if (scheduler.abort(sequence)) loop.wake()
+    },
+    alive: () => alive,
+    applyFaults(faults) {
+      slowness = faults.slowness
+      tokensToLive = faults.diesAfterTokens
+      loop.hold(faults.hangs)
+      if (faults.dead) die()
+    },
+    load: scheduler.load,
+    throughput: meter.perSecond,
+    totals: () => totals,
+    flushCache: scheduler.flushCache,
+    stop: loop.stop,
+  }
+}
+
+function stepDurationMs(config: EngineConfig, work: Work): number {
+  if (config.speed === 0) return 0
+  const prefillMs = (work.prefillTokens / config.prefillTokensPerS) * 1_000
+  return (config.stepMs + work.sequences * config.sequenceMs + prefillMs) / config.speed
+}
+
+const WINDOW_MS = 2_000
+const BUCKET_MS = 100
+
+/** Tokens per second over the window, in buckets, so that a step costs the same however many there were. */
+function createThroughputMeter() {
+  const buckets: { at: number; tokens: number }[] = []
+  const forget = (now: number) => {
+    while (buckets[0] !== undefined && buckets[0].at <= now - WINDOW_MS) buckets.shift()
+  }
+  return {
+    add(tokens: number): void {
+      const now = performance.now()
+      const newest = buckets.at(-1)
+      if (newest !== undefined && now - newest.at < BUCKET_MS) newest.tokens += tokens
+      else buckets.push({ at: now, tokens })
+      forget(now)
+    },
+    perSecond(): number {
+      forget(performance.now())
+      return buckets.reduce((sum, bucket) => sum + bucket.tokens, 0) / (WINDOW_MS / 1_000)
+    },
+  }
+}

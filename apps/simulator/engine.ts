@@ -1,0 +1,153 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Server } from '@grpc/grpc-js'
+import { bindGrpc, closeGrpc, UNLIMITED_MESSAGES } from '#libs/grpc/serve-grpc.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { EngineConfig } from './config.ts'
+import { createEngineCore, type EngineCore } from './engine-core.ts'
+import type { FaultChange, FaultSettings } from './faults.ts'
+import type { Model } from './model.ts'
+import { createScriptWriter, type ScriptWriter } from './persona/write-script.ts'
+import type { SampledModel } from './sampling/sampler.ts'
+import { createHealthHandlers, HEALTH_SERVICE } from './wire/health-service.ts'
+import { createEngineHandlers, engineService, type EngineHandlers } from './wire/service.ts'
+import { SHUT_DOWN } from './wire/statuses.ts'
+
+export type Engine = {
+  /** `host:port` once it listens, with the port that the kernel gave; else null. */
+  readonly address: () => string | null
+  readonly faults: () => FaultSettings
+  /** Changes what is named and leaves the rest. Resolves when the change is in force. */
+  changeFaults(change: Omit<FaultChange, 'engine'>): Promise<void>
+  readonly core: () => EngineCore
+  /**
+   * As a real engine goes on SIGTERM: the listener closes at once, open streams run on for up to `graceMs`
+   * (5 s), what is left then ends UNAVAILABLE.
+   */
+  stop(graceMs?: number): Promise<void>
+}
+
+type Life = { readonly server: Server; readonly core: EngineCore; readonly handlers: EngineHandlers }
+
+/**
+ * Starts one simulated engine and resolves when it listens, after the start delay if it has one. Rejects when
+ * the address is taken.
+ */
+export async function startEngine(options: {
+  config: EngineConfig
+  model: Model
+  log: Logger
+}): Promise<Engine> {
+  const { config, model, log } = options
+  const sampled = sampledModel(config, model)
+  const writeScript = await createScriptWriter({
+    tokenizer: model.tokenizer,
+    thinks: model.family.reasoning !== 'none',
+    endIds: [sampled.primaryEosId, ...Array.from(sampled.eosIds).filter((id) => id !== sampled.primaryEosId)],
+  })
+  let faults = config.faults
+  let address = config.listen
+  let listening = false
+  let stopped = false
+  let life = createLife(options, { sampled, writeScript })
+  /** Changes happen one after the other. */
+  let changes = Promise.resolve()
+
+  async function open(): Promise<void> {
+    if (faults.startDelayMs > 0) await delay(faults.startDelayMs)
+    if (stopped) return
+    life.core.applyFaults(faults)
+    if (!faults.refuseConnections) await listen()
+    log.info({ model: config.model, address, kind: config.kind }, 'engine started')
+  }
+
+  async function listen(): Promise<void> {
+    const port = await bindGrpc(life.server, address)
+    // Later starts take the same port.
+    address = `${address.slice(0, address.lastIndexOf(':'))}:${port}`
+    listening = true
+  }
+
+  async function restart(): Promise<void> {
+    listening = false
+    life.core.stop()
+    await closeGrpc(life.server, 0)
+    life = createLife(options, { sampled, writeScript })
+    await open()
+  }
+
+  async function change(next: FaultSettings): Promise<void> {
+    const before = faults
+    faults = next
+    if (before.dead && !next.dead) return await restart()
+    life.core.applyFaults(next)
+    if (next.refuseConnections && listening) {
+      listening = false
+      life.server.drain(address, MAX_DRAIN_MS)
+      life.server.unbind(address)
+    } else if (!next.refuseConnections && !listening) {
+      await listen()
+    }
+  }
+
+  await open()
+  return {
+    address: () => (listening ? address : null),
+    faults: () => faults,
+    async changeFaults(wanted) {
+      const next = changes.then(() => change({ ...faults, ...defined(wanted) }))
+      changes = next.catch(() => {})
+      await next
+    },
+    core: () => life.core,
+    async stop(graceMs = 5_000) {
+      stopped = true
+      listening = false
+      const cut = setTimeout(() => life.handlers.failAll(SHUT_DOWN), graceMs)
+      // A moment for the statuses to reach clients that read; after it connections are cut.
+      await closeGrpc(life.server, graceMs + 1_000)
+      clearTimeout(cut)
+      life.core.stop()
+    },
+  }
+}
+
+/** Long enough for any stream: connecting is refused, but what runs may end. */
+const MAX_DRAIN_MS = 3_600_000
+
+function createLife(
+  { config, model, log }: { config: EngineConfig; model: Model; log: Logger },
+  { sampled, writeScript }: { sampled: SampledModel; writeScript: ScriptWriter },
+): Life {
+  const core = createEngineCore(config, () => log.warn({ model: config.model }, 'engine core died'))
+  const parts = { core, model: sampled, encode: model.tokenizer.encode, writeScript }
+  const handlers = createEngineHandlers({ config, model, core, parts })
+  const server = new Server(UNLIMITED_MESSAGES)
+  server.addService(engineService(), handlers.implementation)
+  server.addService(HEALTH_SERVICE, createHealthHandlers(core.alive))
+  return { server, core, handlers }
+}
+
+function sampledModel(config: EngineConfig, { tokenizer, configEosIds }: Model): SampledModel {
+  const primaryEosId = configEosIds[0] ?? Array.from(tokenizer.eosIds)[0]
+  if (primaryEosId === undefined) throw new Error(`the model of ${config.model} has no end token`)
+  return {
+    maxModelLen: config.maxModelLen,
+    vocabularySize: tokenizer.paddedVocabularySize,
+    primaryEosId,
+    eosIds: tokenizer.eosIds,
+    decode: tokenizer.decode,
+    isSpecial: tokenizer.isSpecial,
+  }
+}
+
+function defined(change: Omit<FaultChange, 'engine'>): Partial<FaultSettings> {
+  const { refuseConnections, dead, diesAfterTokens, hangs, startDelayMs, slowness } = change
+  return {
+    ...(refuseConnections !== undefined && { refuseConnections }),
+    ...(dead !== undefined && { dead }),
+    ...(diesAfterTokens !== undefined && { diesAfterTokens }),
+    ...(hangs !== undefined && { hangs }),
+    ...(startDelayMs !== undefined && { startDelayMs }),
+    ...(slowness !== undefined && { slowness }),
+  }
+}

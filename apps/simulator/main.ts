@@ -1,0 +1,64 @@
+// A vLLM gRPC engine without a GPU, several in one process: SIMULATOR_ENGINES='[{"listen":"127.0.0.1:50051",
+// "model":"demo","family":"demo"}]' node apps/simulator/main.ts. config.ts lists the fields of an engine.
+//
+// What it answers is a function of the conversation (persona/): it says it back, calls an offered tool when a
+// word of the tool's name is in the last message, repeats a tool's result, obeys constraints, thinks first in
+// thinking families. Inside the last user message it obeys two orders:
+//   [[tokens=4000]]       writes exactly that many tokens
+//   [[raw=invalid-utf8]]  writes bytes that are no UTF-8 between words
+// Faults are switched on the operators' port: GET and POST /faults (faults.ts).
+import { Registry } from 'prom-client'
+import { loadConfig } from '#libs/config/load-config.ts'
+import { runApp } from '#libs/lifecycle/run-app.ts'
+import { createLogger } from '#libs/telemetry/logger.ts'
+import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
+import { SimulatorConfig } from './config.ts'
+import { startEngine, type Engine } from './engine.ts'
+import { registerEngineMetrics } from './metrics.ts'
+import { loadModel } from './model.ts'
+import { createFaultsRoute } from './serve-faults.ts'
+
+const config = loadConfig(SimulatorConfig, process.env)
+const log = createLogger('simulator', config.LOG_LEVEL)
+
+await runApp(log, async (releasers) => {
+  const started: (Engine & { model: string; listen: string })[] = []
+  const engines = () => started
+  const registry = new Registry()
+  registerEngineMetrics(registry, engines)
+  const ops = await serveOps({
+    host: config.OPS_HOST,
+    port: config.OPS_PORT,
+    registry,
+    routes: new Map([['/faults', createFaultsRoute(engines)]]),
+    readiness: () => {
+      const listening = started.filter((engine) => engine.address() !== null).length
+      const wanted = config.SIMULATOR_ENGINES.length
+      return listening === wanted
+        ? { ready: true }
+        : { ready: false, reason: `${listening} of ${wanted} engines listen` }
+    },
+  })
+  releasers.add('ops', ops, { run: closeOps })
+
+  // Together: each takes up to 5 s for its open streams.
+  releasers.add('engines', started, {
+    run: () => Promise.all(started.map((engine) => engine.stop())),
+    limitMs: 10_000,
+  })
+
+  const families = new Set(config.SIMULATOR_ENGINES.map((engine) => engine.family))
+  const models = new Map(
+    await Promise.all(
+      Array.from(families, async (family) => [family, await loadModel(config.MODELS_DIR, family)] as const),
+    ),
+  )
+  await Promise.all(
+    config.SIMULATOR_ENGINES.map(async (engineConfig) => {
+      const model = models.get(engineConfig.family)
+      if (model === undefined) throw new Error(`no model was loaded for ${engineConfig.family}`)
+      const engine = await startEngine({ config: engineConfig, model, log })
+      started.push({ ...engine, model: engineConfig.model, listen: engineConfig.listen })
+    }),
+  )
+})

@@ -1,0 +1,61 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { ModelFamily } from '#libs/contracts/model-family.ts'
+import { loadTokenizer, type Tokenizer } from '#libs/text/tokenizer.ts'
+import { bundleTokenizer } from './tokenizer-bundle.ts'
+
+/** What an engine knows of the model that it serves. */
+export type Model = {
+  readonly folder: string
+  readonly family: ModelFamily
+  readonly tokenizer: Tokenizer
+  /** Zip of the tokenizer's files, as GetTokenizer sends it. */
+  readonly bundle: Buffer
+  readonly modelType: string
+  readonly architectures: readonly string[]
+  /** End tokens of config.json; generation_config.json may add others, see `tokenizer.eosIds`. */
+  readonly configEosIds: readonly number[]
+  readonly bosId: number
+  readonly padId: number
+}
+
+const TokenIds = z.union([z.int(), z.array(z.int())])
+
+const ModelConfig = z.object({
+  model_type: z.string().default(''),
+  architectures: z.array(z.string()).default([]),
+  eos_token_id: TokenIds.default([]),
+  bos_token_id: z.int().nullish(),
+  pad_token_id: z.int().nullish(),
+})
+
+/** Loads `<modelsFolder>/<family>.json` and the model folder that it names. Throws with the file's name. */
+export async function loadModel(modelsFolder: string, familyName: string): Promise<Model> {
+  const family = await readJson(join(modelsFolder, `${familyName}.json`), ModelFamily)
+  const folder = join(modelsFolder, family.tokenizer)
+  const [config, tokenizer, bundle] = await Promise.all([
+    readJson(join(folder, 'config.json'), ModelConfig),
+    loadTokenizer(folder),
+    bundleTokenizer(folder),
+  ])
+  return {
+    folder,
+    family,
+    tokenizer,
+    bundle,
+    modelType: config.model_type,
+    architectures: config.architectures,
+    configEosIds: typeof config.eos_token_id === 'number' ? [config.eos_token_id] : config.eos_token_id,
+    bosId: config.bos_token_id ?? 0,
+    padId: config.pad_token_id ?? 0,
+  }
+}
+
+async function readJson<Schema extends z.ZodType>(path: string, schema: Schema): Promise<z.infer<Schema>> {
+  try {
+    return schema.parse(JSON.parse(await readFile(path, 'utf8')))
+  } catch (error) {
+    throw new Error(`${path} cannot be used`, { cause: error })
+  }
+}

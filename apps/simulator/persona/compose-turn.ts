@@ -1,0 +1,109 @@
+import { toSpacedJson } from '../constraints/json-text.ts'
+import { valueFor, type ValueHints } from '../constraints/json-value.ts'
+import type { Constraint, Tag } from '../constraints/parse-constraint.ts'
+import { parseDirective, type Directive } from './directives.ts'
+import { parseConversation, type Conversation, type Turn } from './parse-conversation.ts'
+
+/** What the assistant's whole turn is. */
+export type ComposedTurn =
+  | { readonly kind: 'text'; readonly text: string; readonly constrained: boolean }
+  | { readonly kind: 'directive'; readonly directive: Directive }
+
+/**
+ * The persona. It writes back the conversation that it was given, so that a person sees what arrived; it calls
+ * an offered tool of whose name a word stands in the last message; it repeats a tool's result; under a
+ * constraint it writes what the constraint allows. With `thinking` it thinks first. A function of its
+ * arguments alone, and it never looks at a partly written answer: so a continued answer equals an undisturbed
+ * one.
+ */
+export function composeTurn(options: {
+  prompt: string
+  thinking: boolean
+  constraint: Constraint | null
+  variant: number
+}): ComposedTurn {
+  const { thinking, constraint, variant } = options
+  const conversation = parseConversation(options.prompt)
+  const directive = constraint === null ? parseDirective(conversation.lastUserText) : null
+  if (directive !== null) return { kind: 'directive', directive }
+  const hints: ValueHints = {
+    userText: conversation.lastUserText,
+    text: subjectOf(conversation.lastUserText),
+    variant,
+  }
+  const constrained = constraint !== null && (constraint.kind === 'text' || constraint.forced)
+  const answer = writeAnswer(conversation, constraint, hints)
+  // A grammar starts at the very token after `</think>`: no blank line fits in between.
+  const thought = thinking
+    ? `<think>\n${thoughtAbout(conversation)}\n</think>${constrained ? '' : '\n\n'}`
+    : ''
+  return { kind: 'text', text: thought + answer, constrained }
+}
+
+function writeAnswer(conversation: Conversation, constraint: Constraint | null, hints: ValueHints): string {
+  const { tools, toolResults, lastUserText } = conversation
+  if (constraint?.kind === 'text') return constraint.write(hints)
+  if (constraint?.kind === 'tags') {
+    const named = constraint.tags.filter((tag) => mentions(lastUserText, nameOfTag(tag)))
+    if (constraint.forced) return writeTags(named.length > 0 ? named : constraint.tags.slice(0, 1), hints)
+    if (named.length > 0 && toolResults.length === 0) return writeTags(named, hints)
+  }
+  if (toolResults.length > 0) return `The tool says: ${toolResults.join('\n')}`
+  const called = constraint === null ? tools.filter((tool) => mentions(lastUserText, tool.name)) : []
+  if (called.length === 0) return echo(conversation)
+  const calls = called.map(({ name, parameters }) =>
+    toSpacedJson({ name, arguments: valueFor(parameters, hints) }),
+  )
+  return calls.map((call) => `<tool_call>\n${call}\n</tool_call>`).join('\n')
+}
+
+function writeTags(tags: readonly Tag[], hints: ValueHints): string {
+  return tags.map((tag) => tag.begin + JSON.stringify(valueFor(tag.schema, hints)) + tag.end).join('\n')
+}
+
+function nameOfTag(tag: Tag): string {
+  return /"name":\s*"([^"]+)"/u.exec(tag.begin)?.[1] ?? tag.begin
+}
+
+/**
+ * Whether a word of the tool's name stands in the text. Short words (`get`, `set`, `of`) do not count unless
+ * the name has no others: almost every sentence has one.
+ */
+function mentions(text: string, toolName: string): boolean {
+  const words = toolName
+    .replaceAll(/([a-z])([A-Z])/gu, '$1_$2')
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+  const telling = words.filter((word) => word.length >= 4)
+  const wanted = new Set((telling.length > 0 ? telling : words).filter((word) => word !== ''))
+  return text
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .some((word) => wanted.has(word))
+}
+
+function echo({ turns, tools }: Conversation): string {
+  const lastUser = turns.findLastIndex((turn) => turn.role === 'user')
+  const said = turns[lastUser]?.content ?? ''
+  const earlier = turns.filter((turn, i) => i !== lastUser && turn.content !== '').map(toLine)
+  const offered = tools.length === 0 ? [] : [`tools: ${tools.map((tool) => tool.name).join(', ')}`]
+  const before = [...offered, ...earlier]
+  return `You said: ${said}${before.length === 0 ? '' : `\n\nBefore that:\n${before.join('\n')}`}`
+}
+
+function toLine({ role, content }: Turn): string {
+  return `${role}: ${content}`
+}
+
+function thoughtAbout({ turns, tools, toolResults }: Conversation): string {
+  const count = turns.length === 1 ? 'is one message' : `are ${turns.length} messages`
+  if (toolResults.length > 0) return `There ${count}, and the last one is the result of a tool.`
+  const offer = tools.length === 0 ? '' : ` I may call ${tools.map((tool) => tool.name).join(', ')}.`
+  return `There ${count}.${offer} I answer the last one.`
+}
+
+/** A word for arguments that may be anything: the last capitalised word inside a sentence, often a place. */
+function subjectOf(text: string): string {
+  const names = Array.from(text.matchAll(/(?<=[\p{L}\p{N},;:]\s)\p{Lu}\p{L}+/gu), (match) => match[0])
+  return names.at(-1) ?? 'text'
+}

@@ -1,0 +1,13 @@
+/** A person's order to the simulator, written in double brackets inside the last message. */
+export type Directive =
+  /** `[[tokens=4000]]`: exactly that many tokens, then the end. */
+  | { readonly kind: 'tokens'; readonly count: number }
+  /** `[[raw=invalid-utf8]]`: text with bytes between that are no UTF-8. */
+  | { readonly kind: 'invalid-utf8' }
+
+/** The first directive in a message, or null. Anything else in double brackets is text. */
+export function parseDirective(text: string): Directive | null {
+  const match = /\[\[(?:tokens=(\d{1,7})|raw=invalid-utf8)\]\]/u.exec(text)
+  if (match === null) return null
+  return match[1] === undefined ? { kind: 'invalid-utf8' } : { kind: 'tokens', count: Number(match[1]) }
+}

@@ -1,0 +1,84 @@
+import { isRecord } from '../constraints/json-text.ts'
+
+export type Turn = { readonly role: string; readonly content: string }
+
+export type Tool = { readonly name: string; readonly parameters: unknown }
+
+export type Conversation = {
+  readonly turns: readonly Turn[]
+  /** Offered in the system turn's `<tools>` section, in order. */
+  readonly tools: readonly Tool[]
+  /** The last turn's results of tools, if that is what it is. */
+  readonly toolResults: readonly string[]
+  /** What the person wrote last; empty if nobody wrote. */
+  readonly lastUserText: string
+}
+
+/**
+ * Reads ChatML as the families' templates render it. A turn begins only at the start or right after the end
+ * of another one, so that a marker typed by a person stays text unless it imitates a whole turn (which a real
+ * model could not tell apart either). Never throws: what does not fit is content.
+ */
+export function parseConversation(prompt: string): Conversation {
+  const turns = toTurns(prompt)
+  const last = turns.at(-1)
+  const toolResults = last?.role === 'user' ? toToolResults(last.content) : []
+  return {
+    turns: turns.map((turn) => ({ ...turn, content: withoutToolSection(turn) })),
+    tools: turns.filter((turn) => turn.role === 'system').flatMap((turn) => toTools(turn.content)),
+    toolResults,
+    lastUserText:
+      turns.findLast((turn) => turn.role === 'user' && toToolResults(turn.content).length === 0)?.content ??
+      '',
+  }
+}
+
+const TURN_START = /(?:^|<\|im_end\|>\n)<\|im_start\|>([a-z_]+)\n/gu
+const TURN_END = /<\|im_end\|>\n?$/u
+
+function toTurns(prompt: string): Turn[] {
+  const starts = Array.from(prompt.matchAll(TURN_START))
+  return starts.map((start, i) => {
+    const from = start.index + start[0].length
+    const to = starts[i + 1]?.index ?? prompt.length
+    return { role: start[1] ?? '', content: prompt.slice(from, to).replace(TURN_END, '') }
+  })
+}
+
+/** Results are rendered as user turns that consist of nothing else. */
+function toToolResults(content: string): string[] {
+  if (!/^\s*<tool_response>\n/u.test(content)) return []
+  return Array.from(
+    content.matchAll(/<tool_response>\n(.*?)\n<\/tool_response>/gsu),
+    (match) => match[1] ?? '',
+  )
+}
+
+const TOOLS_HEADING = '# Tools\n\n'
+
+function withoutToolSection({ role, content }: Turn): string {
+  if (role !== 'system') return content
+  const start = content.lastIndexOf(TOOLS_HEADING)
+  return start < 0 || toTools(content).length === 0 ? content : content.slice(0, start).trimEnd()
+}
+
+/** One JSON object a line, so nothing inside a definition can end the section. */
+function toTools(content: string): Tool[] {
+  const start = content.lastIndexOf('\n<tools>\n')
+  if (start < 0) return []
+  const lines = content.slice(start + '\n<tools>\n'.length).split('\n')
+  const end = lines.indexOf('</tools>')
+  return lines.slice(0, end < 0 ? 0 : end).flatMap((line) => toTool(line) ?? [])
+}
+
+function toTool(line: string): Tool | null {
+  try {
+    const given: unknown = JSON.parse(line)
+    const definition = isRecord(given) && isRecord(given['function']) ? given['function'] : given
+    if (!isRecord(definition) || typeof definition['name'] !== 'string') return null
+    return { name: definition['name'], parameters: definition['parameters'] ?? { type: 'object' } }
+  } catch {
+    // Not JSON: someone wrote a `<tools>` section by hand.
+    return null
+  }
+}

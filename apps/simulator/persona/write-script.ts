@@ -1,0 +1,147 @@
+import type { Tokenizer } from '#libs/text/tokenizer.ts'
+import type { Constraint } from '../constraints/parse-constraint.ts'
+import type { Script } from '../sampling/script.ts'
+import { composeTurn, type ComposedTurn } from './compose-turn.ts'
+
+export type ScriptWriter = (options: {
+  promptIds: Uint32Array
+  constraint: Constraint | null
+  /** Moves the filler and the choices that a grammar leaves open. */
+  variant: number
+}) => Promise<Script>
+
+/**
+ * Turns what the persona says into tokens. A prompt that ends inside an assistant turn is continued where it
+ * ends: the turn's tokens follow from the conversation before it, and the tokens already there say how far it
+ * is. Other prompts are not chats; they are answered with filler that depends on the absolute position alone,
+ * which continues itself just as well.
+ */
+export async function createScriptWriter(options: {
+  tokenizer: Tokenizer
+  /** The family thinks unless the prompt switches it off. */
+  thinks: boolean
+  /** The end tokens, the primary one first. */
+  endIds: readonly number[]
+}): Promise<ScriptWriter> {
+  const { tokenizer, thinks, endIds } = options
+  const header = await tokenizer.encode(ASSISTANT_HEADER)
+  const turnStart = tokenizer.tokenId('<|im_start|>')
+  const fillerIds = await encodeWritten(tokenizer, FILLER)
+  const invalid = await invalidUtf8(tokenizer)
+  const primaryEnd = endIds[0] ?? 0
+  const cyclic = (index: number) => fillerIds[index % fillerIds.length] ?? primaryEnd
+
+  async function toTokens(turn: ComposedTurn, variant: number): Promise<number[]> {
+    if (turn.kind === 'text') return await encodeWritten(tokenizer, turn.text)
+    if (turn.directive.kind === 'invalid-utf8') return invalid
+    return Array.from({ length: turn.directive.count }, (_, i) => cyclic(i + variant))
+  }
+
+  return async ({ promptIds, constraint, variant }) => {
+    const split = splitPrompt(promptIds, { header, turnStart })
+    if (split === null && constraint === null) return rawScript(promptIds.length)
+    const { before, written } = split ?? { before: promptIds, written: new Uint32Array(0) }
+    const closed = closedThoughtLength(written, tokenizer)
+    const turn = composeTurn({
+      prompt: tokenizer.decode(before),
+      thinking: thinks && closed === 0,
+      constraint,
+      variant,
+    })
+    const tokens = await toTokens(turn, variant)
+    const rest = written.subarray(closed)
+    const filler = (index: number) => cyclic(variant + index)
+    const full = (index: number) => (index < tokens.length ? tokens[index] : filler(index - tokens.length))
+    const constrained = turn.kind === 'text' && turn.constrained
+    const script = { tokens, full, filler, constrained }
+    if (rest.every((id, i) => id === full(i))) return startingAt(script, rest.length)
+    const respelled = turn.kind === 'text' ? await restAfter(turn.text, rest) : null
+    if (respelled !== null) return startingAt({ ...script, tokens: respelled }, 0)
+    return startingAt(script, overlap(rest, tokens))
+  }
+
+  type Turn = Pick<Script, 'filler' | 'constrained'> & { readonly tokens: readonly number[] }
+
+  function startingAt({ tokens, filler, constrained }: Turn, start: number): Script {
+    return {
+      at: (index) => tokens[start + index] ?? null,
+      filler: (index) => filler(Math.max(start + index - tokens.length, 0)),
+      // A grammar that is complete allows every end token, and real engines do end with any of them.
+      endId: (index) => (constrained ? (endIds[(start + index) % endIds.length] ?? primaryEnd) : primaryEnd),
+      constrained,
+    }
+  }
+
+  /** The answer's beginning may have come back spelled in other tokens, when it travelled as text. */
+  async function restAfter(text: string, written: Uint32Array): Promise<number[] | null> {
+    const begun = tokenizer.decode(written)
+    return text.startsWith(begun) ? await encodeWritten(tokenizer, text.slice(begun.length)) : null
+  }
+
+  function rawScript(promptTokens: number): Script {
+    return {
+      at: (index) => ((promptTokens + index) % RAW_PERIOD === 0 ? null : cyclic(promptTokens + index)),
+      filler: (index) => cyclic(promptTokens + index),
+      endId: () => primaryEnd,
+      constrained: false,
+    }
+  }
+}
+
+const ASSISTANT_HEADER = '<|im_start|>assistant\n'
+
+/** What is not a chat ends where its absolute position is a multiple of this. */
+const RAW_PERIOD = 61
+
+const FILLER =
+  ' The river runs past the old mill and turns the great wheel, and the wheel turns the stone. Grain goes in' +
+  ' above, flour comes out below, and nobody asks the water how it feels about it. In spring the race is high,' +
+  ' in summer it is low, and in winter the miller breaks the ice in the morning before the first cart arrives.'
+
+/** Splits before the last assistant turn that the prompt leaves open; null if it leaves none open. */
+function splitPrompt(
+  ids: Uint32Array,
+  marks: { header: Uint32Array; turnStart: number | null },
+): { before: Uint32Array; written: Uint32Array } | null {
+  const start = marks.turnStart === null ? -1 : ids.lastIndexOf(marks.turnStart)
+  if (start < 0 || !marks.header.every((id, i) => ids[start + i] === id)) return null
+  return { before: ids.subarray(0, start), written: ids.subarray(start + marks.header.length) }
+}
+
+const CLOSED_THOUGHT = '<think>\n\n</think>\n\n'
+
+/** How many of the ids are the empty thought by which a template switches thinking off; 0 if they are not. */
+function closedThoughtLength(written: Uint32Array, tokenizer: Tokenizer): number {
+  for (let length = 1; length <= Math.min(written.length, CLOSED_THOUGHT.length); length++) {
+    const text = tokenizer.decode(written.subarray(0, length))
+    if (text === CLOSED_THOUGHT) return length
+    if (!CLOSED_THOUGHT.startsWith(text)) return 0
+  }
+  return 0
+}
+
+/**
+ * How much of `tokens` stands at the end of `written`: where a foreign beginning was continued before, it is
+ * continued at the same place.
+ */
+function overlap(written: Uint32Array, tokens: readonly number[]): number {
+  for (let length = Math.min(written.length, tokens.length); length > 0; length--) {
+    const from = written.length - length
+    if (written.subarray(from).every((id, i) => id === tokens[i])) return length
+  }
+  return 0
+}
+
+/** Encodes a text of the model's own: markers of the `<|…|>` kind in it are words, not special tokens. */
+async function encodeWritten(tokenizer: Tokenizer, text: string): Promise<number[]> {
+  const pieces = await Promise.all(text.split(/(?<=<)(?=\|)/u).map((piece) => tokenizer.encode(piece)))
+  return pieces.flatMap((ids) => Array.from(ids))
+}
+
+/** Beginnings and middles of a four-byte character that no vocabulary merges, between whole words. */
+async function invalidUtf8(tokenizer: Tokenizer): Promise<number[]> {
+  const character = Array.from(await tokenizer.encode('\u{10FFFD}'))
+  const [first = 0, second = 0] = character
+  const [word, end] = await Promise.all([tokenizer.encode(' broken'), tokenizer.encode(' bytes.')])
+  return [...word, first, ...word, second, ...word, first, second, ...end]
+}

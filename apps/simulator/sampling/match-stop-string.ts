@@ -1,0 +1,45 @@
+export type StopMatcher = {
+  /** Takes the next token; returns the stop string that it completes, the first in the caller's order. */
+  push(id: number, mayStop: boolean): string | null
+}
+
+/**
+ * Finds stop strings in the text of a growing list of ids. Only a match that reaches into the newest token's
+ * text counts, so that one which fell before `min_tokens` is not found later.
+ */
+export function createStopMatcher(options: {
+  stops: readonly string[]
+  decode: (ids: ArrayLike<number>) => string
+  /** Tokens without text here. */
+  skips: (id: number) => boolean
+}): StopMatcher {
+  const { stops, decode, skips } = options
+  const longest = Math.max(...stops.map((stop) => stop.length))
+  // A character takes at most four tokens (one for each byte), so this many reach back over any stop string.
+  const window = longest * 4 + 4
+  let ids: number[] = []
+
+  return {
+    push(id, mayStop) {
+      if (skips(id)) return null
+      const before = withoutBrokenEnd(decode(ids))
+      ids.push(id)
+      if (ids.length > window) ids = ids.slice(-window)
+      if (!mayStop) return null
+      const text = decode(ids)
+      return stops.find((stop) => text.includes(stop, startOfNews(text, before) - stop.length + 1)) ?? null
+    },
+  }
+}
+
+/** Where the newest token's text begins. `before` lost its beginning if the window moved on. */
+function startOfNews(text: string, before: string): number {
+  for (let cut = 0; cut <= before.length; cut++) {
+    if (text.startsWith(before.slice(cut))) return before.length - cut
+  }
+  return 0
+}
+
+function withoutBrokenEnd(text: string): string {
+  return text.replace(/\uFFFD+$/u, '')
+}

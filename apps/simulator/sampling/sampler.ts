@@ -1,0 +1,135 @@
+import type { Script } from './script.ts'
+import { createStopMatcher, type StopMatcher } from './match-stop-string.ts'
+import { unitHash } from './unit-hash.ts'
+
+export type SamplingSettings = {
+  readonly greedy: boolean
+  readonly seed: number
+  readonly maxTokens: number | null
+  readonly minTokens: number
+  readonly ignoreEos: boolean
+  readonly stop: readonly string[]
+  readonly stopTokenIds: readonly number[]
+  readonly skipSpecialTokens: boolean
+  readonly logitBias: ReadonlyMap<number, number>
+}
+
+export type Finish = {
+  readonly reason: 'stop' | 'length' | 'abort'
+  readonly matchedTokenId?: number
+  readonly matchedStopString?: string
+}
+
+export type Sampler = {
+  /** The next token of this call, and how the call ends if it ends with it. */
+  next(): { tokenId: number; finish: Finish | null }
+}
+
+/** What the sampler needs to know of the model. */
+export type SampledModel = {
+  readonly maxModelLen: number
+  readonly vocabularySize: number
+  /** config.json's end token; it ends a call without being named as the matched stop. */
+  readonly primaryEosId: number
+  readonly eosIds: ReadonlySet<number>
+  readonly decode: (ids: ArrayLike<number>) => string
+  readonly isSpecial: (id: number) => boolean
+}
+
+/**
+ * Turns a script into tokens under vLLM's rules (research page, sections 1.1 and 1.3): before `minTokens` no
+ * end or stop token; end tokens are delivered, and so is a stop string's text; the primary end token is not
+ * named as the matched stop, the others and the caller's stop ids are; a stop string wins over a length limit
+ * that falls on the same token.
+ */
+export function createSampler(options: {
+  model: SampledModel
+  settings: SamplingSettings
+  script: Script
+  promptTokens: number
+}): Sampler {
+  const { model, settings, script, promptTokens } = options
+  const namedStops = new Set(settings.stopTokenIds)
+  if (!settings.ignoreEos) for (const id of model.eosIds) namedStops.add(id)
+  namedStops.delete(model.primaryEosId)
+  const bias = strongestBias(settings.logitBias)
+  const matcher: StopMatcher | null =
+    settings.stop.length === 0
+      ? null
+      : createStopMatcher({ stops: settings.stop, decode: model.decode, skips: skippedBy(model, settings) })
+  let count = 0
+
+  const stops = (id: number) => namedStops.has(id) || (id === model.primaryEosId && !settings.ignoreEos)
+  const maskedUntilMinimum = (id: number) => count < settings.minTokens && stops(id)
+  const chance = (id: number) => {
+    const value = settings.logitBias.get(id)
+    // Against a flat distribution over the vocabulary, to which the script's own token does not count.
+    return value === undefined ? null : 1 / (1 + model.vocabularySize * Math.exp(-value))
+  }
+  const drawn = (probability: number) =>
+    settings.greedy ? probability > 0.5 : unitHash(settings.seed, promptTokens + count) < probability
+
+  function choose(): number {
+    const wanted = script.at(count)
+    if (script.constrained) return wanted ?? script.endId(count)
+    if (bias !== null && !maskedUntilMinimum(bias) && drawn(chance(bias) ?? 0)) return bias
+    const endable = !settings.ignoreEos && count >= settings.minTokens
+    const id = wanted ?? (endable ? script.endId(count) : script.filler(count))
+    return allowed(id) ? id : replacement()
+  }
+
+  function allowed(id: number): boolean {
+    if (maskedUntilMinimum(id)) return false
+    const value = settings.logitBias.get(id)
+    return value === undefined || value > -Math.log(model.vocabularySize)
+  }
+
+  function replacement(): number {
+    for (let offset = 0; offset < MAX_REPLACEMENTS; offset++) {
+      const id = script.filler(count + offset)
+      if (allowed(id)) return id
+    }
+    // Everything it knows is forbidden; any other id of the vocabulary will do.
+    let id = 0
+    while (!allowed(id) && id < model.vocabularySize - 1) id += 1
+    return id
+  }
+
+  function finishOf(id: number): Finish | null {
+    const endable = count > settings.minTokens
+    // Before the ends, so that the matcher sees every token.
+    const matched = matcher?.push(id, endable) ?? null
+    if (endable && stops(id))
+      return id === model.primaryEosId ? { reason: 'stop' } : { reason: 'stop', matchedTokenId: id }
+    if (matched !== null) return { reason: 'stop', matchedStopString: matched }
+    const full = promptTokens + count >= model.maxModelLen
+    if (full || (settings.maxTokens !== null && count >= settings.maxTokens)) return { reason: 'length' }
+    return null
+  }
+
+  return {
+    next() {
+      const tokenId = choose()
+      count += 1
+      return { tokenId, finish: finishOf(tokenId) }
+    },
+  }
+}
+
+const MAX_REPLACEMENTS = 64
+
+function strongestBias(biases: ReadonlyMap<number, number>): number | null {
+  let strongest: number | null = null
+  let highest = 0
+  for (const [id, value] of biases) {
+    if (value > highest) {
+      highest = value
+      strongest = id
+    }
+  }
+  return strongest
+}
+
+function skippedBy(model: SampledModel, settings: SamplingSettings): (id: number) => boolean {
+  return settings.skipSpecialTokens ? model.isSpecial : () => false
+}

@@ -1,0 +1,118 @@
+/** One block of KV cache. `key` names its content while it can be found by a later prompt. */
+export type Block = { references: number; key: string | null; content: number }
+
+/** The root of every chain of contents: what precedes a prompt's first block. */
+export const NO_CONTENT = 0
+
+export type BlockPool = {
+  /** The longest run of cached full blocks that starts `ids`, at most `limit` tokens long. Takes nothing. */
+  match(ids: ArrayLike<number>, limit: number): Block[]
+  /** How many blocks could be allocated if `hits` were taken first. */
+  freeBeside(hits: readonly Block[]): number
+  /** Adds a reader to blocks that `match` found. */
+  take(blocks: readonly Block[]): void
+  /** `count` empty blocks, the longest unused first; null, and nothing changes, when there are fewer. */
+  allocate(count: number): Block[] | null
+  /** Makes a full block findable and returns the number of its content, the `parent` of the next block. */
+  publish(block: Block, parent: number, ids: readonly number[]): number
+  release(blocks: readonly Block[]): void
+  /** Forgets all contents. False, and nothing changes, while a block is in use. */
+  flush(): boolean
+  /** Blocks that a sequence holds; cached blocks that can be evicted do not count. */
+  used(): number
+  readonly total: number
+  readonly blockSize: number
+}
+
+/**
+ * The KV cache as vLLM keeps it: blocks of a fixed number of tokens, a full block found again by the chain of
+ * contents up to it, freed blocks kept until their space is needed, least recently used first.
+ *
+ * A chain of contents is a number: each distinct (number before, ids of this block) gets the next one. So two
+ * different prompts never meet under one key, as they could under a hash.
+ */
+export function createBlockPool(options: { blocks: number; blockSize: number }): BlockPool {
+  const { blocks: total, blockSize } = options
+  const found = new Map<string, Block>()
+  /** Unused blocks in the order in which they will be taken: a Set iterates in the order of insertion. */
+  const free = new Set<Block>()
+  let lastContent = NO_CONTENT
+  for (let i = 0; i < total; i++) free.add({ references: 0, key: null, content: NO_CONTENT })
+
+  function forget(block: Block): void {
+    if (block.key !== null) found.delete(block.key)
+    block.key = null
+    block.content = NO_CONTENT
+  }
+
+  return {
+    total,
+    blockSize,
+    match(ids, limit) {
+      const hits: Block[] = []
+      let content = NO_CONTENT
+      for (let end = blockSize; end <= limit; end += blockSize) {
+        const block = found.get(contentKey(content, slice(ids, end - blockSize, end)))
+        if (block === undefined) break
+        hits.push(block)
+        content = block.content
+      }
+      return hits
+    },
+    freeBeside: (hits) =>
+      free.size - hits.reduce((count, block) => count + (block.references === 0 ? 1 : 0), 0),
+    take(blocks) {
+      for (const block of blocks) {
+        block.references += 1
+        free.delete(block)
+      }
+    },
+    allocate(count) {
+      if (count > free.size) return null
+      const taken: Block[] = []
+      for (const block of free) {
+        if (taken.length === count) break
+        taken.push(block)
+      }
+      for (const block of taken) {
+        free.delete(block)
+        forget(block)
+        block.references = 1
+      }
+      return taken
+    },
+    publish(block, parent, ids) {
+      const key = contentKey(parent, ids)
+      const known = found.get(key)
+      if (known !== undefined) return known.content
+      lastContent += 1
+      block.key = key
+      block.content = lastContent
+      found.set(key, block)
+      return lastContent
+    },
+    release(blocks) {
+      // From the end, so that the end of a prompt is evicted before its beginning, without which it is useless.
+      for (const block of blocks.toReversed()) {
+        block.references -= 1
+        if (block.references === 0) free.add(block)
+      }
+    },
+    flush() {
+      if (free.size < total) return false
+      for (const block of free) forget(block)
+      return true
+    },
+    used: () => total - free.size,
+  }
+}
+
+function contentKey(parent: number, ids: readonly number[]): string {
+  return `${parent}:${ids.join(',')}`
+}
+
+function slice(ids: ArrayLike<number>, from: number, to: number): number[] {
+  const part: number[] = []
+  for (let i = from; i < to; i++) part.push(ids[i] ?? -1)
+  return part
+}

@@ -1,0 +1,260 @@
+import { NO_CONTENT, type Block, type BlockPool } from './block-pool.ts'
+
+/** What an engine works on: one choice of a Generate call, or one Embed call. */
+export type Sequence = {
+  readonly promptIds: ArrayLike<number>
+  /** False for prompts whose every position must be computed (prompt_logprobs). */
+  readonly readsPrefixCache: boolean
+  /** Called when everything so far is computed. `tokenId` is null for a sequence that makes no tokens. */
+  readonly next: () => { tokenId: number | null; ended: boolean }
+}
+
+export type Output = {
+  readonly sequence: Sequence
+  readonly tokenId: number | null
+  readonly ended: boolean
+  /** Prompt tokens that the prefix cache saved; a multiple of the block size. */
+  readonly cachedTokens: number
+}
+
+export type Work = { readonly sequences: number; readonly prefillTokens: number }
+
+/** The counts as of the end of the last step, as GetLoads shows them. */
+export type Load = {
+  readonly running: number
+  readonly waiting: number
+  readonly waitingUncachedTokens: number
+  readonly usedTokens: number
+  readonly capacityTokens: number
+  /** Share of looked-up prompt tokens that the prefix cache had, since the start. */
+  readonly cacheHitRate: number
+}
+
+export type Scheduler = {
+  add(sequence: Sequence): void
+  /** Ends a sequence without another output and frees its blocks. False when it is not (or no longer) there. */
+  abort(sequence: Sequence): boolean
+  /**
+   * Completes the step in flight if its time has come and starts the next one. `nextAt` says when to call
+   * again, null when nothing is to do. Calling earlier changes nothing.
+   */
+  step(now: number): { outputs: Output[]; nextAt: number | null }
+  readonly load: () => Load
+  /** Forgets the prefix cache; false while a sequence runs. */
+  flushCache(): boolean
+}
+
+type Entry = {
+  readonly sequence: Sequence
+  /** Prompt and output so far. */
+  readonly ids: number[]
+  computed: number
+  /** Tokens of the step in flight. */
+  scheduled: number
+  blocks: Block[]
+  /** Blocks whose content is known to the pool, and the content of the last of them. */
+  published: number
+  content: number
+  cachedTokens: number | null
+  uncachedAtArrival: number
+}
+
+/** One step's work. */
+type Plan = { readonly entries: Entry[]; prefillTokens: number; budget: number }
+
+/**
+ * vLLM's scheduler without a model: one queue in order of arrival, a token budget for each step, running
+ * sequences before waiting ones, long prompts in chunks, and when the KV cache is full the latest sequence
+ * gives up its blocks and computes everything again later. Deterministic: time comes only through `step`.
+ */
+export function createScheduler(options: {
+  pool: BlockPool
+  maxNumSeqs: number
+  maxNumBatchedTokens: number
+  /** How long a step with this work takes, in milliseconds. */
+  durationMs: (work: Work) => number
+}): Scheduler {
+  const { pool, maxNumSeqs, maxNumBatchedTokens } = options
+  const entries = new Map<Sequence, Entry>()
+  let running: Entry[] = []
+  const waiting: Entry[] = []
+  let inFlight: { entries: Entry[]; endsAt: number } | null = null
+  const lookups = { tokens: 0, hits: 0 }
+  let load = measure()
+
+  function step(now: number) {
+    if (inFlight !== null && now < inFlight.endsAt) return { outputs: [], nextAt: inFlight.endsAt }
+    const outputs = inFlight === null ? [] : complete(inFlight.entries)
+    const plan = schedule()
+    load = measure()
+    if (plan.entries.length === 0) {
+      inFlight = null
+      return { outputs, nextAt: null }
+    }
+    const durationMs = options.durationMs({
+      sequences: plan.entries.length,
+      prefillTokens: plan.prefillTokens,
+    })
+    // A timer that fires late must not slow the engine down: the next step counts from when this one was due.
+    const due = inFlight !== null && now - inFlight.endsAt < durationMs ? inFlight.endsAt : now
+    inFlight = { entries: plan.entries, endsAt: due + durationMs }
+    return { outputs, nextAt: inFlight.endsAt }
+  }
+
+  function schedule(): Plan {
+    const plan: Plan = { entries: [], prefillTokens: 0, budget: maxNumBatchedTokens }
+    const preempted = scheduleRunning(plan)
+    // Who was just thrown out must not be overtaken by who waits behind.
+    if (!preempted) admitWaiting(plan)
+    return plan
+  }
+
+  function assign(plan: Plan, entry: Entry, tokens: number): void {
+    entry.scheduled = tokens
+    plan.budget -= tokens
+    if (entry.computed < entry.sequence.promptIds.length || tokens > 1) plan.prefillTokens += tokens
+    plan.entries.push(entry)
+  }
+
+  /** True if someone had to give up its blocks. */
+  function scheduleRunning(plan: Plan): boolean {
+    let preempted = false
+    for (let i = 0; i < running.length && plan.budget > 0; i++) {
+      const entry = running[i]
+      if (entry === undefined) break
+      const tokens = Math.min(entry.ids.length - entry.computed, plan.budget)
+      while (running[i] === entry && !grow(entry, tokens)) {
+        preempted = true
+        const latest = running.pop()
+        if (latest !== undefined) preempt(latest)
+      }
+      if (running[i] === entry) assign(plan, entry, tokens)
+    }
+    return preempted
+  }
+
+  function admitWaiting(plan: Plan): void {
+    while (plan.budget > 0 && running.length < maxNumSeqs) {
+      const entry = waiting[0]
+      if (entry === undefined) break
+      const tokens = admit(entry, plan.budget)
+      if (tokens === 0) break
+      waiting.shift()
+      running.push(entry)
+      assign(plan, entry, tokens)
+    }
+  }
+
+  /** Gives a waiting sequence its cached and its first new blocks. Returns how many tokens it may compute. */
+  function admit(entry: Entry, budget: number): number {
+    // At least one token must be computed: the model has to see something to make the next one.
+    const hits = entry.sequence.readsPrefixCache ? pool.match(entry.ids, entry.ids.length - 1) : []
+    const cached = hits.length * pool.blockSize
+    const tokens = Math.min(entry.ids.length - cached, budget)
+    const wanted = Math.ceil((cached + tokens) / pool.blockSize) - hits.length
+    if (wanted > pool.freeBeside(hits)) return 0
+    pool.take(hits)
+    entry.blocks = [...hits, ...(pool.allocate(wanted) ?? [])]
+    entry.computed = cached
+    entry.published = hits.length
+    entry.content = hits.at(-1)?.content ?? NO_CONTENT
+    if (entry.cachedTokens === null) {
+      entry.cachedTokens = cached
+      lookups.tokens += entry.ids.length
+      lookups.hits += cached
+    }
+    return tokens
+  }
+
+  function grow(entry: Entry, tokens: number): boolean {
+    const wanted = Math.ceil((entry.computed + tokens) / pool.blockSize) - entry.blocks.length
+    if (wanted <= 0) return true
+    const blocks = pool.allocate(wanted)
+    if (blocks === null) return false
+    entry.blocks.push(...blocks)
+    return true
+  }
+
+  function preempt(entry: Entry): void {
+    pool.release(entry.blocks)
+    Object.assign(entry, { blocks: [], computed: 0, scheduled: 0, published: 0, content: NO_CONTENT })
+    waiting.unshift(entry)
+  }
+
+  function complete(worked: readonly Entry[]): Output[] {
+    const outputs: Output[] = []
+    for (const entry of worked) {
+      // Aborted while the step was in flight.
+      if (entries.get(entry.sequence) !== entry) continue
+      entry.computed += entry.scheduled
+      entry.scheduled = 0
+      publishFullBlocks(entry)
+      if (entry.computed < entry.ids.length) continue
+      const { tokenId, ended } = entry.sequence.next()
+      if (tokenId !== null) entry.ids.push(tokenId)
+      if (ended) {
+        entries.delete(entry.sequence)
+        pool.release(entry.blocks)
+      }
+      outputs.push({ sequence: entry.sequence, tokenId, ended, cachedTokens: entry.cachedTokens ?? 0 })
+    }
+    if (outputs.some((output) => output.ended))
+      running = running.filter((entry) => entries.has(entry.sequence))
+    return outputs
+  }
+
+  function publishFullBlocks(entry: Entry): void {
+    const { blockSize } = pool
+    for (; (entry.published + 1) * blockSize <= entry.computed; entry.published += 1) {
+      const block = entry.blocks[entry.published]
+      if (block === undefined) return
+      const from = entry.published * blockSize
+      entry.content = pool.publish(block, entry.content, entry.ids.slice(from, from + blockSize))
+    }
+  }
+
+  function measure(): Load {
+    return {
+      running: running.length,
+      waiting: waiting.length,
+      waitingUncachedTokens: waiting.reduce((tokens, entry) => tokens + entry.uncachedAtArrival, 0),
+      usedTokens: pool.used() * pool.blockSize,
+      capacityTokens: pool.total * pool.blockSize,
+      cacheHitRate: lookups.tokens === 0 ? 0 : lookups.hits / lookups.tokens,
+    }
+  }
+
+  return {
+    add(sequence) {
+      const ids = Array.from(sequence.promptIds)
+      const hits = sequence.readsPrefixCache ? pool.match(ids, ids.length - 1).length : 0
+      const entry: Entry = {
+        sequence,
+        ids,
+        computed: 0,
+        scheduled: 0,
+        blocks: [],
+        published: 0,
+        content: NO_CONTENT,
+        cachedTokens: null,
+        uncachedAtArrival: ids.length - hits * pool.blockSize,
+      }
+      entries.set(sequence, entry)
+      waiting.push(entry)
+    },
+    abort(sequence) {
+      const entry = entries.get(sequence)
+      if (entry === undefined) return false
+      entries.delete(sequence)
+      const queued = waiting.indexOf(entry)
+      if (queued >= 0) waiting.splice(queued, 1)
+      else running = running.filter((other) => other !== entry)
+      pool.release(entry.blocks)
+      entry.blocks = []
+      return true
+    },
+    step,
+    load: () => load,
+    flushCache: () => pool.flush(),
+  }
+}

@@ -1,0 +1,51 @@
+import {
+  status,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type ServiceDefinition,
+} from '@grpc/grpc-js'
+import type { sendUnaryData, UntypedServiceImplementation } from '@grpc/grpc-js'
+
+/**
+ * grpc.health.v1.Health, written by hand because its two messages have one field each:
+ * HealthCheckRequest.service = 1 (string), HealthCheckResponse.status = 1 (SERVING 1, NOT_SERVING 2).
+ */
+export const HEALTH_SERVICE: ServiceDefinition = {
+  Check: method('Check', false),
+  Watch: method('Watch', true),
+}
+
+/** vLLM registers these names; others are NOT_FOUND. Watch answers once and ends, as the servicer does. */
+export function createHealthHandlers(healthy: () => boolean): UntypedServiceImplementation {
+  const answer = () => Buffer.from([0x08, healthy() ? 1 : 2])
+  const unknown = (service: string) => ({ code: status.NOT_FOUND, details: `Unknown service: ${service}` })
+  return {
+    Check(call: ServerUnaryCall<string, Buffer>, reply: sendUnaryData<Buffer>) {
+      if (KNOWN.has(call.request)) reply(null, answer())
+      else reply(unknown(call.request))
+    },
+    Watch(call: ServerWritableStream<string, Buffer>) {
+      if (KNOWN.has(call.request)) call.end(answer())
+      else call.emit('error', unknown(call.request))
+    },
+  }
+}
+
+const KNOWN = new Set(['', 'vllm.grpc.engine.VllmEngine'])
+
+function method(name: string, responseStream: boolean) {
+  return {
+    path: `/grpc.health.v1.Health/${name}`,
+    requestStream: false,
+    responseStream,
+    requestSerialize: (service: string) => Buffer.from(service),
+    requestDeserialize: decodeService,
+    responseSerialize: (bytes: Buffer) => bytes,
+    responseDeserialize: (bytes: Buffer) => bytes,
+  }
+}
+
+/** Field 1 is the only one; its length takes one byte for every name that exists. */
+function decodeService(bytes: Buffer): string {
+  return bytes.length < 2 ? '' : bytes.toString('utf8', 2)
+}

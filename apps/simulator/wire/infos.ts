@@ -1,0 +1,51 @@
+import type { GetModelInfoResponse } from '#proto/types/vllm/grpc/engine/GetModelInfoResponse.ts'
+import type { GetServerInfoResponse } from '#proto/types/vllm/grpc/engine/GetServerInfoResponse.ts'
+import type { EngineConfig } from '../config.ts'
+import type { Model } from '../model.ts'
+
+/** The release whose behaviour this engine has (with servicer 0.14.1). */
+export const VLLM_VERSION = '0.32.0'
+
+export function modelInfo(config: EngineConfig, model: Model): GetModelInfoResponse {
+  const { tokenizer } = model
+  const defaults = tokenizer.samplingDefaults
+  return {
+    modelPath: model.folder,
+    isGeneration: config.kind === 'chat',
+    maxContextLength: config.maxModelLen,
+    vocabSize: tokenizer.paddedVocabularySize,
+    supportsVision: false,
+    servedModelName: config.model,
+    tokenizerPath: model.folder,
+    modelType: model.modelType,
+    architectures: [...model.architectures],
+    // config.json's alone: clients must add generation_config.json's themselves.
+    eosTokenIds: [...model.configEosIds],
+    padTokenId: model.padId,
+    bosTokenId: model.bosId,
+    maxReqInputLen: config.maxModelLen,
+    defaultSamplingParamsJson: JSON.stringify({
+      temperature: defaults.temperature,
+      top_p: defaults.topP,
+      top_k: defaults.topK,
+      min_p: defaults.minP,
+      repetition_penalty: defaults.repetitionPenalty,
+    }),
+  }
+}
+
+/** Fields that are not set are those that a text engine without disaggregation leaves empty. */
+export function serverInfo(config: EngineConfig, model: Model): GetServerInfoResponse {
+  const thinks = model.family.reasoning !== 'none'
+  return {
+    dataParallelSize: 1,
+    kvCacheDtype: 'auto',
+    blockSize: config.blockSize,
+    modelDtype: 'torch.float32',
+    multimodalEncoderDtype: 'float32',
+    maxNumSeqs: config.maxNumSeqs,
+    // As a thinking model must be served, or its grammar would forbid the thought.
+    engineReasoningParser: thinks ? 'qwen3' : '',
+    constrainedDecodingStart: thinks ? 'after_reasoning' : 'first_token',
+  }
+}

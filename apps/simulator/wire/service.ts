@@ -1,0 +1,188 @@
+import { createHash } from 'node:crypto'
+import { status, type MethodDefinition, type ServerUnaryCall, type ServerWritableStream } from '@grpc/grpc-js'
+import type { sendUnaryData, ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js'
+import { loadProto } from '#libs/grpc/load-proto.ts'
+import type { GetTokenizerChunk } from '#proto/types/smg/grpc/common/GetTokenizerChunk.ts'
+import type { FlushCacheResponse } from '#proto/types/smg/grpc/common/FlushCacheResponse.ts'
+import type { AbortRequest__Output } from '#proto/types/vllm/grpc/engine/AbortRequest.ts'
+import type { EmbedRequest__Output } from '#proto/types/vllm/grpc/engine/EmbedRequest.ts'
+import type { EmbedResponse } from '#proto/types/vllm/grpc/engine/EmbedResponse.ts'
+import type { GenerateRequest__Output } from '#proto/types/vllm/grpc/engine/GenerateRequest.ts'
+import type { GetLoadsResponse } from '#proto/types/vllm/grpc/engine/GetLoadsResponse.ts'
+import type { GetModelInfoResponse } from '#proto/types/vllm/grpc/engine/GetModelInfoResponse.ts'
+import type { GetServerInfoResponse } from '#proto/types/vllm/grpc/engine/GetServerInfoResponse.ts'
+import type { HealthCheckResponse } from '#proto/types/vllm/grpc/engine/HealthCheckResponse.ts'
+import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
+import type { EngineConfig } from '../config.ts'
+import type { EngineCore } from '../engine-core.ts'
+import type { Model } from '../model.ts'
+import { embed } from './embed.ts'
+import { generate, type GenerateCall, type GenerateParts, type Generation } from './generate.ts'
+import { modelInfo, serverInfo, VLLM_VERSION } from './infos.ts'
+import { InvalidRequest, toStatus, type Status } from './statuses.ts'
+
+type Definition = ProtoGrpcType['vllm']['grpc']['engine']['VllmEngine']['service']
+
+/**
+ * The engine's service, except that Generate's answers arrive here as bytes: they are encoded by hand, because
+ * reflection for each token of hundreds of streams would be the simulator's limit.
+ */
+export function engineService(): ServiceDefinition {
+  const definition: Definition =
+    loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine.VllmEngine.service
+  const bytes: MethodDefinition<GenerateRequest__Output, Buffer> = {
+    path: definition.Generate.path,
+    requestStream: false,
+    responseStream: true,
+    requestSerialize: definition.Generate.requestSerialize,
+    requestDeserialize: definition.Generate.requestDeserialize,
+    responseSerialize: (frame) => frame,
+    responseDeserialize: (frame) => frame,
+  }
+  return { ...definition, Generate: bytes }
+}
+
+export type EngineHandlers = {
+  readonly implementation: UntypedServiceImplementation
+  /** Ends every open call with this status. */
+  failAll(failure: Status): void
+}
+
+/** The RPCs of one engine core. */
+export function createEngineHandlers(options: {
+  config: EngineConfig
+  model: Model
+  core: EngineCore
+  parts: GenerateParts
+}): EngineHandlers {
+  const { config, model, core, parts } = options
+  const generations = new Set<Generation>()
+  const embeddings = new Set<(failure: Status) => void>()
+
+  async function runGenerate(call: GenerateCall): Promise<void> {
+    let generation: Generation | null = null
+    const remember = (started: Generation) => generations.add((generation = started))
+    try {
+      await generate(call, parts, remember)
+    } finally {
+      if (generation !== null) generations.delete(generation)
+    }
+  }
+
+  const implementation: UntypedServiceImplementation = {
+    Generate(call: GenerateCall) {
+      if (config.kind === 'chat') void runGenerate(call)
+      else call.emit('error', toStatus(new InvalidRequest('This model does not support generation')))
+    },
+    Embed(call: ServerUnaryCall<EmbedRequest__Output, EmbedResponse>, reply: sendUnaryData<EmbedResponse>) {
+      const end = (result: EmbedResponse | Status) => {
+        embeddings.delete(end)
+        if ('code' in result) reply(result)
+        else reply(null, result)
+      }
+      try {
+        // The servicer looks at the request before it looks at the model.
+        if (call.request.tokenized !== null && config.kind !== 'embedding') {
+          throw new InvalidRequest('This model does not support pooling')
+        }
+        const { maxModelLen, dimension } = config
+        const { paddedVocabularySize: vocabularySize } = model.tokenizer
+        const running = embed(call.request, { core, maxModelLen, vocabularySize, dimension }, end)
+        embeddings.add(end)
+        call.on('cancelled', () => {
+          embeddings.delete(end)
+          running.withdraw()
+        })
+      } catch (error) {
+        reply(toStatus(error))
+      }
+    },
+    HealthCheck(_call: unknown, reply: sendUnaryData<HealthCheckResponse>) {
+      const healthy = core.alive()
+      reply(null, { healthy, message: healthy ? 'Health' : 'Engine is not alive' })
+    },
+    Abort(call: ServerUnaryCall<AbortRequest__Output, object>, reply: sendUnaryData<object>) {
+      const ids = new Set(call.request.requestIds)
+      for (const generation of generations) if (ids.has(generation.requestId)) generation.abort()
+      reply(null, {})
+    },
+    GetModelInfo(_call: unknown, reply: sendUnaryData<GetModelInfoResponse>) {
+      reply(null, modelInfo(config, model))
+    },
+    GetServerInfo(_call: unknown, reply: sendUnaryData<GetServerInfoResponse>) {
+      reply(null, serverInfo(config, model))
+    },
+    GetLoads(_call: unknown, reply: sendUnaryData<GetLoadsResponse>) {
+      reply(null, loads(config, core))
+    },
+    FlushCache(_call: unknown, reply: sendUnaryData<FlushCacheResponse>) {
+      const success = core.flushCache()
+      const refusal = 'KV prefix cache reset refused; requests may be in flight'
+      reply(null, { success, message: success ? 'Local KV prefix cache flushed successfully' : refusal })
+    },
+    GetTokenizer(call: ServerWritableStream<object, GetTokenizerChunk>) {
+      sendBundle(call, model.bundle)
+    },
+    StartProfile: (_call: unknown, reply: sendUnaryData<object>) => reply(noProfiler('Start')),
+    StopProfile: (_call: unknown, reply: sendUnaryData<object>) => reply(noProfiler('Stop')),
+    SubscribeKvEvents: (call: ServerWritableStream<object, object>) => call.emit('error', NO_KV_EVENTS),
+  }
+  return {
+    implementation,
+    failAll(failure) {
+      for (const generation of generations) generation.fail(failure)
+      for (const end of embeddings) end(failure)
+    },
+  }
+}
+
+const CHUNK_BYTES = 65_536
+
+function sendBundle(call: ServerWritableStream<object, GetTokenizerChunk>, bundle: Buffer): void {
+  const sha256 = createHash('sha256').update(bundle).digest('hex')
+  for (let from = 0; from < bundle.length; from += CHUNK_BYTES) {
+    const to = from + CHUNK_BYTES
+    call.write({ data: bundle.subarray(from, to), sha256: to >= bundle.length ? sha256 : '' })
+  }
+  call.end()
+}
+
+function loads(config: EngineConfig, core: EngineCore): GetLoadsResponse {
+  const load = core.load()
+  const usage = load.usedTokens / load.capacityTokens
+  return {
+    timestamp: new Date().toISOString().replace('Z', '000+00:00'),
+    version: VLLM_VERSION,
+    dpRankCount: 1,
+    loads: [
+      {
+        dpRank: 0,
+        numRunningReqs: load.running,
+        numWaitingReqs: load.waiting,
+        numTotalReqs: load.running + load.waiting,
+        numUsedTokens: load.usedTokens,
+        maxTotalNumTokens: load.capacityTokens,
+        tokenUsage: usage,
+        genThroughput: core.throughput(),
+        cacheHitRate: load.cacheHitRate,
+        utilization: usage,
+        maxRunningRequests: config.maxNumSeqs,
+        numWaitingUncachedTokens: load.waitingUncachedTokens,
+      },
+    ],
+  }
+}
+
+function noProfiler(what: 'Start' | 'Stop'): Status {
+  return {
+    code: status.INTERNAL,
+    details: `${what} profiling failed: Profiling is not enabled. Please set --profiler-config to enable profiling.`,
+  }
+}
+
+const NO_KV_EVENTS: Status = {
+  code: status.UNIMPLEMENTED,
+  details:
+    'KV cache events not enabled. Start vLLM with --kv-events-config ' +
+    `'{"enable_kv_cache_events": true, "publisher": "zmq"}'`,
+}

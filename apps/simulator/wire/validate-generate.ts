@@ -1,0 +1,198 @@
+import type { GenerateRequest__Output } from '#proto/types/vllm/grpc/engine/GenerateRequest.ts'
+import type { SamplingParams__Output } from '#proto/types/vllm/grpc/engine/SamplingParams.ts'
+import { ConstraintError } from '../constraints/constraint-error.ts'
+import { parseConstraint, type Constraint } from '../constraints/parse-constraint.ts'
+import type { SamplingSettings } from '../sampling/sampler.ts'
+import { InvalidRequest } from './statuses.ts'
+
+/** A Generate request that the engine accepts, with vLLM's meaning of absent fields. */
+export type GenerateOrder = {
+  readonly choices: number
+  readonly constraint: Constraint | null
+  readonly logprobs: number | null
+  readonly promptLogprobs: number | null
+  readonly settings: SamplingSettings
+}
+
+/**
+ * Checks everything but the prompt, in vLLM's words (recorded from 0.32.0). Throws an InvalidRequest.
+ */
+export function validateGenerate(request: GenerateRequest__Output, vocabularySize: number): GenerateOrder {
+  checkRouting(request)
+  const params = request.samplingParams
+  if (params === null) return DEFAULT_ORDER
+  const settings = toSettings(params)
+  checkRanges(params, settings)
+  checkIds(params, vocabularySize)
+  const choices = params.n === 0 ? 1 : params.n
+  if (settings.greedy && choices > 1) refuse(`n must be 1 when using greedy sampling, got ${choices}.`)
+  return {
+    choices,
+    settings,
+    constraint: constraintOf(params),
+    logprobs: checkLogprobs('sample', params.logprobs, vocabularySize),
+    promptLogprobs: checkLogprobs('prompt', params.promptLogprobs, vocabularySize),
+  }
+}
+
+/** Prompts must fit the context with one token to spare, and consist of ids that the model has. */
+export function validatePrompt(
+  ids: ArrayLike<number>,
+  limits: { maxModelLen: number; vocabularySize: number; outputTokens: number },
+): void {
+  const { maxModelLen, vocabularySize, outputTokens } = limits
+  if (ids.length === 0) refuse('The decoder prompt cannot be empty')
+  for (let i = 0; i < ids.length; i++) {
+    if ((ids[i] ?? 0) >= vocabularySize) refuse(`Token id ${ids[i]} is out of vocabulary`)
+  }
+  if (ids.length > maxModelLen) {
+    refuse(
+      `The decoder prompt (length ${ids.length}) is longer than the maximum model length of ${maxModelLen}. ` +
+        'Make sure that `max_model_len` is no smaller than the number of text tokens.',
+    )
+  }
+  if (ids.length + outputTokens > maxModelLen) {
+    refuse(
+      `The decoder prompt (length ${ids.length}) plus the number of requested output tokens (at least 1) is ` +
+        `longer than the maximum model length of ${maxModelLen}. Make sure that \`max_model_len\` is no ` +
+        'smaller than the number of text tokens (prompt + requested output tokens).',
+    )
+  }
+}
+
+/** Below this temperature vLLM samples greedily. */
+const GREEDY_BELOW = 1e-5
+const MAX_LOGPROBS = 20
+
+const DEFAULT_ORDER: GenerateOrder = {
+  choices: 1,
+  constraint: null,
+  logprobs: null,
+  promptLogprobs: null,
+  settings: {
+    greedy: false,
+    seed: 0,
+    maxTokens: null,
+    minTokens: 0,
+    ignoreEos: false,
+    stop: [],
+    stopTokenIds: [],
+    skipSpecialTokens: false,
+    logitBias: new Map(),
+  },
+}
+
+function toSettings(params: SamplingParams__Output): SamplingSettings {
+  const greedy = (params.temperature ?? 1) < GREEDY_BELOW
+  return {
+    greedy,
+    seed: greedy ? 0 : (params.seed ?? 0),
+    maxTokens: params.maxTokens ?? null,
+    minTokens: params.minTokens,
+    ignoreEos: params.ignoreEos,
+    stop: params.stop,
+    stopTokenIds: params.stopTokenIds,
+    skipSpecialTokens: params.skipSpecialTokens,
+    logitBias: new Map(Object.entries(params.logitBias).map(([id, value]) => [Number(id), value])),
+  }
+}
+
+function checkRouting({ dataParallelRank, kvTransferParamsJson }: GenerateRequest__Output): void {
+  if (dataParallelRank !== undefined && dataParallelRank !== 0) {
+    refuse(`data_parallel_rank ${dataParallelRank} is out of range [0, 1).`)
+  }
+  if (kvTransferParamsJson === undefined) return
+  try {
+    JSON.parse(kvTransferParamsJson)
+  } catch (error) {
+    throw new InvalidRequest(`Invalid kv_transfer_params_json: ${String(error)}`, { cause: error })
+  }
+}
+
+function checkRanges(params: SamplingParams__Output, settings: SamplingSettings): void {
+  const temperature = params.temperature ?? 1
+  const got = toPython(temperature)
+  const named = ` (parameter=temperature, value=${got})`
+  if (!Number.isFinite(temperature)) refuse(`temperature must be a finite number, got ${got}.${named}`)
+  if (temperature < 0) refuse(`temperature must be non-negative, got ${got}.${named}`)
+  if (temperature > 2) refuse(`temperature must be in [0, 2], got ${got}.${named}`)
+  for (const [name, value] of [
+    ['presence_penalty', params.presencePenalty],
+    ['frequency_penalty', params.frequencyPenalty],
+  ] as const) {
+    if (!within(value, -2, 2)) refuse(`${name} must be in [-2, 2], got ${toPython(value)}.`)
+  }
+  if (!(params.repetitionPenalty >= 0)) {
+    refuse(`repetition_penalty must be greater than zero, got ${toPython(params.repetitionPenalty)}.`)
+  }
+  const topP = toPython(params.topP)
+  // 0 is how the wire says "absent".
+  if (!within(params.topP, 0, 1))
+    refuse(`top_p must be in (0, 1], got ${topP}. (parameter=top_p, value=${topP})`)
+  if (!within(params.minP, 0, 1)) refuse(`min_p must be in [0, 1], got ${toPython(params.minP)}.`)
+  if (settings.maxTokens === 0)
+    refuse('max_tokens must be at least 1, got 0. (parameter=max_tokens, value=0)')
+  if (settings.maxTokens !== null && settings.minTokens > settings.maxTokens) {
+    refuse(
+      `min_tokens must be less than or equal to max_tokens=${settings.maxTokens}, got ${settings.minTokens}.`,
+    )
+  }
+  if (settings.stop.includes('')) refuse('stop cannot contain an empty string.')
+}
+
+function within(value: number, low: number, high: number): boolean {
+  return value >= low && value <= high
+}
+
+/** A float as Python prints it. */
+function toPython(value: number): string {
+  if (Number.isNaN(value)) return 'nan'
+  if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf'
+  return Number.isInteger(value) ? value.toFixed(1) : String(value)
+}
+
+function checkIds(params: SamplingParams__Output, vocabularySize: number): void {
+  const lists = [
+    ['logit_bias', Object.keys(params.logitBias).map(Number)],
+    ['stop_token_ids', params.stopTokenIds],
+  ] as const
+  for (const [name, ids] of lists) {
+    const outside = ids.filter((id) => id < 0 || id >= vocabularySize)
+    if (outside.length === 0) continue
+    const list = `[${outside.join(', ')}]`
+    refuse(
+      `token_id(s) ${list} in ${name} contain out-of-vocab token ids. Vocabulary size: ${vocabularySize} ` +
+        `(parameter=${name}, value=${list})`,
+    )
+  }
+}
+
+function checkLogprobs(
+  which: 'sample' | 'prompt',
+  asked: number | undefined,
+  vocabularySize: number,
+): number | null {
+  if (asked === undefined) return null
+  const name = which === 'sample' ? 'logprobs' : 'prompt_logprobs'
+  if (asked < -1)
+    refuse(`${name} must be non-negative or -1, got ${asked}. (parameter=${name}, value=${asked})`)
+  const count = asked === -1 ? vocabularySize : asked
+  if (count > MAX_LOGPROBS) {
+    const message = `Requested ${which} logprobs of ${count}, which is greater than max allowed: ${MAX_LOGPROBS}`
+    refuse(`${message} (parameter=${name}, value=${count})`)
+  }
+  return count
+}
+
+function constraintOf(params: SamplingParams__Output): Constraint | null {
+  try {
+    return parseConstraint(params)
+  } catch (error) {
+    if (error instanceof ConstraintError) throw new InvalidRequest(error.message, { cause: error })
+    throw error
+  }
+}
+
+function refuse(message: string): never {
+  throw new InvalidRequest(message)
+}
