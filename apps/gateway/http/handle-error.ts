@@ -1,6 +1,5 @@
-import { STATUS_CODES } from 'node:http'
+import { ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { API_ERRORS, ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -62,8 +61,7 @@ export function installErrorHandler(app: FastifyInstance, reportError: ReportErr
     }
     // Reported before the upload is drained: the time of a failure is when it happened.
     const failure = reportError(error, request)
-    if (await drainBody(request.raw, DRAIN_LIMIT_MS)) reply.removeHeader('connection')
-    else reply.header('connection', 'close')
+    if (!(await drainBody(request.raw, DRAIN_LIMIT_MS))) reply.header('connection', 'close')
     sendError(reply, failure)
   })
 }

@@ -1,0 +1,149 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { Registry } from 'prom-client'
+import { onTestFinished } from 'vitest'
+import { ApiError } from '#libs/contracts/api-error.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { createLogger } from '#libs/telemetry/logger.ts'
+import { buildApp, type HttpLimits } from '#apps/gateway/app.ts'
+import type { Generate, GenerationCall, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+
+export const KEY = 'good-key'
+export const MODEL = 'org/demo'
+
+export const AUTHORIZED = { authorization: `Bearer ${KEY}` }
+
+export const LIMITS: HttpLimits = {
+  bodyBytes: 32 * 1_048_576,
+  uploadMs: 60_000,
+  connectionIdleMs: 600_000,
+  headersAfterS: 10,
+  keepAliveS: 15,
+  queuedBytes: 1_048_576,
+  lastReadS: 30,
+}
+
+export const USAGE = { promptTokens: 5, cachedTokens: 2, completionTokens: 4, reasoningTokens: 0 }
+
+export const END: OutputEvent = { type: 'generation-end', finishReason: 'stop', usage: USAGE }
+
+export const text = (value: string): OutputEvent => ({ type: 'text-delta', text: value })
+
+const spec: ModelSpec = {
+  id: MODEL,
+  created: 1_700_000_000,
+  ownedBy: 'millrace',
+  kind: 'chat',
+  contextWindow: 8_192,
+  maxOutputTokens: 2_048,
+  tools: true,
+  reasoning: true,
+  defaultEffort: 'low',
+  inputPriceNano: '1',
+  cachedInputPriceNano: '1',
+  outputPriceNano: '1',
+  enabled: true,
+}
+
+export const CATALOG: readonly ModelSpec[] = [
+  spec,
+  { ...spec, id: 'plain', tools: false },
+  { ...spec, id: 'vectors', kind: 'embedding' },
+]
+
+/** A core that gives every generation these batches. */
+export function always(...batches: OutputEvent[][]): Generate {
+  return async function* () {
+    yield* batches
+  }
+}
+
+/** A core that fails every generation after these batches. */
+export function failing(error: unknown, ...batches: OutputEvent[][]): Generate {
+  return async function* () {
+    yield* batches
+    throw error
+  }
+}
+
+/** A core whose generations wait for what the test feeds them. */
+export function createFedCore() {
+  const calls: GenerationCall[] = []
+  const arrivals: ((call: GenerationCall) => void)[] = []
+  let queue: OutputEvent[][] = []
+  let wake = Promise.withResolvers<void>()
+  const generate: Generate = async function* (call) {
+    calls.push(call)
+    for (const arrived of arrivals.splice(0)) arrived(call)
+    call.signal.addEventListener('abort', () => wake.resolve())
+    for (;;) {
+      const batches = queue
+      queue = []
+      for (const batch of batches) {
+        yield batch
+        if (batch.some((event) => event.type === 'generation-end')) return
+      }
+      call.signal.throwIfAborted()
+      if (queue.length === 0) await wake.promise
+      wake = Promise.withResolvers<void>()
+    }
+  }
+  return {
+    generate,
+    calls,
+    /** Resolves with the next call. */
+    nextCall: () => new Promise<GenerationCall>((resolve) => arrivals.push(resolve)),
+    feed(...batches: OutputEvent[][]) {
+      queue.push(...batches)
+      wake.resolve()
+    },
+  }
+}
+
+/** The gateway's app on a free loopback port, closed with the test. `seconds` turns its clock. */
+export async function serveApp(generate: Generate, limits: Partial<HttpLimits> = {}) {
+  const tickers = new Set<() => void>()
+  const registry = new Registry()
+  const app = buildApp({
+    generate,
+    authenticate: async (authorization) => {
+      if (authorization === AUTHORIZED.authorization) return { keyId: 'key-1', accountId: 'account-1' }
+      throw new ApiError('invalid_key', 'The API key is not valid.')
+    },
+    catalog: { list: () => CATALOG, find: (id) => CATALOG.find((model) => model.id === id) ?? null },
+    newId: randomUUIDv7,
+    nowMs: Date.now,
+    everySecond: (run) => {
+      tickers.add(run)
+      return () => tickers.delete(run)
+    },
+    registry,
+    log: createLogger('test', 'silent'),
+    limits: { ...LIMITS, ...limits },
+  })
+  onTestFinished(async () => {
+    app.server.closeAllConnections()
+    await app.close()
+  })
+  const origin = await app.listen({ host: '127.0.0.1', port: 0 })
+  const url = `${origin}/v1`
+  return {
+    app,
+    url,
+    port: Number(new URL(origin).port),
+    registry,
+    tickers,
+    seconds(count: number) {
+      for (let second = 0; second < count; second += 1) for (const run of tickers) run()
+    },
+    chat: (body: unknown, init: { headers?: Record<string, string>; signal?: AbortSignal } = {}) =>
+      fetch(`${url}/chat/completions`, {
+        method: 'POST',
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+        ...init,
+        headers: { ...AUTHORIZED, ...init.headers },
+      }),
+  }
+}
+
+export const CHAT = { model: MODEL, messages: [{ role: 'user', content: 'Hi' }] }
+export const STREAM = { ...CHAT, stream: true }

@@ -1,0 +1,254 @@
+import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import { connect } from 'node:net'
+import { text as readAll } from 'node:stream/consumers'
+import { describe, expect, it } from 'vitest'
+import type { OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import { always, AUTHORIZED, createFedCore, END, KEY, serveApp, STREAM, text } from './gateway-app.ts'
+
+const TEXTS = ['plain', 'ä€', '𝄞 \ud83d', 'z\u2028\r\n"\\', 'y'.repeat(70_000), 'ß'.repeat(40_000)]
+const BATCHES: OutputEvent[][] = [...TEXTS.map((value) => [text(value)]), [END]]
+
+const body = JSON.stringify(STREAM)
+const rawRequest = (version: string, ...headers: string[]) =>
+  [
+    `POST /v1/chat/completions HTTP/${version}`,
+    'host: x',
+    `authorization: Bearer ${KEY}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    ...headers,
+    '',
+    body,
+  ].join('\r\n')
+
+/** All that the connection sends until it closes. */
+async function converse(port: number, ...requests: string[]): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(requests.join(''))
+  return readAll(socket)
+}
+
+const bodyOf = (answer: string) => answer.slice(answer.indexOf('\r\n\r\n') + 4)
+
+/** Undoes the chunked transfer coding by its grammar, byte by byte. */
+function fromChunks(coded: string): { body: string; sizes: number[] } {
+  const bytes = Buffer.from(coded)
+  const sizes: number[] = []
+  let content = ''
+  for (let at = 0; ;) {
+    const lineEnd = bytes.indexOf('\r\n', at)
+    const line = bytes.toString('latin1', at, lineEnd)
+    expect(line).toMatch(/^[0-9a-f]+$/)
+    const size = Number.parseInt(line, 16)
+    const end = lineEnd + 2 + size
+    expect(bytes.toString('latin1', end, end + 2)).toBe('\r\n')
+    if (size === 0) {
+      expect(bytes.length).toBe(end + 2)
+      return { body: content, sizes }
+    }
+    sizes.push(size)
+    content += bytes.toString('utf8', lineEnd + 2, end)
+    at = end + 2
+  }
+}
+
+/** Ids and times differ between requests. */
+const anonymous = (frames: string) =>
+  frames.replaceAll(/chatcmpl-[0-9a-f-]{36}/g, 'chatcmpl-x').replaceAll(/"created":\d+/g, '"created":0')
+
+function contentOf(frames: string): string {
+  return frames
+    .split('\n\n')
+    .filter((frame) => frame.startsWith('data: {'))
+    .map((frame) => JSON.parse(frame.slice(6)).choices[0].delta.content ?? '')
+    .join('')
+}
+
+async function post(port: number, agent?: Agent): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({
+      port,
+      method: 'POST',
+      path: '/v1/chat/completions',
+      headers: AUTHORIZED,
+      ...(agent === undefined ? {} : { agent }),
+    })
+    request.once('error', reject).once('response', resolve).end(body)
+  })
+}
+
+describe('the stream writer', () => {
+  it('writes valid chunks, one for each batch', async () => {
+    const { port } = await serveApp(always(...BATCHES))
+    const answer = await converse(port, rawRequest('1.1', 'connection: close'))
+    expect(answer).toMatch(/\r\ntransfer-encoding: chunked\r\n/i)
+    const { body: frames, sizes } = fromChunks(bodyOf(answer))
+    expect(sizes).toHaveLength(BATCHES.length)
+    expect(contentOf(frames)).toBe(TEXTS.join(''))
+  })
+
+  it('sends the same bytes as response.write, which serves HTTP/1.0', async () => {
+    const { port } = await serveApp(always(...BATCHES))
+    const old = await converse(port, rawRequest('1.0'))
+    expect(old).not.toMatch(/\r\ntransfer-encoding:/i)
+    const chunked = await converse(port, rawRequest('1.1', 'connection: close'))
+    expect(anonymous(bodyOf(old))).toBe(anonymous(fromChunks(bodyOf(chunked)).body))
+  })
+
+  it('leaves the connection fit for the next request, which Node’s own client reads', async () => {
+    const { port, app } = await serveApp(always(...BATCHES))
+    let connections = 0
+    app.server.on('connection', () => {
+      connections += 1
+    })
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const ids = new Set<unknown>()
+    for (let request = 0; request < 4; request += 1) {
+      const response = await post(port, agent)
+      ids.add(response.headers['x-request-id'])
+      expect(contentOf(await readAll(response))).toBe(TEXTS.join(''))
+    }
+    agent.destroy()
+    expect(connections).toBe(1)
+    expect(ids.size).toBe(4)
+  })
+
+  it('answers pipelined requests whole and in order', async () => {
+    const { port } = await serveApp(async function* (call) {
+      // The first answer is the slowest, so that the second waits for the socket.
+      if (call.request.stop[0] === undefined) await new Promise((resolve) => setImmediate(resolve))
+      yield* BATCHES
+    })
+    const answer = await converse(
+      port,
+      rawRequest('1.1'),
+      rawRequest('1.1'),
+      rawRequest('1.1', 'connection: close'),
+    )
+    const answers = answer.split(/(?=HTTP\/1\.1 200 OK\r\n)/)
+    expect(answers).toHaveLength(3)
+    for (const one of answers) expect(contentOf(fromChunks(bodyOf(one)).body)).toBe(TEXTS.join(''))
+  })
+})
+
+describe('a silent stream', () => {
+  it('gets its headers after 10 s, with a comment, and comments after each further 15 s', async () => {
+    const core = createFedCore()
+    const { chat, seconds } = await serveApp(core.generate)
+    const arrived = core.nextCall()
+    const answered = chat(STREAM)
+    await arrived
+    seconds(9)
+    seconds(1)
+    const response = await answered
+    seconds(14)
+    seconds(1)
+    core.feed([text('a')])
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+    let read = ''
+    while (!read.includes('"content":"a"')) read += (await reader?.read())?.value ?? ''
+    expect(read.match(/: keep-alive\n\n/g)).toHaveLength(2)
+    // The text above restarted the silence.
+    seconds(14)
+    core.feed([END])
+    for (let rest = await reader?.read(); rest?.done === false; rest = await reader?.read())
+      read += rest.value
+    expect(read.match(/: keep-alive\n\n/g)).toHaveLength(2)
+    expect(read.endsWith('data: [DONE]\n\n')).toBe(true)
+  })
+
+  it('has no headers before that, so that a refusal still gets its status', async () => {
+    const { promise: failing, resolve: fail } = Promise.withResolvers<void>()
+    const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
+    const { chat, seconds } = await serveApp(async function* () {
+      ask()
+      await failing
+      yield []
+      throw new Error('test')
+    })
+    const answered = chat(STREAM)
+    await asked
+    seconds(9)
+    fail()
+    expect((await answered).status).toBe(502)
+  })
+
+  it('tells a failure after that by a frame', async () => {
+    const { promise: failing, resolve: fail } = Promise.withResolvers<void>()
+    const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
+    const { chat, seconds } = await serveApp(async function* () {
+      ask()
+      await failing
+      yield []
+      throw new Error('test')
+    })
+    const answered = chat(STREAM)
+    await asked
+    seconds(10)
+    const response = await answered
+    fail()
+    expect(response.status).toBe(200)
+    expect(await response.text()).toMatch(/^: keep-alive\n\ndata: \{"error":.*\}\n\ndata: \[DONE\]\n\n$/)
+  })
+
+  it('stops its ticker with the app', async () => {
+    const { app, tickers } = await serveApp(always([END]))
+    expect(tickers.size).toBe(1)
+    await app.close()
+    expect(tickers.size).toBe(0)
+  })
+})
+
+describe('a slow reader', () => {
+  it('is cut off, and its generation aborted, when 1 MiB waits for it', async () => {
+    const core = createFedCore()
+    const { port, registry } = await serveApp(core.generate)
+    const arrived = core.nextCall()
+    const socket = connect(port, '127.0.0.1')
+    socket.pause()
+    socket.write(rawRequest('1.1'))
+    const { signal } = await arrived
+    let fed = 0
+    await expect
+      .poll(
+        () => {
+          core.feed([text('x'.repeat(262_144))])
+          fed += 1
+          return signal.aborted
+        },
+        { interval: 1 },
+      )
+      .toBe(true)
+    expect(fed).toBeGreaterThan(4)
+    await expect.poll(() => registry.metrics()).toContain('millrace_http_slow_readers_total 1')
+    socket.destroy()
+  })
+
+  it('is not who reads slowly but keeps within the bound', async () => {
+    const { port } = await serveApp(
+      always(...Array.from({ length: 64 }, () => [text('x'.repeat(1_000))]), [END]),
+    )
+    const socket = connect(port, '127.0.0.1')
+    socket.write(rawRequest('1.1', 'connection: close'))
+    // A readable listener without a read: the socket takes in one buffer and leaves the rest to the sender.
+    await new Promise((resolve) => socket.once('readable', resolve))
+    expect(contentOf(fromChunks(bodyOf(await readAll(socket))).body)).toHaveLength(64_000)
+  })
+
+  it('of an ended stream is cut off after 30 s', async () => {
+    const megabytes = Array.from({ length: 24 }, () => [text('x'.repeat(1_000_000))])
+    const { app, port, seconds, registry } = await serveApp(always(...megabytes, [END]), {
+      queuedBytes: 100_000_000,
+    })
+    const responses: ServerResponse[] = []
+    app.server.on('request', (_request, response) => responses.push(response))
+    const socket = connect(port, '127.0.0.1')
+    socket.write(rawRequest('1.1'))
+    await expect.poll(() => responses[0]?.writableEnded).toBe(true)
+    seconds(30)
+    expect(responses[0]?.destroyed).toBe(false)
+    seconds(1)
+    expect(responses[0]?.destroyed).toBe(true)
+    await expect.poll(() => registry.metrics()).toContain('code="client_gone"} 1')
+    socket.destroy()
+  })
+})

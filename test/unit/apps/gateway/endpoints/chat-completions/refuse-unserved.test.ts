@@ -1,0 +1,67 @@
+import { expect, it } from 'vitest'
+import { refuseUnserved } from '#apps/gateway/endpoints/chat-completions/refuse-unserved.ts'
+
+it.each([
+  ['n', 2],
+  ['n', 0],
+  ['response_format', { type: 'json_object' }],
+  ['response_format', { type: 'json_schema', json_schema: {} }],
+  ['logprobs', true],
+  ['top_logprobs', 3],
+  ['functions', [{ name: 'f' }]],
+  ['function_call', { name: 'f' }],
+  ['modalities', ['text', 'audio']],
+  ['audio', { voice: 'x' }],
+  ['prediction', { type: 'content', content: 'x' }],
+  ['web_search_options', {}],
+  ['min_tokens', 5],
+  ['ignore_eos', true],
+  ['stop_token_ids', [2]],
+  ['bad_words', ['x']],
+  ['guided_json', {}],
+  ['structured_outputs', {}],
+  ['echo', true],
+])('refuses %s %j and names it', (field, value) => {
+  expect(() => refuseUnserved({ [field]: value })).toThrow(
+    expect.objectContaining({
+      code: 'invalid_request',
+      param: field,
+      message: expect.stringContaining(`'${field}'`),
+    }),
+  )
+})
+
+it('refuses parallel_tool_calls false only beside tools', () => {
+  expect(() => refuseUnserved({ parallel_tool_calls: false, tools: [{}] })).toThrow(
+    expect.objectContaining({ param: 'parallel_tool_calls' }),
+  )
+  expect(() => refuseUnserved({ parallel_tool_calls: false, tools: [] })).not.toThrow()
+  expect(() => refuseUnserved({ parallel_tool_calls: true, tools: [{}] })).not.toThrow()
+})
+
+it('accepts what changes nothing in the answer', () => {
+  expect(() =>
+    refuseUnserved({
+      n: 1,
+      response_format: { type: 'text' },
+      logprobs: false,
+      top_logprobs: 0,
+      functions: [],
+      function_call: 'auto',
+      modalities: ['text'],
+      min_tokens: 0,
+      stop_token_ids: [],
+      chat_template_kwargs: {},
+      audio: null,
+      store: true,
+      metadata: { a: 'b' },
+      user: 'u',
+      service_tier: 'auto',
+      verbosity: 'low',
+      prompt_cache_key: 'k',
+      prompt_tokens: 9,
+      constructor: 'x',
+      x_unknown: { a: 1 },
+    }),
+  ).not.toThrow()
+})

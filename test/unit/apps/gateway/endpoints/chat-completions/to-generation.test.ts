@@ -1,0 +1,304 @@
+import { describe, expect, it } from 'vitest'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { GenerationRequest } from '#libs/contracts/generation-request.ts'
+import { ChatBody } from '#apps/gateway/endpoints/chat-completions/chat-body.ts'
+import { toGeneration } from '#apps/gateway/endpoints/chat-completions/to-generation.ts'
+import { parseBody } from '#apps/gateway/http/parse-body.ts'
+
+const model: ModelSpec = {
+  id: 'org/demo',
+  created: 1,
+  ownedBy: 'millrace',
+  kind: 'chat',
+  contextWindow: 8_192,
+  maxOutputTokens: 2_048,
+  tools: true,
+  reasoning: true,
+  defaultEffort: 'low',
+  inputPriceNano: '1',
+  cachedInputPriceNano: '1',
+  outputPriceNano: '1',
+  enabled: true,
+}
+const messages = [{ role: 'user', content: 'Hi' }]
+const tool = {
+  type: 'function',
+  function: { name: 'f', description: 'd', parameters: { type: 'object' }, strict: true },
+}
+
+function translate(body: Record<string, unknown>, changes: Partial<ModelSpec> = {}) {
+  return toGeneration(parseBody(ChatBody, { messages, ...body }), { ...model, ...changes })
+}
+const request = (body: Record<string, unknown>) => translate(body).request
+
+describe('messages', () => {
+  it.each([
+    ['a string', { role: 'user', content: 'a' }, { role: 'user', content: 'a' }],
+    [
+      'text parts, joined as they are',
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'a' },
+          { type: 'text', text: ' b' },
+        ],
+      },
+      { role: 'user', content: 'a b' },
+    ],
+    ['system', { role: 'system', content: 's', name: 'n' }, { role: 'system', content: 's' }],
+    ['developer as system', { role: 'developer', content: 's' }, { role: 'system', content: 's' }],
+    ['null content as none', { role: 'user', content: null }, { role: 'user', content: '' }],
+    [
+      'a tool message',
+      { role: 'tool', tool_call_id: 'c', name: 'f', content: [{ type: 'text', text: 'r' }] },
+      { role: 'tool', content: 'r', toolCallId: 'c' },
+    ],
+    [
+      'a tool message without id',
+      { role: 'tool', content: 'r' },
+      { role: 'tool', content: 'r', toolCallId: '' },
+    ],
+    [
+      'an assistant with reasoning',
+      { role: 'assistant', content: 'a', reasoning_content: 'r', tool_calls: null },
+      { role: 'assistant', content: 'a', reasoning: 'r', toolCalls: [] },
+    ],
+  ])('reads %s', (_name, given, expected) => {
+    expect(request({ messages: [given] }).messages).toEqual([expected])
+  })
+
+  it.each([null, '', undefined])('reads content %j beside tool calls', (content) => {
+    const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
+    const { messages } = request({ messages: [{ role: 'assistant', content, tool_calls: [call] }] })
+    expect(messages).toEqual([
+      {
+        role: 'assistant',
+        content: '',
+        reasoning: '',
+        toolCalls: [{ id: 'c', name: 'f', arguments: '{"a":1}' }],
+      },
+    ])
+  })
+
+  it.each([
+    ['messages', { messages: 'x' }],
+    ['messages', { messages: [] }],
+    ['messages[0]', { messages: ['x'] }],
+    ['messages[0].role', { messages: [{}] }],
+    ['messages[0].role', { messages: [{ role: 'nobody', content: 'x' }] }],
+    ['messages[0].role', { messages: [{ role: 'function', content: 'x' }] }],
+    ['messages[0].content', { messages: [{ role: 'user' }] }],
+    ['messages[0].content', { messages: [{ role: 'user', content: 5 }] }],
+    ['messages[0].content', { messages: [{ role: 'assistant' }] }],
+    [
+      'messages[1].content',
+      {
+        messages: [...messages, { role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }],
+      },
+    ],
+    [
+      'messages[0].tool_calls[0].id',
+      { messages: [{ role: 'assistant', tool_calls: [{ function: { name: 'f' } }] }] },
+    ],
+  ])('names %s when it is wrong', (param, body) => {
+    expect(() => translate(body)).toThrow(expect.objectContaining({ code: 'invalid_request', param }))
+  })
+
+  it('says which roles there are', () => {
+    expect(() => translate({ messages: [{ role: 'nobody', content: 'x' }] })).toThrow(
+      'expected one of system, developer, user, assistant, tool',
+    )
+  })
+})
+
+describe('tools', () => {
+  it('reads function tools and ignores strict', () => {
+    expect(request({ tools: [tool, { type: 'function', function: { name: 'g' } }] }).tools).toEqual([
+      { name: 'f', description: 'd', parameters: { type: 'object' } },
+      { name: 'g', description: null, parameters: null },
+    ])
+  })
+
+  it.each([
+    [{}, 'auto'],
+    [{ tool_choice: null }, 'auto'],
+    [{ tool_choice: 'auto' }, 'auto'],
+    [{ tool_choice: 'none' }, 'none'],
+  ])('reads the choice of %j as %s', (body, expected) => {
+    expect(request({ ...body, tools: [tool] }).toolChoice).toBe(expected)
+  })
+
+  it.each([
+    ['tool_choice', { tool_choice: 'required', tools: [tool] }],
+    ['tool_choice', { tool_choice: { type: 'function', function: { name: 'f' } }, tools: [tool] }],
+    ['tools', { tools: 'x' }],
+    ['tools[0].type', { tools: [{ type: 'custom', custom: { name: 'x' } }] }],
+    ['tools[0].function', { tools: [{ type: 'function', name: 'f' }] }],
+    [
+      'tools[0].function.parameters',
+      { tools: [{ type: 'function', function: { name: 'f', parameters: [] } }] },
+    ],
+  ])('names %s when it is wrong', (param, body) => {
+    expect(() => translate(body)).toThrow(expect.objectContaining({ code: 'invalid_request', param }))
+  })
+
+  it('refuses a schema that is nested so deeply that writing it would fail', () => {
+    const depth = 200_000
+    const parameters: unknown = JSON.parse(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`)
+    expect(() => translate({ tools: [{ type: 'function', function: { name: 'f', parameters } }] })).toThrow(
+      expect.objectContaining({ param: 'tools[0].function.parameters' }),
+    )
+  })
+
+  it('refuses tools on a model without them, but not an empty list', () => {
+    expect(() => translate({ tools: [tool] }, { tools: false })).toThrow(
+      expect.objectContaining({ code: 'invalid_request', param: 'tools' }),
+    )
+    expect(translate({ tools: [] }, { tools: false }).request.tools).toEqual([])
+  })
+})
+
+describe('effort', () => {
+  it.each(['off', 'low', 'high', 'max'])('takes %s under both names', (effort) => {
+    expect(request({ reasoning_effort: effort }).reasoningEffort).toBe(effort)
+    expect(request({ effort }).reasoningEffort).toBe(effort)
+    expect(request({ effort, reasoning_effort: effort }).reasoningEffort).toBe(effort)
+  })
+
+  it('is the model’s own where none is given', () => {
+    expect(translate({}, { defaultEffort: 'off' }).request.reasoningEffort).toBe('off')
+    expect(translate({ effort: null }, { defaultEffort: 'low' }).request.reasoningEffort).toBe('low')
+  })
+
+  it.each(['medium', 'minimal', 'xhigh', 'none', 5])('refuses %j and lists what is allowed', (effort) => {
+    for (const field of ['effort', 'reasoning_effort']) {
+      expect(() => translate({ [field]: effort })).toThrow('expected one of off, low, high, max')
+    }
+  })
+
+  it('refuses two different ones', () => {
+    expect(() => translate({ effort: 'low', reasoning_effort: 'high' })).toThrow(
+      expect.objectContaining({ code: 'invalid_request', param: 'effort' }),
+    )
+  })
+})
+
+describe('output limit', () => {
+  it.each([
+    [{}, null],
+    [{ max_tokens: null, max_completion_tokens: null }, null],
+    [{ max_tokens: 7 }, 7],
+    [{ max_completion_tokens: 8 }, 8],
+    [{ max_tokens: 9, max_completion_tokens: 5 }, 5],
+    [{ max_tokens: 10_000_000 }, 2_048],
+    [{ max_tokens: 1e300 }, 2_048],
+  ])('of %j is %j', (body, expected) => {
+    expect(translate(body).maxOutputTokens).toBe(expected)
+  })
+
+  it.each([0, -1, 1.5, 'many', true])('refuses %j', (limit) => {
+    for (const field of ['max_tokens', 'max_completion_tokens']) {
+      expect(() => translate({ [field]: limit })).toThrow(
+        expect.objectContaining({ code: 'invalid_request', param: field }),
+      )
+    }
+  })
+})
+
+describe('sampling and stop', () => {
+  it('passes on what the engine understands', () => {
+    expect(
+      request({
+        temperature: 2,
+        top_p: 1,
+        top_k: 40,
+        min_p: 0.1,
+        frequency_penalty: -2,
+        presence_penalty: 2,
+        repetition_penalty: 1.1,
+        seed: 7,
+        logit_bias: { '12': -100 },
+      }).sampling,
+    ).toEqual({
+      temperature: 2,
+      topP: 1,
+      topK: 40,
+      minP: 0.1,
+      frequencyPenalty: -2,
+      presencePenalty: 2,
+      repetitionPenalty: 1.1,
+      seed: 7,
+      logitBias: { '12': -100 },
+    })
+  })
+
+  it.each([
+    [0, 0],
+    [2_147_483_647, 2_147_483_647],
+    [2_147_483_648, 0],
+    [-1, 2_147_483_647],
+    [4_294_967_295, 2_147_483_647],
+    [2 ** 63, 0],
+  ])('folds the seed %d to %d', (seed, expected) => {
+    expect(request({ seed }).sampling.seed).toBe(expected)
+  })
+
+  it('takes -1 and 0 of top_k as no limit', () => {
+    expect(request({ top_k: -1 }).sampling.topK).toBe(0)
+    expect(request({ top_k: 0 }).sampling.topK).toBe(0)
+  })
+
+  it.each([
+    [undefined, []],
+    [null, []],
+    ['###', ['###']],
+    [
+      ['a', 'b'],
+      ['a', 'b'],
+    ],
+    [[], []],
+  ])('reads stop %j as %j', (stop, expected) => {
+    expect(request({ stop }).stop).toEqual(expected)
+  })
+
+  it.each([
+    ['temperature', -0.1],
+    ['temperature', 2.1],
+    ['temperature', '1'],
+    ['top_p', 0],
+    ['top_p', 1.1],
+    ['top_k', -2],
+    ['top_k', 1.5],
+    ['min_p', 1.1],
+    ['frequency_penalty', 2.1],
+    ['presence_penalty', -2.1],
+    ['repetition_penalty', 0],
+    ['seed', 1.5],
+    ['seed', 1e19],
+    ['stop', 5],
+    ['stop[0]', ''],
+    ['stop[1]', ['a', 5]],
+    ['stop', Array.from({ length: 17 }, () => 'x')],
+    ['logit_bias.x', { x: 1 }],
+    ['logit_bias.1', { '1': 101 }],
+    ['stream', 'yes'],
+    ['stream_options.include_usage', { include_usage: 1 }],
+  ])('refuses %s of %j', (param, value) => {
+    const field = param.split(/[.[]/)[0] ?? ''
+    expect(() => translate({ [field]: value })).toThrow(
+      expect.objectContaining({ code: 'invalid_request', param }),
+    )
+  })
+})
+
+it('makes a request that its own schema accepts after a trip through JSON', () => {
+  const made = request({ tools: [tool], temperature: 1, stop: 'x', logit_bias: {} })
+  expect(GenerationRequest.parse(JSON.parse(JSON.stringify(made)))).toBeTruthy()
+})
+
+it('accepts null on every optional field', () => {
+  const fields = Object.keys(ChatBody.shape).filter((field) => field !== 'messages')
+  expect(fields.length).toBeGreaterThan(15)
+  const nulls = Object.fromEntries(fields.map((field) => [field, null]))
+  expect(translate(nulls)).toEqual(translate({}))
+})

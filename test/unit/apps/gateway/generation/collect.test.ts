@@ -1,0 +1,52 @@
+import { expect, it } from 'vitest'
+import { collect } from '#apps/gateway/generation/collect.ts'
+import type { OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+
+const usage = { promptTokens: 3, cachedTokens: 1, completionTokens: 2, reasoningTokens: 1 }
+
+async function* output(...batches: OutputEvent[][]) {
+  yield* batches
+}
+
+it('folds deltas across batches and keeps tool calls apart by index', async () => {
+  const finished = await collect(
+    output(
+      [{ type: 'reasoning-delta', text: 'hm' }],
+      [
+        { type: 'reasoning-delta', text: 'm' },
+        { type: 'text-delta', text: 'a' },
+      ],
+      [{ type: 'text-delta', text: 'b' }],
+      [
+        { type: 'tool-call-start', index: 0, id: 'c0', name: 'f' },
+        { type: 'tool-call-start', index: 1, id: 'c1', name: 'g' },
+        { type: 'tool-call-delta', index: 0, text: '{"x"' },
+        { type: 'tool-call-delta', index: 1, text: '{}' },
+        { type: 'tool-call-delta', index: 0, text: ':1}' },
+      ],
+      [{ type: 'generation-end', finishReason: 'tool-calls', usage }],
+    ),
+  )
+  expect(finished).toEqual({
+    reasoning: 'hmm',
+    text: 'ab',
+    toolCalls: [
+      { id: 'c0', name: 'f', arguments: '{"x":1}' },
+      { id: 'c1', name: 'g', arguments: '{}' },
+    ],
+    finishReason: 'tool-calls',
+    usage,
+  })
+})
+
+it('fails when the output stops without its end', async () => {
+  await expect(collect(output([{ type: 'text-delta', text: 'a' }]))).rejects.toMatchObject({
+    code: 'upstream_error',
+  })
+})
+
+it('fails when a tool call goes on that never began', async () => {
+  await expect(collect(output([{ type: 'tool-call-delta', index: 0, text: '{' }]))).rejects.toMatchObject({
+    code: 'upstream_error',
+  })
+})

@@ -1,0 +1,58 @@
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { optional, parseBody, readJsonObject, requireFields } from '#apps/gateway/http/parse-body.ts'
+
+const invalid = { code: 'invalid_request' }
+
+describe('readJsonObject', () => {
+  it('reads an object in UTF-8', () => {
+    expect(readJsonObject(Buffer.from('{"a":"ä€𝄞"}'))).toEqual({ a: 'ä€𝄞' })
+  })
+
+  it.each([
+    ['nothing', undefined],
+    ['an empty body', Buffer.alloc(0)],
+    ['half an object', Buffer.from('{nope')],
+    ['an array', Buffer.from('[1]')],
+    ['null', Buffer.from('null')],
+    ['a number', Buffer.from('5')],
+    ['bytes that are not UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
+  ])('refuses %s', (_name, body) => {
+    expect(() => readJsonObject(body)).toThrow(expect.objectContaining(invalid))
+  })
+})
+
+describe('requireFields', () => {
+  it('names the first field that is absent or null', () => {
+    expect(() => requireFields({ a: 1, b: null }, ['a', 'b', 'c'])).toThrow(
+      expect.objectContaining({ ...invalid, param: 'b' }),
+    )
+    expect(() => requireFields({ a: 1 }, ['a'])).not.toThrow()
+  })
+})
+
+describe('parseBody', () => {
+  const Body = z.object({
+    size: optional(z.number('expected a number')),
+    items: z.array(z.object({ name: z.string('expected text') })),
+  })
+
+  it('takes null on an optional field as its absence', () => {
+    expect(parseBody(Body, { size: null, items: [] })).toEqual({ size: undefined, items: [] })
+    expect(parseBody(Body, { items: [] }).size).toBeUndefined()
+  })
+
+  it('names the wrong field the way it is written, and what is expected there', () => {
+    expect(() => parseBody(Body, { items: [{ name: 'x' }, { name: 5 }] })).toThrow(
+      expect.objectContaining({
+        ...invalid,
+        param: 'items[1].name',
+        message: "'items[1].name': expected text.",
+      }),
+    )
+  })
+
+  it('accepts properties that it does not know', () => {
+    expect(parseBody(Body, { items: [], other: { a: 1 } })).toEqual({ items: [] })
+  })
+})
