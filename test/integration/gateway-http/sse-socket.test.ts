@@ -34,21 +34,20 @@ function fromChunks(coded: string): { body: string; sizes: number[] } {
   const bytes = Buffer.from(coded)
   const sizes: number[] = []
   let content = ''
-  for (let at = 0; ;) {
+  let at = 0
+  for (let size = -1; size !== 0;) {
     const lineEnd = bytes.indexOf('\r\n', at)
     const line = bytes.toString('latin1', at, lineEnd)
     expect(line).toMatch(/^[0-9a-f]+$/)
-    const size = Number.parseInt(line, 16)
+    size = Number.parseInt(line, 16)
     const end = lineEnd + 2 + size
     expect(bytes.toString('latin1', end, end + 2)).toBe('\r\n')
-    if (size === 0) {
-      expect(bytes.length).toBe(end + 2)
-      return { body: content, sizes }
-    }
     sizes.push(size)
     content += bytes.toString('utf8', lineEnd + 2, end)
     at = end + 2
   }
+  expect(at).toBe(bytes.length)
+  return { body: content, sizes: sizes.slice(0, -1) }
 }
 
 /** Ids and times differ between requests. */
