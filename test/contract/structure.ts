@@ -1,0 +1,212 @@
+import type { GenerateResponse__Output } from '#proto/types/vllm/grpc/engine/GenerateResponse.ts'
+import type { Recording } from './recordings.ts'
+
+type Logprobs = {
+  readonly values: number
+  readonly ids: readonly number[]
+  readonly tops: readonly (readonly number[])[]
+}
+
+/** One message of a Generate stream, from the wire or from a recording. */
+export type Frame = {
+  readonly type: 'chunk' | 'complete' | 'omitted'
+  readonly index: number
+  readonly ids: readonly number[]
+  readonly promptTokens: number
+  readonly completionTokens: number
+  readonly cachedTokens: number
+  readonly finishReason: string | null
+  readonly matchedTokenId: number | null
+  readonly matchedStop: string | null
+  readonly output: Logprobs | null
+  readonly input: Logprobs | null
+}
+
+/** What must be equal between a recording and the simulator; sampled ids are not in it. */
+export type Structure = {
+  readonly streamed: boolean
+  readonly choices: readonly ChoiceStructure[]
+}
+
+type ChoiceStructure = {
+  readonly index: number
+  readonly finishReason: string | null
+  readonly matchedTokenId: number | null
+  readonly matchedStop: string | null
+  readonly promptTokens: readonly number[]
+  readonly cachedTokens: readonly number[]
+  readonly tokens: number
+  readonly countsAreDeltas: boolean
+  /** The Complete comes right after this choice's last chunk and repeats it; null without chunks. */
+  readonly completeRepeatsLastChunk: boolean | null
+  readonly emptyChunks: number
+  readonly outputLogprobs: unknown
+  readonly inputLogprobs: unknown
+}
+
+export function toStructure(
+  frames: readonly Frame[],
+  tokenCounts?: Readonly<Record<string, number>>,
+): Structure {
+  const indexes = Array.from(new Set(frames.filter(isShown).map((frame) => frame.index))).sort(
+    (a, b) => a - b,
+  )
+  return {
+    streamed: frames.some((frame) => frame.type === 'chunk'),
+    choices: indexes.map((index) => ({ ...toChoice(frames, index), ...countOf(tokenCounts, index) })),
+  }
+}
+
+function countOf(tokenCounts: Readonly<Record<string, number>> | undefined, index: number) {
+  const tokens = tokenCounts?.[String(index)]
+  return tokens === undefined ? {} : { tokens }
+}
+
+function isShown(frame: Frame): boolean {
+  return frame.type !== 'omitted'
+}
+
+function toChoice(frames: readonly Frame[], index: number): ChoiceStructure {
+  const own = frames.filter((frame) => isShown(frame) && frame.index === index)
+  const chunks = own.filter((frame) => frame.type === 'chunk')
+  const complete = own.find((frame) => frame.type === 'complete')
+  const last = chunks.at(-1)
+  const follows = complete === undefined ? null : frames[frames.indexOf(complete) - 1] === last
+  const repeats = complete !== undefined && last !== undefined && sameIds(complete.ids, last.ids)
+  const tokens = (chunks.length > 0 ? chunks : own).reduce((sum, frame) => sum + frame.ids.length, 0)
+  return {
+    index,
+    finishReason: complete?.finishReason ?? null,
+    matchedTokenId: complete?.matchedTokenId ?? null,
+    matchedStop: complete?.matchedStop ?? null,
+    promptTokens: distinct(own.map((frame) => frame.promptTokens)),
+    cachedTokens: distinct(own.map((frame) => frame.cachedTokens)),
+    tokens,
+    countsAreDeltas: own.every((frame) => frame.completionTokens === frame.ids.length),
+    completeRepeatsLastChunk:
+      chunks.length === 0 || complete === undefined ? null : follows === true && repeats,
+    emptyChunks: chunks.filter((chunk) => chunk.ids.length === 0).length,
+    outputLogprobs: distinct(own.map((frame) => JSON.stringify(outputShape(frame)))),
+    inputLogprobs: own.map(inputShape).filter((shape) => shape !== null),
+  }
+}
+
+/** The same for every frame of a call, whatever its number of tokens. */
+function outputShape({ ids, output }: Frame) {
+  if (output === null) return null
+  return {
+    onePerToken: output.values === ids.length && sameIds(output.ids, ids),
+    tops: distinct(output.tops.map((top) => top.length)),
+    chosenFirst: output.tops.every((top, i) => top[0] === ids[i]),
+  }
+}
+
+function inputShape({ type, input }: Frame) {
+  return input === null
+    ? null
+    : { type, values: input.values, ids: input.ids, tops: input.tops.map((top) => top.length) }
+}
+
+function distinct<Value>(values: readonly Value[]): Value[] {
+  return Array.from(new Set(values))
+}
+
+function sameIds(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((id, i) => id === b[i])
+}
+
+export function fromWire(message: GenerateResponse__Output): Frame {
+  const { chunk, complete } = message
+  if (chunk !== null && chunk !== undefined) {
+    return {
+      ...EMPTY,
+      type: 'chunk',
+      index: chunk.index,
+      ids: chunk.tokenIds,
+      promptTokens: chunk.promptTokens,
+      completionTokens: chunk.completionTokens,
+      cachedTokens: chunk.cachedTokens,
+      output: wireLogprobs(chunk.outputLogprobs),
+      input: wireLogprobs(chunk.inputLogprobs),
+    }
+  }
+  if (complete === null || complete === undefined)
+    throw new Error('a response with neither chunk nor complete')
+  return {
+    type: 'complete',
+    index: complete.index,
+    ids: complete.outputIds,
+    promptTokens: complete.promptTokens,
+    completionTokens: complete.completionTokens,
+    cachedTokens: complete.cachedTokens,
+    finishReason: complete.finishReason,
+    matchedTokenId: complete.matchedTokenId ?? null,
+    matchedStop: complete.matchedStopStr ?? null,
+    output: wireLogprobs(complete.outputLogprobs),
+    input: wireLogprobs(complete.inputLogprobs),
+  }
+}
+
+const EMPTY = { finishReason: null, matchedTokenId: null, matchedStop: null }
+
+type WireLogprobs = {
+  readonly tokenLogprobs: readonly unknown[]
+  readonly tokenIds: readonly number[]
+  readonly topLogprobs: readonly { readonly tokenIds: readonly number[] }[]
+}
+
+function wireLogprobs(logprobs: WireLogprobs | null): Logprobs | null {
+  if (logprobs === null) return null
+  return {
+    values: logprobs.tokenLogprobs.length,
+    ids: logprobs.tokenIds,
+    tops: logprobs.topLogprobs.map((top) => top.tokenIds),
+  }
+}
+
+export function fromRecording(frame: Recording['frames'][number]): Frame {
+  const body = frame.body ?? {}
+  const type = frame.type === 'chunk' || frame.type === 'complete' ? frame.type : 'omitted'
+  return {
+    type,
+    index: numberIn(body, 'index') ?? 0,
+    ids: numbersIn(body, type === 'chunk' ? 'token_ids' : 'output_ids'),
+    promptTokens: numberIn(body, 'prompt_tokens') ?? 0,
+    completionTokens: numberIn(body, 'completion_tokens') ?? 0,
+    cachedTokens: numberIn(body, 'cached_tokens') ?? 0,
+    finishReason: textIn(body, 'finish_reason'),
+    matchedTokenId: numberIn(body, 'matched_token_id'),
+    matchedStop: textIn(body, 'matched_stop_str'),
+    output: recordedLogprobs(body['output_logprobs']),
+    input: recordedLogprobs(body['input_logprobs']),
+  }
+}
+
+function recordedLogprobs(given: unknown): Logprobs | null {
+  if (!isRecord(given)) return null
+  const tops = given['top_logprobs']
+  return {
+    values: Array.isArray(given['token_logprobs']) ? given['token_logprobs'].length : 0,
+    ids: numbersIn(given, 'token_ids'),
+    tops: Array.isArray(tops) ? tops.filter(isRecord).map((top) => numbersIn(top, 'token_ids')) : [],
+  }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function numberIn(body: Readonly<Record<string, unknown>>, name: string): number | null {
+  const value = body[name]
+  return typeof value === 'number' ? value : null
+}
+
+function textIn(body: Readonly<Record<string, unknown>>, name: string): string | null {
+  const value = body[name]
+  return typeof value === 'string' ? value : null
+}
+
+function numbersIn(body: Readonly<Record<string, unknown>>, name: string): number[] {
+  const value = body[name]
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'number') : []
+}
