@@ -15,6 +15,13 @@ export function toNanoCredits(amount: bigint | string): NanoCredits {
   return value
 }
 
+/** Credits as a person writes them, `12` or `0.000000001`. Throws a RangeError for anything else; never rounds. */
+export function parseCredits(text: string): NanoCredits {
+  const [, whole, fraction = ''] = /^(\d{1,10})(?:\.(\d{1,9}))?$/.exec(text) ?? []
+  if (whole === undefined) throw new RangeError(`${JSON.stringify(text)} is not an amount of credits`)
+  return toNanoCredits(whole + fraction.padEnd(9, '0'))
+}
+
 /** Credits as a person reads them: `1.5`, `0.000000001`. No rounding. */
 export function formatCredits(amount: NanoCredits): string {
   const fraction = (amount % NANO_PER_CREDIT).toString().padStart(9, '0').replace(/0+$/, '')

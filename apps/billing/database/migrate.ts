@@ -33,10 +33,10 @@ export async function migrate(pool: Pool, log: Logger): Promise<void> {
     const applied = new Map(rows.map((row) => [row.version, row.sha256]))
     for (const file of files) {
       const known = applied.get(file.version)
-      if (known === undefined) await apply(client, file)
-      else if (known !== file.sha256)
-        throw new Error(`${file.name} has changed since it was run on this database`)
-      if (known === undefined) log.info({ migration: file.name }, 'migrated')
+      if (known === file.sha256) continue
+      if (known !== undefined) throw new Error(`${file.name} has changed since it was run on this database`)
+      await apply(client, file)
+      log.info({ migration: file.name }, 'migrated')
     }
   })
 }

@@ -1,4 +1,5 @@
 import type { HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Money } from '../database/money.ts'
 import { createLane, type Lane } from './lane.ts'
 
@@ -20,12 +21,21 @@ const MAX_WAITING = 4_096
  * The one lane for all that changes holds on a gateway's word. Reserve, replace and release keep their order of
  * arrival; neighbours of one kind share a transaction.
  */
-export function createMoneyLane(
-  money: Money,
-  onBatch: (size: number) => void,
-): Lane<MoneyRequest, MoneyAnswer> {
+export function createMoneyLane(deps: {
+  money: Money
+  onBatch: (size: number) => void
+  log: Logger
+}): Lane<MoneyRequest, MoneyAnswer> {
+  const { money, onBatch, log } = deps
   return createLane({
-    run: (requests) => runBatch(money, requests),
+    async run(requests) {
+      try {
+        return await runBatch(money, requests)
+      } catch (error) {
+        log.warn({ err: error, calls: requests.length }, 'a batch of money calls failed')
+        throw error
+      }
+    },
     sameBatch: (first, next) => first.kind === next.kind,
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,

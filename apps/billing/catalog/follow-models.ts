@@ -1,0 +1,32 @@
+import type { Pool } from 'pg'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { VersionWatch } from '../database/watch-versions.ts'
+
+/**
+ * The ids of all models that ever were in the catalog, disabled ones too: their last settlements are still to come.
+ * Kept current by the version watch; the first read must succeed.
+ */
+export async function followModels(deps: {
+  pool: Pool
+  versions: VersionWatch
+  log: Logger
+}): Promise<{ current: () => readonly string[]; stop: () => void }> {
+  const { pool, versions, log } = deps
+  let models: readonly string[] = await readModelIds(pool)
+
+  async function refresh() {
+    try {
+      models = await readModelIds(pool)
+    } catch (error) {
+      log.warn({ err: error }, 'the list of models could not be read, keeping the last one')
+    }
+  }
+
+  const stop = versions.subscribe('catalog', () => void refresh())
+  return { current: () => models, stop }
+}
+
+async function readModelIds(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>('select id from models order by id')
+  return rows.map(({ id }) => id)
+}

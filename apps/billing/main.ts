@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { Registry } from 'prom-client'
+import { loadConfig } from '#libs/config/load-config.ts'
+import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
+import { runApp } from '#libs/lifecycle/run-app.ts'
+import { redisOptions } from '#libs/redis/connect-redis.ts'
+import { createLogger } from '#libs/telemetry/logger.ts'
+import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
+import { createOperations } from './admin/operations.ts'
+import { createAdminServer } from './admin/serve-admin.ts'
+import { followModels } from './catalog/follow-models.ts'
+import { loadCatalog, readCatalogFile } from './catalog/load-catalog.ts'
+import { BillingConfig } from './config.ts'
+import { migrate } from './database/migrate.ts'
+import { createMoney } from './database/money.ts'
+import { openPool } from './database/open-pool.ts'
+import { watchReadiness } from './database/watch-readiness.ts'
+import { watchVersions } from './database/watch-versions.ts'
+import { createMoneyLane } from './lanes/money-lane.ts'
+import { createMetrics } from './metrics.ts'
+import { createBillingService } from './service.ts'
+import { runSettlements } from './settlements/run-settlements.ts'
+
+const LIMITS = {
+  databaseWaitMs: 30_000,
+  databaseCheckMs: 2_000,
+  versionPollMs: 5_000,
+  callsGraceMs: 3_000,
+  claimIdleMs: 30_000,
+  sweepEveryMs: 1_000,
+  redisSilenceMs: 10_000,
+}
+
+const environment = process.env
+const startLog = createLogger('billing', environment['LOG_LEVEL'] ?? 'info')
+
+await runApp(startLog, async (releasers) => {
+  const config = loadConfig(BillingConfig, environment)
+  const replica = randomUUID()
+  const log = startLog.child({ replica })
+  const nowMs = () => Date.now()
+  const registry = new Registry()
+
+  const catalogFile = await readCatalogFile(config.CATALOG_FILE)
+  const pool = releasers.add(
+    'pool',
+    await openPool({ url: config.DATABASE_URL, log, waitMs: LIMITS.databaseWaitMs }),
+    { run: (pool) => pool.end() },
+  )
+  await migrate(pool, log)
+  await loadCatalog({ pool, file: catalogFile, nowMs: nowMs(), log })
+
+  const versions = releasers.add(
+    'versions',
+    watchVersions({ url: config.DATABASE_URL, pool, log, pollMs: LIMITS.versionPollMs }),
+    { run: (versions) => versions.close() },
+  )
+  const models = releasers.add('models', await followModels({ pool, versions, log }), {
+    run: (models) => models.stop(),
+  })
+  const money = createMoney({ pool, holdGraceMs: config.HOLD_GRACE_MS, nowMs })
+  const lane = createMoneyLane({ money, log, onBatch: (size) => metrics.batchSize.observe(size) })
+  const metrics = createMetrics(registry, lane.waiting)
+
+  // Billing serves reservations without Redis, so a Redis that is not there yet is no reason not to start.
+  const connectQueue = (name: string) => {
+    const options = { ...redisOptions('patient'), connectionName: name, socketTimeout: LIMITS.redisSilenceMs }
+    const redis = new Redis(config.QUEUE_REDIS_URL, options)
+    redis.on('error', (error) => log.warn({ err: error, redis: name }, 'redis connection failed'))
+    return redis
+  }
+  const stopSettlements = runSettlements({
+    redis: connectQueue('billing'),
+    blocking: connectQueue('billing-blocking'),
+    consumer: replica,
+    money,
+    models: models.current,
+    metrics,
+    log,
+    claimIdleMs: LIMITS.claimIdleMs,
+    sweepEveryMs: LIMITS.sweepEveryMs,
+  })
+  releasers.add('settlements', stopSettlements, { run: (stop) => stop(), limitMs: 10_000 })
+
+  const { server, endStreams } = createBillingService({ pool, lane, versions, metrics, nowMs, log })
+  releasers.add('grpc', server, {
+    async run(server) {
+      endStreams()
+      await closeGrpc(server, LIMITS.callsGraceMs)
+    },
+  })
+  const grpcPort = await bindGrpc(server, config.GRPC_LISTEN)
+
+  const operations = createOperations({ pool, nowMs })
+  const admin = releasers.add('admin', createAdminServer({ operations, token: config.ADMIN_TOKEN, log }), {
+    run: (admin) => admin.close(),
+  })
+  const adminAddress = await admin.listen({ host: config.ADMIN_HOST, port: config.ADMIN_PORT })
+
+  const database = releasers.add('readiness', watchReadiness(pool, LIMITS.databaseCheckMs), {
+    run: (database) => database.stop(),
+  })
+  const ops = await serveOps({
+    host: config.OPS_HOST,
+    port: config.OPS_PORT,
+    registry,
+    readiness: database.readiness,
+  })
+  releasers.add('ops', ops, { run: closeOps })
+  log.info({ grpcPort, adminAddress }, 'billing serves')
+})

@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Settlement } from '#libs/contracts/settlement.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { BillingMetrics } from '../metrics.ts'
+import { parseSettlement } from './parse-settlement.ts'
+import type { SettleEntries } from './settle-entries.ts'
+import type { SettlementStreams, StreamEntry } from './settlement-streams.ts'
+
+export type SettlementConsumer = {
+  /** Asks for the entries of this model that another consumer, probably dead, left unacknowledged. */
+  requestClaim(model: string): void
+  /** Ends after the batch in hand; what is not acknowledged then is claimed by another replica. */
+  stop(): Promise<void>
+}
+
+const BLOCK_MS = 2_000
+const FIRST_RETRY_MS = 100
+const LAST_RETRY_MS = 1_000
+
+/**
+ * Takes settlements from all models' streams, for ever: read, settle, acknowledge after the commit. One batch is in
+ * hand at a time, so what waits stays in Redis. Nothing stops it but `stop`: while Redis or PostgreSQL is away it
+ * tries again, and entries that cannot be read go to the dead letters with an alarm.
+ */
+export function consumeSettlements(options: {
+  streams: SettlementStreams
+  models: () => readonly string[]
+  settle: SettleEntries
+  /** How long an entry must be unacknowledged before it is taken from another consumer. */
+  claimIdleMs: number
+  metrics: BillingMetrics
+  log: Logger
+}): SettlementConsumer {
+  const { streams, models, settle, claimIdleMs, metrics, log } = options
+  const stopping = new AbortController()
+  const joined = new Set<string>()
+  const claims = new Set<string>()
+
+  async function run() {
+    let retryMs = FIRST_RETRY_MS
+    while (!stopping.signal.aborted) {
+      try {
+        await takeBatch()
+        retryMs = FIRST_RETRY_MS
+      } catch (error) {
+        if (stopping.signal.aborted) return
+        // Also after NOGROUP: Redis came back without our groups.
+        joined.clear()
+        log.warn({ err: error }, 'settlements could not be taken')
+        await pause(retryMs)
+        retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)
+      }
+    }
+  }
+
+  async function takeBatch() {
+    const current = models()
+    if (current.length === 0) return await pause(BLOCK_MS)
+    for (const model of current) {
+      if (joined.has(model)) continue
+      await streams.ensureGroup(model)
+      joined.add(model)
+    }
+    for (const model of claims) {
+      claims.delete(model)
+      await take(await streams.claim(model, claimIdleMs))
+    }
+    await take(await streams.read(current, BLOCK_MS))
+  }
+
+  async function take(entries: readonly StreamEntry[]) {
+    const readable: { entry: StreamEntry; settlement: Settlement }[] = []
+    for (const entry of entries) {
+      const parsed = entry.fields === null ? { problem: 'deleted' } : parseSettlement(entry.fields)
+      if ('settlement' in parsed) readable.push({ entry, settlement: parsed.settlement })
+      else await bury(entry, parsed.problem)
+    }
+    for (let start = 0; start < readable.length; start += MAX_BATCH) {
+      const batch = readable.slice(start, start + MAX_BATCH)
+      const refused = await settle(
+        batch.map(({ settlement }) => settlement),
+        stopping.signal,
+      )
+      for (const { index, problem } of refused) {
+        const entry = batch[index]?.entry
+        if (entry) await bury(entry, problem)
+      }
+      await streams.acknowledge(batch.map(({ entry }) => entry))
+    }
+  }
+
+  async function bury(entry: StreamEntry, problem: string) {
+    metrics.settlementAlarms.inc({ kind: 'unreadable' })
+    log.error({ entry, problem }, 'settlement buried')
+    await streams.bury(entry, problem)
+  }
+
+  async function pause(ms: number) {
+    await sleep(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
+  }
+
+  const running = run()
+  return {
+    requestClaim: (model) => void claims.add(model),
+    async stop() {
+      stopping.abort()
+      await running
+    },
+  }
+}
+
+const MAX_BATCH = 512

@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DatabaseError } from 'pg'
+import type { Settlement } from '#libs/contracts/settlement.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { Money, Settled } from '../database/money.ts'
+import { SETTLEMENT_ALARMS, type BillingMetrics } from '../metrics.ts'
+
+/**
+ * Settles a batch and resolves when it is committed, with the entries that PostgreSQL can never take. Rejects only
+ * when the signal aborts.
+ */
+export type SettleEntries = (
+  settlements: readonly Settlement[],
+  signal: AbortSignal,
+) => Promise<{ index: number; problem: string }[]>
+
+const FIRST_RETRY_MS = 100
+const LAST_RETRY_MS = 2_000
+
+/**
+ * While PostgreSQL is away a batch is tried again until it is back: settlements are facts and may not be dropped. A
+ * value that PostgreSQL refuses would refuse the whole batch for ever, so such a batch is settled one by one.
+ */
+export function createSettleEntries(deps: {
+  money: Money
+  metrics: BillingMetrics
+  log: Logger
+}): SettleEntries {
+  const { money, metrics, log } = deps
+
+  async function settle(settlements: readonly Settlement[], signal: AbortSignal) {
+    let retryMs = FIRST_RETRY_MS
+    for (;;) {
+      try {
+        report(settlements, await money.settle(settlements))
+        return null
+      } catch (error) {
+        if (isRefusal(error)) return error
+        log.warn(
+          { err: error, settlements: settlements.length },
+          'settlements could not be committed, trying again',
+        )
+        await sleep(retryMs, undefined, { signal })
+        retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)
+      }
+    }
+  }
+
+  function report(settlements: readonly Settlement[], answers: readonly Settled[]) {
+    for (const [index, { result, costNano, chargedNano }] of answers.entries()) {
+      const settlement = settlements[index]
+      metrics.settlements.inc({ result })
+      if (SETTLEMENT_ALARMS.includes(result)) {
+        metrics.settlementAlarms.inc({ kind: result })
+        log.error({ settlement, result }, 'settlement alarm')
+      } else if (result !== 'replayed' && costNano > chargedNano) {
+        metrics.writtenOffCredits.inc(Number(costNano - chargedNano) / 1e9)
+        log.warn({ settlement, writtenOffNano: (costNano - chargedNano).toString() }, 'cost written off')
+      }
+    }
+  }
+
+  return async (settlements, signal) => {
+    const refusal = await settle(settlements, signal)
+    if (refusal === null) return []
+    const refused: { index: number; problem: string }[] = []
+    for (const [index, settlement] of settlements.entries()) {
+      const problem = await settle([settlement], signal)
+      if (problem !== null) refused.push({ index, problem: problem.message })
+    }
+    return refused
+  }
+}
+
+/** PostgreSQL will never take these values: data exceptions and violated constraints. */
+function isRefusal(error: unknown): error is DatabaseError {
+  return (
+    error instanceof DatabaseError && (error.code?.startsWith('22') || error.code?.startsWith('23')) === true
+  )
+}

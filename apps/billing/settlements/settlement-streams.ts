@@ -1,0 +1,149 @@
+import { readFileSync } from 'node:fs'
+import type { Redis } from 'ioredis'
+import { z } from 'zod'
+import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { parseStreamId, type StreamId } from './stream-id.ts'
+
+/** One entry as Redis has it; `fields` is null when it was deleted from the stream. */
+export type StreamEntry = {
+  readonly model: string
+  readonly id: string
+  readonly fields: readonly string[] | null
+}
+
+/** One stream at one instant; null when the stream or our group does not exist. */
+export type StreamState = {
+  readonly lastId: StreamId
+  readonly deliveredId: StreamId
+  readonly oldestPendingId: StreamId | null
+}
+
+export type StreamsState = {
+  readonly runId: string
+  readonly timeMs: number
+  readonly streams: ReadonlyMap<string, StreamState | null>
+}
+
+/** All of billing's replicas read as this group, so that each entry goes to one of them. */
+const GROUP = 'billing'
+
+/** Entries of a stream given to us at once. */
+const READ_COUNT = 256
+
+const DEAD_LETTERS_KEPT = 10_000
+
+/** Where a model's unreadable settlements go; operators look there after an alarm. */
+export const deadLetterKey = (model: string) => `${settlementStreamKey(model)}:dead`
+
+/**
+ * The settlement streams of all models, as one consumer of the group sees them. `blocking` waits for entries and
+ * must serve nothing else.
+ */
+export function createSettlementStreams(options: { redis: Redis; blocking: Redis; consumer: string }) {
+  const { redis, blocking, consumer } = options
+
+  return {
+    /** Makes sure that the stream and the group exist, from the stream's beginning. */
+    async ensureGroup(model: string): Promise<void> {
+      try {
+        await redis.xgroup('CREATE', settlementStreamKey(model), GROUP, '0', 'MKSTREAM')
+      } catch (error) {
+        if (!(error instanceof Error && error.message.startsWith('BUSYGROUP'))) throw error
+      }
+    },
+
+    /** New entries of any of these models; none after `blockMs`. */
+    async read(models: readonly string[], blockMs: number): Promise<StreamEntry[]> {
+      const keys = models.map(settlementStreamKey)
+      const arguments_ = [...keys, ...keys.map(() => '>')]
+      const reply = ReadReply.parse(
+        // oxfmt-ignore
+        await blocking.xreadgroup(
+          'GROUP', GROUP, consumer, 'COUNT', READ_COUNT, 'BLOCK', blockMs, 'STREAMS', ...arguments_,
+        ),
+      )
+      const modelOf = new Map(keys.map((key, index) => [key, models[index] ?? '']))
+      return (reply ?? []).flatMap(([key, entries]) =>
+        entries.map(([id, fields]) => ({ model: modelOf.get(key) ?? '', id, fields })),
+      )
+    },
+
+    /** Takes over entries that some consumer was given at least `minIdleMs` ago and has not acknowledged. */
+    async claim(model: string, minIdleMs: number): Promise<StreamEntry[]> {
+      const key = settlementStreamKey(model)
+      const reply = await redis.xautoclaim(key, GROUP, consumer, minIdleMs, '0-0', 'COUNT', READ_COUNT)
+      return ClaimReply.parse(reply)[1].map(([id, fields]) => ({ model, id, fields }))
+    },
+
+    async acknowledge(entries: readonly StreamEntry[]): Promise<void> {
+      for (const [model, ofModel] of Map.groupBy(entries, (entry) => entry.model)) {
+        await redis.xack(settlementStreamKey(model), GROUP, ...ofModel.map((entry) => entry.id))
+      }
+    },
+
+    /** Moves an entry to the dead letters and acknowledges it. */
+    async bury(entry: StreamEntry, reason: string): Promise<void> {
+      const keys = [settlementStreamKey(entry.model), deadLetterKey(entry.model)]
+      const fields = entry.fields ?? []
+      await redis.eval(BURY, 2, ...keys, GROUP, entry.id, reason, DEAD_LETTERS_KEPT, ...fields)
+    },
+
+    async observe(models: readonly string[]): Promise<StreamsState> {
+      const keys = models.map(settlementStreamKey)
+      const reply = ObserveReply.parse(await redis.eval(OBSERVE, keys.length, ...keys, GROUP))
+      const [seconds, microseconds, runId, states] = reply
+      return {
+        runId,
+        timeMs: seconds * 1000 + Math.floor(microseconds / 1000),
+        streams: new Map(models.map((model, index) => [model, toStreamState(states[index] ?? [])])),
+      }
+    },
+
+    /** Drops the entries before `id`. */
+    async trim(model: string, id: string): Promise<void> {
+      await redis.xtrim(settlementStreamKey(model), 'MINID', '~', id)
+    },
+
+    /** Removes consumers that were silent for `idleMs`. */
+    async forgetConsumers(models: readonly string[], idleMs: number): Promise<void> {
+      const keys = models.map(settlementStreamKey)
+      await redis.eval(FORGET_CONSUMERS, keys.length, ...keys, GROUP, '', idleMs)
+    },
+
+    /** Ends both connections; what waits for them rejects. */
+    disconnect() {
+      blocking.disconnect()
+      redis.disconnect()
+    },
+
+    /** Removes this consumer, where it owes nothing. */
+    async leave(models: readonly string[]): Promise<void> {
+      const keys = models.map(settlementStreamKey)
+      await redis.eval(FORGET_CONSUMERS, keys.length, ...keys, GROUP, consumer, 0)
+    },
+  }
+}
+
+export type SettlementStreams = ReturnType<typeof createSettlementStreams>
+
+const OBSERVE = readScript('observe')
+const BURY = readScript('bury')
+const FORGET_CONSUMERS = readScript('forget-consumers')
+
+function readScript(name: string): string {
+  return readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), 'utf8')
+}
+
+const Entry = z.tuple([z.string(), z.array(z.string()).nullable()])
+const ReadReply = z.array(z.tuple([z.string(), z.array(Entry)])).nullable()
+const ClaimReply = z.tuple([z.string(), z.array(Entry)]).rest(z.unknown())
+const ObserveReply = z.tuple([z.coerce.number(), z.coerce.number(), z.string(), z.array(z.array(z.string()))])
+
+function toStreamState([lastId, deliveredId, oldestPendingId]: readonly string[]): StreamState | null {
+  if (lastId === undefined || deliveredId === undefined || oldestPendingId === undefined) return null
+  return {
+    lastId: parseStreamId(lastId),
+    deliveredId: parseStreamId(deliveredId),
+    oldestPendingId: oldestPendingId === '' ? null : parseStreamId(oldestPendingId),
+  }
+}

@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { Money } from '../database/money.ts'
+import type { BillingMetrics } from '../metrics.ts'
+import type { SettlementStreams, StreamsState } from './settlement-streams.ts'
+import { createWatermarkTracker, type SettledUntil } from './watermark.ts'
+
+/** How long watermarks stand still after Redis may have lost what it acknowledged. */
+const FREEZE_MS = 60_000
+
+/** Entries are kept this long behind the watermark, for whoever looks into a charge. */
+const KEEP_ENTRIES_MS = 60_000
+const TRIM_EVERY_MS = 10_000
+
+const FORGET_EVERY_MS = 60 * 60 * 1000
+
+const MAX_EXPIRE_BATCH = 500
+const MAX_EXPIRE_BATCHES = 20
+
+export type Sweeper = {
+  /** Resolves when the round at work has ended. */
+  stop(): Promise<void>
+}
+
+/**
+ * Once every `everyMs`: looks at the settlement streams, moves the watermarks in PostgreSQL, frees the holds behind
+ * them, trims the streams and lets `onStuck` know of entries that stay unacknowledged. Every replica does it; all of
+ * it is idempotent. A round that fails is logged and the next one starts from what Redis and PostgreSQL say then.
+ */
+export function sweep(options: {
+  streams: SettlementStreams
+  money: Money
+  models: () => readonly string[]
+  onStuck: (model: string) => void
+  everyMs: number
+  metrics: BillingMetrics
+  log: Logger
+}): Sweeper {
+  const { streams, money, models, onStuck, everyMs, metrics, log } = options
+  const stopping = new AbortController()
+  const tracker = createWatermarkTracker()
+  const settledUntilMs = new Map<string, number>()
+  const oldestPending = new Map<string, string>()
+  const trimmedAtMs = new Map<string, number>()
+  let forgottenAtMs = -Infinity
+
+  async function run() {
+    while (!stopping.signal.aborted) {
+      try {
+        await round(models())
+      } catch (error) {
+        if (stopping.signal.aborted) return
+        log.warn({ err: error }, 'sweep failed')
+      }
+      await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined)
+    }
+  }
+
+  async function round(current: readonly string[]) {
+    if (current.length === 0) return
+    const state = await streams.observe(current)
+    const judged = tracker.judge(state)
+    await money.advanceWatermarks(toObservations(state, judged), FREEZE_MS)
+    await expire()
+    for (const [model, settled] of judged) {
+      if (settled === null) continue
+      settledUntilMs.set(model, settled.untilMs)
+      await trim(model, settled)
+    }
+    for (const model of current) watch(model, state)
+    if (state.timeMs - forgottenAtMs >= FORGET_EVERY_MS) {
+      forgottenAtMs = state.timeMs
+      await streams.forgetConsumers(current, FORGET_EVERY_MS)
+    }
+  }
+
+  async function expire() {
+    for (let batch = 0; batch < MAX_EXPIRE_BATCHES; batch += 1) {
+      const { expired, more } = await money.expire(MAX_EXPIRE_BATCH)
+      if (expired > 0) {
+        metrics.expiredHolds.inc(expired)
+        log.warn({ expired }, 'holds expired without a settlement')
+      }
+      if (!more) return
+    }
+  }
+
+  /** Ids and clock may disagree after a clock went back; an entry goes only when it is settled by both. */
+  async function trim(model: string, { untilMs, upTo }: SettledUntil) {
+    const beforeMs = Math.min(untilMs - KEEP_ENTRIES_MS, Number(upTo.ms))
+    const trimmedMs = trimmedAtMs.get(model) ?? 0
+    if (beforeMs < trimmedMs + TRIM_EVERY_MS) return
+    await streams.trim(model, `${beforeMs}-0`)
+    trimmedAtMs.set(model, beforeMs)
+  }
+
+  function watch(model: string, state: StreamsState) {
+    const untilMs = settledUntilMs.get(model)
+    if (untilMs !== undefined) metrics.watermarkAge.set({ model }, Math.max(0, state.timeMs - untilMs) / 1000)
+    const pending = state.streams.get(model)?.oldestPendingId
+    const id = pending ? `${pending.ms}-${pending.seq}` : ''
+    if (id !== '' && oldestPending.get(model) === id) onStuck(model)
+    oldestPending.set(model, id)
+  }
+
+  const running = run()
+  return {
+    async stop() {
+      stopping.abort()
+      await running
+    },
+  }
+}
+
+function toObservations(state: StreamsState, judged: ReadonlyMap<string, SettledUntil | null>) {
+  return {
+    runId: state.runId,
+    observedAtMs: state.timeMs,
+    streams: [...state.streams].flatMap(([model, stream]) =>
+      stream === null
+        ? []
+        : [{ model, lastId: stream.lastId, settledUntilMs: judged.get(model)?.untilMs ?? null }],
+    ),
+  }
+}
