@@ -6,7 +6,6 @@ import { loadModel, type Model } from '#apps/simulator/model.ts'
 import { callUnary } from '#libs/grpc/call-unary.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import { createLogger } from '#libs/telemetry/logger.ts'
-import type { GenerateRequest } from '#proto/types/vllm/grpc/engine/GenerateRequest.ts'
 import type { GenerateResponse__Output } from '#proto/types/vllm/grpc/engine/GenerateResponse.ts'
 import type { VllmEngineClient } from '#proto/types/vllm/grpc/engine/VllmEngine.ts'
 import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
@@ -117,7 +116,7 @@ function toEnding({ code, details }: { code: codes; details: string }): Ending {
 }
 
 /** snake_case names to those of our options; the keys of maps are ids, which have no underscore. */
-function toMessage(request: object): GenerateRequest {
+export function toMessage(request: object): object {
   const camel = (name: string) => name.replaceAll(/_([a-z])/gu, (_, letter: string) => letter.toUpperCase())
   const convert = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(convert)

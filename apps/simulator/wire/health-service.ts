@@ -6,6 +6,9 @@ import {
 } from '@grpc/grpc-js'
 import type { sendUnaryData, UntypedServiceImplementation } from '@grpc/grpc-js'
 
+/** An object, because grpc-js takes an empty string for a request that never came. */
+type HealthRequest = { readonly service: string }
+
 /**
  * grpc.health.v1.Health, written by hand because its two messages have one field each:
  * HealthCheckRequest.service = 1 (string), HealthCheckResponse.status = 1 (SERVING 1, NOT_SERVING 2).
@@ -20,13 +23,14 @@ export function createHealthHandlers(healthy: () => boolean): UntypedServiceImpl
   const answer = () => Buffer.from([0x08, healthy() ? 1 : 2])
   const unknown = (service: string) => ({ code: status.NOT_FOUND, details: `Unknown service: ${service}` })
   return {
-    Check(call: ServerUnaryCall<string, Buffer>, reply: sendUnaryData<Buffer>) {
-      if (KNOWN.has(call.request)) reply(null, answer())
-      else reply(unknown(call.request))
+    Check(call: ServerUnaryCall<HealthRequest, Buffer>, reply: sendUnaryData<Buffer>) {
+      if (KNOWN.has(call.request.service)) reply(null, answer())
+      else reply(unknown(call.request.service))
     },
-    Watch(call: ServerWritableStream<string, Buffer>) {
-      if (KNOWN.has(call.request)) call.end(answer())
-      else call.emit('error', unknown(call.request))
+    Watch(call: ServerWritableStream<HealthRequest, Buffer>) {
+      if (!KNOWN.has(call.request.service)) return void call.emit('error', unknown(call.request.service))
+      call.write(answer())
+      call.end()
     },
   }
 }
@@ -38,14 +42,15 @@ function method(name: string, responseStream: boolean) {
     path: `/grpc.health.v1.Health/${name}`,
     requestStream: false,
     responseStream,
-    requestSerialize: (service: string) => Buffer.from(service),
-    requestDeserialize: decodeService,
+    requestSerialize: ({ service }: HealthRequest) =>
+      Buffer.from([0x0a, service.length, ...Buffer.from(service)]),
+    requestDeserialize: decodeRequest,
     responseSerialize: (bytes: Buffer) => bytes,
     responseDeserialize: (bytes: Buffer) => bytes,
   }
 }
 
 /** Field 1 is the only one; its length takes one byte for every name that exists. */
-function decodeService(bytes: Buffer): string {
-  return bytes.length < 2 ? '' : bytes.toString('utf8', 2)
+function decodeRequest(bytes: Buffer): HealthRequest {
+  return { service: bytes.length < 2 ? '' : bytes.toString('utf8', 2) }
 }
