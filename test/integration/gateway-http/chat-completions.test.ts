@@ -103,8 +103,10 @@ describe('a failure of the core', () => {
   })
 
   it('that nobody foresaw is a neutral 502', async () => {
-    const { chat } = await serveApp(failing(new Error('password=hunter2')))
+    const { chat, logged } = await serveApp(failing(new Error('password=hunter2')))
     const response = await chat(CHAT)
+    expect(logged.join('')).toContain('hunter2')
+    expect(logged.join('')).toContain(response.headers.get('x-request-id'))
     expect(response.status).toBe(502)
     const body = await response.text()
     expect(body).toContain('"code":"upstream_error"')
@@ -131,7 +133,7 @@ describe('hanging up', () => {
     ['before a whole answer', CHAT, [[text('a')]]],
   ])('aborts the generation %s', async (_name, body, batches) => {
     const core = createFedCore()
-    const { chat, registry } = await serveApp(core.generate)
+    const { chat, registry, logged } = await serveApp(core.generate)
     const hangUp = new AbortController()
     const arrived = core.nextCall()
     core.feed(...batches)
@@ -142,6 +144,7 @@ describe('hanging up', () => {
     await expect(answered).rejects.toMatchObject({ name: 'AbortError' })
     await expect.poll(() => signal.aborted).toBe(true)
     await expect.poll(() => registry.metrics()).toContain('code="client_gone"} 1')
+    expect(logged).toEqual([])
   })
 
   it('is not assumed of a client that read everything', async () => {

@@ -1,9 +1,9 @@
 import { randomUUIDv7 } from 'node:crypto'
+import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { onTestFinished } from 'vitest'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
-import { createLogger } from '#libs/telemetry/logger.ts'
 import { buildApp, type HttpLimits } from '#apps/gateway/app.ts'
 import type { Generate, GenerationCall, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
 
@@ -103,10 +103,12 @@ export function createFedCore() {
 export async function serveApp(generate: Generate, limits: Partial<HttpLimits> = {}) {
   const tickers = new Set<() => void>()
   const registry = new Registry()
+  const logged: string[] = []
   const app = buildApp({
     generate,
     authenticate: async (authorization) => {
       if (authorization === AUTHORIZED.authorization) return { keyId: 'key-1', accountId: 'account-1' }
+      if (authorization === 'Bearer broken') throw new Error('test: the look-up broke')
       throw new ApiError('invalid_key', 'The API key is not valid.')
     },
     catalog: { list: () => CATALOG, find: (id) => CATALOG.find((model) => model.id === id) ?? null },
@@ -117,7 +119,7 @@ export async function serveApp(generate: Generate, limits: Partial<HttpLimits> =
       return () => tickers.delete(run)
     },
     registry,
-    log: createLogger('test', 'silent'),
+    log: pino({ level: 'trace' }, { write: (line) => logged.push(line) }),
     limits: { ...LIMITS, ...limits },
   })
   onTestFinished(async () => {
@@ -131,6 +133,7 @@ export async function serveApp(generate: Generate, limits: Partial<HttpLimits> =
     url,
     port: Number(new URL(origin).port),
     registry,
+    logged,
     tickers,
     seconds(count: number) {
       for (let second = 0; second < count; second += 1) for (const run of tickers) run()

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { text as readAll } from 'node:stream/consumers'
@@ -80,19 +81,35 @@ describe('a body', () => {
     }
   })
 
-  it('may still be uploading when it is refused: the client gets its answer', async () => {
-    const { url } = await serveApp(core)
-    const body = 'x'.repeat(16 * 1_048_576)
-    for (const connection of ['keep-alive', 'close']) {
-      const headers = { connection, authorization: 'Bearer wrong' }
-      expect(
-        await errorOf(await fetch(`${url}/chat/completions`, { method: 'POST', headers, body })),
-      ).toEqual([401, 'invalid_key'])
-      expect(await errorOf(await fetch(`${url}/nowhere`, { method: 'POST', headers, body }))).toEqual([
-        404,
-        'invalid_request',
-      ])
-    }
+  it.each(['keep-alive', 'close'])(
+    'may still be uploading when it is refused over %s',
+    async (connection) => {
+      const { port } = await serveApp(core)
+      for (const [path, status] of [
+        ['/v1/chat/completions', 401],
+        ['/v1/nowhere', 404],
+      ]) {
+        const bytes = 16 * 1_048_576
+        const socket = connect(port, '127.0.0.1')
+        socket.write(
+          `POST ${path} HTTP/1.1\r\nhost: x\r\nconnection: ${connection}\r\ncontent-length: ${bytes}\r\n\r\n`,
+        )
+        // Like many clients, this one reads only when it has sent everything.
+        await new Promise((resolve) => socket.write(Buffer.alloc(bytes), resolve))
+        const [answer] = await once(socket, 'data')
+        expect(String(answer)).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+        socket.destroy()
+      }
+    },
+  )
+})
+
+describe('a failure that nobody foresaw', () => {
+  it('is a 502 only on an operation whose own list of errors has it', async () => {
+    const { chat, url } = await serveApp(core)
+    const headers = { authorization: 'Bearer broken' }
+    expect(await errorOf(await chat(CHAT, { headers }))).toEqual([502, 'upstream_error'])
+    expect(await errorOf(await fetch(`${url}/models`, { headers }))).toEqual([503, 'model_unavailable'])
   })
 })
 

@@ -112,10 +112,15 @@ describe('the stream writer', () => {
   })
 
   it('answers pipelined requests whole and in order', async () => {
-    const { port } = await serveApp(async function* (call) {
-      // The first answer is the slowest, so that the second waits for the socket.
-      if (call.request.stop[0] === undefined) await new Promise((resolve) => setImmediate(resolve))
+    const { promise: othersWritten, resolve: goOn } = Promise.withResolvers<void>()
+    let calls = 0
+    const { port } = await serveApp(async function* () {
+      calls += 1
+      const own = calls
+      // The first answer is the slowest, so that the others must wait for the socket.
+      if (own === 1) await othersWritten
       yield* BATCHES
+      if (own === 3) goOn()
     })
     const answer = await converse(
       port,
@@ -200,7 +205,7 @@ describe('a silent stream', () => {
 describe('a slow reader', () => {
   it('is cut off, and its generation aborted, when 1 MiB waits for it', async () => {
     const core = createFedCore()
-    const { port, registry } = await serveApp(core.generate)
+    const { port, registry, logged } = await serveApp(core.generate)
     const arrived = core.nextCall()
     const socket = connect(port, '127.0.0.1')
     socket.pause()
@@ -219,6 +224,7 @@ describe('a slow reader', () => {
       .toBe(true)
     expect(fed).toBeGreaterThan(4)
     await expect.poll(() => registry.metrics()).toContain('millrace_http_slow_readers_total 1')
+    expect(logged).toEqual([])
     socket.destroy()
   })
 

@@ -49,13 +49,7 @@ async function answerWhole(
   { call, identity, reply }: { call: Call; identity: ChatIdentity; reply: FastifyReply },
 ) {
   const { signal } = abortOnHangUp(reply.raw)
-  try {
-    return toObject(await collect(deps.generate({ ...call, signal })), identity)
-  } catch (error) {
-    if (!signal.aborted) throw error
-    // Nobody is left to be told.
-    return reply.hijack()
-  }
+  return toObject(await collect(deps.generate({ ...call, signal })), identity)
 }
 
 async function answerStream(
@@ -85,6 +79,7 @@ async function answerStream(
     if (!chunks.ended && !socket.signal.aborted) throw brokenOutput('the output stopped without its end')
     return reply.hijack()
   } catch (error) {
+    // Nobody is left to be told.
     if (socket.signal.aborted) return reply.hijack()
     if (socket.opened) {
       socket.end(chunks.renderError(deps.reportError(error, request).body))
