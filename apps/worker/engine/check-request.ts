@@ -1,0 +1,42 @@
+import type { EngineRequest } from './engine-client.ts'
+import { EngineError } from './engine-error.ts'
+
+/**
+ * Refuses what the engine would refuse, or worse, would take for something else (its proto has no absent value
+ * for `top_p` 0). Throws an EngineError of kind `refused` whose message names the field as callers know it.
+ * Ranges: vLLM's SamplingParams, as recorded from its own refusals.
+ */
+export function checkRequest({ promptIds, sampling, maxTokens, stop }: EngineRequest): void {
+  if (promptIds.length === 0) refuse('the prompt must not be empty')
+  if (!Number.isInteger(maxTokens) || maxTokens < 1 || maxTokens > MAX_UINT32) {
+    refuse(`max_tokens must be a whole number of at least 1, got ${maxTokens}`)
+  }
+  within('temperature', sampling.temperature, [0, 2])
+  within('top_p', sampling.topP, [0, 1])
+  if (sampling.topP === 0) refuse('top_p must be greater than 0, got 0')
+  within('min_p', sampling.minP, [0, 1])
+  within('frequency_penalty', sampling.frequencyPenalty, [-2, 2])
+  within('presence_penalty', sampling.presencePenalty, [-2, 2])
+  within('repetition_penalty', sampling.repetitionPenalty, [0, MAX_FLOAT32])
+  if (sampling.repetitionPenalty === 0) refuse('repetition_penalty must be greater than 0, got 0')
+  within('top_k', sampling.topK, [-1, MAX_UINT32])
+  for (const [id, bias] of Object.entries(sampling.logitBias ?? {})) {
+    if (!/^\d{1,10}$/.test(id) || Number(id) > MAX_INT32)
+      refuse(`logit_bias names ${id}, which is no token id`)
+    within(`logit_bias of token ${id}`, bias, [-MAX_FLOAT32, MAX_FLOAT32])
+  }
+  if (stop.includes('')) refuse('stop must not contain an empty string')
+}
+
+const MAX_INT32 = 2 ** 31 - 1
+const MAX_UINT32 = 2 ** 32 - 1
+const MAX_FLOAT32 = 3.4e38
+
+function within(field: string, value: number | undefined, [min, max]: readonly [number, number]): void {
+  if (value === undefined || (value >= min && value <= max)) return
+  refuse(`${field} must be between ${min} and ${max}, got ${value}`)
+}
+
+function refuse(message: string): never {
+  throw new EngineError('refused', message)
+}

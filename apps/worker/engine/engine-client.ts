@@ -1,0 +1,82 @@
+import type { Sampling } from '#libs/contracts/generation-request.ts'
+
+/**
+ * What the worker needs of an engine, whatever carries it. Every failure is an EngineError, which says whose
+ * fault it is.
+ */
+export type EngineClient = {
+  /**
+   * Runs one generation. The iteration ends with exactly one `end` output, throws an EngineError, or, once
+   * `signal` is aborted, just ends. Leaving it early or aborting stops the engine's work at once. Nothing is
+   * sent before the iteration begins; tokens that come while the consumer is busy are handed over together.
+   */
+  readonly generate: (request: EngineRequest, signal: AbortSignal) => AsyncIterable<EngineOutput>
+  readonly embed: (request: {
+    readonly requestId: string
+    readonly promptIds: Uint32Array
+  }) => Promise<{ readonly embedding: Float32Array; readonly promptTokens: number }>
+  /** Unknown ids are ignored. */
+  readonly abort: (requestIds: readonly string[]) => Promise<void>
+  /** What the engine says of itself. It does not see a hang: only the silence of tokens tells one. */
+  readonly healthCheck: () => Promise<{ readonly healthy: boolean; readonly message: string }>
+  readonly getModelInfo: () => Promise<EngineModelInfo>
+  readonly getLoads: () => Promise<EngineLoads>
+  /** `maxNumSeqs`: how many generations the engine runs at once; null when it does not say. */
+  readonly getServerInfo: () => Promise<{ readonly maxNumSeqs: number | null }>
+  /** Ends every call. */
+  readonly close: () => void
+}
+
+export type EngineRequest = {
+  readonly requestId: string
+  readonly promptIds: Uint32Array
+  /** Complete: the engine does not apply the model's own defaults. What is absent is neutral. */
+  readonly sampling: Sampling
+  readonly maxTokens: number
+  /** The engine stops at them, but delivers the tokens that hold them. */
+  readonly stop: readonly string[]
+}
+
+export type EngineOutput =
+  | {
+      readonly type: 'tokens'
+      /** New ones, end tokens included; never none. */
+      readonly ids: readonly number[] | Uint32Array
+      readonly promptTokens: number
+      readonly cachedTokens: number
+    }
+  | EngineEnd
+
+export type EngineEnd = {
+  readonly type: 'end'
+  readonly finishReason: 'stop' | 'length' | 'abort' | 'error'
+  /** Set for stop tokens, and for end tokens other than the primary one. */
+  readonly matchedTokenId: number | null
+  readonly matchedStop: string | null
+  readonly promptTokens: number
+  readonly cachedTokens: number
+  /** Of the whole generation. */
+  readonly completionTokens: number
+}
+
+export type EngineModelInfo = {
+  readonly maxContextLength: number
+  /** The size of the output layer: ids below it can be sampled. */
+  readonly vocabSize: number
+  /** False for an engine that embeds. */
+  readonly isGeneration: boolean
+  /** Of config.json alone; generation_config.json may know more, and they stop the engine as well. */
+  readonly eosTokenIds: readonly number[]
+  /** generation_config.json, as far as the engine tells it. */
+  readonly defaultSampling: Sampling
+}
+
+/** Summed over the engine's ranks. A dead or hung engine keeps telling its last numbers. */
+export type EngineLoads = {
+  readonly running: number
+  readonly waiting: number
+  /** The fullest rank's share of its KV cache, 0 to 1. */
+  readonly tokenUsage: number
+  /** Absent when the engine does not say. */
+  readonly maxRunningRequests?: number
+}

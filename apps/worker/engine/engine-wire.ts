@@ -1,0 +1,106 @@
+import { z } from 'zod'
+import type { Sampling } from '#libs/contracts/generation-request.ts'
+import type { GenerateRequest } from '#proto/types/vllm/grpc/engine/GenerateRequest.ts'
+import type { GetLoadsResponse__Output } from '#proto/types/vllm/grpc/engine/GetLoadsResponse.ts'
+import type { GetModelInfoResponse__Output } from '#proto/types/vllm/grpc/engine/GetModelInfoResponse.ts'
+import type { SamplingParams } from '#proto/types/vllm/grpc/engine/SamplingParams.ts'
+import type { CompleteMessage } from './decode-chunk.ts'
+import type { EngineEnd, EngineLoads, EngineModelInfo, EngineRequest } from './engine-client.ts'
+import { EngineError } from './engine-error.ts'
+
+/**
+ * vLLM's protocol and our types. Source of the rules: SamplingParams of proto/vllm_engine.proto, where an absent
+ * scalar is zero: 0 is off for top_k, min_p and the penalties, and is rewritten to 1 for top_p and
+ * repetition_penalty.
+ */
+export function toGenerateMessage(request: EngineRequest): GenerateRequest {
+  return {
+    requestId: request.requestId,
+    tokenized: { originalText: '', inputIds: Array.from(request.promptIds) },
+    samplingParams: toSamplingMessage(request),
+    stream: true,
+  }
+}
+
+function toSamplingMessage({ sampling, maxTokens, stop }: EngineRequest): SamplingParams {
+  return {
+    // Absent would be 1 for the engine as well, but absent and 0 must not be confused on the way.
+    temperature: sampling.temperature ?? 1,
+    topP: sampling.topP ?? 1,
+    topK: Math.max(0, sampling.topK ?? 0),
+    minP: sampling.minP ?? 0,
+    frequencyPenalty: sampling.frequencyPenalty ?? 0,
+    presencePenalty: sampling.presencePenalty ?? 0,
+    repetitionPenalty: sampling.repetitionPenalty ?? 1,
+    maxTokens,
+    stop: [...stop],
+    // As our own decoder counts: a stop string may be written with special tokens.
+    skipSpecialTokens: false,
+    // The field is an int32; callers' seeds may be wider. Any fixed choice keeps equal seeds equal.
+    ...(sampling.seed !== undefined && { seed: Number(BigInt.asIntN(32, BigInt(sampling.seed))) }),
+    ...(sampling.logitBias !== undefined && { logitBias: sampling.logitBias }),
+  }
+}
+
+/** `completionTokens` counts the whole call: the message counts its last delta only. */
+export function fromCompleteMessage(message: CompleteMessage, completionTokens: number): EngineEnd {
+  return {
+    type: 'end',
+    finishReason: toFinishReason(message.finishReason),
+    matchedTokenId: message.matchedTokenId,
+    matchedStop: message.matchedStop,
+    promptTokens: message.promptTokens,
+    cachedTokens: message.cachedTokens,
+    completionTokens,
+  }
+}
+
+/** Newer engines know more reasons (`repetition`); all of them are ends that the model came to. */
+function toFinishReason(reason: string): EngineEnd['finishReason'] {
+  return reason === 'length' || reason === 'abort' || reason === 'error' ? reason : 'stop'
+}
+
+const DefaultSampling = z.object({
+  temperature: z.number().nullish(),
+  top_p: z.number().nullish(),
+  top_k: z.int().nullish(),
+  min_p: z.number().nullish(),
+  repetition_penalty: z.number().nullish(),
+})
+
+/** Throws when the engine's JSON is not what it should be. */
+export function fromModelInfoMessage(message: GetModelInfoResponse__Output): EngineModelInfo {
+  return {
+    maxContextLength: message.maxContextLength,
+    vocabSize: message.vocabSize,
+    isGeneration: message.isGeneration,
+    eosTokenIds: message.eosTokenIds,
+    defaultSampling: toSampling(message.defaultSamplingParamsJson),
+  }
+}
+
+function toSampling(json: string): Sampling {
+  const defaults = DefaultSampling.parse(JSON.parse(json === '' ? '{}' : json))
+  return {
+    ...(typeof defaults.temperature === 'number' && { temperature: defaults.temperature }),
+    ...(typeof defaults.top_p === 'number' && { topP: defaults.top_p }),
+    ...(typeof defaults.top_k === 'number' && { topK: defaults.top_k }),
+    ...(typeof defaults.min_p === 'number' && { minP: defaults.min_p }),
+    ...(typeof defaults.repetition_penalty === 'number' && {
+      repetitionPenalty: defaults.repetition_penalty,
+    }),
+  }
+}
+
+/** Zero stands for "not told" in the window's size. Throws an EngineError when no rank tells anything. */
+export function fromLoadsMessage({ loads }: GetLoadsResponse__Output): EngineLoads {
+  if (loads.length === 0) throw new EngineError('unavailable', 'the engine tells no loads')
+  const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0)
+  const maxRunningRequests = sum(loads.map((rank) => rank.maxRunningRequests))
+  return {
+    running: sum(loads.map((rank) => rank.numRunningReqs)),
+    waiting: sum(loads.map((rank) => rank.numWaitingReqs)),
+    tokenUsage: Math.max(...loads.map((rank) => rank.tokenUsage)),
+    ...(maxRunningRequests > 0 && { maxRunningRequests }),
+  }
+}

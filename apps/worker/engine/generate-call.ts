@@ -1,0 +1,140 @@
+import type { ServiceError } from '@grpc/grpc-js'
+import type { ChunkMessage, CompleteMessage } from './decode-chunk.ts'
+import type { EngineOutput } from './engine-client.ts'
+import { EngineError } from './engine-error.ts'
+import { fromCompleteMessage } from './engine-wire.ts'
+
+/** What we use of grpc's readable stream. */
+export type GenerateStream = {
+  on(event: 'data', listener: (message: ChunkMessage | CompleteMessage) => void): unknown
+  on(event: 'error', listener: (error: ServiceError) => void): unknown
+  on(event: 'end', listener: () => void): unknown
+  pause(): unknown
+  resume(): unknown
+  cancel(): void
+}
+
+/** A consumer this far behind stops the stream: the engine then gathers tokens in larger chunks. */
+const MAX_WAITING_IDS = 4_096
+
+/**
+ * One Generate call as an async iterator. States: *open*, until the Complete, an error, or the consumer's end;
+ * then *over*. Tokens that arrive while nobody waits are joined into one output, so the queue is at most that
+ * output and what ended the call. `onAbandoned` is called once when the consumer ends an open call.
+ */
+export function iterateGenerate(
+  stream: GenerateStream,
+  options: {
+    readonly signal: AbortSignal
+    readonly onAbandoned: () => void
+    readonly toError: (error: ServiceError, hasTokens: boolean) => Promise<EngineError>
+  },
+): AsyncIterator<EngineOutput, undefined, undefined> {
+  const { signal, onAbandoned, toError } = options
+  let tokens: { type: 'tokens'; ids: number[]; promptTokens: number; cachedTokens: number } | null = null
+  let last: { output: EngineOutput } | { error: EngineError } | null = null
+  let waiter: PromiseWithResolvers<Result> | null = null
+  let open = true
+  let failing = false
+  let paused = false
+  let completionTokens = 0
+
+  function take(): Result | null {
+    if (tokens !== null) {
+      const output = tokens
+      tokens = null
+      if (paused) {
+        paused = false
+        stream.resume()
+      }
+      return { done: false, value: output }
+    }
+    if (last !== null) {
+      const ending = last
+      last = null
+      if ('error' in ending) throw ending.error
+      return { done: false, value: ending.output }
+    }
+    return open ? null : DONE
+  }
+
+  /** Something has changed that a waiting consumer should see. */
+  function wake(): void {
+    if (waiter === null) return
+    const { resolve, reject } = waiter
+    try {
+      const result = take()
+      if (result === null) return
+      waiter = null
+      resolve(result)
+    } catch (error) {
+      waiter = null
+      reject(error)
+    }
+  }
+
+  function end(ending: typeof last): void {
+    if (!open) return
+    open = false
+    signal.removeEventListener('abort', abandon)
+    last = ending
+    wake()
+  }
+
+  function abandon(): void {
+    if (!open) return
+    tokens = null
+    end(null)
+    stream.cancel()
+    onAbandoned()
+  }
+
+  stream.on('data', (message) => {
+    if (!open) return
+    if (message.type === 'complete') {
+      end({ output: fromCompleteMessage(message, completionTokens) })
+    } else if (message.ids.length > 0) {
+      completionTokens += message.ids.length
+      if (tokens === null) {
+        const { ids, promptTokens, cachedTokens } = message
+        tokens = { type: 'tokens', ids, promptTokens, cachedTokens }
+      } else {
+        for (const id of message.ids) tokens.ids.push(id)
+      }
+      wake()
+      if (tokens !== null && tokens.ids.length >= MAX_WAITING_IDS && !paused) {
+        paused = true
+        stream.pause()
+      }
+    }
+  })
+  stream.on('error', (cause) => {
+    if (!open) return
+    failing = true
+    void toError(cause, completionTokens > 0).then((failure) => end({ error: failure }))
+  })
+  stream.on('end', () => {
+    if (failing) return
+    end({ error: new EngineError('unavailable', 'the engine closed the stream without completing it') })
+  })
+  signal.addEventListener('abort', abandon)
+
+  return {
+    async next() {
+      const ready = take()
+      if (ready !== null) return ready
+      waiter = Promise.withResolvers<Result>()
+      return await waiter.promise
+    },
+    return() {
+      abandon()
+      tokens = null
+      last = null
+      return Promise.resolve(DONE)
+    },
+  }
+}
+
+type Result = IteratorResult<EngineOutput, undefined>
+
+const DONE: Result = { done: true, value: undefined }

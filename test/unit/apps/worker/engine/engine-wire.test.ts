@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest'
+import {
+  fromCompleteMessage,
+  fromLoadsMessage,
+  fromModelInfoMessage,
+  toGenerateMessage,
+} from '#apps/worker/engine/engine-wire.ts'
+import { loadProto } from '#libs/grpc/load-proto.ts'
+import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
+
+const { Generate } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine.VllmEngine.service
+
+const request = {
+  requestId: 'g-1',
+  promptIds: Uint32Array.of(2001, 7),
+  sampling: {},
+  maxTokens: 5,
+  stop: ['END'],
+}
+
+describe('toGenerateMessage', () => {
+  it('always sets what the engine would otherwise choose, as it arrives on the wire', () => {
+    const arrived = Generate.requestDeserialize(Generate.requestSerialize(toGenerateMessage(request)))
+    expect(arrived).toMatchObject({
+      requestId: 'g-1',
+      input: 'tokenized',
+      tokenized: { inputIds: [2001, 7] },
+      stream: true,
+    })
+    expect(arrived.samplingParams).toMatchObject({
+      temperature: 1,
+      topP: 1,
+      topK: 0,
+      repetitionPenalty: 1,
+      maxTokens: 5,
+      stop: ['END'],
+      skipSpecialTokens: false,
+      n: 0,
+    })
+    expect(arrived.samplingParams).not.toHaveProperty('seed')
+  })
+
+  it('keeps an explicit temperature of 0, which is greedy, and turns top_k -1 into off', () => {
+    const sampling = { temperature: 0, topK: -1, logitBias: { '5': -100 }, seed: 7 }
+    const arrived = Generate.requestDeserialize(
+      Generate.requestSerialize(toGenerateMessage({ ...request, sampling })),
+    )
+    expect(arrived.samplingParams).toMatchObject({ temperature: 0, topK: 0, logitBias: { 5: -100 }, seed: 7 })
+  })
+
+  it('folds seeds that are wider than the field, the same way each time', () => {
+    const seed = (value: number) =>
+      toGenerateMessage({ ...request, sampling: { seed: value } }).samplingParams?.seed
+    expect(seed(2 ** 31)).toBe(-(2 ** 31))
+    expect(seed(2 ** 40 + 5)).toBe(5)
+    expect(seed(-3)).toBe(-3)
+  })
+})
+
+it('takes unknown finish reasons for a stop, and keeps the known ones', () => {
+  const message = { type: 'complete', promptTokens: 1, cachedTokens: 0, matchedTokenId: null } as const
+  const reason = (finishReason: string) =>
+    fromCompleteMessage({ ...message, matchedStop: null, finishReason }, 3).finishReason
+  expect(reason('repetition')).toBe('stop')
+  for (const known of ['stop', 'length', 'abort', 'error']) expect(reason(known)).toBe(known)
+})
+
+describe('fromModelInfoMessage', () => {
+  const message = {
+    modelPath: './tiny',
+    isGeneration: true,
+    maxContextLength: 2048,
+    vocabSize: 2048,
+    supportsVision: false,
+    servedModelName: './tiny',
+    tokenizerPath: './tiny',
+    modelType: 'qwen2',
+    architectures: ['Qwen2ForCausalLM'],
+    eosTokenIds: [2002],
+    padTokenId: 0,
+    bosTokenId: 2000,
+    maxReqInputLen: 2048,
+    defaultSamplingParamsJson: '{"temperature":0.7,"top_p":0.8,"top_k":20,"repetition_penalty":1.05}',
+  }
+
+  it('tells the limits, the end ids and the defaults', () => {
+    expect(fromModelInfoMessage(message)).toEqual({
+      maxContextLength: 2048,
+      vocabSize: 2048,
+      isGeneration: true,
+      eosTokenIds: [2002],
+      defaultSampling: { temperature: 0.7, topP: 0.8, topK: 20, repetitionPenalty: 1.05 },
+    })
+  })
+
+  it('takes no defaults for none, and refuses what it cannot read', () => {
+    expect(fromModelInfoMessage({ ...message, defaultSamplingParamsJson: '' }).defaultSampling).toEqual({})
+    expect(() => fromModelInfoMessage({ ...message, defaultSamplingParamsJson: '{"top_p":"x"}' })).toThrow(
+      /top_p/,
+    )
+  })
+})
+
+describe('fromLoadsMessage', () => {
+  const rank = {
+    dpRank: 0,
+    numRunningReqs: 2,
+    numWaitingReqs: 1,
+    numTotalReqs: 3,
+    numUsedTokens: 0,
+    maxTotalNumTokens: 0,
+    tokenUsage: 0.25,
+    genThroughput: 0,
+    cacheHitRate: 0,
+    utilization: 0,
+    maxRunningRequests: 8,
+    numWaitingUncachedTokens: 0,
+  }
+  const message = { timestamp: '', version: '0.32.0', dpRankCount: 1 }
+
+  it('sums the ranks and takes the fullest cache', () => {
+    const loads = [rank, { ...rank, dpRank: 1, numRunningReqs: 3, tokenUsage: 0.5 }]
+    expect(fromLoadsMessage({ ...message, loads })).toEqual({
+      running: 5,
+      waiting: 2,
+      tokenUsage: 0.5,
+      maxRunningRequests: 16,
+    })
+  })
+
+  it('leaves out the window that an engine does not tell, and refuses to take nothing for idle', () => {
+    expect(fromLoadsMessage({ ...message, loads: [{ ...rank, maxRunningRequests: 0 }] })).not.toHaveProperty(
+      'maxRunningRequests',
+    )
+    expect(() => fromLoadsMessage({ ...message, loads: [] })).toThrow(/no loads/)
+  })
+})
