@@ -38,6 +38,7 @@ const LIMITS = {
   lastReadS: 30,
 }
 const ABANDON_MS = 5_000
+const HEAR_EVERYBODY_MS = 1_200
 
 const environment = process.env
 const startLog = createLogger('gateway', environment['LOG_LEVEL'] ?? 'info')
@@ -52,12 +53,14 @@ await runApp(startLog, async (releasers) => {
   const catalog = createLiveCatalog(await readFallback(config.FALLBACK_CATALOG))
   const picture = createClusterPicture(nowMs)
   let listening = false
+  let pictureCompleteMs = Infinity
   const ops = await serveOps({
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry,
     readiness: () => {
       if (!listening) return { ready: false, reason: 'not listening' }
+      if (nowMs() < pictureCompleteMs) return { ready: false, reason: 'not every worker was heard yet' }
       return catalog.isLive() ? { ready: true } : { ready: false, reason: 'billing was never reached' }
     },
   })
@@ -109,6 +112,9 @@ await runApp(startLog, async (releasers) => {
     log,
   })
   releasers.add('presence', presence, { run: async () => await presence.stop() })
+
+  // Every worker beats once a second: before, a model that is served could look unavailable.
+  pictureCompleteMs = nowMs() + HEAR_EVERYBODY_MS
 
   const record = createGenerationRecord({
     redis: queueRedis,

@@ -1,0 +1,74 @@
+import { Agent, request } from 'node:http'
+
+export type StreamResult = { firstTextMs: number; text: string; frames: number; completionTokens: number }
+
+export const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
+
+/**
+ * One streamed chat completion over plain HTTP, read as cheaply as possible: the client shares the machine
+ * with what it measures. Times are from the moment of sending to the first non-empty text.
+ */
+export async function streamChat(options: {
+  baseUrl: string
+  apiKey: string
+  body: object
+  onFirstText?: () => void
+}): Promise<StreamResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<StreamResult>()
+  const body = JSON.stringify({ ...options.body, stream: true, stream_options: { include_usage: true } })
+  const startedMs = performance.now()
+  let firstTextMs = Number.NaN
+  let received = ''
+
+  const outgoing = request(`${options.baseUrl}/chat/completions`, {
+    method: 'POST',
+    agent,
+    headers: {
+      authorization: `Bearer ${options.apiKey}`,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+    },
+  })
+  outgoing.on('response', (response) => {
+    response.setEncoding('utf8')
+    response.on('data', (chunk: string) => {
+      if (Number.isNaN(firstTextMs) && /"content":"[^"]/u.test(chunk)) {
+        firstTextMs = performance.now() - startedMs
+        options.onFirstText?.()
+      }
+      received += chunk
+    })
+    response.on('error', reject)
+    response.on('end', () => {
+      try {
+        if (response.statusCode !== 200) throw new Error(`HTTP ${response.statusCode}: ${received}`)
+        resolve({ firstTextMs, ...readFrames(received) })
+      } catch (error) {
+        reject(error)
+      }
+    })
+  })
+  outgoing.on('error', reject)
+  outgoing.end(body)
+  return await promise
+}
+
+function readFrames(received: string) {
+  let text = ''
+  let frames = 0
+  let completionTokens = 0
+  for (const frame of received.split('\n\n')) {
+    if (!frame.startsWith('data: {')) continue
+    frames += 1
+    const chunk: {
+      error?: unknown
+      choices: { delta: { content?: string } }[]
+      usage?: { completion_tokens: number }
+    } = JSON.parse(frame.slice('data: '.length))
+    if (chunk.error !== undefined) throw new Error(`error frame: ${frame}`)
+    text += chunk.choices[0]?.delta.content ?? ''
+    completionTokens += chunk.usage?.completion_tokens ?? 0
+  }
+  if (!received.endsWith('data: [DONE]\n\n')) throw new Error('the stream ended without [DONE]')
+  return { text, frames, completionTokens }
+}

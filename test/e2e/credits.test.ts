@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { recordKey, waitingKey } from '#libs/generation-record/keys.ts'
+import { formatCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
+import { priceTokens } from '#libs/money/price.ts'
+import { expectBalancedBooks } from '../support/books.ts'
+import { demoPrices } from '../support/catalog.ts'
+import { chat, chatOk } from '../support/chat.ts'
+import { startCluster, type TestCluster } from '../support/cluster.ts'
+
+let cluster: TestCluster
+
+beforeAll(async () => {
+  cluster = await startCluster({
+    workers: [[{ model: 'demo-chat', family: 'demo', stepMs: 1, sequenceMs: 0 }]],
+  })
+})
+
+afterAll(async () => await cluster.stop())
+
+test('without credits the answer is 402 and nothing is enqueued', async () => {
+  const account = await cluster.createAccount('0.000000001')
+  const redis = new Redis(cluster.redis.url)
+  const answer = await chat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Hello' })
+  expect(answer).toMatchObject({ status: 402, error: { code: 'insufficient_credits', type: 'api_error' } })
+  expect(await redis.zcard(waitingKey('demo-chat'))).toBe(0)
+  expect(await redis.keys(recordKey('demo-chat', '*'))).toEqual([])
+  redis.disconnect()
+  await expectBalancedBooks(cluster, [account])
+})
+
+test('of fifty at once on credits for ten exactly what fits is served, and nothing goes below zero', async () => {
+  const content = `Hold me. ${randomUUID()}`
+  const fields = { max_tokens: 200 }
+  const probe = await cluster.createAccount('1')
+  const { promptTokens } = await chatOk({ baseUrl: cluster.baseUrl, apiKey: probe.apiKey, content, fields })
+  await expectBalancedBooks(cluster, [probe])
+
+  // Credits for ten: ten holds of the exact input and 200 tokens of output. Holds are made from an estimate of
+  // the input that is never below the truth, so at most ten are whole; what is left then clamps one more.
+  const hold = priceTokens({ input: promptTokens, cachedInput: 0, output: 200 }, demoPrices('demo-chat'))
+  const account = await cluster.createAccount(formatCredits(toNanoCredits(hold * 10n)))
+  let lowest = (await cluster.balance(account)).available
+  let watching = true
+  const watch = (async () => {
+    while (watching) {
+      const { available } = await cluster.balance(account)
+      if (available < lowest) lowest = available
+    }
+  })()
+  const answers = await Promise.all(
+    Array.from(
+      { length: 50 },
+      async () => await chat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content, fields }),
+    ),
+  )
+  watching = false
+  await watch
+
+  expect(lowest).toBeGreaterThanOrEqual(0n)
+  const served = answers.filter((answer) => 'text' in answer)
+  const refused = answers.filter((answer) => !('text' in answer))
+  expect(served.length).toBeGreaterThan(0)
+  expect(refused.length).toBeGreaterThan(0)
+  for (const answer of refused)
+    expect(answer).toMatchObject({ status: 402, error: { code: 'insufficient_credits' } })
+  for (const answer of served)
+    expect(answer.text === `You said: ${content}` || answer.finishReason === 'length').toBe(true)
+
+  await expectBalancedBooks(cluster, [account])
+  const prices = demoPrices('demo-chat')
+  const charged = served.reduce(
+    (sum, { promptTokens: input, cachedTokens: cachedInput, completionTokens: output }) =>
+      sum + priceTokens({ input, cachedInput, output }, prices),
+    0n,
+  )
+  expect((await cluster.balance(account)).posted).toBe(hold * 10n - charged)
+})
+
+test('money clamps the output, and the answer says length', async () => {
+  const probe = await cluster.createAccount('1')
+  const content = 'A long story [[tokens=400]]'
+  const { promptTokens } = await chatOk({
+    baseUrl: cluster.baseUrl,
+    apiKey: probe.apiKey,
+    content,
+    fields: { max_tokens: 1 },
+  })
+  const credits = priceTokens({ input: promptTokens, cachedInput: 0, output: 50 }, demoPrices('demo-chat'))
+  const account = await cluster.createAccount(formatCredits(credits))
+  const answer = await chatOk({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content })
+  expect(answer.finishReason).toBe('length')
+  expect(answer.completionTokens).toBe(50)
+  await expectBalancedBooks(cluster, [account])
+  expect((await cluster.balance(account)).posted).toBeGreaterThanOrEqual(0n)
+})
+
+test('an underestimated prompt gets an exact hold instead of a refusal', async () => {
+  // Text that the tokenizer cuts into single bytes: the estimate from other prompts is far too low.
+  const account = await cluster.createAccount('10')
+  for (let turn = 0; turn < 20; turn += 1) {
+    await chatOk({
+      baseUrl: cluster.baseUrl,
+      apiKey: account.apiKey,
+      content: 'the '.repeat(400),
+      fields: { max_tokens: 1 },
+    })
+  }
+  const content = '𒀀𒁀𒂀𒃀'.repeat(60)
+  const answer = await chatOk({
+    baseUrl: cluster.baseUrl,
+    apiKey: account.apiKey,
+    content,
+    fields: { max_tokens: 2_000 },
+  })
+  expect(answer.text).toBe(`You said: ${content}`)
+  await expectBalancedBooks(cluster, [account])
+})
+
+test('while billing is down billed calls are 503, and it recovers by itself', async () => {
+  const account = await cluster.createAccount('10')
+  const ask = async () => await chat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Hello' })
+  expect((await ask()).status).toBe(200)
+  await cluster.billing.kill()
+  const down = await ask()
+  expect(down).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
+  expect('retryAfter' in down && Number(down.retryAfter)).toBeGreaterThanOrEqual(1)
+  const models = await fetch(`${cluster.baseUrl}/models`, {
+    headers: { authorization: `Bearer ${account.apiKey}` },
+  })
+  expect(models.status).toBe(200)
+
+  await cluster.restartBilling()
+  await expect.poll(async () => (await ask()).status, { timeout: 20_000 }).toBe(200)
+  await expectBalancedBooks(cluster, [account])
+})
+
+test('what is settled while billing is away is charged when it comes back', async () => {
+  const account = await cluster.createAccount('10')
+  const before = (await cluster.balance(account)).posted
+  const firstText = Promise.withResolvers<void>()
+  const answer = chatOk({
+    baseUrl: cluster.baseUrl,
+    apiKey: account.apiKey,
+    content: 'Go on [[tokens=1500]]',
+    onPiece: (piece) => {
+      if (piece.includes('"content":"')) firstText.resolve()
+    },
+  })
+  await firstText.promise
+  await cluster.billing.kill()
+  const { promptTokens, cachedTokens, completionTokens } = await answer
+  // The end token counts, as in every engine.
+  expect(completionTokens).toBe(1_501)
+  await cluster.restartBilling()
+  await expectBalancedBooks(cluster, [account])
+  const owed = priceTokens(
+    { input: promptTokens, cachedInput: cachedTokens, output: completionTokens },
+    demoPrices('demo-chat'),
+  )
+  expect(before - (await cluster.balance(account)).posted).toBe(owed)
+})

@@ -1,0 +1,143 @@
+import { afterEach, expect, test } from 'vitest'
+import { expectBalancedBooks } from '../support/books.ts'
+import { chat, chatOk, type ChatAnswer } from '../support/chat.ts'
+import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+
+const ENGINE = { model: 'demo-chat', family: 'demo', maxNumSeqs: 8, stepMs: 20 }
+const LONG = 'Talk [[tokens=1800]]'
+
+let cluster: TestCluster | undefined
+
+afterEach(async () => {
+  await cluster?.stop()
+  cluster = undefined
+})
+
+/** Starts streams and resolves when each has its first text. */
+async function startStreams(running: TestCluster, account: TestAccount, baseUrls: string[]) {
+  const answers: Promise<ChatAnswer | 'connection lost'>[] = []
+  await Promise.all(
+    baseUrls.map(async (baseUrl) => {
+      const firstText = Promise.withResolvers<void>()
+      const answer = chat({
+        baseUrl,
+        apiKey: account.apiKey,
+        content: LONG,
+        onPiece: (piece) => {
+          if (piece.includes('"content":"')) firstText.resolve()
+        },
+      })
+      answers.push(answer.catch(() => 'connection lost' as const))
+      await firstText.promise
+    }),
+  )
+  expect(await running.metric(running.simulator, 'simulator_running')).toBe(baseUrls.length)
+  return answers
+}
+
+test('a worker killed with -9: a clear error, nothing charged, nothing held, the engine freed', async () => {
+  cluster = await startCluster({ workers: [[ENGINE]] })
+  const account = await cluster.createAccount('100')
+  const before = await cluster.balance(account)
+  const answers = await startStreams(cluster, account, [cluster.baseUrl, cluster.baseUrl])
+  await cluster.workers[0]?.kill()
+  for (const answer of await Promise.all(answers)) {
+    expect(answer).toMatchObject({
+      finishReason: null,
+      streamError: { code: 'upstream_error', type: 'api_error' },
+    })
+  }
+  await expectBalancedBooks(cluster, [account])
+  expect((await cluster.balance(account)).posted).toBe(before.posted)
+  expect(await cluster.metric(cluster.simulator, 'simulator_running')).toBe(0)
+  const refused = await chat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Anybody?' })
+  expect(refused).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
+})
+
+test('a gateway killed with -9: the engine is freed, nothing charged, nothing held; the other gateway serves', async () => {
+  cluster = await startCluster({ gateways: 2, workers: [[ENGINE]] })
+  const account = await cluster.createAccount('100')
+  const before = await cluster.balance(account)
+  const [doomed, other] = cluster.gateways
+  if (doomed === undefined || other === undefined) throw new Error('two gateways were asked for')
+  const answers = await startStreams(cluster, account, [doomed.baseUrl, doomed.baseUrl])
+  await doomed.kill()
+  expect(await Promise.all(answers)).toEqual(['connection lost', 'connection lost'])
+  const running = cluster
+  await expect
+    .poll(async () => await running.metric(running.simulator, 'simulator_running'), { timeout: 20_000 })
+    .toBe(0)
+  await expectBalancedBooks(cluster, [account])
+  expect((await cluster.balance(account)).posted).toBe(before.posted)
+  expect((await chatOk({ baseUrl: other.baseUrl, apiKey: account.apiKey, content: 'Hi' })).text).toBe(
+    'You said: Hi',
+  )
+})
+
+test('an engine that dies: a clear error, nothing charged, and the worker stops pulling', async () => {
+  cluster = await startCluster({ workers: [[ENGINE]] })
+  const account = await cluster.createAccount('100')
+  const before = await cluster.balance(account)
+  const answers = await startStreams(cluster, account, [cluster.baseUrl])
+  await cluster.simulator.kill()
+  expect(await Promise.all(answers)).toMatchObject([{ streamError: { code: 'upstream_error' } }])
+  await expectBalancedBooks(cluster, [account])
+  expect((await cluster.balance(account)).posted).toBe(before.posted)
+  const running = cluster
+  const ask = async () =>
+    await chat({ baseUrl: running.baseUrl, apiKey: account.apiKey, content: 'Anybody?' })
+  await expect.poll(async () => (await ask()).status, { timeout: 15_000 }).toBe(503)
+})
+
+test('a worker told to stop lets its generations end first', async () => {
+  cluster = await startCluster({ workers: [[ENGINE]] })
+  const account = await cluster.createAccount('100')
+  const firstText = Promise.withResolvers<void>()
+  const answer = chatOk({
+    baseUrl: cluster.baseUrl,
+    apiKey: account.apiKey,
+    content: 'Talk [[tokens=100]]',
+    onPiece: (piece) => {
+      if (piece.includes('"content":"')) firstText.resolve()
+    },
+  })
+  await firstText.promise
+  await cluster.workers[0]?.stop()
+  expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 101 })
+  await expectBalancedBooks(cluster, [account])
+})
+
+test('a gateway told to stop lets its streams end first', async () => {
+  cluster = await startCluster({ workers: [[ENGINE]] })
+  const account = await cluster.createAccount('100')
+  const firstText = Promise.withResolvers<void>()
+  const answer = chatOk({
+    baseUrl: cluster.baseUrl,
+    apiKey: account.apiKey,
+    content: 'Talk [[tokens=100]]',
+    onPiece: (piece) => {
+      if (piece.includes('"content":"')) firstText.resolve()
+    },
+  })
+  await firstText.promise
+  await cluster.gateways[0]?.stop()
+  expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 101 })
+  await expectBalancedBooks(cluster, [account])
+})
+
+test('a queue Redis that stops answering: new work is refused with 503 and served again when it is back', async () => {
+  cluster = await startCluster({ workers: [[ENGINE]] })
+  const account = await cluster.createAccount('100')
+  const running = cluster
+  const ask = async () => await chat({ baseUrl: running.baseUrl, apiKey: account.apiKey, content: 'Hi' })
+  expect((await ask()).status).toBe(200)
+  cluster.redis.signal('SIGSTOP')
+  expect(await ask()).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
+  cluster.redis.signal('SIGCONT')
+  await expect.poll(async () => (await ask()).status, { timeout: 20_000 }).toBe(200)
+  await cluster.redis.kill()
+  expect(await ask()).toMatchObject({ status: 503 })
+  await cluster.redis.start()
+  await expect.poll(async () => (await ask()).status, { timeout: 20_000 }).toBe(200)
+  await expectBalancedBooks(cluster, [account])
+})

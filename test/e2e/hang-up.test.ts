@@ -1,0 +1,90 @@
+import { connect, type Socket } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expectBalancedBooks } from '../support/books.ts'
+import { chatOk } from '../support/chat.ts'
+import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+
+let cluster: TestCluster
+let account: TestAccount
+
+beforeAll(async () => {
+  cluster = await startCluster({
+    workers: [[{ model: 'demo-chat', family: 'demo', maxNumSeqs: 1, stepMs: 20 }]],
+  })
+  account = await cluster.createAccount('100')
+})
+
+afterAll(async () => await cluster.stop())
+
+const running = async () => await cluster.metric(cluster.simulator, 'simulator_running')
+const openStreams = async () => {
+  const [gateway] = cluster.gateways
+  return gateway === undefined ? Number.NaN : await cluster.metric(gateway, 'millrace_gateway_open_streams')
+}
+
+/** Starts an endless answer and resolves with what ends it. */
+function ask(content: string) {
+  const abort = new AbortController()
+  const firstText = Promise.withResolvers<void>()
+  const answer = chatOk({
+    baseUrl: cluster.baseUrl,
+    apiKey: account.apiKey,
+    content,
+    signal: abort.signal,
+    onPiece: (piece) => {
+      if (piece.includes('"content":"')) firstText.resolve()
+    },
+  })
+  answer.catch(() => firstText.resolve())
+  return { answer, firstText: firstText.promise, hangUp: () => abort.abort() }
+}
+
+test('hanging up while it runs frees the engine, and what was generated is charged', async () => {
+  const before = (await cluster.balance(account)).posted
+  const call = ask('Talk [[tokens=1500]]')
+  await call.firstText
+  expect(await running()).toBe(1)
+  call.hangUp()
+  await expect(call.answer).rejects.toThrow()
+  await expect.poll(running, { timeout: 5_000 }).toBe(0)
+  await expectBalancedBooks(cluster, [account])
+  expect((await cluster.balance(account)).posted).toBeLessThan(before)
+})
+
+test('hanging up while it waits in the queue costs nothing and never runs', async () => {
+  const first = ask('Talk [[tokens=400]]')
+  await first.firstText
+  const before = (await cluster.balance(account)).openHolds
+  const waiting = ask('Talk [[tokens=1400]]')
+  await expect
+    .poll(async () => (await cluster.balance(account)).openHolds, { timeout: 5_000 })
+    .toBe(before + 1)
+  await expect.poll(openStreams, { timeout: 5_000 }).toBe(2)
+  waiting.hangUp()
+  await expect(waiting.answer).rejects.toThrow()
+  await expect.poll(async () => (await cluster.balance(account)).openHolds, { timeout: 5_000 }).toBe(before)
+  expect((await first.answer).finishReason).toBe('stop')
+
+  const after = await chatOk({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Next' })
+  expect(after.text).toBe('You said: Next')
+  await expectBalancedBooks(cluster, [account])
+})
+
+test('a connection that is torn down without a word frees the engine', async () => {
+  const body = JSON.stringify({
+    model: 'demo-chat',
+    stream: true,
+    messages: [{ role: 'user', content: 'Talk [[tokens=1500]]' }],
+  })
+  const url = new URL(cluster.baseUrl)
+  const socket: Socket = connect(Number(url.port), url.hostname)
+  socket.on('error', () => {})
+  socket.write(
+    `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${account.apiKey}\r\n` +
+      `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
+  await expect.poll(running, { timeout: 5_000 }).toBe(1)
+  socket.destroy()
+  await expect.poll(running, { timeout: 5_000 }).toBe(0)
+  await expectBalancedBooks(cluster, [account])
+})

@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { priceTokens } from '#libs/money/price.ts'
+import { expectBalancedBooks } from '../support/books.ts'
+import { demoPrices } from '../support/catalog.ts'
+import { chatOk } from '../support/chat.ts'
+import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+
+const ENGINE = { model: 'demo-chat', family: 'demo', maxNumSeqs: 40, stepMs: 2, sequenceMs: 0 }
+
+let cluster: TestCluster
+let account: TestAccount
+
+beforeAll(async () => {
+  cluster = await startCluster({ gateways: 2, workers: [[ENGINE], [ENGINE]] })
+  account = await cluster.createAccount('1000')
+})
+
+afterAll(async () => await cluster.stop())
+
+test('200 streams at once over two gateways and two workers are exact to the token and the nano-credit', async () => {
+  const before = await cluster.balance(account)
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, async (_, turn) => {
+      const content = `Stream ${turn}: ${'äöü 🌾 '.repeat(turn % 40)}end`
+      const baseUrl = cluster.gateways[turn % 2]?.baseUrl ?? ''
+      return { content, ...(await chatOk({ baseUrl, apiKey: account.apiKey, content })) }
+    }),
+  )
+  for (const { content, text, finishReason } of answers) {
+    expect(text).toBe(`You said: ${content}`)
+    expect(finishReason).toBe('stop')
+  }
+
+  await expectBalancedBooks(cluster, [account])
+  const prices = demoPrices('demo-chat')
+  let owed = 0n
+  for (const { promptTokens, cachedTokens, completionTokens } of answers) {
+    owed += priceTokens({ input: promptTokens, cachedInput: cachedTokens, output: completionTokens }, prices)
+  }
+  const { posted } = await cluster.balance(account)
+  expect(owed).toBeGreaterThan(0n)
+  expect(before.posted - posted).toBe(owed)
+
+  for (const worker of cluster.workers) {
+    expect(
+      await cluster.metric(worker, 'millrace_worker_generations_total', { result: 'ran' }),
+    ).toBeGreaterThan(20)
+  }
+})

@@ -1,0 +1,16 @@
+import { expect } from 'vitest'
+import type { TestAccount, TestCluster } from './cluster.ts'
+
+/** Waits until nothing is held any more, then checks every question of billing's reconciliation. */
+export async function expectBalancedBooks(
+  cluster: TestCluster,
+  accounts: readonly TestAccount[],
+  limitMs = 30_000,
+): Promise<void> {
+  for (const account of accounts) {
+    await expect.poll(async () => (await cluster.balance(account)).openHolds, { timeout: limitMs }).toBe(0)
+  }
+  const counts = await cluster.reconcile()
+  expect(Object.keys(counts).length).toBeGreaterThan(5)
+  expect(counts).toEqual(Object.fromEntries(Object.keys(counts).map((question) => [question, 0])))
+}

@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
+import { freePort } from './free-port.ts'
+import { createDatabase } from './postgres.ts'
+import { startApp, type RunningApp } from './processes.ts'
+import { createRedis, type TestRedis } from './redis.ts'
+
+/** One simulated engine, with a worker on it. Unset fields are the simulator's defaults. */
+type EnginePlan = {
+  model: string
+  family: string
+  kind?: 'chat' | 'embedding'
+  maxNumSeqs?: number
+  stepMs?: number
+  sequenceMs?: number
+}
+
+export type TestAccount = { id: string; keyId: string; apiKey: string }
+
+export type Balance = { posted: bigint; held: bigint; available: bigint; openHolds: number }
+
+/** A whole cluster of real processes, for one test file: nothing of it is shared with another. */
+export type TestCluster = {
+  redis: TestRedis
+  billing: RunningApp
+  simulator: RunningApp
+  workers: RunningApp[]
+  gateways: (RunningApp & { baseUrl: string })[]
+  baseUrl: string
+  restartBilling(): Promise<void>
+  createAccount(credits: string): Promise<TestAccount>
+  balance(account: TestAccount): Promise<Balance>
+  /** Every count of billing's reconciliation; all must be zero. */
+  reconcile(): Promise<Record<string, number>>
+  /** Sum of a metric over its labels. */
+  metric(app: RunningApp, name: string, labels?: Record<string, string>): Promise<number>
+  stop(): Promise<void>
+}
+
+const ADMIN_TOKEN = 'test-admin-token-0123456789'
+
+export async function startCluster(options: {
+  gateways?: number
+  /** One worker process for each list of engines. */
+  workers?: EnginePlan[][]
+  gatewayEnv?: Record<string, string>
+  workerEnv?: Record<string, string>
+  billingEnv?: Record<string, string>
+}): Promise<TestCluster> {
+  const plans = options.workers ?? [[{ model: 'demo-chat', family: 'demo' }]]
+  const redis = await createRedis()
+  const database = await createDatabase()
+  const urls = { QUEUE_REDIS_URL: redis.url, BUS_REDIS_URL: redis.url }
+  const [grpcPort, adminPort] = [await freePort(), await freePort()]
+  const adminUrl = `http://127.0.0.1:${adminPort}`
+
+  const startBilling = () =>
+    startApp('billing', {
+      DATABASE_URL: database.url,
+      QUEUE_REDIS_URL: redis.url,
+      GRPC_LISTEN: `127.0.0.1:${grpcPort}`,
+      ADMIN_PORT: String(adminPort),
+      ADMIN_TOKEN,
+      CATALOG_FILE: 'deploy/catalog.demo.json',
+      LOG_LEVEL: 'info',
+      ...options.billingEnv,
+    })
+
+  const placed = await Promise.all(
+    plans.map((engines) =>
+      Promise.all(engines.map(async (plan) => ({ ...plan, listen: `127.0.0.1:${await freePort()}` }))),
+    ),
+  )
+  const [billing, simulator] = await Promise.all([
+    startBilling(),
+    startApp('simulator', { SIMULATOR_ENGINES: JSON.stringify(placed.flat()) }),
+  ])
+  const workers = await Promise.all(
+    placed.map((engines) =>
+      startApp('worker', {
+        ...urls,
+        WORKERS: JSON.stringify(
+          engines.map(({ model, family, listen }) => ({ model, family, engine: listen })),
+        ),
+        ...options.workerEnv,
+      }),
+    ),
+  )
+  const gateways = await Promise.all(
+    Array.from({ length: options.gateways ?? 1 }, async () => {
+      const port = await freePort()
+      const app = await startApp('gateway', {
+        ...urls,
+        PORT: String(port),
+        BILLING_ADDRESS: `127.0.0.1:${grpcPort}`,
+        ...options.gatewayEnv,
+      })
+      return { ...app, baseUrl: `http://127.0.0.1:${port}/v1` }
+    }),
+  )
+
+  async function admin(method: string, path: string, body?: object): Promise<unknown> {
+    const response = await fetch(adminUrl + path, {
+      method,
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+    return await response.json()
+  }
+
+  const cluster: TestCluster = {
+    redis,
+    billing,
+    simulator,
+    workers,
+    gateways,
+    baseUrl: gateways[0]?.baseUrl ?? '',
+    async restartBilling() {
+      cluster.billing = await startBilling()
+    },
+    async createAccount(credits) {
+      const { id } = Id.parse(await admin('POST', '/admin/accounts', { name: 'test' }))
+      await admin('POST', `/admin/accounts/${id}/topups`, {
+        credits,
+        idempotencyKey: randomUUID(),
+        reason: 'test',
+      })
+      const key = Key.parse(await admin('POST', `/admin/accounts/${id}/keys`, { name: 'test' }))
+      return { id, keyId: key.id, apiKey: key.secret }
+    },
+    async balance({ id }) {
+      return Account.parse(await admin('GET', `/admin/accounts/${id}`))
+    },
+    async reconcile() {
+      return Reconciliation.parse(await admin('GET', '/admin/reconcile'))
+    },
+    async metric(app, name, labels = {}) {
+      const text = await (await fetch(`${app.opsUrl}/metrics`)).text()
+      return sumMetric(text, name, labels)
+    },
+    async stop() {
+      await Promise.all(cluster.gateways.map((gateway) => gateway.stop()))
+      await Promise.all(cluster.workers.map((worker) => worker.stop()))
+      await Promise.all([cluster.simulator.stop(), cluster.billing.stop()])
+      await redis.stop()
+      await database.drop()
+    },
+  }
+  return cluster
+}
+
+const Id = z.object({ id: z.string() })
+const Key = z.object({ id: z.string(), secret: z.string() })
+const Nano = z.string().transform((text) => BigInt(text))
+const Account = z
+  .object({ postedNano: Nano, heldNano: Nano, availableNano: Nano, openHolds: z.int() })
+  .transform(({ postedNano, heldNano, availableNano, openHolds }) => ({
+    posted: postedNano,
+    held: heldNano,
+    available: availableNano,
+    openHolds,
+  }))
+const Reconciliation = z.record(z.string(), z.coerce.number())
+
+function sumMetric(text: string, name: string, labels: Record<string, string>): number {
+  let sum = 0
+  let found = false
+  for (const line of text.split('\n')) {
+    const match = /^(\w+)(\{[^}]*\})? (\S+)/u.exec(line)
+    if (match === null || match[1] !== name) continue
+    const has = Object.entries(labels).every(([key, value]) => match[2]?.includes(`${key}="${value}"`))
+    if (!has) continue
+    found = true
+    sum += Number(match[3])
+  }
+  if (!found) throw new Error(`there is no metric ${name} ${JSON.stringify(labels)}`)
+  return sum
+}

@@ -1,0 +1,46 @@
+import type { ErrorBody } from './chat.ts'
+
+export type StreamedAnswer = {
+  text: string
+  finishReason: string | null
+  /** An error frame's content; null when the stream went well. */
+  streamError: ErrorBody | null
+  promptTokens: number
+  cachedTokens: number
+  completionTokens: number
+}
+
+type Chunk = {
+  error?: ErrorBody
+  choices?: { delta: { content?: string }; finish_reason: string | null }[]
+  usage?: {
+    prompt_tokens: number
+    completion_tokens: number
+    prompt_tokens_details?: { cached_tokens: number }
+  } | null
+}
+
+/** Reads a whole chat completion stream; it must end with `[DONE]`. */
+export function readFrames(received: string): StreamedAnswer {
+  const answer: StreamedAnswer = {
+    text: '',
+    finishReason: null,
+    streamError: null,
+    promptTokens: 0,
+    cachedTokens: 0,
+    completionTokens: 0,
+  }
+  const frames = received.split('\n\n').filter((frame) => frame.startsWith('data: '))
+  if (frames.pop() !== 'data: [DONE]') throw new Error(`a stream without [DONE]: ${received.slice(-200)}`)
+  for (const frame of frames) {
+    const chunk: Chunk = JSON.parse(frame.slice('data: '.length))
+    const [choice] = chunk.choices ?? []
+    answer.text += choice?.delta.content ?? ''
+    answer.finishReason = choice?.finish_reason ?? answer.finishReason
+    answer.streamError = chunk.error ?? answer.streamError
+    answer.promptTokens += chunk.usage?.prompt_tokens ?? 0
+    answer.cachedTokens += chunk.usage?.prompt_tokens_details?.cached_tokens ?? 0
+    answer.completionTokens += chunk.usage?.completion_tokens ?? 0
+  }
+  return answer
+}
