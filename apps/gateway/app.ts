@@ -1,6 +1,5 @@
 import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
-import type { Registry } from 'prom-client'
-import { Counter } from 'prom-client'
+import { Counter, type Registry } from 'prom-client'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { chatCompletions } from './endpoints/chat-completions/route.ts'
@@ -27,7 +26,7 @@ export type HttpLimits = SseLimits & {
   readonly connectionIdleMs: number
 }
 
-export type AppDeps = {
+type AppDeps = {
   readonly generate: Generate
   readonly authenticate: Authenticate
   readonly catalog: Catalog

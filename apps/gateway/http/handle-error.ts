@@ -16,7 +16,7 @@ export type ErrorBody = {
   }
 }
 
-export type PublicError = {
+type PublicError = {
   readonly status: number
   readonly body: ErrorBody
   /** Whole seconds, 1 to 59; null where the interface promises none. */

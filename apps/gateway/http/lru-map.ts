@@ -1,4 +1,4 @@
-export type LruMap<Value> = {
+type LruMap<Value> = {
   /** Counts as a use. */
   get(name: string): Value | undefined
   set(name: string, value: Value): void

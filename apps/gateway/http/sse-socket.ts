@@ -13,7 +13,7 @@ import { abortOnHangUp } from './abort-on-hang-up.ts'
  *     open    → ended:  end()
  *     waiting → ended:  detach(), the answer is somebody else's
  */
-export type SseSocket = {
+type SseSocket = {
   /** Aborted when the stream is gone. */
   readonly signal: AbortSignal
   /** Whether headers are out, so that a failure can only be told by a frame. */

@@ -13,7 +13,7 @@ import { createChatChunks } from './to-chunks.ts'
 import { toGeneration } from './to-generation.ts'
 import { toObject, type ChatIdentity } from './to-object.ts'
 
-export type ChatCompletionsDeps = {
+type ChatCompletionsDeps = {
   readonly generate: Generate
   readonly catalog: Catalog
   readonly callerOf: (request: FastifyRequest) => Caller

@@ -4,7 +4,7 @@ import { toChatUsage, toFinishReason } from './to-finish.ts'
 import { toCompletionId, type ChatIdentity } from './to-object.ts'
 
 /** Renders one stream: what it returns are whole server-sent events, to be written as they are. */
-export type ChatChunks = {
+type ChatChunks = {
   /** The frames of one batch; after its `generation-end`, everything up to `[DONE]`. */
   render(events: readonly OutputEvent[]): string
   /** Whether the end has been rendered. */

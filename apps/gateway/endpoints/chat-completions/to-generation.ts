@@ -10,7 +10,7 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { ChatBody, ChatBodyMessage } from './chat-body.ts'
 
 /** What a chat completion request asks of the core. */
-export type ChatGeneration = {
+type ChatGeneration = {
   readonly request: GenerationRequest
   readonly maxOutputTokens: number | null
 }
