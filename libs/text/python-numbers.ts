@@ -34,7 +34,7 @@ const MARK = '\u{FFFFE}'
 const MARKED = new RegExp(`"${MARK}(\\d+)${MARK}"|${MARK}(\\d+)${MARK}`, 'gu')
 
 /** What `json.dumps(json.loads(source))` writes in Python. */
-export function toPythonNumber(source: string): string {
+function toPythonNumber(source: string): string {
   if (/^-?\d+$/.test(source)) return source === '-0' ? '0' : source
   const value = Number(source)
   if (!Number.isFinite(value)) return value > 0 ? 'Infinity' : '-Infinity'

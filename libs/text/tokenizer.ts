@@ -4,7 +4,7 @@ import { Tokenizer as NativeTokenizer } from 'tokenizers'
 import { z } from 'zod'
 import { createByteTable } from './byte-table.ts'
 
-export type SamplingDefaults = {
+type SamplingDefaults = {
   readonly temperature?: number
   readonly topP?: number
   readonly topK?: number

@@ -23,7 +23,7 @@ export type EngineClient = {
   readonly getLoads: () => Promise<EngineLoads>
   /** `maxNumSeqs`: how many generations the engine runs at once; null when it does not say. */
   readonly getServerInfo: () => Promise<{ readonly maxNumSeqs: number | null }>
-  /** Ends every call. */
+  /** Takes no new calls; those that run end by themselves or by their signal. */
   readonly close: () => void
 }
 

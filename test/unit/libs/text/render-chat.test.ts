@@ -113,7 +113,7 @@ describe('what templates see', () => {
     expect(render('{{ tools[0] | tojson }}', { tools })).toBe(
       '{"type": "function", "function": {"name": "f", "description": null, "parameters": null}}',
     )
-    expect(render('{{ "yes" if tools else "no" }}')).toBe('no')
+    expect(render('{{ tools is none }}')).toBe('true')
   })
 
   it('thinking under both of its names, and neither when the template decides', () => {

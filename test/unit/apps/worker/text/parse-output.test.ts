@@ -155,7 +155,9 @@ describe('stop strings', () => {
   it('do not count within the first tokens', async () => {
     const ids = await tokenizer.encode('1.2.3.')
     expect(ids).toHaveLength(6)
-    expect(parse([ids], { stop: ['.'], minTokens: 3 }).events).toEqual([{ type: 'text-delta', text: '1.2' }])
+    expect(parse([ids], { stop: ['.'], minTokens: 4 }).events).toEqual([
+      { type: 'text-delta', text: '1.2.3' },
+    ])
   })
 })
 
