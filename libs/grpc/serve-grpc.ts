@@ -16,7 +16,11 @@ export async function bindGrpc(server: Server, address: string): Promise<number>
 /** Stops taking calls, lets running ones end for `graceMs`, then cuts them. */
 export async function closeGrpc(server: Server, graceMs: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(() => server.forceShutdown(), graceMs)
+  const timer = setTimeout(() => {
+    server.forceShutdown()
+    // A client that has stopped reading keeps its socket half open, and tryShutdown would wait for it for ever.
+    resolve()
+  }, graceMs)
   server.tryShutdown(() => resolve())
   await promise
   clearTimeout(timer)

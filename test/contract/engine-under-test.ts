@@ -1,5 +1,5 @@
 import { credentials, status as codes, type ServiceError } from '@grpc/grpc-js'
-import type { CallOptions, ClientReadableStream, StatusObject } from '@grpc/grpc-js'
+import type { CallOptions, ChannelOptions, ClientReadableStream, StatusObject } from '@grpc/grpc-js'
 import { EngineConfig } from '#apps/simulator/config.ts'
 import { startEngine, type Engine } from '#apps/simulator/engine.ts'
 import { loadModel, type Model } from '#apps/simulator/model.ts'
@@ -15,7 +15,7 @@ export type EngineUnderTest = {
   readonly client: VllmEngineClient
   readonly model: Model
   /** Opens another connection to the same engine. */
-  connect(): VllmEngineClient
+  connect(options?: ChannelOptions): VllmEngineClient
   close(): Promise<void>
 }
 
@@ -42,13 +42,14 @@ export async function startEngineUnderTest(
   const engine = await startEngine({ config, model, log: createLogger('simulator', 'silent') })
   const address = engine.address() ?? ''
   const clients: VllmEngineClient[] = []
-  const connect = () => {
+  const connect = (options: ChannelOptions = {}) => {
     const Client = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine.VllmEngine
     const client = new Client(address, credentials.createInsecure(), {
       'grpc.max_receive_message_length': -1,
       'grpc.use_local_subchannel_pool': 1,
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 100,
+      ...options,
     })
     clients.push(client)
     return client
