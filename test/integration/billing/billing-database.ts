@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto'
+import type { Pool } from 'pg'
+import { pino } from 'pino'
+import { expect } from 'vitest'
+import { createOperations, type Operations } from '#apps/billing/admin/operations.ts'
+import { loadCatalog } from '#apps/billing/catalog/load-catalog.ts'
+import { migrate } from '#apps/billing/database/migrate.ts'
+import { createMoney, type Money } from '#apps/billing/database/money.ts'
+import { openPool } from '#apps/billing/database/open-pool.ts'
+import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { Settlement } from '#libs/contracts/settlement.ts'
+import { toNanoCredits } from '#libs/money/nano-credits.ts'
+import { createDatabase } from '../../support/postgres.ts'
+
+export const log = pino({ level: 'silent' })
+
+export const START_MS = Date.parse('2030-01-01T00:00:00Z')
+
+export const HOLD_GRACE_MS = 60_000
+
+/** Whole nano-credits per token, so that amounts are easy to read; cached tokens are half price. */
+export const CHAT: ModelSpec = {
+  id: 'chat',
+  created: 1_700_000_000,
+  ownedBy: 'test',
+  kind: 'chat',
+  contextWindow: 4_096,
+  maxOutputTokens: 1_000,
+  tools: true,
+  reasoning: false,
+  defaultEffort: 'off',
+  inputPriceNano: '2000000',
+  cachedInputPriceNano: '1000000',
+  outputPriceNano: '10000000',
+  enabled: true,
+}
+
+/** Prices that leave fractions of a nano-credit. */
+export const ODD: ModelSpec = {
+  ...CHAT,
+  id: 'odd',
+  inputPriceNano: '333333',
+  cachedInputPriceNano: '7',
+  outputPriceNano: '1234567',
+}
+
+export const EMBED: ModelSpec = {
+  ...CHAT,
+  id: 'embed',
+  kind: 'embedding',
+  maxOutputTokens: 0,
+  outputPriceNano: '0',
+}
+
+export type BillingDatabase = {
+  url: string
+  pool: Pool
+  money: Money
+  operations: Operations
+  clock: { nowMs: number }
+  loadModels(models: readonly ModelSpec[]): Promise<void>
+  createAccount(nano: bigint): Promise<{ accountId: string; keyId: string; secret: string }>
+  balance(accountId: string): Promise<{ posted: bigint; held: bigint; openHolds: number }>
+  /** Fails when any question of the reconciliation counts something. */
+  expectReconciled(): Promise<void>
+  close(): Promise<void>
+}
+
+/** A migrated database of its own, with the three models, its functions, and a clock that the test turns. */
+export async function openBillingDatabase(): Promise<BillingDatabase> {
+  const { url, drop } = await createDatabase()
+  const pool = await openPool({ url, log, waitMs: 5_000 })
+  await migrate(pool, log)
+  const clock = { nowMs: START_MS }
+  const nowMs = () => clock.nowMs
+  const operations = createOperations({ pool, nowMs })
+
+  async function loadModels(models: readonly ModelSpec[]) {
+    await loadCatalog({ pool, file: { models: [...models] }, nowMs: clock.nowMs, log })
+  }
+  await loadModels([CHAT, ODD, EMBED])
+
+  return {
+    url,
+    pool,
+    money: createMoney({ pool, holdGraceMs: HOLD_GRACE_MS, nowMs }),
+    operations,
+    clock,
+    loadModels,
+    async createAccount(nano) {
+      const { id } = await operations.createAccount('test')
+      if (nano > 0n) {
+        await operations.topUp(id, {
+          amountNano: toNanoCredits(nano),
+          idempotencyKey: 'first',
+          reason: 'test',
+        })
+      }
+      const key = await operations.createKey(id, null)
+      return { accountId: id, keyId: key.id, secret: key.secret }
+    },
+    async balance(accountId) {
+      const { postedNano, heldNano, openHolds } = await operations.readAccount(accountId)
+      return { posted: BigInt(postedNano), held: BigInt(heldNano), openHolds }
+    },
+    async expectReconciled() {
+      const counts = await operations.reconcile()
+      expect(Object.keys(counts).length).toBeGreaterThan(8)
+      expect(Object.entries(counts).filter(([, count]) => count !== 0)).toEqual([])
+    },
+    async close() {
+      await pool.end()
+      await drop()
+    },
+  }
+}
+
+export function reserveCall(keyId: string, fields: Partial<ReserveCall> = {}): ReserveCall {
+  return {
+    reservationId: randomUUID(),
+    keyId,
+    model: 'chat',
+    inputTokens: 100,
+    outputTokens: 50,
+    deadlineMs: START_MS + 600_000,
+    ...fields,
+  }
+}
+
+export function settlement(id: string, fields: Partial<Settlement> = {}): Settlement {
+  return {
+    id,
+    epoch: 1,
+    outcome: 'completed',
+    promptTokens: 100,
+    cachedTokens: 0,
+    completionTokens: 50,
+    by: 'worker-1',
+    ...fields,
+  }
+}
+
+/** Says that the model's stream is settled for certain until `untilMs`. */
+export async function setWatermark(database: BillingDatabase, model: string, untilMs: number): Promise<void> {
+  await database.money.advanceWatermarks(
+    {
+      runId: 'run-1',
+      observedAtMs: untilMs,
+      streams: [{ model, lastId: { ms: 1n, seq: 0n }, settledUntilMs: untilMs }],
+    },
+    60_000,
+  )
+}
+
+/** The only answer to the only call. */
+export function only<Value>(values: readonly Value[]): Value {
+  const [value, ...others] = values
+  if (value === undefined || others.length > 0) throw new Error(`expected one value, got ${values.length}`)
+  return value
+}

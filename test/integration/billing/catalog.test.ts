@@ -1,0 +1,83 @@
+import { writeFile, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { readCatalogFile } from '#apps/billing/catalog/load-catalog.ts'
+import { readCatalog } from '#apps/billing/catalog/read-catalog.ts'
+import { CHAT, EMBED, ODD, openBillingDatabase, type BillingDatabase } from './billing-database.ts'
+
+let database: BillingDatabase
+
+beforeEach(async () => {
+  database = await openBillingDatabase()
+})
+afterEach(() => database.close())
+
+const read = () => readCatalog(database.pool, database.clock.nowMs)
+
+test('what the file says comes back, by id', async () => {
+  expect((await read()).models).toEqual([CHAT, EMBED, ODD])
+})
+
+test('loading the same file again changes nothing, not even the version', async () => {
+  const before = await read()
+  await database.loadModels([ODD, EMBED, CHAT])
+  expect(await read()).toEqual(before)
+})
+
+test('a changed price is a new version from now on, and the old one stays', async () => {
+  const before = await read()
+  database.clock.nowMs += 60_000
+  const dearer = { ...CHAT, outputPriceNano: '30000000' }
+  await database.loadModels([dearer, ODD, EMBED])
+  const after = await read()
+  expect(after.version).toBe(before.version + 1n)
+  expect(after.models[0]).toEqual(dearer)
+  expect((await readCatalog(database.pool, database.clock.nowMs - 1)).models[0]).toEqual(CHAT)
+})
+
+test('a changed trait needs no new price', async () => {
+  await database.loadModels([{ ...CHAT, maxOutputTokens: 10 }, ODD, EMBED])
+  expect((await read()).models[0]).toMatchObject({ maxOutputTokens: 10 })
+  const { rows } = await database.pool.query(
+    "select count(*)::int as count from price_versions where model = 'chat'",
+  )
+  expect(rows).toEqual([{ count: 1 }])
+})
+
+test('a model that the file no longer has is disabled, and enabled again when it returns', async () => {
+  await database.loadModels([CHAT, EMBED])
+  expect((await read()).models).toEqual([CHAT, EMBED, { ...ODD, enabled: false }])
+  await database.loadModels([CHAT, EMBED, ODD])
+  expect((await read()).models).toEqual([CHAT, EMBED, ODD])
+})
+
+test('a cached token may not cost more than a fresh one: a charge could exceed its hold', async () => {
+  const wrong = { ...CHAT, cachedInputPriceNano: '9000000' }
+  await expect(database.loadModels([wrong])).rejects.toThrow('cached_input_not_dearer')
+  expect((await read()).models).toEqual([CHAT, EMBED, ODD])
+})
+
+test('the file of the embedded default is a catalog', async () => {
+  const { models } = await readCatalogFile('deploy/catalog.demo.json')
+  await database.loadModels(models)
+  expect((await read()).models.filter(({ enabled }) => enabled).map(({ id }) => id)).toEqual([
+    'demo-chat',
+    'demo-embed',
+    'demo-reasoning',
+    'millrace/demo-chat',
+  ])
+})
+
+test('a file that is no catalog is refused with its name and the reason', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
+  try {
+    const path = join(folder, 'catalog.json')
+    await writeFile(path, '{')
+    await expect(readCatalogFile(path)).rejects.toThrow(`${path} is not JSON`)
+    await writeFile(path, JSON.stringify({ models: [{ ...CHAT, outputPriceNano: 1.5 }] }))
+    await expect(readCatalogFile(path)).rejects.toThrow(/is not a catalog: .*outputPriceNano/s)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
