@@ -4,7 +4,7 @@
 //   npm run bench [-- --streams 200 --rate 50 --seconds 10]
 //
 // Prints CPU µs per token of each process, Redis commands per token, time to first token, and the gateway's
-// memory per stream, all measured while the streams flow. Absolute times depend on the machine and its other
+// memory per stream, all measured while the streams flow. A lost, doubled or reordered token fails the run. Absolute times depend on the machine and its other
 // work; the CPU figures much less.
 import { parseArgs } from 'node:util'
 import { startCluster } from '../test/support/cluster.ts'
@@ -27,10 +27,28 @@ const seconds = Number(values.seconds)
 const MARGIN_S = 5
 const tokens = (seconds + 2 * MARGIN_S) * rate
 
+/**
+ * What a stream costs in memory is the difference between many and few streams at the same number of tokens
+ * per second: the heap's size depends on the garbage of the tokens far more than on the streams.
+ */
+const MORE = 5
+const FEW = 'demo-chat'
+const MANY = 'millrace/demo-chat'
+const PROCESSES = ['gateway', 'worker', 'redis', 'simulator', 'billing'] as const
+
 await setup()
 const cluster = await startCluster({
   workers: [
-    [{ model: 'demo-chat', family: 'demo', maxNumSeqs: streams, stepMs: 1_000 / rate, sequenceMs: 0 }],
+    [
+      { model: FEW, family: 'demo', maxNumSeqs: streams, stepMs: 1_000 / rate, sequenceMs: 0 },
+      {
+        model: MANY,
+        family: 'demo',
+        maxNumSeqs: streams * MORE,
+        stepMs: (1_000 * MORE) / rate,
+        sequenceMs: 0,
+      },
+    ],
   ],
 })
 try {
@@ -46,67 +64,87 @@ try {
     simulator: cluster.simulator.pid,
     billing: cluster.billing.pid,
   }
-  const ask = (count: number, onFirstText?: () => void) =>
-    streamChat({
-      baseUrl: gateway.baseUrl,
-      apiKey,
-      body: {
-        model: 'demo-chat',
-        messages: [{ role: 'user', content: `[[tokens=${count}]]` }],
-        max_tokens: count,
-      },
-      ...(onFirstText === undefined ? {} : { onFirstText }),
-    })
 
-  // Cold code costs several times as much, and a cold heap grows: 600 short streams first.
-  for (let round = 0; round < 3; round += 1) {
-    await Promise.all(Array.from({ length: streams }, async () => await ask(20)))
-  }
-  await pause(2)
-  const idleKib = readResidentKib(gateway.pid)
+  // Cold code costs several times as much, and the heap grows until it fits the load: the same load first.
+  for (const count of [20, 20, seconds * rate]) await flow(FEW, streams, count).finished
+  const few = await measure(FEW, streams, tokens)
+  const many = await measure(MANY, streams * MORE, Math.ceil(tokens / MORE))
 
-  let flowing = 0
-  const allFlow = Promise.withResolvers<void>()
-  const results = Promise.all(
-    Array.from(
-      { length: streams },
-      async () =>
-        await ask(tokens, () => {
-          flowing += 1
-          if (flowing === streams) allFlow.resolve()
-        }),
-    ),
-  )
-  await Promise.race([allFlow.promise, results])
-  await pause(2)
-
-  const before = await snapshot()
-  await pause(seconds)
-  const after = await snapshot()
-  const flowingKib = readResidentKib(gateway.pid)
-  const finished = await results
-  checkSame(finished)
-
-  const measured = after.tokens - before.tokens
-  const perToken = (used: number) => used / measured
-  const cpu = Object.fromEntries(
-    Object.keys(processes).map((name) => [name, perToken((after.cpu[name] ?? 0) - (before.cpu[name] ?? 0))]),
-  )
-  const chainUs = (cpu['gateway'] ?? 0) + (cpu['worker'] ?? 0) + (cpu['redis'] ?? 0)
-  const firstMs = finished.map(({ firstTextMs }) => firstTextMs).toSorted((a, b) => a - b)
-  console.log(`${streams} streams at ${rate} tokens/s, ${measured} tokens in ${seconds} s`)
-  for (const [name, us] of Object.entries(cpu))
-    console.log(`  ${name.padEnd(10)} ${us.toFixed(1)} µs CPU per token`)
-  console.log(`  gateway + worker + Redis   ${chainUs.toFixed(1)} µs CPU per token`)
-  console.log(`  Redis commands per token   ${perToken(after.commands - before.commands).toFixed(4)}`)
+  const perToken = (used: number) => used / few.tokens
+  const cpu = (name: keyof typeof processes) => perToken(few.cpuUs[name])
+  const firstMs = few.results.map(({ firstTextMs }) => firstTextMs).toSorted((a, b) => a - b)
+  const memoryKib = (many.gatewayKib - few.gatewayKib) / (streams * (MORE - 1))
+  console.log(`${streams} streams at ${rate} tokens/s, ${few.tokens} tokens in ${seconds} s`)
+  for (const name of PROCESSES) console.log(`  ${name.padEnd(26)} ${cpu(name).toFixed(1)} µs CPU per token`)
+  const chainUs = cpu('gateway') + cpu('worker') + cpu('redis')
+  console.log(`  gateway + worker + redis   ${chainUs.toFixed(1)} µs CPU per token`)
+  console.log(`  Redis commands per token   ${perToken(few.commands).toFixed(4)}`)
   console.log(
     `  time to first token        p50 ${at(firstMs, 0.5)} ms, p99 ${at(firstMs, 0.99)} ms (${streams} at once)`,
   )
-  console.log(`  gateway memory per stream  ${((flowingKib - idleKib) / streams).toFixed(1)} KiB`)
+  console.log(
+    `  gateway memory per stream  ${memoryKib.toFixed(1)} KiB (${streams} → ${streams * MORE} streams)`,
+  )
+
+  function flow(model: string, count: number, tokensEach: number) {
+    let flowing = 0
+    const allFlow = Promise.withResolvers<void>()
+    const ask = async () =>
+      await streamChat({
+        baseUrl: gateway?.baseUrl ?? '',
+        apiKey,
+        body: {
+          model,
+          messages: [{ role: 'user', content: `[[tokens=${tokensEach}]]` }],
+          max_tokens: tokensEach,
+        },
+        onFirstText() {
+          flowing += 1
+          if (flowing === count) allFlow.resolve()
+        },
+      })
+    const finished = Promise.all(Array.from({ length: count }, ask))
+    return { allFlow: Promise.race([allFlow.promise, finished]), finished }
+  }
+
+  async function measure(model: string, count: number, tokensEach: number) {
+    const { allFlow, finished } = flow(model, count, tokensEach)
+    await allFlow
+    await pause(2)
+    const before = await snapshot()
+    const residentKib: number[] = []
+    for (let second = 0; second < seconds; second += 1) {
+      await pause(1)
+      residentKib.push(readResidentKib(processes.gateway))
+    }
+    const after = await snapshot()
+    const results = await finished
+    checkSame(results, tokensEach)
+    const used = (name: keyof typeof processes) => after.cpuUs[name] - before.cpuUs[name]
+    return {
+      results,
+      tokens: after.tokens - before.tokens,
+      commands: after.commands - before.commands,
+      cpuUs: {
+        gateway: used('gateway'),
+        worker: used('worker'),
+        redis: used('redis'),
+        simulator: used('simulator'),
+        billing: used('billing'),
+      },
+      gatewayKib: residentKib.toSorted((a, b) => a - b)[Math.floor(seconds / 2)] ?? Number.NaN,
+    }
+  }
 
   async function snapshot() {
     return {
-      cpu: Object.fromEntries(Object.entries(processes).map(([name, pid]) => [name, readCpuUs(pid)])),
+      cpuUs: {
+        gateway: readCpuUs(processes.gateway),
+        worker: readCpuUs(processes.worker),
+        redis: readCpuUs(processes.redis),
+        simulator: readCpuUs(processes.simulator),
+        billing: readCpuUs(processes.billing),
+      },
       commands: await readRedisCommands(cluster.redis.url),
       tokens: await cluster.metric(cluster.simulator, 'simulator_tokens_total'),
     }
@@ -118,10 +156,10 @@ try {
 }
 
 /** One lost, doubled or reordered token in any stream fails the run. */
-function checkSame(results: readonly StreamResult[]) {
+function checkSame(results: readonly StreamResult[], tokensEach: number) {
   const [first] = results
   for (const result of results) {
-    if (result.text !== first?.text || result.completionTokens !== tokens) {
+    if (result.text !== first?.text || result.completionTokens !== tokensEach) {
       throw new Error(`streams differ: ${result.completionTokens} tokens, ${result.text.length} characters`)
     }
   }

@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto'
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { Registry } from 'prom-client'
-import { v7 as uuidv7 } from 'uuid'
 import { hashApiKey, isWellFormedApiKey } from '#libs/api-key/api-key.ts'
 import { createBillingClient } from '#libs/billing-client/billing-client.ts'
 import { loadConfig } from '#libs/config/load-config.ts'
@@ -161,7 +160,7 @@ await runApp(startLog, async (releasers) => {
     generate,
     authenticate,
     catalog,
-    newId: uuidv7,
+    newId: () => randomUUIDv7(),
     nowMs,
     everySecond,
     registry,

@@ -73,20 +73,20 @@ test('an account that comes back starts at the tag that is being served', async 
 test('tags stop at the highest BullMQ priority', async () => {
   const model = `model-${randomUUID()}`
   await queue(model, 'first')
-  await redis.zadd(finishKey(model), 3_000_000, 'worn-out')
+  await redis.zadd(finishKey(model), '3000000', 'worn-out')
   expect((await queue(model, 'worn-out')).tag).toBe(2_097_151)
 })
 
 test('tags start anew when nothing waits and none was handed out for two seconds', async () => {
   const model = `model-${randomUUID()}`
   const { job } = await queue(model, 'first')
-  await redis.hset(fairKey(model), 'v', 500)
+  await redis.hset(fairKey(model), 'v', '500')
   await record.cancel(model, job.id)
   expect((await queue(model, 'second')).tag).toBe(500)
   await record.cancel(model, (await queue(model, 'third')).job.id)
   for (const id of await redis.zrange(waitingKey(model), 0, -1)) await record.cancel(model, id)
   // The clock of the tags is Redis' own; an old `last` is what two quiet seconds leave behind.
-  await redis.hset(fairKey(model), 'last', 0)
+  await redis.hset(fairKey(model), 'last', '0')
   expect((await queue(model, 'fourth')).tag).toBe(2)
 })
 
