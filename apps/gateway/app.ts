@@ -8,6 +8,7 @@ import { describeModel, listModels } from './endpoints/models/route.ts'
 import type { Caller, Generate } from './generation/generation-call.ts'
 import { installAcceptBody } from './http/accept-body.ts'
 import type { Authenticate } from './http/authenticate.ts'
+import { closeIdleConnections } from './http/close-idle-connections.ts'
 import {
   answerMalformed,
   answerUnrouted,
@@ -58,6 +59,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   const reportError = createReportError({ log, noteFailure })
   installErrorHandler(app, reportError)
   refuseWhatIsNoOperation(app)
+  closeIdleConnections(app)
   installAcceptBody(app)
 
   const slowReaders = new Counter({

@@ -103,6 +103,7 @@ test('a worker told to stop lets its generations end first', async () => {
   })
   await firstText.promise
   await cluster.workers[0]?.stop()
+  expect(cluster.workers[0]?.logs()).not.toContain('release failed')
   expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 101 })
   await expectBalancedBooks(cluster, [account])
 })
@@ -121,6 +122,8 @@ test('a gateway told to stop lets its streams end first', async () => {
   })
   await firstText.promise
   await cluster.gateways[0]?.stop()
+  // The client keeps its connection alive; that must not hold the gateway until its grace is over.
+  expect(cluster.gateways[0]?.logs()).not.toContain('release failed')
   expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 101 })
   await expectBalancedBooks(cluster, [account])
 })
