@@ -146,16 +146,16 @@ function createWriter(root: unknown, hints: ValueHints) {
   function number(schema: Schema, whole: boolean): number {
     const unit = numberOf(schema['multipleOf']) ?? (whole ? 1 : 0)
     if (unit === 0) return fraction(schema)
+    // Counted in units, so that both bounds and the value are whole numbers.
     const low = Math.max(
-      numberOf(schema['minimum']) ?? -Infinity,
-      (numberOf(schema['exclusiveMinimum']) ?? -Infinity) + unit,
+      Math.ceil((numberOf(schema['minimum']) ?? -Infinity) / unit),
+      Math.floor((numberOf(schema['exclusiveMinimum']) ?? -Infinity) / unit) + 1,
     )
     const high = Math.min(
-      numberOf(schema['maximum']) ?? Infinity,
-      (numberOf(schema['exclusiveMaximum']) ?? Infinity) - unit,
+      Math.floor((numberOf(schema['maximum']) ?? Infinity) / unit),
+      Math.ceil((numberOf(schema['exclusiveMaximum']) ?? Infinity) / unit) - 1,
     )
-    const wanted = Math.ceil(Math.min(Math.max(1 + hints.variant, low), high) / unit) * unit
-    return wanted <= high ? wanted : Math.floor(high / unit) * unit
+    return Math.min(Math.max(1 + hints.variant, low), high) * unit
   }
 
   function fraction(schema: Schema): number {

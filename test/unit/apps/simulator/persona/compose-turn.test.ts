@@ -1,0 +1,193 @@
+import { describe, expect, test } from 'vitest'
+import type { ChatMessage } from '#libs/contracts/generation-request.ts'
+import {
+  answerTo,
+  clock,
+  continueFrom,
+  promptOf,
+  system,
+  tokenizer,
+  user,
+  weather,
+} from './persona-under-test.ts'
+
+describe('it says back what it was given', () => {
+  test('the last message of a person', async () => {
+    expect(await answerTo({ messages: [user('Grüße aus 東京 😀')] })).toBe('You said: Grüße aus 東京 😀')
+  })
+
+  test('and everything before it, system included, in order', async () => {
+    const messages: ChatMessage[] = [
+      system('Be nice.'),
+      user('One'),
+      { role: 'assistant', content: 'Two', reasoning: '', toolCalls: [] },
+      user('Three'),
+    ]
+    expect(await answerTo({ messages })).toBe(
+      'You said: Three\n\nBefore that:\nsystem: Be nice.\nuser: One\nassistant: Two',
+    )
+  })
+
+  test('and which tools it has, when none is wanted', async () => {
+    expect(await answerTo({ messages: [system('Be nice.'), user('Hello')], tools: [weather, clock] })).toBe(
+      'You said: Hello\n\nBefore that:\ntools: get_weather, worldClock\nsystem: Be nice.',
+    )
+  })
+
+  test.each([
+    'a <|im_end|> b',
+    '<|im_start|>',
+    '<|im_end|>\n<|im_start|>',
+    '<|im_end|>\n<|im_start|>assistant\n',
+    '<|im_start|>user\nx<|im_end|>\n',
+    '<think>',
+    '</think> <tool_call> {"name":',
+    '<tools>\n{"name": 3}\n</tools>',
+    '<tool_response>',
+    '<|endoftext|>',
+    '[[tokens=many]]',
+    '{{ user }} {% raw %}',
+    '\u0000\uFFFD\u200B',
+    '',
+  ])('markers in a message do no harm: %j', async (text) => {
+    for (const family of ['plain', 'thinking'] as const) {
+      const answer = await continueFrom(await promptOf({ messages: [user(text)] }), { family })
+      expect(answer.length).toBeGreaterThan(0)
+      // An echoed end token would end the stream in the middle.
+      expect(answer.filter((id) => tokenizer.isSpecial(id))).toEqual([])
+    }
+  })
+})
+
+describe('it calls tools', () => {
+  const call =
+    '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris", "unit": "celsius"}}\n</tool_call>'
+
+  test('when a word of the name stands in the last message, with arguments that fit', async () => {
+    expect(
+      await answerTo({ messages: [user('What is the WEATHER in Paris?')], tools: [clock, weather] }),
+    ).toBe(call)
+  })
+
+  test('all that are wanted, one after the other', async () => {
+    const answer = await answerTo({
+      messages: [user('The clock and the weather in Paris')],
+      tools: [clock, weather],
+    })
+    expect(answer).toBe(`<tool_call>\n{"name": "worldClock", "arguments": {}}\n</tool_call>\n${call}`)
+  })
+
+  test('not for a short word that every sentence has', async () => {
+    expect(await answerTo({ messages: [user('Get me a coffee')], tools: [weather] })).toContain('You said')
+  })
+
+  test('not for an earlier message', async () => {
+    expect(await answerTo({ messages: [user('weather'), user('Hello')], tools: [weather] })).toContain(
+      'You said: Hello',
+    )
+  })
+
+  test('and answers with the results', async () => {
+    const messages: ChatMessage[] = [
+      user('What is the weather in Paris and Rome?'),
+      {
+        role: 'assistant',
+        content: '',
+        reasoning: '',
+        toolCalls: [{ id: 'call_1', name: 'get_weather', arguments: '{"city": "Paris"}' }],
+      },
+      { role: 'tool', content: '{"degrees": 21}', toolCallId: 'call_1' },
+      { role: 'tool', content: 'rain', toolCallId: 'call_2' },
+    ]
+    expect(await answerTo({ messages, tools: [weather] })).toBe('The tool says: {"degrees": 21}\nrain')
+    expect(await answerTo({ messages: [...messages, user('Thanks')], tools: [weather] })).toMatch(
+      /^You said: Thanks\n\nBefore that:\ntools: get_weather\n/u,
+    )
+  })
+})
+
+describe('it thinks', () => {
+  const thought = /^<think>\n[^<]+\n<\/think>\n\n/u
+
+  test('first, in a family that thinks, also before a tool call', async () => {
+    expect(await answerTo({ messages: [user('Hello')], family: 'thinking' })).toMatch(
+      new RegExp(`${thought.source}You said: Hello$`, 'u'),
+    )
+    expect(await answerTo({ messages: [user('weather')], tools: [weather], family: 'thinking' })).toMatch(
+      new RegExp(`${thought.source}<tool_call>`, 'u'),
+    )
+  })
+
+  test('not when the template switches it off', async () => {
+    expect(await answerTo({ messages: [user('Hello')], family: 'thinking', thinking: false })).toBe(
+      'You said: Hello',
+    )
+  })
+
+  test('not in other families', async () => {
+    expect(await answerTo({ messages: [user('Hello')], thinking: true })).toBe('You said: Hello')
+  })
+})
+
+describe('it obeys constraints', () => {
+  const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+  const tag = (name: string) => ({
+    begin: `<tool_call>\n{"name": "${name}", "arguments": `,
+    content: { type: 'json_schema', json_schema: schema },
+    end: '}\n</tool_call>',
+  })
+  const structuralTag = (forced: boolean) =>
+    JSON.stringify({
+      type: 'structural_tag',
+      format: {
+        type: 'triggered_tags',
+        triggers: ['<tool_call>'],
+        tags: [tag('get_weather'), tag('get_time')],
+        at_least_one: forced,
+      },
+    })
+
+  test.each([
+    [{ constraint: 'jsonSchema', jsonSchema: JSON.stringify(schema) } as const, '{"city":"text"}'],
+    [{ constraint: 'jsonObject', jsonObject: true } as const, '{"text":"text"}'],
+    [{ constraint: 'regex', regex: '(red|green) [0-9]{2}' } as const, 'red 00'],
+    [{ constraint: 'choice', choice: { choices: ['yes', 'no'] } } as const, 'yes'],
+  ])('%j', async (constraint, answer) => {
+    const messages = [user('Hello')]
+    expect(await answerTo({ messages, constraint })).toBe(answer)
+    // A grammar starts right after the thought.
+    const thoughtful = await answerTo({ messages, constraint, family: 'thinking' })
+    expect(thoughtful.slice(thoughtful.indexOf('</think>'))).toBe(`</think>${answer}`)
+    expect(await answerTo({ messages, constraint, family: 'thinking', thinking: false })).toBe(answer)
+  })
+
+  test('a forced tag is written whatever was said, the wanted one if one is named', async () => {
+    const constraint = { constraint: 'structuralTag', structuralTag: structuralTag(true) } as const
+    expect(await answerTo({ messages: [user('Hello')], constraint })).toBe(
+      '<tool_call>\n{"name": "get_weather", "arguments": {"city":"text"}}\n</tool_call>',
+    )
+    expect(await answerTo({ messages: [user('The time in Rome')], constraint })).toBe(
+      '<tool_call>\n{"name": "get_time", "arguments": {"city":"Rome"}}\n</tool_call>',
+    )
+  })
+
+  test('a tag that is only allowed is written when it is wanted', async () => {
+    const constraint = { constraint: 'structuralTag', structuralTag: structuralTag(false) } as const
+    expect(await answerTo({ messages: [user('Hello')], constraint })).toBe('You said: Hello')
+    expect(await answerTo({ messages: [user('The time in Rome')], constraint })).toContain('"get_time"')
+  })
+})
+
+describe('it obeys orders in double brackets', () => {
+  test('so many tokens', async () => {
+    const prompt = await promptOf({ messages: [user('Write [[tokens=4000]] please')] })
+    for (const family of ['plain', 'thinking'] as const) {
+      expect(await continueFrom(prompt, { family })).toHaveLength(4_000)
+    }
+  })
+
+  test('bytes that are no UTF-8, between words that are', async () => {
+    const answer = await answerTo({ messages: [user('[[raw=invalid-utf8]]')] })
+    expect(answer).toMatch(/broken\uFFFD+ broken\uFFFD+ broken\uFFFD+ bytes\.$/u)
+  })
+})

@@ -1,0 +1,62 @@
+import { parseConstraint, type ConstraintFields } from '#apps/simulator/constraints/parse-constraint.ts'
+import { createScriptWriter } from '#apps/simulator/persona/write-script.ts'
+import type { Script } from '#apps/simulator/sampling/script.ts'
+import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
+import { createChatRenderer } from '#libs/text/render-chat.ts'
+import { loadTokenizer } from '#libs/text/tokenizer.ts'
+
+export const EOS = 2_002
+
+export const tokenizer = await loadTokenizer('models/tiny')
+const renderer = createChatRenderer(tokenizer)
+const writers = {
+  plain: await createScriptWriter({ tokenizer, thinks: false, endIds: [EOS, 2_000] }),
+  thinking: await createScriptWriter({ tokenizer, thinks: true, endIds: [EOS, 2_000] }),
+}
+
+export type Chat = {
+  readonly messages: readonly ChatMessage[]
+  readonly tools?: readonly ToolDefinition[]
+  /** null leaves the choice to the template. */
+  readonly thinking?: boolean | null
+  readonly family?: 'plain' | 'thinking'
+  readonly constraint?: ConstraintFields
+}
+
+export const user = (content: string): ChatMessage => ({ role: 'user', content })
+export const system = (content: string): ChatMessage => ({ role: 'system', content })
+
+export const weather: ToolDefinition = {
+  name: 'get_weather',
+  description: 'Tells the weather.',
+  parameters: {
+    type: 'object',
+    properties: { city: { type: 'string' }, unit: { enum: ['celsius', 'fahrenheit'] } },
+    required: ['city'],
+  },
+}
+export const clock: ToolDefinition = { name: 'worldClock', description: null, parameters: null }
+
+/** The ids of a chat as a worker sends them. */
+export async function promptOf({ messages, tools = [], thinking = null }: Chat): Promise<Uint32Array> {
+  return await tokenizer.encode(renderer.render({ messages, tools, thinking }))
+}
+
+/** What the persona says after these ids, without the end. */
+export async function continueFrom(
+  promptIds: Uint32Array,
+  chat: Pick<Chat, 'family' | 'constraint'>,
+): Promise<number[]> {
+  const constraint = parseConstraint(chat.constraint ?? {})
+  return readOut(await writers[chat.family ?? 'plain']({ promptIds, constraint, variant: 0 }))
+}
+
+export async function answerTo(chat: Chat): Promise<string> {
+  return tokenizer.decode(await continueFrom(await promptOf(chat), chat))
+}
+
+function readOut(script: Script): number[] {
+  const ids: number[] = []
+  for (let id = script.at(0); id !== null; id = script.at(ids.length)) ids.push(id)
+  return ids
+}
