@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { SetupError } from './fail.mjs'
@@ -26,6 +26,7 @@ export function checkPlatform() {
 export async function ensureDependencies() {
   const reason = whyInstall()
   if (reason === undefined) return
+  refuseForeignModules(reason)
   say(`installing the dependencies with npm ci (${reason}); the first time takes about a minute`)
   const done = keepSaying('installing the dependencies')
   const { code, output } = await npmCi()
@@ -46,6 +47,23 @@ export async function ensureDependencies() {
     throw new SetupError(`npm ci ended well, but ${stillMissing}. Is "ignore-scripts" set in an .npmrc?`)
   }
   say('dependencies are installed')
+}
+
+/** npm ci empties node_modules first; through a link that would empty another checkout's, in use or not. */
+function refuseForeignModules(reason) {
+  const path = join(REPOSITORY, 'node_modules')
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return
+  throw new SetupError(
+    `node_modules is a link to ${realpathOf(path)} and does not fit this checkout (${reason}): remove the link, and npm start installs its own.`,
+  )
+}
+
+function realpathOf(path) {
+  try {
+    return realpathSync(path)
+  } catch {
+    return 'a missing folder'
+  }
 }
 
 /** Why the installed packages are not those of the lock file; undefined when they are. */

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { NODE, REPOSITORY } from './dependencies.mjs'
 
 /**
@@ -15,12 +16,7 @@ export async function runCluster(options) {
   const leash = child.stdio[3]
   leash.on('error', () => {})
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => leash.destroy())
-  const parent = process.ppid
-  // npm passes SIGTERM to a shell that may die without telling us; a new parent is then the only news.
-  const watch =
-    process.env.npm_lifecycle_event === undefined
-      ? undefined
-      : setInterval(() => process.ppid !== parent && leash.destroy(), 500)
+  const watch = watchCaller(() => leash.destroy())
   return await new Promise((resolve) => {
     child.once('error', (error) => {
       console.error(`Cannot run ${NODE}: ${error.message}`)
@@ -33,4 +29,35 @@ export async function runCluster(options) {
       resolve(code ?? 1)
     })
   })
+}
+
+/**
+ * Calls `gone` when the npm that runs us, or the shell between, has ended: npm passes SIGTERM to that shell,
+ * which may die without telling us. Without npm there is nothing to watch; a parent may leave us on purpose.
+ */
+function watchCaller(gone) {
+  if (process.env.npm_lifecycle_event === undefined) return undefined
+  const callers = [process.ppid, parentOf(process.ppid)]
+  // With no shell between, the second is npm's own caller, which may leave.
+  if (nameOf(callers[0]).startsWith('npm')) callers.pop()
+  const isAlone = () =>
+    process.ppid !== callers[0] || (callers.length > 1 && parentOf(callers[0]) !== callers[1])
+  return setInterval(() => isAlone() && gone(), 500)
+}
+
+function parentOf(pid) {
+  const stat = readProc(pid, 'stat')
+  return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+}
+
+function nameOf(pid) {
+  return readProc(pid, 'comm')
+}
+
+function readProc(pid, file) {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    return ''
+  }
 }

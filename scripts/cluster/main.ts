@@ -39,7 +39,7 @@ async function run(): Promise<never> {
   prepareHome(home)
   const claim = await claimHome(home, url)
   const list = createProcessList({ claim, say, onUnexpectedEnd: (error) => stop.abort(error) })
-  listenForStop(() => list.killAll())
+  const leash = listenForStop(() => list.killAll())
   try {
     await assertPortFree(options)
     say(`starting Millrace; state and logs are in ${home}`)
@@ -56,11 +56,13 @@ async function run(): Promise<never> {
   } finally {
     await list.stopAll()
     claim.release()
+    leash.destroy()
     say('everything is stopped')
   }
 }
 
-function listenForStop(kill: () => void): void {
+/** Stops the cluster on a signal or when the pipe ends. The pipe keeps this process alive until it is destroyed. */
+function listenForStop(kill: () => void): Socket {
   let firstAt: number | undefined
   const leash = new Socket({ fd: 3, readable: true, writable: false })
   leash.on('error', () => {})
@@ -73,6 +75,7 @@ function listenForStop(kill: () => void): void {
       stop.abort(new StopRequest())
     })
   }
+  return leash
 }
 
 async function untilAborted(signal: AbortSignal): Promise<never> {

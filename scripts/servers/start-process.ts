@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { createGuard, type Guard } from './create-guard.ts'
 import { signalGroup, type StopPlan } from './end-process.ts'
 import { SetupError } from './setup-error.ts'
@@ -14,7 +14,7 @@ export type RunningProcess = {
   /** Resolves when the process has ended, with a text such as `exit code 1` or `signal SIGKILL`. */
   exited: Promise<string>
   hasExited(): boolean
-  /** Everything it has written so far, both streams. */
+  /** Everything that this process has written so far, both streams. */
   logs(): string
   /** Asks it to stop, kills it after its grace, resolves when it is gone. */
   stop(): Promise<void>
@@ -50,6 +50,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
   const { name, logFile, stop: stopPlan } = options
   guard ??= createGuard()
   const log = openSync(logFile, 'a', 0o600)
+  const logStart = fstatSync(log).size
   const child = spawn(options.command, options.args, {
     cwd: options.cwd,
     env: options.env,
@@ -91,7 +92,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
     logFile,
     exited: exited.promise,
     hasExited: () => ended,
-    logs: () => readFileSync(logFile, 'utf8'),
+    logs: () => readFileSync(logFile).subarray(logStart).toString(),
     signal,
     async stop() {
       signal(stopPlan.signal)

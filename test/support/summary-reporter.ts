@@ -2,7 +2,7 @@ import { writeFileSync, writeSync } from 'node:fs'
 import type { Reporter } from 'vitest/node'
 
 /** Where `npm test` reads the counts of the run; without it they are only printed. */
-export const COUNTS_FILE_VARIABLE = 'MILLRACE_TEST_COUNTS_FILE'
+const COUNTS_FILE_VARIABLE = 'MILLRACE_TEST_COUNTS_FILE'
 
 /**
  * Makes `N passed, N failed` the very last line of a run, also of one that crashes. A file that cannot be

@@ -1,0 +1,13 @@
+import { spawn } from 'node:child_process'
+import { REPOSITORY, NODE } from './dependencies.mjs'
+
+/** Runs a script of ours under the installed Node, in our terminal, and resolves with its exit code. */
+export async function runNode(args, env = {}) {
+  const child = spawn(NODE, args, { cwd: REPOSITORY, stdio: 'inherit', env: { ...process.env, ...env } })
+  // A Ctrl-C reaches the child as well; we stay to report how it ended.
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
+  return await new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code) => resolve(code ?? 1))
+  })
+}

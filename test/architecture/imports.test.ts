@@ -1,0 +1,98 @@
+import { posix } from 'node:path'
+import { expect, test } from 'vitest'
+import { sourceFiles, type SourceFile } from './source-files.ts'
+
+/** Which lib may import which. A lib that is not here may not exist. */
+const LIBS: Readonly<Record<string, readonly string[]>> = {
+  'api-key': [],
+  'billing-client': ['contracts', 'grpc', 'money', 'telemetry'],
+  config: [],
+  contracts: [],
+  'event-bus': ['contracts', 'generation-record', 'telemetry'],
+  'generation-record': ['contracts'],
+  grpc: [],
+  lifecycle: ['telemetry'],
+  money: [],
+  redis: ['telemetry'],
+  telemetry: [],
+  text: ['contracts'],
+  'ticket-queue': ['contracts', 'generation-record', 'telemetry'],
+}
+
+/** Which top folder may import which; libs and apps have rules of their own besides. */
+const FOLDERS: Readonly<Record<string, readonly string[]>> = {
+  apps: ['apps', 'libs', 'proto'],
+  libs: ['libs', 'proto'],
+  scripts: ['scripts', 'libs'],
+  bench: ['bench', 'apps', 'libs', 'proto', 'scripts', 'test'],
+  test: ['test', 'apps', 'libs', 'proto', 'scripts', 'bench'],
+}
+
+/** Every way to name a module: import, import type, export from, import() as a value and as a type. */
+const SPECIFIER = /(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]/g
+
+test('every import follows the table', () => {
+  const files = sourceFiles('{apps,libs,scripts,bench,test}/**/*.{ts,mjs}')
+  expect(files.flatMap(forbiddenImports)).toEqual([])
+})
+
+test('the table names exactly the libs that there are', () => {
+  const present = new Set(sourceFiles('libs/**/*.ts').map(({ path }) => path.split('/')[1] ?? ''))
+  expect([...present].toSorted()).toEqual(Object.keys(LIBS).toSorted())
+})
+
+test('the table has no circle', () => {
+  expect(Object.keys(LIBS).filter((lib) => reachable(lib).has(lib))).toEqual([])
+})
+
+test('the check sees every form of import, of types as well', () => {
+  const refused = [
+    "import type { Config } from '#apps/worker/config.ts'",
+    "import { main } from '../worker/main.ts'",
+    "export { main } from '#apps/worker/main.ts'",
+    "const main = await import('#apps/worker/main.ts')",
+    "type Main = import('#apps/worker/main.ts').Main",
+    "import '#apps/worker/main.ts'",
+    "import { test } from '#test/support/redis.ts'",
+  ]
+  for (const text of refused)
+    expect(forbiddenImports({ path: 'apps/gateway/a.ts', text }), text).toHaveLength(1)
+  const type = "import type { Redis } from '#libs/redis/connect.ts'"
+  expect(forbiddenImports({ path: 'libs/contracts/a.ts', text: type })).toHaveLength(1)
+  expect(forbiddenImports({ path: 'apps/gateway/a.ts', text: type })).toEqual([])
+})
+
+function forbiddenImports({ path, text }: SourceFile): string[] {
+  return [...text.matchAll(SPECIFIER)]
+    .map((match) => toPath(path, match[1] ?? ''))
+    .filter((target) => target !== undefined && !isAllowed(path, target))
+    .map((target) => `${path} imports ${target}`)
+}
+
+/** The imported file's path in the repository; undefined for a package. */
+function toPath(importer: string, specifier: string): string | undefined {
+  if (specifier.startsWith('#')) return specifier.slice(1)
+  return specifier.startsWith('.') ? posix.join(posix.dirname(importer), specifier) : undefined
+}
+
+function isAllowed(importer: string, target: string): boolean {
+  const [fromFolder = '', fromPart = ''] = importer.split('/')
+  const [toFolder = '', toPart = ''] = target.split('/')
+  if (FOLDERS[fromFolder]?.includes(toFolder) !== true) return false
+  if (fromFolder === 'apps' && toFolder === 'apps') return fromPart === toPart
+  if (fromFolder === 'libs' && toFolder === 'libs')
+    return fromPart === toPart || LIBS[fromPart]?.includes(toPart) === true
+  return true
+}
+
+/** Every lib that `lib` imports, directly or through others. */
+function reachable(lib: string): Set<string> {
+  const seen = new Set<string>()
+  const open = [...(LIBS[lib] ?? [])]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (seen.has(next)) continue
+    seen.add(next)
+    open.push(...(LIBS[next] ?? []))
+  }
+  return seen
+}
