@@ -28,6 +28,7 @@ const LIMITS = {
   versionPollMs: 5_000,
   callsGraceMs: 3_000,
   claimIdleMs: 30_000,
+  readBlockMs: 2_000,
   sweepEveryMs: 1_000,
   redisSilenceMs: 10_000,
 }
@@ -79,6 +80,7 @@ await runApp(startLog, async (releasers) => {
     metrics,
     log,
     claimIdleMs: LIMITS.claimIdleMs,
+    blockMs: LIMITS.readBlockMs,
     sweepEveryMs: LIMITS.sweepEveryMs,
   })
   releasers.add('settlements', stopSettlements, { run: (stop) => stop(), limitMs: 10_000 })

@@ -13,7 +13,6 @@ export type SettlementConsumer = {
   stop(): Promise<void>
 }
 
-const BLOCK_MS = 2_000
 const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 1_000
 
@@ -28,10 +27,12 @@ export function consumeSettlements(options: {
   settle: SettleEntries
   /** How long an entry must be unacknowledged before it is taken from another consumer. */
   claimIdleMs: number
+  /** How long a read waits for entries; also how soon a claim, a new model or a stop is noticed. */
+  blockMs: number
   metrics: BillingMetrics
   log: Logger
 }): SettlementConsumer {
-  const { streams, models, settle, claimIdleMs, metrics, log } = options
+  const { streams, models, settle, claimIdleMs, blockMs, metrics, log } = options
   const stopping = new AbortController()
   const joined = new Set<string>()
   const claims = new Set<string>()
@@ -55,7 +56,7 @@ export function consumeSettlements(options: {
 
   async function takeBatch() {
     const current = models()
-    if (current.length === 0) return await pause(BLOCK_MS)
+    if (current.length === 0) return await pause(blockMs)
     for (const model of current) {
       if (joined.has(model)) continue
       await streams.ensureGroup(model)
@@ -65,7 +66,7 @@ export function consumeSettlements(options: {
       claims.delete(model)
       await take(await streams.claim(model, claimIdleMs))
     }
-    await take(await streams.read(current, BLOCK_MS))
+    await take(await streams.read(current, blockMs))
   }
 
   async function take(entries: readonly StreamEntry[]) {

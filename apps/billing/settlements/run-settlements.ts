@@ -8,7 +8,7 @@ import { createSettleEntries } from './settle-entries.ts'
 import { createSettlementStreams } from './settlement-streams.ts'
 import { sweep } from './sweep.ts'
 
-/** Longer than a read blocks, so that a read in good order ends and nothing it got stays unacknowledged. */
+/** Should be longer than a read blocks, so that a read in good order ends and nothing it got stays unacknowledged. */
 const STOP_LIMIT_MS = 3_000
 
 /**
@@ -27,12 +27,15 @@ export function runSettlements(options: {
   log: Logger
   /** From when on another consumer's entry is taken for abandoned. */
   claimIdleMs: number
+  /** How long a read of the streams waits. */
+  blockMs: number
   sweepEveryMs: number
 }): () => Promise<void> {
-  const { redis, blocking, consumer, money, models, metrics, log, claimIdleMs, sweepEveryMs } = options
+  const { redis, blocking, consumer, money, models, metrics, log, claimIdleMs, blockMs, sweepEveryMs } =
+    options
   const streams = createSettlementStreams({ redis, blocking, consumer })
   const settle = createSettleEntries({ money, metrics, log })
-  const consuming = consumeSettlements({ streams, models, settle, claimIdleMs, metrics, log })
+  const consuming = consumeSettlements({ streams, models, settle, claimIdleMs, blockMs, metrics, log })
   const sweeping = sweep({
     streams,
     money,

@@ -1,0 +1,99 @@
+import { expect, test } from 'vitest'
+import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
+import {
+  fromHoldMessage,
+  fromKeyMessage,
+  fromReserveMessage,
+  toHoldMessage,
+  toKeyMessage,
+  toReserveMessage,
+} from '#libs/billing-client/billing-wire.ts'
+import { loadProto } from '#libs/grpc/load-proto.ts'
+import { toNanoCredits } from '#libs/money/nano-credits.ts'
+import type { ProtoGrpcType } from '#proto/types/billing.ts'
+
+const { Billing } = loadProto<ProtoGrpcType>('billing.proto').millrace.billing
+const { money, lookUpKey } = { money: Billing.service.Money, lookUpKey: Billing.service.LookUpKey }
+
+/** Through the bytes of the wire, as the other side sees it. */
+function sendHold(answer: HoldAnswer): HoldAnswer {
+  const message = money.responseDeserialize(
+    money.responseSerialize({ replies: [{ seq: '1', reply: 'hold', hold: toHoldMessage(answer) }] }),
+  )
+  const hold = message.replies[0]?.hold
+  if (!hold) throw new Error('there is no hold in the reply')
+  return fromHoldMessage(hold)
+}
+
+const MOST = toNanoCredits(2n ** 63n - 1n)
+
+test.each<HoldAnswer>([
+  {
+    status: 'granted',
+    amountNano: MOST,
+    outputTokens: 17,
+    clamped: true,
+    prices: { inputPriceNano: 999_999_999_999_999_999n, cachedInputPriceNano: 0n, outputPriceNano: 1n },
+  },
+  { status: 'insufficient-credits', availableNano: toNanoCredits(0n), heldNano: MOST },
+  { status: 'key-invalid' },
+  { status: 'model-unknown' },
+  { status: 'conflict' },
+])('the answer $status crosses the wire unchanged', (answer) => {
+  expect(sendHold(answer)).toEqual(answer)
+})
+
+test('an answer without a status is an error, not a grant of nothing', () => {
+  const { replies } = money.responseDeserialize(
+    money.responseSerialize({ replies: [{ reply: 'hold', hold: {} }] }),
+  )
+  const hold = replies[0]?.hold
+  if (!hold) throw new Error('there is no hold in the reply')
+  expect(() => fromHoldMessage(hold)).toThrow(RangeError)
+})
+
+const CALL = {
+  reservationId: '01890a5d-ac96-774b-bcce-b302099a8057',
+  keyId: '01890a5d-ac96-774b-bcce-b302099a8058',
+  model: 'm',
+  inputTokens: 1_000_000_000,
+  outputTokens: 0,
+  deadlineMs: 1_893_456_000_123,
+}
+
+function sendReserve(call: typeof CALL) {
+  const message = money.requestDeserialize(
+    money.requestSerialize({ calls: [{ seq: '1', call: 'reserve', reserve: toReserveMessage(call) }] }),
+  )
+  const reserve = message.calls[0]?.reserve
+  if (!reserve) throw new Error('there is no reserve in the call')
+  return fromReserveMessage(reserve)
+}
+
+test('a reserve crosses the wire unchanged', () => {
+  expect(sendReserve(CALL)).toEqual(CALL)
+})
+
+test.each([
+  ['no UUID as id', { reservationId: 'x' }],
+  ['no UUID as key', { keyId: '' }],
+  ['more tokens than any request has', { inputTokens: 1_000_000_001 }],
+  ['no deadline', { deadlineMs: 0 }],
+])('a reserve with %s is refused', (_, change) => {
+  expect(() => sendReserve({ ...CALL, ...change })).toThrow(RangeError)
+})
+
+test.each([null, 1_893_456_000_000])('a key that expires at %s crosses the wire unchanged', (expiresAtMs) => {
+  const key = {
+    keyId: CALL.keyId,
+    accountId: CALL.reservationId,
+    sha256: Buffer.alloc(32, 7),
+    active: true,
+    expiresAtMs,
+  }
+  const message = lookUpKey.responseDeserialize(
+    lookUpKey.responseSerialize({ found: true, key: toKeyMessage(key) }),
+  )
+  if (!message.key) throw new Error('there is no key in the answer')
+  expect(fromKeyMessage(message.key)).toEqual(key)
+})
