@@ -1,6 +1,7 @@
 // `npm start`. Runs on Node 20 with nothing installed: plain JavaScript, only Node's own modules. It sets up the
 // dependencies, then hands over to scripts/cluster/ on the Node that came with them.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
+import { startedAt } from './bootstrap/progress.mjs'
 import { runScript } from './bootstrap/fail.mjs'
 import { runCluster } from './bootstrap/run-cluster.mjs'
 import { HELP, parseStartOptions, UsageError } from './bootstrap/start-options.mjs'
@@ -20,5 +21,5 @@ await runScript(async () => {
   }
   checkPlatform()
   await ensureDependencies()
-  return await runCluster({ ...options, startedAt: Date.now() })
+  return await runCluster({ ...options, startedAt })
 })

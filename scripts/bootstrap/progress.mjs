@@ -1,4 +1,5 @@
-const startedAt = Date.now()
+/** When this script started, in Unix milliseconds. */
+export const startedAt = Date.now()
 
 /** One line on standard output with the seconds since the start. */
 export function say(text) {

@@ -55,8 +55,8 @@ test('the check sees every form of import, of types as well', () => {
     "import '#apps/worker/main.ts'",
     "import { test } from '#test/support/redis.ts'",
   ]
-  for (const text of refused)
-    expect(forbiddenImports({ path: 'apps/gateway/a.ts', text }), text).toHaveLength(1)
+  const missed = refused.filter((text) => forbiddenImports({ path: 'apps/gateway/a.ts', text }).length !== 1)
+  expect(missed).toEqual([])
   const type = "import type { Redis } from '#libs/redis/connect.ts'"
   expect(forbiddenImports({ path: 'libs/contracts/a.ts', text: type })).toHaveLength(1)
   expect(forbiddenImports({ path: 'apps/gateway/a.ts', text: type })).toEqual([])
