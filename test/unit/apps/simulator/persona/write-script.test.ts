@@ -68,9 +68,9 @@ describe('a partly written answer is continued where it ends', () => {
       tools: fc.constantFrom([], [weather]),
     })
     await fc.assert(
-      fc.asyncProperty(chat, async (given) =>
-        expect(await brokenCuts(await promptOf(given), given)).toEqual([]),
-      ),
+      fc.asyncProperty(chat, async (given) => {
+        expect(await brokenCuts(await promptOf(given), given)).toEqual([])
+      }),
       { numRuns: 30 },
     )
   })
