@@ -41,8 +41,14 @@ const SILENT_MS = 3_000
 /** Alive by its key, but never heard: cut off from the bus. */
 const CUT_OFF_MS = 15_000
 const SUSPICION_MS = 2_000
-/** A tick later than this was our own stall: what others said in the meantime is still unread. */
-const OWN_STALL_MS = 2_500
+/**
+ * A tick that comes later than this after the one before was our own stall: what others said in the meantime
+ * is still unread. Half a beat late is enough: with a laxer bound a stall of two seconds and a heartbeat that
+ * was already a second old together looked like three seconds of silence.
+ */
+const OWN_STALL_MS = 1_500
+/** An echo later than this after the one before: our own link to the bus was in doubt. */
+const ECHO_GAP_MS = 2_000
 
 type Peer = { watchers: number; seenMs: number; missingSinceMs: number | null }
 
@@ -77,12 +83,20 @@ export async function createPresence(options: {
       log.error({ text: text.slice(0, 200) }, 'unreadable heartbeat')
       return
     }
-    if (heartbeat.id === self.id) echoMs = nowMs()
+    if (heartbeat.id === self.id) {
+      if (nowMs() - echoMs > ECHO_GAP_MS) restartClocks()
+      echoMs = nowMs()
+    }
     const peer = peers.get(heartbeat.id)
     if (peer !== undefined) peer.seenMs = nowMs()
     onHeartbeat(heartbeat)
   })
   await subscriber.subscribe(HEARTBEAT_CHANNEL)
+
+  function restartClocks() {
+    storeAnswersSinceMs = null
+    for (const peer of peers.values()) restartClock(peer, nowMs())
+  }
 
   function beat() {
     const heartbeat: Heartbeat = { ...self, engines: engines() }
@@ -100,9 +114,7 @@ export async function createPresence(options: {
 
   function tick() {
     const now = nowMs()
-    if (now - tickMs > OWN_STALL_MS) {
-      for (const peer of peers.values()) restartClock(peer, now)
-    }
+    if (now - tickMs > OWN_STALL_MS) restartClocks()
     tickMs = now
     beat()
     for (const [id, peer] of peers) {
@@ -135,7 +147,7 @@ export async function createPresence(options: {
     onDeath(id)
   }
 
-  const busEchoes = (now: number) => now - echoMs <= 2 * BEAT_MS
+  const busEchoes = (now: number) => now - echoMs <= ECHO_GAP_MS
   const storeAnsweredFor = (now: number, ms: number) =>
     storeAnswersSinceMs !== null && now - storeAnswersSinceMs >= ms
 

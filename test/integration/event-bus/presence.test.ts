@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { HEARTBEAT_CHANNEL } from '#libs/event-bus/channels.ts'
 import { createPresence, type Heartbeat, type Presence } from '#libs/event-bus/presence.ts'
 import { livenessKey } from '#libs/generation-record/keys.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
@@ -113,6 +114,37 @@ test('a queue Redis that restarts empty kills nobody', { timeout: 30_000 }, asyn
   await vi.waitFor(() => expect(second.heard.length).toBeGreaterThan(beats + 6), { timeout: 10_000 })
   observer.disconnect()
   expect(first.deaths).toEqual([])
+})
+
+test('a process that stalls takes nobody for dead', { timeout: 40_000 }, async () => {
+  const [self, peer] = [randomUUID(), randomUUID()]
+  const member = await join(self)
+  const [hand, store] = [new Redis(bus.url), new Redis(queue.url)]
+  const peerBeats = async () => {
+    await hand.publish(HEARTBEAT_CHANNEL, JSON.stringify({ id: peer, kind: 'worker', engines: [] }))
+    await store.set(livenessKey(peer), 1, 'PX', 3_000)
+  }
+  const ownBeats = async (count: number) => {
+    const own = () => member.heard.filter(({ id }) => id === self).length
+    const from = own()
+    await vi.waitFor(() => expect(own()).toBeGreaterThanOrEqual(from + count), { timeout: 20_000, interval: 10 })
+  }
+  member.presence.watch(peer)
+  for (let beat = 0; beat < 5; beat += 1) {
+    await peerBeats()
+    await ownBeats(1)
+  }
+  // The last heartbeat is a second old; with the stall it and the key are older than three seconds.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_400)
+  await ownBeats(2)
+  await peerBeats()
+  await ownBeats(2)
+  expect(member.deaths).toEqual([])
+
+  // It still notices a death afterwards.
+  await vi.waitFor(() => expect(member.deaths).toEqual([peer]), { timeout: 15_000 })
+  hand.disconnect()
+  store.disconnect()
 })
 
 test('leaving deletes the liveness key at once', async () => {
