@@ -22,6 +22,7 @@ import { createAdmit } from './generation/admit.ts'
 import { createDispatch } from './generation/dispatch.ts'
 import { createInputEstimate } from './generation/estimate-input.ts'
 import { createGenerate } from './generation/generate.ts'
+import { createKeepQueued } from './generation/keep-queued.ts'
 import { createReserve } from './generation/reserve.ts'
 import { createGatewayMetrics } from './gateway-metrics.ts'
 import { createAuthenticate } from './http/authenticate.ts'
@@ -146,6 +147,7 @@ await runApp(startLog, async (releasers) => {
     }),
     reserve,
     dispatch: createDispatch({ record, tickets, reserve }),
+    keepQueued: createKeepQueued((error) => log.warn({ err: error }, 'not queued again')),
     abandon,
     openInbox: inboxes.open,
     watchWorker: presence.watch,

@@ -1,5 +1,8 @@
 import { connect, type Socket } from 'node:net'
+import { Queue } from 'bullmq'
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { TICKET_QUEUE, ticketPrefix } from '#libs/generation-record/keys.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { chatOk } from '../support/chat.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
@@ -67,6 +70,23 @@ test('hanging up while it waits in the queue costs nothing and never runs', asyn
 
   const after = await chatOk({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Next' })
   expect(after.text).toBe('You said: Next')
+  await expectBalancedBooks(cluster, [account])
+})
+
+test('a ticket that is lost while its generation waits is added again', async () => {
+  const first = ask('Talk [[tokens=100]]')
+  await first.firstText
+  const waiting = ask('Still there?')
+  await expect.poll(openStreams, { timeout: 5_000 }).toBe(2)
+  const redis = new Redis(cluster.redis.url, { maxRetriesPerRequest: null })
+  const queue = new Queue(TICKET_QUEUE, { connection: redis, prefix: ticketPrefix('demo-chat') })
+  await expect.poll(async () => (await queue.getPrioritized()).length, { timeout: 5_000 }).toBe(1)
+  await queue.drain()
+  expect(await queue.getPrioritized()).toEqual([])
+  expect((await waiting.answer).text).toBe('You said: Still there?')
+  await first.answer
+  await queue.close()
+  redis.disconnect()
   await expectBalancedBooks(cluster, [account])
 })
 

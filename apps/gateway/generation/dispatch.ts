@@ -7,8 +7,8 @@ import type { TicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import type { Reserve } from './reserve.ts'
 
 export type Dispatch = {
-  /** Opens the record, then adds the ticket under its fair tag. */
-  enqueue(job: GenerationJob, tag: number): Promise<void>
+  /** Opens the record, then adds the ticket of its epoch; the first one under its fair tag. May be repeated. */
+  enqueue(job: GenerationJob, place: { tag: number; epoch: number }): Promise<void>
   /**
    * Queues a declined generation again, in its next epoch and before every fair tag; where the hold was too
    * small, with an exact one. Returns the job as it now stands.
@@ -44,10 +44,10 @@ export function createDispatch(deps: {
   }
 
   return {
-    async enqueue(job, tag) {
+    async enqueue(job, { tag, epoch }) {
       await orUnavailable(async () => {
         await record.open(job, tag)
-        await tickets.add(job.model, { id: job.id, epoch: 1 }, tag)
+        await tickets.add(job.model, { id: job.id, epoch }, epoch === 1 ? tag : REDISPATCH_PRIORITY)
       })
     },
     async again(job, declined, inbox) {

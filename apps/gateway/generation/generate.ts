@@ -6,6 +6,7 @@ import type { Abandon } from './abandon.ts'
 import type { Admit } from './admit.ts'
 import type { Dispatch } from './dispatch.ts'
 import type { Generate, GenerationCall, OutputEvent } from './generation-call.ts'
+import type { KeepQueued } from './keep-queued.ts'
 import type { Reserve } from './reserve.ts'
 
 /**
@@ -19,6 +20,7 @@ export function createGenerate(deps: {
   admit: Admit
   reserve: Reserve
   dispatch: Dispatch
+  keepQueued: KeepQueued
   abandon: Abandon
   openInbox: () => StreamInbox
   watchWorker: (worker: string) => void
@@ -29,7 +31,8 @@ export function createGenerate(deps: {
   deadlineMs: number
   nowMs: () => number
 }): Generate {
-  const { admit, reserve, dispatch, abandon, openInbox, watchWorker, unwatchWorker, learnInput } = deps
+  const { admit, reserve, dispatch, keepQueued, abandon, openInbox, watchWorker, unwatchWorker, learnInput } =
+    deps
 
   return async function* generate(call) {
     const createdMs = deps.nowMs()
@@ -45,14 +48,17 @@ export function createGenerate(deps: {
     call.signal.addEventListener('abort', stopWaiting)
     const deadline = setTimeout(() => inbox.fail('its deadline has passed'), deps.deadlineMs + LATE_END_MS)
     let job = toJob(call, { hold, outputTokens, createdMs, deadlineMs, inbox, gateway: deps.gateway })
+    let stopQueueing = () => {}
     let ending: 'abandoned' | 'lost' | 'over' = 'abandoned'
 
     try {
       if (call.signal.aborted) return
-      await dispatch.enqueue(job, tag)
+      await dispatch.enqueue(job, { tag, epoch: 1 })
+      stopQueueing = keepQueued(async () => await dispatch.enqueue(job, { tag, epoch: inbox.epoch() }))
       for await (const batch of inbox) {
         for (const event of batch) {
           if (event.type === 'generation-claimed') {
+            stopQueueing()
             watchWorker(event.worker)
             learnInput(call, event.promptTokens)
           } else if (event.type === 'generation-declined') {
@@ -73,6 +79,7 @@ export function createGenerate(deps: {
       ending = 'lost'
       throw toInterruption(error, inbox.worker() !== null)
     } finally {
+      stopQueueing()
       clearTimeout(deadline)
       call.signal.removeEventListener('abort', stopWaiting)
       const worker = inbox.worker()

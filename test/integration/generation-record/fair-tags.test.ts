@@ -84,7 +84,7 @@ test('tags start anew when nothing waits and none was handed out for two seconds
   await record.cancel(model, job.id)
   expect((await queue(model, 'second')).tag).toBe(500)
   await record.cancel(model, (await queue(model, 'third')).job.id)
-  for (const id of await redis.zrange(waitingKey(model), 0, -1)) await record.cancel(model, id)
+  for (const id of await redis.zrange(waitingKey(model), '0', '-1')) await record.cancel(model, id)
   // The clock of the tags is Redis' own; an old `last` is what two quiet seconds leave behind.
   await redis.hset(fairKey(model), 'last', '0')
   expect((await queue(model, 'fourth')).tag).toBe(2)
