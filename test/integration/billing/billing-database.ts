@@ -67,9 +67,13 @@ export type BillingDatabase = {
   close(): Promise<void>
 }
 
-/** A migrated database of its own, with the three models, its functions, and a clock that the test turns. */
-export async function openBillingDatabase(): Promise<BillingDatabase> {
-  const { url, drop } = await createDatabase()
+/**
+ * A migrated database with the three models, its functions, and a clock that the test turns: one of its own, or the
+ * empty one at `url`, which is the test's to remove.
+ */
+export async function openBillingDatabase(options: { url?: string } = {}): Promise<BillingDatabase> {
+  const { url, drop } =
+    options.url === undefined ? await createDatabase() : { url: options.url, drop: () => Promise.resolve() }
   const pool = await openPool({ url, log, waitMs: 5_000 })
   await migrate(pool, log)
   const clock = { nowMs: START_MS }

@@ -1,0 +1,35 @@
+import { Registry } from 'prom-client'
+import { watchVersions } from '#apps/billing/database/watch-versions.ts'
+import type { Lane } from '#apps/billing/lanes/lane.ts'
+import { createMoneyLane, type MoneyAnswer, type MoneyRequest } from '#apps/billing/lanes/money-lane.ts'
+import { createMetrics } from '#apps/billing/metrics.ts'
+import { createBillingService } from '#apps/billing/service.ts'
+import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
+import { log, type BillingDatabase } from './billing-database.ts'
+
+export type BillingServer = { address: string; stop(): Promise<void> }
+
+/** One replica's gRPC service. With the `address` of an earlier one it takes that one's place. */
+export async function startBillingServer(options: {
+  database: BillingDatabase
+  address?: string
+  lane?: Lane<MoneyRequest, MoneyAnswer>
+  pollMs?: number
+}): Promise<BillingServer> {
+  const { database, address = '127.0.0.1:0', pollMs = 60_000 } = options
+  const { pool, money, url, clock } = database
+  const metrics = createMetrics(new Registry(), () => 0)
+  const lane = options.lane ?? createMoneyLane({ money, log, onBatch: () => undefined })
+  const versions = watchVersions({ url, pool, log, pollMs })
+  const nowMs = () => clock.nowMs
+  const { server, endStreams } = createBillingService({ pool, lane, versions, metrics, nowMs, log })
+  const port = await bindGrpc(server, address)
+  return {
+    address: `127.0.0.1:${port}`,
+    async stop() {
+      endStreams()
+      await closeGrpc(server, 2_000)
+      await versions.close()
+    },
+  }
+}

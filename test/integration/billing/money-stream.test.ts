@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import { Server, type ServerDuplexStream, Metadata } from '@grpc/grpc-js'
+import { afterEach, expect, test } from 'vitest'
+import { createBillingClient, type BillingClient } from '#libs/billing-client/billing-client.ts'
+import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
+import { loadProto } from '#libs/grpc/load-proto.ts'
+import { bindGrpc } from '#libs/grpc/serve-grpc.ts'
+import type { ProtoGrpcType } from '#proto/types/billing.ts'
+import type { MoneyCalls__Output } from '#proto/types/millrace/billing/MoneyCalls.ts'
+import type { MoneyReplies } from '#proto/types/millrace/billing/MoneyReplies.ts'
+
+// The client against a peer that misbehaves as the test says.
+
+type Stream = ServerDuplexStream<MoneyCalls__Output, MoneyReplies>
+
+let server: Server | undefined
+let client: BillingClient | undefined
+
+afterEach(() => {
+  client?.close()
+  server?.forceShutdown()
+})
+
+/** `onCalls` gets each message with the number of its stream, counting from 1. */
+async function connect(
+  onCalls: (stream: Stream, message: MoneyCalls__Output, opened: number) => void,
+  limits: { deadlineMs?: number; maxOutstanding?: number } = {},
+): Promise<BillingClient> {
+  let opened = 0
+  server = new Server()
+  server.addService(loadProto<ProtoGrpcType>('billing.proto').millrace.billing.Billing.service, {
+    Money(stream: Stream) {
+      opened += 1
+      const number = opened
+      stream.sendMetadata(new Metadata())
+      stream.on('data', (message: MoneyCalls__Output) => onCalls(stream, message, number))
+    },
+  })
+  const port = await bindGrpc(server, '127.0.0.1:0')
+  client = createBillingClient({ address: `127.0.0.1:${port}`, ...limits })
+  return client
+}
+
+function answerAll(stream: Stream, { calls }: MoneyCalls__Output) {
+  stream.write({ replies: calls.map(({ seq }) => ({ seq, reply: 'release', release: { released: true } })) })
+}
+
+test('calls of one turn travel as one message', async () => {
+  const sizes: number[] = []
+  const billing = await connect((stream, message) => {
+    sizes.push(message.calls.length)
+    answerAll(stream, message)
+  })
+  await Promise.all(Array.from({ length: 30 }, () => billing.release(randomUUID())))
+  expect(sizes).toEqual([30])
+})
+
+test('a call whose stream breaks before the answer is sent once more', async () => {
+  const seen: string[][] = []
+  const billing = await connect((stream, message, opened) => {
+    seen.push(message.calls.map((call) => call.release?.reservationId ?? ''))
+    if (opened === 1) stream.end()
+    else answerAll(stream, message)
+  })
+  const id = randomUUID()
+  expect(await billing.release(id)).toBe(true)
+  expect(seen).toEqual([[id], [id]])
+})
+
+test('and not a third time', async () => {
+  let messages = 0
+  const billing = await connect((stream) => {
+    messages += 1
+    stream.end()
+  })
+  await expect(billing.release(randomUUID())).rejects.toBeInstanceOf(BillingUnavailable)
+  expect(messages).toBe(2)
+})
+
+test('a call without an answer ends at its deadline', async () => {
+  const billing = await connect(() => undefined, { deadlineMs: 50 })
+  await expect(billing.release(randomUUID())).rejects.toThrow('no answer within 50 ms')
+})
+
+test('an answer of the wrong kind is a failure, not a success', async () => {
+  const billing = await connect(answerAll)
+  const call = { reservationId: randomUUID(), inputTokens: 1, outputTokens: 1 }
+  await expect(billing.replace(call)).rejects.toBeInstanceOf(BillingUnavailable)
+})
+
+test('more calls than may wait are refused at once', async () => {
+  const billing = await connect(() => undefined, { maxOutstanding: 2 })
+  const waiting = Promise.allSettled([billing.release(randomUUID()), billing.release(randomUUID())])
+  await expect(billing.release(randomUUID())).rejects.toThrow('2 calls wait already')
+  billing.close()
+  expect((await waiting).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+})
+
+test('nobody there fails at once, and so does a closed client', async () => {
+  client = createBillingClient({ address: '127.0.0.1:1', deadlineMs: 60_000 })
+  await expect(client.release(randomUUID())).rejects.toBeInstanceOf(BillingUnavailable)
+  await expect(client.lookUpKey(Buffer.alloc(32))).rejects.toBeInstanceOf(BillingUnavailable)
+  client.close()
+  await expect(client.release(randomUUID())).rejects.toThrow('closed')
+})
