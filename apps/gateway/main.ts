@@ -126,6 +126,7 @@ await runApp(startLog, async (releasers) => {
   releasers.add('tickets', tickets, { run: async () => await tickets.close() })
   const abandon = createAbandon({
     record,
+    billing,
     tellWorker: async (worker, cancelled) => await tellWorker(worker, [cancelled]),
     nowMs,
     log,
@@ -136,7 +137,7 @@ await runApp(startLog, async (releasers) => {
   })
 
   const inputEstimate = createInputEstimate()
-  const reserve = createReserve({ billing, inputEstimate })
+  const reserve = createReserve({ billing, inputEstimate, release: (id) => abandon.release(id) })
   const generate = createGenerate({
     admit: createAdmit({
       picture,

@@ -1,3 +1,4 @@
+import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import type { StreamEpoch } from '#libs/event-bus/worker-control.ts'
 import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -20,6 +21,8 @@ export type Abandon = {
   cancel(generation: AbandonedGeneration): void
   /** It was lost by our fault: it is settled at 0, and its worker, if it lives, is told to stop. */
   writeOff(generation: AbandonedGeneration): void
+  /** Billing did not answer a reservation, which may have been made all the same: it is given back. */
+  release(id: string): void
   /** Resolves when everything begun has been answered. */
   drain(): Promise<void>
 }
@@ -30,21 +33,22 @@ const FIRST_PAUSE_MS = 50
 const LAST_PAUSE_MS = 2_000
 
 /**
- * Both return at once and are repeated until the queue Redis has answered: an enqueueing of unknown outcome
- * is only settled by an answered cancel.
+ * All return at once and are repeated until they are answered: an enqueueing of unknown outcome is only
+ * settled by an answered cancel, a reservation of unknown outcome by an answered release.
  */
 export function createAbandon(deps: {
   record: Pick<GenerationRecord, 'cancel' | 'settle'>
+  billing: Pick<BillingClient, 'release'>
   tellWorker: (worker: string, cancelled: StreamEpoch) => Promise<void>
   nowMs: () => number
   log: Logger
 }): Abandon {
-  const { record, tellWorker, nowMs, log } = deps
+  const { record, billing, tellWorker, nowMs, log } = deps
   const running = new Set<Promise<void>>()
 
-  function begin(generation: AbandonedGeneration, step: () => Promise<void>) {
+  function begin(id: string, step: () => Promise<void>) {
     const work = untilAnswered(step, nowMs).catch((error: unknown) => {
-      log.error({ err: error, generationId: generation.id }, 'generation abandoned without an answer')
+      log.error({ err: error, generationId: id }, 'generation abandoned without an answer')
     })
     running.add(work)
     void work.finally(() => running.delete(work))
@@ -53,17 +57,22 @@ export function createAbandon(deps: {
   return {
     cancel(generation) {
       const { id, model } = generation
-      begin(generation, async () => {
+      begin(id, async () => {
         const cancelled = await record.cancel(model, id)
         if (cancelled.status === 'claimed') await tellWorker(cancelled.worker, generation)
       })
     },
     writeOff(generation) {
       const { id, model, epoch, worker } = generation
-      begin(generation, async () => {
+      begin(id, async () => {
         const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
         await record.settle(model, { id, epoch, outcome: 'fault', ...usage })
         if (worker !== null) await tellWorker(worker, generation)
+      })
+    },
+    release(id) {
+      begin(id, async () => {
+        await billing.release(id)
       })
     },
     async drain() {

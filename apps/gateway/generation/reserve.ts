@@ -17,8 +17,10 @@ export type Reserve = {
 export function createReserve(deps: {
   billing: Pick<BillingClient, 'reserve' | 'replace'>
   inputEstimate: InputEstimate
+  /** Gives back what may have been reserved without an answer. */
+  release: (reservationId: string) => void
 }): Reserve {
-  const { billing, inputEstimate } = deps
+  const { billing, inputEstimate, release } = deps
   return {
     async first({ id, caller, model, request }, { outputTokens, deadlineMs }) {
       // An estimate beyond the context must not refuse what fits; the worker knows exactly.
@@ -31,7 +33,12 @@ export function createReserve(deps: {
         outputTokens,
         deadlineMs,
       })
-      return toHold(await orUnavailable(answer))
+      try {
+        return toHold(await orUnavailable(answer))
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 'model_unavailable') release(id)
+        throw error
+      }
     },
     async exact(job, promptTokens) {
       const outputTokens = Math.max(1, Math.min(job.maxOutputTokens, job.contextWindow - promptTokens))

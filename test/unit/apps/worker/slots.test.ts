@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { createSlots } from '#apps/worker/slots.ts'
+
+test('room is when fewer run than fit', async () => {
+  const slots = createSlots(2)
+  const works = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  for (const { promise } of works) slots.take(async () => await promise)
+  expect(slots.running()).toBe(2)
+
+  const told: string[] = []
+  const room = slots.room().then(() => told.push('room'))
+  const idle = slots.idle().then(() => told.push('idle'))
+  works[0]?.resolve()
+  await room
+  expect(told).toEqual(['room'])
+  works[1]?.resolve()
+  await idle
+  expect(told).toEqual(['room', 'idle'])
+  expect(slots.running()).toBe(0)
+})
+
+test('a free slot is told at once', async () => {
+  const slots = createSlots(1)
+  await slots.room()
+  await slots.idle()
+  expect(slots.capacity()).toBe(1)
+})
