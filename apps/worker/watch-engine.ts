@@ -58,7 +58,7 @@ export function createEngineWatch(deps: {
       become(false, problem)
     } else if (now - lastTokenMs > silenceMs) {
       restUntilMs = now + REST_MS
-      onLost()
+      if (ready) onLost()
       become(false, 'no token for too long')
     } else if (now >= restUntilMs) {
       become(true, 'healthy')

@@ -5,7 +5,11 @@ import { priceTokens } from '#libs/money/price.ts'
 import { generationJob } from '../../../support/generation-job.ts'
 
 const PRICES = { inputPriceNano: '1000000', outputPriceNano: '2000000' }
-const hold = (amountNano: number, clamped: boolean) => ({ ...PRICES, amountNano: String(amountNano), clamped })
+const hold = (amountNano: number, clamped: boolean) => ({
+  ...PRICES,
+  amountNano: String(amountNano),
+  clamped,
+})
 
 test('a hold that pays everything leaves the limit to the caller and the context window', () => {
   const job = generationJob({ hold: hold(1_000_000, false), maxOutputTokens: 100 })
@@ -25,8 +29,12 @@ test('a hold that money had clamped caps the output', () => {
 })
 
 test('a clamped hold that does not pay one token is a matter of money', () => {
-  expect(capOutput(generationJob({ hold: hold(11, true) }), 10, 4_096)).toEqual({ status: 'insufficient-credits' })
-  expect(capOutput(generationJob({ hold: hold(5, true) }), 10, 4_096)).toEqual({ status: 'insufficient-credits' })
+  expect(capOutput(generationJob({ hold: hold(11, true) }), 10, 4_096)).toEqual({
+    status: 'insufficient-credits',
+  })
+  expect(capOutput(generationJob({ hold: hold(5, true) }), 10, 4_096)).toEqual({
+    status: 'insufficient-credits',
+  })
 })
 
 test('a too low estimate that money had not clamped asks for an exact hold, however little is missing', () => {

@@ -1,0 +1,270 @@
+import { pino } from 'pino'
+import { beforeAll, expect, test } from 'vitest'
+import type { EngineClient, EngineOutput } from '#apps/worker/engine/engine-client.ts'
+import { EngineError } from '#apps/worker/engine/engine-error.ts'
+import { createProcessGeneration } from '#apps/worker/process-generation.ts'
+import { createRunningGenerations, type RunningGeneration } from '#apps/worker/running-generations.ts'
+import { createOutputParser } from '#apps/worker/text/parse-output.ts'
+import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { Claim } from '#libs/generation-record/generation-record.ts'
+import { ChatTemplateError } from '#libs/text/render-chat.ts'
+import { loadTokenizer, type Tokenizer } from '#libs/text/tokenizer.ts'
+import { generationJob } from '../../../support/generation-job.ts'
+
+let tokenizer: Tokenizer
+const PROMPT = { text: 'Hello', ids: Uint32Array.of(1, 2, 3) }
+const END: EngineOutput = {
+  type: 'end',
+  finishReason: 'stop',
+  matchedTokenId: null,
+  matchedStop: null,
+  promptTokens: 3,
+  cachedTokens: 2,
+  completionTokens: 0,
+}
+
+beforeAll(async () => {
+  tokenizer = await loadTokenizer('models/tiny')
+})
+
+async function tokensOf(text: string): Promise<EngineOutput> {
+  return { type: 'tokens', ids: await tokenizer.encode(text), promptTokens: 3, cachedTokens: 2 }
+}
+
+/** Runs one generation against an engine that a test writes; the record and the bus are lists. */
+async function process(
+  given: {
+    engine?: (run: RunningGeneration) => AsyncIterable<EngineOutput>
+    job?: Partial<GenerationJob>
+    claim?: Claim
+    stopping?: boolean
+    render?: () => Promise<typeof PROMPT>
+  } = {},
+) {
+  const job = generationJob(given.job)
+  const events: GenerationEvent[] = []
+  const ids: number[] = []
+  const settlements: [string, number, number][] = []
+  const seen = { tokens: 0, failures: 0 }
+  let opened: RunningGeneration | undefined
+  const running = createRunningGenerations({
+    publisher: {
+      send(_gateway, entry) {
+        events.push(entry.event)
+        ids.push(...entry.ids)
+      },
+      pulse: () => {},
+      flush: async () => {},
+    },
+    watchGateway: () => {},
+    unwatchGateway: () => {},
+    nowMs: () => Date.now(),
+  })
+  const refuse = async () => {
+    throw new Error('not asked in these tests')
+  }
+  const engine: EngineClient = {
+    async *generate() {
+      if (opened === undefined || given.engine === undefined) throw new Error('nothing to generate')
+      yield* given.engine(opened)
+    },
+    embed: refuse,
+    abort: refuse,
+    healthCheck: refuse,
+    getModelInfo: refuse,
+    getLoads: refuse,
+    getServerInfo: refuse,
+    close: () => {},
+  }
+  const processGeneration = createProcessGeneration({
+    record: { claim: async () => given.claim ?? { status: 'claimed', job } },
+    engine,
+    renderPrompt: given.render ?? (async () => PROMPT),
+    samplingDefaults: {},
+    createParser: () =>
+      createOutputParser({
+        generationId: job.id,
+        tokenizer,
+        family: { tokenizer: 'tiny', toolCalls: 'hermes', reasoning: 'none' },
+        tools: false,
+        stop: job.request.stop,
+        startsInReasoning: false,
+        minTokens: 0,
+      }),
+    open: (of, epoch) => (opened = running.open(of, epoch)),
+    settle: {
+      settle: (_run, { outcome, usage }) =>
+        settlements.push([outcome, usage.promptTokens, usage.completionTokens]),
+      drain: async () => {},
+      pending: () => 0,
+    },
+    watch: {
+      ready: () => true,
+      tokenSeen: () => (seen.tokens += 1),
+      failureSeen: () => (seen.failures += 1),
+      stop: () => {},
+    },
+    isStopping: () => given.stopping ?? false,
+    model: job.model,
+    worker: 'worker-1',
+    contextWindow: 4_096,
+    log: pino({ level: 'silent' }),
+  })
+  const result = await processGeneration({ id: job.id, epoch: 1 })
+  return { result, events, ids, settlements, seen }
+}
+
+const claimed: GenerationEvent = { type: 'generation-claimed', worker: 'worker-1', promptTokens: 3 }
+
+test('claimed, text, end; every token id travels and the usage is settled', async () => {
+  const text = await tokensOf('Grüße 🌾')
+  const { result, events, ids, settlements } = await process({
+    async *engine() {
+      yield text
+      yield END
+    },
+  })
+  const completionTokens = text.type === 'tokens' ? text.ids.length : 0
+  expect(result).toBe('ran')
+  expect(events).toEqual([
+    claimed,
+    { type: 'text-delta', text: 'Grüße 🌾' },
+    {
+      type: 'generation-end',
+      finishReason: 'stop',
+      usage: { promptTokens: 3, cachedTokens: 2, completionTokens, reasoningTokens: 0 },
+    },
+  ])
+  expect(ids).toHaveLength(completionTokens)
+  expect(settlements).toEqual([['completed', 3, completionTokens]])
+})
+
+test('a stop string ends it before the engine does', async () => {
+  const [before, after] = [await tokensOf('one two'), await tokensOf(' three')]
+  const { events, settlements } = await process({
+    job: { request: { ...generationJob().request, stop: ['two'] } },
+    async *engine() {
+      yield before
+      yield after
+      throw new Error('the engine was asked for more')
+    },
+  })
+  expect(events.slice(1).map(({ type }) => type)).toEqual(['text-delta', 'generation-end'])
+  expect(events[1]).toEqual({ type: 'text-delta', text: 'one ' })
+  expect(settlements[0]?.[0]).toBe('completed')
+})
+
+test.each(['gone', 'settled', 'cancelled', 'stale', 'taken'] as const)(
+  'a ticket whose claim is refused (%s) leaves no trace',
+  async (status) => {
+    expect(await process({ claim: { status } })).toMatchObject({
+      result: 'not-ran',
+      events: [],
+      settlements: [],
+    })
+  },
+)
+
+test('a stopping worker gives it back', async () => {
+  const { result, events, settlements } = await process({ stopping: true })
+  expect(result).toBe('not-ran')
+  expect(events).toEqual([{ type: 'generation-declined', reason: 'worker-stopping', promptTokens: 0 }])
+  expect(settlements).toEqual([])
+})
+
+test('a hold that the estimate made too small is given back with the exact count', async () => {
+  const { hold } = generationJob()
+  const { events, settlements } = await process({ job: { hold: { ...hold, amountNano: '1' } } })
+  expect(events).toEqual([{ type: 'generation-declined', reason: 'hold-too-small', promptTokens: 3 }])
+  expect(settlements).toEqual([])
+})
+
+test.each([
+  ['insufficient_credits', { hold: { ...generationJob().hold, amountNano: '1', clamped: true } }],
+  ['invalid_request', { contextWindow: 3 }],
+])('what cannot run is %s and costs nothing', async (code, job) => {
+  const { events, settlements } = await process({ job })
+  expect(events).toMatchObject([{ type: 'generation-error', code }])
+  expect(settlements).toEqual([['fault', 0, 0]])
+})
+
+test('a prompt that the template refuses is the caller’s mistake, in the template’s words', async () => {
+  const { events, seen } = await process({
+    render: async () => {
+      throw new ChatTemplateError('roles must alternate')
+    },
+  })
+  expect(events).toEqual([
+    { type: 'generation-error', code: 'invalid_request', message: 'roles must alternate' },
+  ])
+  expect(seen.failures).toBe(0)
+})
+
+test('a request that the engine refuses is told; an engine that fails is not described', async () => {
+  const failWith = (error: EngineError) =>
+    process({
+      // oxlint-disable-next-line require-yield
+      async *engine() {
+        throw error
+      },
+    })
+  const refused = await failWith(new EngineError('refused', 'temperature must be at most 2'))
+  expect(refused.events.at(-1)).toMatchObject({
+    code: 'invalid_request',
+    message: 'temperature must be at most 2',
+  })
+  expect(refused.seen.failures).toBe(0)
+
+  const dead = await failWith(new EngineError('dead', 'EngineCore at 10.0.0.7 crashed'))
+  expect(dead.events.at(-1)).toMatchObject({ code: 'upstream_error' })
+  expect(JSON.stringify(dead.events)).not.toContain('10.0.0.7')
+  expect(dead.seen.failures).toBe(1)
+  expect(dead.settlements).toEqual([['fault', 3, 0]])
+})
+
+test('a failure after tokens does not count as one of a worker that fails everything', async () => {
+  const text = await tokensOf('one')
+  const { events, seen, settlements } = await process({
+    async *engine() {
+      yield text
+      throw new EngineError('dead', 'gone')
+    },
+  })
+  expect(events.at(-1)).toMatchObject({ type: 'generation-error', code: 'upstream_error' })
+  expect(seen).toEqual({ tokens: 1, failures: 0 })
+  expect(settlements[0]?.[0]).toBe('fault')
+})
+
+test.each([
+  ['cancelled', 'cancelled', null],
+  ['gateway-dead', 'fault', null],
+  ['deadline', 'completed', 'generation-end'],
+  ['worker-stopping', 'fault', 'generation-error'],
+  ['engine-lost', 'fault', 'generation-error'],
+] as const)('told to stop (%s) it is settled as %s', async (reason, outcome, lastEvent) => {
+  const text = await tokensOf('one two')
+  const { events, settlements } = await process({
+    async *engine(run) {
+      yield text
+      run.stop(reason)
+    },
+  })
+  expect(settlements).toEqual([[outcome, 3, text.type === 'tokens' ? text.ids.length : 0]])
+  if (lastEvent === null) expect(events.at(-1)?.type).toBe('text-delta')
+  else expect(events.at(-1)?.type).toBe(lastEvent)
+  if (reason === 'deadline') expect(events.at(-1)).toMatchObject({ finishReason: 'length' })
+})
+
+test.each(['abort', 'error'] as const)(
+  'an engine that ends with %s of its own failed',
+  async (finishReason) => {
+    const { events, settlements } = await process({
+      async *engine() {
+        yield { ...END, finishReason }
+      },
+    })
+    expect(events.at(-1)).toMatchObject({ type: 'generation-error', code: 'upstream_error' })
+    expect(settlements[0]?.[0]).toBe('fault')
+  },
+)

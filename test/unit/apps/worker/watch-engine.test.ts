@@ -1,0 +1,77 @@
+import { pino } from 'pino'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createEngineWatch } from '#apps/worker/watch-engine.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+function setUp() {
+  const state = { healthy: true, running: 0, lost: 0, changes: new Array<boolean>() }
+  const watch = createEngineWatch({
+    healthCheck: async () => ({ healthy: state.healthy, message: 'Engine is not alive' }),
+    running: () => state.running,
+    silenceMs: 60_000,
+    onChange: (ready) => state.changes.push(ready),
+    onLost: () => (state.lost += 1),
+    nowMs: () => Date.now(),
+    log: pino({ level: 'silent' }),
+  })
+  return { state, watch, pass: async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms)) }
+}
+
+test('an engine is ready once it is healthy, and no longer when it dies', async () => {
+  const { state, watch, pass } = setUp()
+  expect(watch.ready()).toBe(false)
+  await pass(0)
+  expect(watch.ready()).toBe(true)
+  state.healthy = false
+  await pass(1_000)
+  expect(watch.ready()).toBe(false)
+  expect(state.lost).toBe(1)
+  state.healthy = true
+  await pass(1_000)
+  expect(state.changes).toEqual([true, false, true])
+  watch.stop()
+})
+
+test('an engine that runs and says nothing hangs, however healthy', async () => {
+  const { state, watch, pass } = setUp()
+  state.running = 3
+  await pass(50_000)
+  watch.tokenSeen()
+  await pass(59_000)
+  expect(watch.ready()).toBe(true)
+  await pass(3_000)
+  expect(watch.ready()).toBe(false)
+  expect(state.lost).toBe(1)
+  watch.stop()
+})
+
+test('an idle engine may be silent for ever', async () => {
+  const { state, watch, pass } = setUp()
+  await pass(600_000)
+  expect(watch.ready()).toBe(true)
+  expect(state.lost).toBe(0)
+  watch.stop()
+})
+
+test('five failures in a row rest the worker, a token between them does not', async () => {
+  const { watch, pass } = setUp()
+  await pass(0)
+  for (let failure = 0; failure < 4; failure += 1) watch.failureSeen()
+  watch.tokenSeen()
+  watch.failureSeen()
+  expect(watch.ready()).toBe(true)
+  for (let failure = 0; failure < 4; failure += 1) watch.failureSeen()
+  expect(watch.ready()).toBe(false)
+  await pass(9_000)
+  expect(watch.ready()).toBe(false)
+  await pass(2_000)
+  expect(watch.ready()).toBe(true)
+  watch.stop()
+})
