@@ -5,7 +5,10 @@ import { generationCall } from '../../../../support/generation-call.ts'
 
 type Admission = { admitted: boolean; tag: number; ahead: number }
 
-function setUp(options: { engines?: { slots: number; running: number; meanMs: number | null }[]; answer?: Admission }) {
+function setUp(options: {
+  engines?: { slots: number; running: number; meanMs: number | null }[]
+  answer?: Admission
+}) {
   const asked: number[] = []
   const picture = createClusterPicture(() => 0)
   for (const [at, { slots, running, meanMs }] of (options.engines ?? []).entries()) {
