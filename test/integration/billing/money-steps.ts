@@ -3,7 +3,7 @@ import { CHAT, EMBED, ODD } from './billing-database.ts'
 
 /** Few accounts and reservations, so that steps meet each other's leftovers. */
 export const ACCOUNTS = 2
-export const RESERVATIONS = 6
+export const RESERVATIONS = 4
 export const MODELS = [CHAT, ODD, EMBED]
 
 const reservationIndex = fc.nat({ max: RESERVATIONS - 1 })
@@ -43,7 +43,7 @@ export const step = fc.oneof(
     }),
   },
   {
-    weight: 1,
+    weight: 2,
     arbitrary: fc.record({
       kind: fc.constant('release' as const),
       ids: fc.array(reservationIndex, { minLength: 1, maxLength: 3 }),
@@ -71,7 +71,7 @@ export const step = fc.oneof(
       ),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('repeat' as const) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('repeat' as const) }) },
   {
     weight: 2,
     arbitrary: fc.record({
