@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { REPOSITORY } from './dependencies.mjs'
@@ -69,4 +70,18 @@ function toPort(name, value) {
     throw new UsageError(`${name} is "${value}": expected a port number from 1 to 65535`)
   }
   return port
+}
+
+function toLogLevel(value) {
+  const levels = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
+  if (levels.includes(value)) return value
+  throw new UsageError(`LOG_LEVEL is "${value}": expected one of ${levels.join(', ')}`)
+}
+
+function toFamily(value) {
+  const families = readdirSync(join(REPOSITORY, 'models'))
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => name.slice(0, -'.json'.length))
+  if (families.includes(value)) return value
+  throw new UsageError(`--family is "${value}": expected one of ${families.join(', ')}`)
 }

@@ -57,7 +57,6 @@ async function run(): Promise<never> {
     await list.stopAll()
     claim.release()
     leash.destroy()
-    say('everything is stopped')
   }
 }
 

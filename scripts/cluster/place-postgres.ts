@@ -52,9 +52,9 @@ function chooseBinaries(directory: string): PostgresBinaries {
   const major = Number(readFileSync(join(directory, 'PG_VERSION'), 'utf8'))
   const fitting = found.find((binaries) => binaries.major === major)
   if (fitting === undefined) {
-    const present = found.map((binaries) => binaries.major).join(', ')
+    const present = [...new Set(found.map((binaries) => binaries.major))].join(' and ')
     throw new SetupError(
-      `The data in ${directory} are of PostgreSQL ${major}, but only ${present} is installed: install PostgreSQL ${major}, or set MILLRACE_HOME to a new folder.`,
+      `The data in ${directory} are of PostgreSQL ${major}, but this machine has ${present}: install PostgreSQL ${major}, or set MILLRACE_HOME to a new folder.`,
     )
   }
   return fitting

@@ -1,5 +1,5 @@
-import { accessSync, constants, mkdirSync, readdirSync, statfsSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, statfsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { SetupError } from '../servers/setup-error.ts'
 
 const FOLDERS = ['logs', 'redis', 'postgres', 'tools'] as const
@@ -12,14 +12,15 @@ const NEEDED_BYTES = 300 * 1024 * 1024
  */
 export function prepareHome(home: string): void {
   try {
-    // 0711: PostgreSQL's own user passes through to its data, and nobody else can list what is here.
-    mkdirSync(home, { recursive: true, mode: 0o711 })
+    makeFolders(home)
   } catch (error) {
     throw new SetupError(
       `The state folder ${home} cannot be made (${codeOf(error)}); set MILLRACE_HOME to another.`,
     )
   }
-  if (!statSync(home).isDirectory()) throw new SetupError(`The state folder ${home} is not a folder.`)
+  if (!statSync(home).isDirectory()) {
+    throw new SetupError(`The state folder ${home} is not a folder; set MILLRACE_HOME to another.`)
+  }
   if (!isWritable(home)) {
     throw new SetupError(
       `The state folder ${home} cannot be written by this user; set MILLRACE_HOME to another.`,
@@ -38,6 +39,17 @@ export function prepareHome(home: string): void {
     throw new SetupError(`The disk of ${home} has only ${megabytes} MB free; Millrace needs 300 MB.`)
   }
   for (const folder of FOLDERS) makeFolder(join(home, folder))
+}
+
+/**
+ * Makes a folder and what is missing above it, one at a time: mkdir's own recursion never ends on file systems
+ * that say ENOENT to a new name, such as /proc. 0711: PostgreSQL's own user passes through to its data, and
+ * nobody else can list what is here.
+ */
+function makeFolders(path: string): void {
+  if (existsSync(path)) return
+  makeFolders(dirname(path))
+  mkdirSync(path, { mode: 0o711 })
 }
 
 function makeFolder(path: string): void {

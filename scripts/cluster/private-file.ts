@@ -21,7 +21,7 @@ export function readJson<Schema extends z.ZodType>(
   }
   const result = schema.safeParse(parse(text))
   if (!result.success)
-    throw new SetupError(`${path} is damaged; remove it, or start with another MILLRACE_HOME.`)
+    throw new SetupError(`${path} is damaged; restore it, or set MILLRACE_HOME to a new folder.`)
   return result.data
 }
 

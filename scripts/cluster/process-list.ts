@@ -49,6 +49,7 @@ export function createProcessList(options: {
         if (group.length > 0) say(`stopping ${name}`)
         await Promise.all(group.map((process) => process.stop()))
       }
+      if (running.length > 0) say('everything is stopped')
     },
     killAll() {
       stopping = true

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { SetupError } from '../servers/setup-error.ts'
 import { readJson, writePrivate } from './private-file.ts'
 
 const Secrets = z.strictObject({
@@ -15,6 +17,10 @@ export function loadSecrets(home: string): Secrets {
   const path = join(home, 'secrets.json')
   const known = readJson(path, Secrets)
   if (known !== undefined) return known
+  if (existsSync(join(home, 'account.json'))) {
+    // The database keeps the old password, so new ones would only lock us out of it.
+    throw new SetupError(`${path} is missing; restore it, or set MILLRACE_HOME to a new folder.`)
+  }
   const made = { redisPassword: secret(), postgresPassword: secret(), adminToken: secret() }
   writePrivate(path, JSON.stringify(made))
   return made
