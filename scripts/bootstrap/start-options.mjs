@@ -48,10 +48,10 @@ export function parseStartOptions(args, environment) {
     port:
       values.port === undefined ? toPort('PORT', environment.PORT || '8080') : toPort('--port', values.port),
     home: resolve(environment.MILLRACE_HOME || join(REPOSITORY, '.millrace')),
-    logLevel: environment.LOG_LEVEL || 'info',
+    logLevel: toLogLevel(environment.LOG_LEVEL || 'info'),
     ...(values.engine === undefined
       ? {}
-      : { engine: { address: values.engine, family: values.family ?? 'demo' } }),
+      : { engine: { address: values.engine, family: toFamily(values.family ?? 'demo') } }),
   }
 }
 
