@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { inflateRawSync } from 'node:zlib'
+import { crc32, inflateRawSync } from 'node:zlib'
 import { Client, credentials } from '@grpc/grpc-js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -164,6 +164,7 @@ function entriesOf(zip: Buffer): { name: string; size: number; sha256: string }[
     const local = zip.readUInt32LE(at + 42)
     const from = local + 30 + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28)
     const data = inflateRawSync(zip.subarray(from, from + zip.readUInt32LE(at + 20)))
+    if (crc32(data) !== zip.readUInt32LE(at + 16)) throw new Error(`${name} has another checksum`)
     at += 46 + nameLength
     return { name, size: data.length, sha256: createHash('sha256').update(data).digest('hex') }
   })

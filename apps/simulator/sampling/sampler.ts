@@ -51,7 +51,6 @@ export function createSampler(options: {
   const { model, settings, script, promptTokens } = options
   const namedStops = new Set(settings.stopTokenIds)
   if (!settings.ignoreEos) for (const id of model.eosIds) namedStops.add(id)
-  namedStops.delete(model.primaryEosId)
   const bias = strongestBias(settings.logitBias)
   const matcher: StopMatcher | null =
     settings.stop.length === 0
@@ -59,7 +58,8 @@ export function createSampler(options: {
       : createStopMatcher({ stops: settings.stop, decode: model.decode, skips: skippedBy(model, settings) })
   let count = 0
 
-  const stops = (id: number) => namedStops.has(id) || (id === model.primaryEosId && !settings.ignoreEos)
+  const endsUnnamed = (id: number) => id === model.primaryEosId && !settings.ignoreEos
+  const stops = (id: number) => endsUnnamed(id) || namedStops.has(id)
   const maskedUntilMinimum = (id: number) => count < settings.minTokens && stops(id)
   const chance = (id: number) => {
     const value = settings.logitBias.get(id)
@@ -100,7 +100,7 @@ export function createSampler(options: {
     // Before the ends, so that the matcher sees every token.
     const matched = matcher?.push(id, endable) ?? null
     if (endable && stops(id))
-      return id === model.primaryEosId ? { reason: 'stop' } : { reason: 'stop', matchedTokenId: id }
+      return endsUnnamed(id) ? { reason: 'stop' } : { reason: 'stop', matchedTokenId: id }
     if (matched !== null) return { reason: 'stop', matchedStopString: matched }
     const full = promptTokens + count >= model.maxModelLen
     if (full || (settings.maxTokens !== null && count >= settings.maxTokens)) return { reason: 'length' }

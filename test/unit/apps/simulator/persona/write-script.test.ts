@@ -71,7 +71,7 @@ describe('a partly written answer is continued where it ends', () => {
       fc.asyncProperty(chat, async (given) => {
         expect(await brokenCuts(await promptOf(given), given)).toEqual([])
       }),
-      { numRuns: 30 },
+      { numRuns: 20 },
     )
   })
 

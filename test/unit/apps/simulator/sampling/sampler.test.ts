@@ -70,6 +70,12 @@ describe('ends', () => {
     expect(finish).toEqual({ reason: 'stop', matchedTokenId: 1 })
   })
 
+  test('an end token that the caller named stops and is named even with ignore_eos', () => {
+    const { ids, finish } = sample(script([0, EOS, 2]), { stopTokenIds: [EOS], ignoreEos: true })
+    expect(ids).toEqual([0, EOS])
+    expect(finish).toEqual({ reason: 'stop', matchedTokenId: EOS })
+  })
+
   test('the caller’s limit and the context limit end with length', () => {
     expect(sample(script([0, 1, 2]), { maxTokens: 2 })).toEqual({ ids: [0, 1], finish: { reason: 'length' } })
     expect(sample(script([0, 1, 2]), {}, 98)).toEqual({ ids: [0, 1], finish: { reason: 'length' } })

@@ -161,6 +161,17 @@ describe('the prefix cache', () => {
     expect(cachedOf(ids(9, 200))).toBeLessThan(8)
   })
 
+  test('loses the end of a prompt before its beginning, without which the end is useless', () => {
+    const { scheduler, run } = setUp({ blockSize: 4, blocks: 4 })
+    const cachedOf = (prompt: readonly number[]) => {
+      scheduler.add(sequence(prompt, 1))
+      return run().flat()[0]?.cachedTokens
+    }
+    cachedOf(ids(13))
+    cachedOf(ids(3, 100))
+    expect(cachedOf(ids(13))).toBe(12)
+  })
+
   test('is forgotten on demand, but not while a sequence runs', () => {
     const { scheduler, run } = setUp({ blockSize: 4 })
     scheduler.add(sequence(ids(9), 3))
@@ -192,13 +203,25 @@ describe('a full cache', () => {
   })
 
   test('who was thrown out is first when there is room again, before those who never ran', () => {
-    const { scheduler, run } = setUp({ blockSize: 4, blocks: 6 })
-    const [first, second, third] = [sequence(ids(6, 10), 10), sequence(ids(6, 50), 10), sequence([1], 1)]
+    const { scheduler, run } = setUp({ blockSize: 4, blocks: 6, maxNumSeqs: 2 })
+    const [first, second, third] = [sequence(ids(6, 10), 10), sequence(ids(6, 50), 10), sequence([1], 10)]
     for (const each of [first, second, third]) scheduler.add(each)
-    const ends = run()
-      .flat()
-      .filter((output) => output.ended && output.sequence !== third)
-    expect(ends.map((output) => output.sequence)).toEqual([first, second])
+    const outputs = run().flat()
+    const endOfFirst = outputs.findIndex((output) => output.sequence === first && output.ended)
+    const startOfThird = outputs.findIndex((output) => output.sequence === third)
+    // The third one's one block is free all the time.
+    expect(startOfThird).toBeGreaterThan(endOfFirst)
+    expect(outputs.filter((output) => output.sequence === second)).toHaveLength(10)
+  })
+
+  test('who was thrown out does not start again in the same step', () => {
+    // The second one's blocks would do for its first chunk, and it would be thrown out again at once.
+    const { scheduler, steps, run } = setUp({ blockSize: 4, blocks: 6, maxNumBatchedTokens: 4 })
+    scheduler.add(sequence(ids(8, 10), 12))
+    scheduler.add(sequence(ids(8, 50), 12, false))
+    run()
+    const alone = steps.findIndex((step, i) => step.sequences === 1 && steps[i - 1]?.sequences === 2)
+    expect(steps[alone]).toEqual({ sequences: 1, prefillTokens: 0 })
   })
 })
 
