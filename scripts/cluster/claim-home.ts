@@ -6,17 +6,21 @@ import { identifyProcess, isRunning, ProcessIdentity } from '../servers/process-
 import { SetupError } from '../servers/setup-error.ts'
 import { readJson, writePrivate } from './private-file.ts'
 
+/** A process of the cluster and where it listens, by role: `ops`, `admin`, `http`, `redis`, `postgres`. */
+const Member = Charge.extend({ addresses: z.record(z.string(), z.string()) })
+export type Member = z.infer<typeof Member>
+
 /** cluster.json: who runs the cluster of this folder, and the processes that it started. */
 const ClusterFile = z.strictObject({
   address: z.string(),
   runner: ProcessIdentity,
-  processes: z.array(Charge),
+  processes: z.array(Member),
 })
 type ClusterFile = z.infer<typeof ClusterFile>
 
 export type Claim = {
   /** Notes a process, so that a later start can end it if we and the guard are both killed. */
-  record(process: Charge): void
+  record(process: Member): void
   release(): void
 }
 
@@ -49,8 +53,8 @@ export async function claimHome(home: string, address: string): Promise<Claim> {
     rmSync(draft, { force: true })
   }
   return {
-    record(charge) {
-      mine.processes.push(charge)
+    record(member) {
+      mine.processes.push(member)
       writePrivate(path, JSON.stringify(mine))
     },
     release: () => rmSync(path, { force: true }),

@@ -1,14 +1,14 @@
 import { lastLines, type RunningProcess } from '../servers/start-process.ts'
 import { SetupError } from '../servers/setup-error.ts'
 import type { Say } from '../servers/say.ts'
-import type { Claim } from './claim-home.ts'
+import type { Claim, Member } from './claim-home.ts'
 
 /** Clients before what they call, so that each part stops with everything it needs still there. */
 const STOP_ORDER = ['gateway', 'worker', 'simulator', 'billing', 'postgres', 'redis']
 
 export type ProcessList = {
   /** Takes charge of a started process: notes it on disk and watches it. */
-  add<Started extends RunningProcess>(started: Started): Started
+  add(started: RunningProcess, addresses: Member['addresses']): void
   /** Stops everything in order. */
   stopAll(): Promise<void>
   /** Kills everything at once. */
@@ -36,11 +36,10 @@ export function createProcessList(options: {
   }
 
   return {
-    add(started) {
+    add(started, addresses) {
       running.push(started)
-      claim.record({ name: started.name, identity: started.identity, stop: started.stopPlan })
+      claim.record({ name: started.name, identity: started.identity, stop: started.stopPlan, addresses })
       void watch(started)
-      return started
     },
     async stopAll() {
       stopping = true

@@ -9,6 +9,7 @@ import { startPostgres } from '../servers/start-postgres.ts'
 import { startRedis } from '../servers/start-redis.ts'
 import type { ClusterOptions } from './cluster-options.ts'
 import { CATALOG, planModels } from './demo-models.ts'
+import { gatewayUrl } from './gateway-address.ts'
 import { placePostgres } from './place-postgres.ts'
 import type { ProcessList } from './process-list.ts'
 import type { Secrets } from './secrets.ts'
@@ -37,30 +38,35 @@ export async function startCluster(context: Context): Promise<{ adminUrl: string
   const [redisUrl, databaseUrl] = await together(context, [
     startQueue(context),
     startDatabase(context),
-    runApp(context, 'simulator', { SIMULATOR_ENGINES: JSON.stringify(plan.engines), MODELS_DIR }),
+    runApp(context, 'simulator', { env: { SIMULATOR_ENGINES: JSON.stringify(plan.engines), MODELS_DIR } }),
   ])
   const redisUrls = { QUEUE_REDIS_URL: redisUrl, BUS_REDIS_URL: redisUrl }
-  const billing = { address: `127.0.0.1:${await freePort()}`, adminPort: await freePort() }
+  const billingAddress = `127.0.0.1:${await freePort()}`
+  const adminPort = await freePort()
+  const adminUrl = `http://127.0.0.1:${adminPort}`
+  const billingEnv = {
+    DATABASE_URL: databaseUrl,
+    QUEUE_REDIS_URL: redisUrl,
+    GRPC_LISTEN: billingAddress,
+    ADMIN_HOST: '127.0.0.1',
+    ADMIN_PORT: String(adminPort),
+    ADMIN_TOKEN: secrets.adminToken,
+    CATALOG_FILE: CATALOG,
+  }
+  const workerEnv = { ...redisUrls, WORKERS: JSON.stringify(plan.workers), MODELS_DIR }
   await together(context, [
-    runApp(context, 'billing', {
-      DATABASE_URL: databaseUrl,
-      QUEUE_REDIS_URL: redisUrl,
-      GRPC_LISTEN: billing.address,
-      ADMIN_HOST: '127.0.0.1',
-      ADMIN_PORT: String(billing.adminPort),
-      ADMIN_TOKEN: secrets.adminToken,
-      CATALOG_FILE: CATALOG,
-    }),
-    runApp(context, 'worker', { ...redisUrls, WORKERS: JSON.stringify(plan.workers), MODELS_DIR }),
+    runApp(context, 'billing', { env: billingEnv, addresses: { admin: adminUrl } }),
+    runApp(context, 'worker', { env: workerEnv }),
   ])
-  await runApp(context, 'gateway', {
+  const gatewayEnv = {
     ...redisUrls,
     HOST: options.host,
     PORT: String(options.port),
-    BILLING_ADDRESS: billing.address,
+    BILLING_ADDRESS: billingAddress,
     FALLBACK_CATALOG: CATALOG,
-  })
-  return { adminUrl: `http://127.0.0.1:${billing.adminPort}` }
+  }
+  await runApp(context, 'gateway', { env: gatewayEnv, addresses: { http: gatewayUrl(options) } })
+  return { adminUrl }
 }
 
 /** All of `starts`, or the first failure, once the others have given up as well. */
@@ -88,7 +94,7 @@ async function startQueue({ options, secrets, list, say, signal }: Context): Pro
     logFile: logFile(home, 'redis'),
     signal,
   })
-  list.add(redis)
+  list.add(redis, { redis: new URL(redis.url).host })
   say('Redis is ready')
   return redis.url
 }
@@ -103,13 +109,17 @@ async function startDatabase({ options, secrets, list, say, signal }: Context): 
     throwaway: false,
     signal,
   })
-  list.add(postgres)
+  list.add(postgres, { postgres: new URL(postgres.url(DATABASE)).host })
   await ensureDatabase(postgres.url('postgres'), DATABASE)
   say(`PostgreSQL ${place.binaries.major} is ready`)
   return postgres.url(DATABASE)
 }
 
-async function runApp(context: Context, app: string, env: Record<string, string>): Promise<void> {
+async function runApp(
+  context: Context,
+  app: string,
+  { env, addresses = {} }: { env: Record<string, string>; addresses?: Record<string, string> },
+): Promise<void> {
   const { options, list, say, signal } = context
   const started = await startApp({
     app,
@@ -119,7 +129,7 @@ async function runApp(context: Context, app: string, env: Record<string, string>
     readyLimitMs: 60_000,
     signal,
   })
-  list.add(started)
+  list.add(started, { ...addresses, ops: started.opsUrl })
   say(`${app} is ready`)
 }
 

@@ -1,0 +1,133 @@
+import { execFile, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+import { isRunning, ProcessIdentity } from '#scripts/servers/process-identity.ts'
+import { REPOSITORY } from '#scripts/servers/start-app.ts'
+import { freePort } from '../support/free-port.ts'
+import { scratchFolder } from '../support/run-folder.ts'
+
+// `npm start` as a newcomer meets it: a fresh clone without node_modules, a shell without our settings.
+
+const LIMIT_MS = 300_000
+const run = promisify(execFile)
+
+const ClusterFile = z.object({
+  runner: ProcessIdentity,
+  processes: z.array(
+    z.object({ name: z.string(), identity: ProcessIdentity, addresses: z.record(z.string(), z.string()) }),
+  ),
+})
+type ClusterFile = z.infer<typeof ClusterFile>
+
+type Start = { output(): string; exited: Promise<number | null>; stop(): void }
+
+const clone = { folder: '', home: '', port: 0 }
+
+beforeAll(async () => {
+  clone.folder = join(scratchFolder('clone'), 'millrace')
+  clone.home = join(scratchFolder('home'), 'state')
+  clone.port = await freePort()
+  await run('git', ['clone', '--quiet', '--no-hardlinks', REPOSITORY, clone.folder])
+})
+
+test(
+  'a fresh clone starts, answers the printed curl line, refuses a second start, stops and starts again',
+  { timeout: LIMIT_MS * 2 },
+  async () => {
+    const first = npmStart()
+    await ready(first)
+    const line = printedLine(first)
+    expect((await run('sh', ['-c', line])).stdout).toContain('data: [DONE]')
+
+    const second = npmStart()
+    expect(await second.exited).not.toBe(0)
+    expect(second.output()).toContain(`already runs at http://127.0.0.1:${clone.port}`)
+
+    const before = readCluster()
+    await hangUpInTheMiddle(line)
+    first.stop()
+    await first.exited
+    // npm may be gone before what it ran: the end of every process is what counts.
+    await expect.poll(() => runningOf(before), { timeout: LIMIT_MS }).toEqual([])
+
+    const third = npmStart()
+    await ready(third)
+    expect(printedLine(third)).toBe(line)
+    await expect.poll(heldNano, { timeout: LIMIT_MS }).toBe('0')
+    const after = readCluster()
+    third.stop()
+    await third.exited
+    await expect.poll(() => runningOf(after), { timeout: LIMIT_MS }).toEqual([])
+  },
+)
+
+function npmStart(): Start {
+  // What npm and Vitest set for us is not in a newcomer's shell, nor is our own Node first on the PATH.
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(?:npm_|MILLRACE_|VITEST|NODE_)/.test(name),
+  )
+  const path = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.includes('node_modules'))
+  const child = spawn('npm', ['start'], {
+    cwd: clone.folder,
+    env: {
+      ...Object.fromEntries(inherited),
+      PATH: path.join(':'),
+      PORT: String(clone.port),
+      MILLRACE_HOME: clone.home,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)))
+  const exited = Promise.withResolvers<number | null>()
+  child.once('exit', (code) => exited.resolve(code))
+  const stop = () => void child.kill('SIGTERM')
+  onTestFinished(stop)
+  return { output: () => output, exited: exited.promise, stop }
+}
+
+async function ready(start: Start): Promise<void> {
+  const ended = start.exited.then(() => 'ended')
+  const isReady = expect
+    .poll(() => start.output(), { timeout: LIMIT_MS })
+    .toContain('Ctrl-C stops everything')
+  if ((await Promise.race([ended, isReady])) === 'ended')
+    throw new Error(`npm start ended:\n${start.output()}`)
+}
+
+function printedLine(start: Start): string {
+  return /^curl .*$/m.exec(start.output())?.[0] ?? 'no curl line'
+}
+
+/** Leaves a stream open while the cluster stops: its hold must not outlive the next start. */
+async function hangUpInTheMiddle(line: string): Promise<void> {
+  const child = spawn('sh', ['-c', `exec ${line}`], { stdio: ['ignore', 'pipe', 'ignore'] })
+  onTestFinished(() => void child.kill())
+  await new Promise((resolve) => child.stdout.once('data', resolve))
+}
+
+function readCluster(): ClusterFile {
+  return ClusterFile.parse(JSON.parse(readFileSync(join(clone.home, 'cluster.json'), 'utf8')))
+}
+
+function runningOf(cluster: ClusterFile): string[] {
+  const members = [{ name: 'runner', identity: cluster.runner }, ...cluster.processes]
+  return members.filter((member) => isRunning(member.identity)).map((member) => member.name)
+}
+
+async function heldNano(): Promise<string> {
+  const admin = readCluster().processes.find((member) => member.name === 'billing')?.addresses['admin']
+  const account = z.object({ id: z.string() }).parse(readState('account.json'))
+  const { adminToken } = z.object({ adminToken: z.string() }).parse(readState('secrets.json'))
+  const response = await fetch(`${admin}/admin/accounts/${account.id}`, {
+    headers: { authorization: `Bearer ${adminToken}` },
+  })
+  return z.object({ heldNano: z.string() }).parse(await response.json()).heldNano
+}
+
+function readState(name: string): unknown {
+  return JSON.parse(readFileSync(join(clone.home, name), 'utf8'))
+}
