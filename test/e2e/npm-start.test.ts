@@ -22,7 +22,12 @@ const ClusterFile = z.object({
 })
 type ClusterFile = z.infer<typeof ClusterFile>
 
-type Start = { output(): string; exited: Promise<number | null>; stop(): void }
+type Start = {
+  output(): string
+  onOutput(listener: () => void): void
+  exited: Promise<number | null>
+  stop(): void
+}
 
 const clone = { folder: '', home: '', port: 0 }
 
@@ -81,21 +86,24 @@ function npmStart(): Start {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)))
+  const outputs = [child.stdout, child.stderr]
+  for (const stream of outputs) stream.on('data', (chunk) => (output += String(chunk)))
+  const onOutput = (listener: () => void) => outputs.forEach((stream) => stream.on('data', listener))
   const exited = Promise.withResolvers<number | null>()
   child.once('exit', (code) => exited.resolve(code))
   const stop = () => void child.kill('SIGTERM')
   onTestFinished(stop)
-  return { output: () => output, exited: exited.promise, stop }
+  return { output: () => output, onOutput, exited: exited.promise, stop }
 }
 
+/** Resolves when the start says that it is ready; rejects with what it said when it ends instead. */
 async function ready(start: Start): Promise<void> {
-  const ended = start.exited.then(() => 'ended')
-  const isReady = expect
-    .poll(() => start.output(), { timeout: LIMIT_MS })
-    .toContain('Ctrl-C stops everything')
-  if ((await Promise.race([ended, isReady])) === 'ended')
-    throw new Error(`npm start ended:\n${start.output()}`)
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  start.onOutput(() => {
+    if (start.output().includes('Ctrl-C stops everything')) resolve()
+  })
+  void start.exited.then(() => reject(new Error(`npm start ended:\n${start.output()}`)))
+  await promise
 }
 
 function printedLine(start: Start): string {
