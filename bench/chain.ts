@@ -146,7 +146,7 @@ try {
         billing: readCpuUs(processes.billing),
       },
       commands: await readRedisCommands(cluster.redis.url),
-      tokens: await cluster.metric(cluster.simulator, 'simulator_tokens_total'),
+      tokens: await cluster.metric(cluster.simulator, 'millrace_simulator_tokens_total'),
     }
   }
 } finally {

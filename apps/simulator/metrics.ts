@@ -30,22 +30,22 @@ export function registerEngineMetrics(
     })
 
   counter({
-    name: 'simulator_steps_total',
+    name: 'millrace_simulator_steps_total',
     help: 'Steps completed since the engine started.',
     read: (core) => core.totals().steps,
   })
   counter({
-    name: 'simulator_tokens_total',
+    name: 'millrace_simulator_tokens_total',
     help: 'Tokens generated since the engine started.',
     read: (core) => core.totals().tokens,
   })
   gauge({
-    name: 'simulator_running',
+    name: 'millrace_simulator_running',
     help: 'Sequences running as of the last step.',
     read: (core) => core.load().running,
   })
   gauge({
-    name: 'simulator_waiting',
+    name: 'millrace_simulator_waiting',
     help: 'Sequences waiting as of the last step.',
     read: (core) => core.load().waiting,
   })

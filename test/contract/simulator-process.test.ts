@@ -76,8 +76,8 @@ test('a chat is answered, and the metrics count it', async () => {
   const ids = messages.flatMap((message) => message.chunk?.tokenIds ?? [])
   expect(tokenizer.decode(ids)).toBe('You said: Hello<|im_end|>')
   const metrics = await (await fetch(`${simulator.opsUrl}/metrics`)).text()
-  expect(metrics).toContain(`simulator_tokens_total{model="demo"} ${ids.length}`)
-  expect(metrics).toContain('simulator_running{model="demo"} 0')
+  expect(metrics).toContain(`millrace_simulator_tokens_total{model="demo"} ${ids.length}`)
+  expect(metrics).toContain('millrace_simulator_running{model="demo"} 0')
 })
 
 test('faults are shown, changed for one engine and refused when they do not exist', async () => {

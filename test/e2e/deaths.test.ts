@@ -31,7 +31,7 @@ async function startStreams(running: TestCluster, account: TestAccount, baseUrls
       await firstText.promise
     }),
   )
-  expect(await running.metric(running.simulator, 'simulator_running')).toBe(baseUrls.length)
+  expect(await running.metric(running.simulator, 'millrace_simulator_running')).toBe(baseUrls.length)
   return answers
 }
 
@@ -49,7 +49,7 @@ test('a worker killed with -9: a clear error, nothing charged, nothing held, the
   }
   await expectBalancedBooks(cluster, [account])
   expect((await cluster.balance(account)).posted).toBe(before.posted)
-  expect(await cluster.metric(cluster.simulator, 'simulator_running')).toBe(0)
+  expect(await cluster.metric(cluster.simulator, 'millrace_simulator_running')).toBe(0)
   const refused = await chat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Anybody?' })
   expect(refused).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
 })
@@ -65,7 +65,9 @@ test('a gateway killed with -9: the engine is freed, nothing charged, nothing he
   expect(await Promise.all(answers)).toEqual(['connection lost', 'connection lost'])
   const running = cluster
   await expect
-    .poll(async () => await running.metric(running.simulator, 'simulator_running'), { timeout: 20_000 })
+    .poll(async () => await running.metric(running.simulator, 'millrace_simulator_running'), {
+      timeout: 20_000,
+    })
     .toBe(0)
   await expectBalancedBooks(cluster, [account])
   expect((await cluster.balance(account)).posted).toBe(before.posted)

@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(async () => await cluster.stop())
 
-const running = async () => await cluster.metric(cluster.simulator, 'simulator_running')
+const running = async () => await cluster.metric(cluster.simulator, 'millrace_simulator_running')
 const openStreams = async () => {
   const [gateway] = cluster.gateways
   return gateway === undefined ? Number.NaN : await cluster.metric(gateway, 'millrace_gateway_open_streams')
