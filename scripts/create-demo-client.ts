@@ -1,0 +1,23 @@
+// The bootstrap of deploy/compose.yaml: a demo account with credits and a key, made once, and a line to try it.
+import { z } from 'zod'
+import { loadConfig } from '#libs/config/load-config.ts'
+import { createClient } from './cluster/create-client.ts'
+import { curlLine } from './cluster/gateway-address.ts'
+
+const Config = z.object({
+  ADMIN_URL: z.url(),
+  ADMIN_TOKEN: z.string(),
+  /** As the caller reaches it, which need not be as we would. */
+  GATEWAY_URL: z.url(),
+  /** Keeps the account and the key for the next run. */
+  CLIENT_FOLDER: z.string(),
+})
+
+const config = loadConfig(Config, process.env)
+const key = await createClient({
+  home: config.CLIENT_FOLDER,
+  adminUrl: config.ADMIN_URL,
+  adminToken: config.ADMIN_TOKEN,
+  baseUrl: `${config.GATEWAY_URL}/v1`,
+})
+console.log(curlLine({ url: config.GATEWAY_URL, key }))
