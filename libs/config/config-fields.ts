@@ -9,7 +9,7 @@ export const HostPort = z.string().regex(/^[^\s:]+:\d{1,5}$/, 'expected host:por
 
 export const RedisUrl = z.url({ protocol: /^rediss?$/, error: 'expected a redis:// or rediss:// URL' })
 
-export const LogLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+const LogLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
 
 /** JSON text in a variable, checked by `schema`. */
 export function jsonVariable<Schema extends z.ZodType>(schema: Schema) {

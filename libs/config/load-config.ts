@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /** The environment is wrong. The message names every wrong variable and what was expected. */
-export class ConfigError extends Error {
+class ConfigError extends Error {
   constructor(problems: readonly string[]) {
     super(`wrong configuration: ${problems.join('; ')}`)
     this.name = 'ConfigError'

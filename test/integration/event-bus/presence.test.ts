@@ -127,7 +127,10 @@ test('a process that stalls takes nobody for dead', { timeout: 40_000 }, async (
   const ownBeats = async (count: number) => {
     const own = () => member.heard.filter(({ id }) => id === self).length
     const from = own()
-    await vi.waitFor(() => expect(own()).toBeGreaterThanOrEqual(from + count), { timeout: 20_000, interval: 10 })
+    await vi.waitFor(() => expect(own()).toBeGreaterThanOrEqual(from + count), {
+      timeout: 20_000,
+      interval: 10,
+    })
   }
   member.presence.watch(peer)
   for (let beat = 0; beat < 5; beat += 1) {

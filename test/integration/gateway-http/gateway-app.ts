@@ -12,7 +12,7 @@ export const MODEL = 'org/demo'
 
 export const AUTHORIZED = { authorization: `Bearer ${KEY}` }
 
-export const LIMITS: HttpLimits = {
+const LIMITS: HttpLimits = {
   bodyBytes: 32 * 1_048_576,
   uploadMs: 60_000,
   connectionIdleMs: 600_000,

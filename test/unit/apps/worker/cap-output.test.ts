@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { assert, bigInt, integer, pre, property, record } from 'fast-check'
 import { expect, test } from 'vitest'
 import { capOutput } from '#apps/worker/cap-output.ts'
 import { priceTokens } from '#libs/money/price.ts'
@@ -45,13 +45,13 @@ test('a too low estimate that money had not clamped asks for an exact hold, howe
 })
 
 test('using up the cap never costs more than the hold', () => {
-  fc.assert(
-    fc.property(
-      fc.record({
-        amount: fc.bigInt({ min: 0n, max: 10n ** 12n }),
-        input: fc.integer({ min: 0, max: 200_000 }),
-        inputPrice: fc.bigInt({ min: 0n, max: 10n ** 13n }),
-        outputPrice: fc.bigInt({ min: 0n, max: 10n ** 13n }),
+  assert(
+    property(
+      record({
+        amount: bigInt({ min: 0n, max: 10n ** 12n }),
+        input: integer({ min: 0, max: 200_000 }),
+        inputPrice: bigInt({ min: 0n, max: 10n ** 13n }),
+        outputPrice: bigInt({ min: 0n, max: 10n ** 13n }),
       }),
       ({ amount, input, inputPrice, outputPrice }) => {
         const prices = { inputPriceNano: String(inputPrice), outputPriceNano: String(outputPrice) }
@@ -60,7 +60,7 @@ test('using up the cap never costs more than the hold', () => {
           maxOutputTokens: 1_000_000,
         })
         const cap = capOutput(job, input, 1_000_000)
-        fc.pre(cap.status === 'capped')
+        pre(cap.status === 'capped')
         const cost = priceTokens(
           { input, cachedInput: 0, output: cap.maxTokens },
           { inputPriceNano: inputPrice, cachedInputPriceNano: inputPrice, outputPriceNano: outputPrice },
