@@ -216,6 +216,7 @@ describe('keys', () => {
     const watch = watchKeys(other)
     await expect.poll(() => watch.states, WAIT).toEqual([true])
     const { keyId } = await database.createAccount(1n)
+    await expect.poll(() => watch.keys.get(keyId)?.active, WAIT).toBe(true)
     await database.pool.query('alter table api_keys disable trigger key_changed')
     await database.pool.query(
       "update api_keys set status = 'revoked', version = next_version('keys') where id = $1",
