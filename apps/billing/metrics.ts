@@ -1,65 +1,68 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { SettleResult } from './database/money.ts'
 
+/** The results that raise an alarm. */
+export const SETTLEMENT_ALARMS: readonly SettleResult[] = ['unknown', 'released', 'different']
+
 export type BillingMetrics = ReturnType<typeof createMetrics>
 
 /** What operators see. Anything counted as an alarm wants a person. */
 export function createMetrics(registry: Registry, moneyCallsWaiting: () => number) {
   const registers = [registry]
   const waiting: Gauge = new Gauge({
-    name: 'billing_money_calls_waiting',
+    name: 'millrace_billing_money_calls_waiting',
     help: 'Money calls waiting for their batch',
     registers,
     collect: () => waiting.set(moneyCallsWaiting()),
   })
+  const settlementAlarms = new Counter<'kind'>({
+    name: 'millrace_billing_settlement_alarms_total',
+    help: 'Settlements that should not exist, or that nobody can read',
+    labelNames: ['kind'],
+    registers,
+  })
+  // An alert watches the rise of a series, so each is there from the start.
+  for (const kind of [...SETTLEMENT_ALARMS, 'unreadable']) settlementAlarms.inc({ kind }, 0)
   return {
     moneyCalls: new Counter({
-      name: 'billing_money_calls_total',
+      name: 'millrace_billing_money_calls_total',
       help: 'Money calls answered, by kind and answer',
       labelNames: ['kind', 'answer'] as const,
       registers,
     }),
     batchSize: new Histogram({
-      name: 'billing_money_batch_size',
+      name: 'millrace_billing_money_batch_size',
       help: 'Money calls in one transaction',
       buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
       registers,
     }),
     clampedHolds: new Counter({
-      name: 'billing_clamped_holds_total',
+      name: 'millrace_billing_clamped_holds_total',
       help: 'Holds whose output was limited by the money available',
       registers,
     }),
     settlements: new Counter<'result'>({
-      name: 'billing_settlements_total',
+      name: 'millrace_billing_settlements_total',
       help: 'Settlements taken from the streams, by result',
       labelNames: ['result'],
       registers,
     }),
-    settlementAlarms: new Counter<'kind'>({
-      name: 'billing_settlement_alarms_total',
-      help: 'Settlements that should not exist: unknown, released, different, unreadable',
-      labelNames: ['kind'],
-      registers,
-    }),
+    settlementAlarms,
     writtenOffCredits: new Counter({
-      name: 'billing_written_off_credits_total',
+      name: 'millrace_billing_written_off_credits_total',
       help: 'Cost that no hold and no balance could pay',
       registers,
     }),
     expiredHolds: new Counter({
-      name: 'billing_expired_holds_total',
+      name: 'millrace_billing_expired_holds_total',
       help: 'Holds freed because no settlement came',
       registers,
     }),
     watermarkAge: new Gauge<'model'>({
-      name: 'billing_watermark_age_seconds',
+      name: 'millrace_billing_watermark_age_seconds',
       help: 'How far the settled-for-certain time of a model lags behind Redis time',
       labelNames: ['model'],
       registers,
     }),
   }
 }
-
-/** The results that raise an alarm. */
-export const SETTLEMENT_ALARMS: readonly SettleResult[] = ['unknown', 'released', 'different']

@@ -39,7 +39,9 @@ test('waits for PostgreSQL, serves without Redis, says unready while the databas
   await expect.poll(ready, { timeout: 15_000 }).toBe(503)
   await postgres.start()
   await expect.poll(ready, { timeout: 15_000 }).toBe(200)
-  expect(await (await fetch(`${billing.opsUrl}/metrics`)).text()).toContain('billing_money_calls_waiting 0')
+  const metrics = await (await fetch(`${billing.opsUrl}/metrics`)).text()
+  expect(metrics).toContain('millrace_billing_money_calls_waiting 0')
+  expect(metrics).toContain('millrace_billing_settlement_alarms_total{kind="unknown"} 0')
 
   billing.signal('SIGTERM')
   expect(await billing.exited).toBe('exit code 0')
