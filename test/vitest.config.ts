@@ -26,7 +26,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'e2e',
-          include: ['test/e2e/**/*.test.ts', 'test/chaos/**/*.test.ts'],
+          include: ['test/e2e/**/*.test.ts'],
           ...WITH_SERVERS,
           testTimeout: 120_000,
         },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { HostPort, OpsFields, Port, RedisUrl } from '#libs/config/config-fields.ts'
+import { HoldGraceMs, HostPort, OpsFields, Port, RedisUrl } from '#libs/config/config-fields.ts'
 
 export const BillingConfig = z.object({
   ...OpsFields,
@@ -14,7 +14,6 @@ export const BillingConfig = z.object({
   ADMIN_TOKEN: z.string().min(16, 'expected at least 16 characters'),
   /** JSON: see `CatalogFile`. */
   CATALOG_FILE: z.string(),
-  /** How long a hold outlives its generation's deadline. */
-  HOLD_GRACE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(60_000),
+  HOLD_GRACE_MS: HoldGraceMs,
 })
 export type BillingConfig = z.infer<typeof BillingConfig>

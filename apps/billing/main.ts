@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { Registry } from 'prom-client'
-import { loadConfig } from '#libs/config/load-config.ts'
 import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { redisOptions } from '#libs/redis/connect-redis.ts'
-import { createLogger } from '#libs/telemetry/logger.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { createOperations } from './admin/operations.ts'
 import { createAdminServer } from './admin/serve-admin.ts'
@@ -33,13 +31,10 @@ const LIMITS = {
   redisSilenceMs: 10_000,
 }
 
-const environment = process.env
-const startLog = createLogger('billing', environment['LOG_LEVEL'] ?? 'info')
-
-await runApp(startLog, async (releasers) => {
-  const config = loadConfig(BillingConfig, environment)
+await runApp({ name: 'billing', schema: BillingConfig, environment: process.env }, async (context) => {
+  const { config, releasers } = context
   const replica = randomUUID()
-  const log = startLog.child({ replica })
+  const log = context.log.child({ replica })
   const nowMs = () => Date.now()
   const registry = new Registry()
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { HostPort, OpsFields, Port, RedisUrl } from '#libs/config/config-fields.ts'
+import { DrainGraceMs, HoldGraceMs, HostPort, OpsFields, Port, RedisUrl } from '#libs/config/config-fields.ts'
 
 export const GatewayConfig = z.object({
   ...OpsFields,
@@ -17,9 +17,7 @@ export const GatewayConfig = z.object({
   DRAIN_BOUND_MS: z.coerce.number().int().min(0).default(30_000),
   /** The length of a generation where none has been measured yet. */
   ASSUMED_GENERATION_MS: z.coerce.number().int().min(1).default(10_000),
-  /** A record outlives its generation's deadline by this. The same in gateway, worker and billing. */
-  HOLD_GRACE_MS: z.coerce.number().int().min(1_000).default(60_000),
-  /** After SIGTERM, streams may run on for this long. */
-  DRAIN_GRACE_MS: z.coerce.number().int().min(0).default(25_000),
+  HOLD_GRACE_MS: HoldGraceMs,
+  DRAIN_GRACE_MS: DrainGraceMs,
 })
 export type GatewayConfig = z.infer<typeof GatewayConfig>

@@ -3,15 +3,13 @@ import { readFile } from 'node:fs/promises'
 import { Registry } from 'prom-client'
 import { hashApiKey, isWellFormedApiKey } from '#libs/api-key/api-key.ts'
 import { createBillingClient } from '#libs/billing-client/billing-client.ts'
-import { loadConfig } from '#libs/config/load-config.ts'
 import { CatalogFile } from '#libs/contracts/model-spec.ts'
-import { createPresence } from '#libs/event-bus/presence.ts'
+import { BEAT_MS, createPresence } from '#libs/event-bus/presence.ts'
 import { subscribeEvents } from '#libs/event-bus/subscribe-events.ts'
 import { sendCancel, type StreamEpoch } from '#libs/event-bus/worker-control.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
-import { createLogger } from '#libs/telemetry/logger.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import { buildApp } from './app.ts'
@@ -38,15 +36,12 @@ const LIMITS = {
   lastReadS: 30,
 }
 const ABANDON_MS = 5_000
-const HEAR_EVERYBODY_MS = 1_200
+const HEAR_EVERYBODY_MS = 1.2 * BEAT_MS
 
-const environment = process.env
-const startLog = createLogger('gateway', environment['LOG_LEVEL'] ?? 'info')
-
-await runApp(startLog, async (releasers) => {
-  const config = loadConfig(GatewayConfig, environment)
+await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env }, async (context) => {
+  const { config, releasers } = context
   const gateway = randomUUID()
-  const log = startLog.child({ gateway })
+  const log = context.log.child({ gateway })
   const nowMs = () => Date.now()
   const registry = new Registry()
 
@@ -155,7 +150,7 @@ await runApp(startLog, async (releasers) => {
     unwatchWorker: presence.unwatch,
     learnInput: (call, promptTokens) => inputEstimate.learn(call.model.id, call.request, promptTokens),
     gateway,
-    deadlineMs: config.GENERATION_DEADLINE_MS,
+    limitMs: config.GENERATION_DEADLINE_MS,
     nowMs,
   })
 

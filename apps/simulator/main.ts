@@ -8,9 +8,7 @@
 //   [[raw=invalid-utf8]]  writes bytes that are no UTF-8 between words
 // Faults are switched on the operators' port: GET and POST /faults (faults.ts).
 import { Registry } from 'prom-client'
-import { loadConfig } from '#libs/config/load-config.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
-import { createLogger } from '#libs/telemetry/logger.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { SimulatorConfig } from './config.ts'
 import { startEngine, type Engine } from './engine.ts'
@@ -18,10 +16,8 @@ import { registerEngineMetrics } from './metrics.ts'
 import { loadModel } from './model.ts'
 import { createFaultsRoute } from './serve-faults.ts'
 
-const config = loadConfig(SimulatorConfig, process.env)
-const log = createLogger('simulator', config.LOG_LEVEL)
-
-await runApp(log, async (releasers) => {
+await runApp({ name: 'simulator', schema: SimulatorConfig, environment: process.env }, async (context) => {
+  const { config, log, releasers } = context
   const started: (Engine & { model: string; listen: string })[] = []
   const engines = () => started
   const registry = new Registry()

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { ModelFamily } from '#libs/contracts/model-family.ts'
-import { loadTokenizer, type Tokenizer } from '#libs/text/tokenizer.ts'
+import type { ModelFamily } from '#libs/contracts/model-family.ts'
+import { loadModelFamily } from '#libs/text/load-model-family.ts'
+import type { Tokenizer } from '#libs/text/tokenizer.ts'
 import { bundleTokenizer } from './tokenizer-bundle.ts'
 
 /** What an engine knows of the model that it serves. */
@@ -29,14 +30,13 @@ const ModelConfig = z.object({
   bos_token_id: z.int().nullish(),
   pad_token_id: z.int().nullish(),
 })
+type ModelConfig = z.infer<typeof ModelConfig>
 
 /** Loads `<modelsFolder>/<family>.json` and the model folder that it names. Throws with the file's name. */
 export async function loadModel(modelsFolder: string, familyName: string): Promise<Model> {
-  const family = await readJson(join(modelsFolder, `${familyName}.json`), ModelFamily)
-  const folder = join(modelsFolder, family.tokenizer)
-  const [config, tokenizer, bundle] = await Promise.all([
-    readJson(join(folder, 'config.json'), ModelConfig),
-    loadTokenizer(folder),
+  const { family, folder, tokenizer } = await loadModelFamily(modelsFolder, familyName)
+  const [config, bundle] = await Promise.all([
+    readConfig(join(folder, 'config.json')),
     bundleTokenizer(folder),
   ])
   return {
@@ -52,9 +52,9 @@ export async function loadModel(modelsFolder: string, familyName: string): Promi
   }
 }
 
-async function readJson<Schema extends z.ZodType>(path: string, schema: Schema): Promise<z.infer<Schema>> {
+async function readConfig(path: string): Promise<ModelConfig> {
   try {
-    return schema.parse(JSON.parse(await readFile(path, 'utf8')))
+    return ModelConfig.parse(JSON.parse(await readFile(path, 'utf8')))
   } catch (error) {
     throw new Error(`${path} cannot be used`, { cause: error })
   }

@@ -1,5 +1,13 @@
 import { z } from 'zod'
-import { HostPort, jsonVariable, OpsFields, Port, RedisUrl } from '#libs/config/config-fields.ts'
+import {
+  DrainGraceMs,
+  HoldGraceMs,
+  HostPort,
+  jsonVariable,
+  OpsFields,
+  Port,
+  RedisUrl,
+} from '#libs/config/config-fields.ts'
 
 /** One engine and the queue that its worker pulls from. */
 const EngineConfig = z.strictObject({
@@ -19,11 +27,9 @@ export const WorkerConfig = z.object({
   /** In production one engine a process; small clusters share one. */
   WORKERS: jsonVariable(z.array(EngineConfig).min(1)),
   MODELS_DIR: z.string().default('models'),
-  /** Running generations may take this long to finish after SIGTERM. */
-  DRAIN_GRACE_MS: z.coerce.number().int().min(0).default(25_000),
+  DRAIN_GRACE_MS: DrainGraceMs,
   /** An engine that runs generations and gives no token for this long hangs. */
   ENGINE_SILENCE_MS: z.coerce.number().int().min(1_000).default(60_000),
-  /** A record outlives its generation's deadline by this. The same in gateway, worker and billing. */
-  HOLD_GRACE_MS: z.coerce.number().int().min(1_000).default(60_000),
+  HOLD_GRACE_MS: HoldGraceMs,
 })
 export type WorkerConfig = z.infer<typeof WorkerConfig>

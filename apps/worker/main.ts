@@ -1,18 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { Registry } from 'prom-client'
-import { loadConfig } from '#libs/config/load-config.ts'
-import { ModelFamily } from '#libs/contracts/model-family.ts'
-import { createPresence } from '#libs/event-bus/presence.ts'
+import { BEAT_MS, createPresence } from '#libs/event-bus/presence.ts'
 import { createEventPublisher } from '#libs/event-bus/publish-events.ts'
 import { subscribeControl } from '#libs/event-bus/worker-control.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
-import { createLogger } from '#libs/telemetry/logger.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
-import { loadTokenizer } from '#libs/text/tokenizer.ts'
+import { loadModelFamily } from '#libs/text/load-model-family.ts'
 import { WorkerConfig } from './config.ts'
 import { connectEngine } from './connect-engine.ts'
 import type { EngineClient } from './engine/engine-client.ts'
@@ -21,16 +16,12 @@ import { serveEngine, type ServedEngine } from './serve-engine.ts'
 import { createSettle } from './settle.ts'
 import { createWorkerMetrics } from './worker-metrics.ts'
 
-const PULSE_MS = 1_000
 const SETTLE_MS = 5_000
 
-const environment = process.env
-const startLog = createLogger('worker', environment['LOG_LEVEL'] ?? 'info')
-
-await runApp(startLog, async (releasers) => {
-  const config = loadConfig(WorkerConfig, environment)
+await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env }, async (context) => {
+  const { config, releasers } = context
   const worker = randomUUID()
-  const log = startLog.child({ worker })
+  const log = context.log.child({ worker })
   const nowMs = () => Date.now()
   const registry = new Registry()
   const engines: ServedEngine[] = []
@@ -62,7 +53,7 @@ await runApp(startLog, async (releasers) => {
     graceMs: config.HOLD_GRACE_MS,
     nowMs,
   })
-  const settle = createSettle({ record, keepMs: config.HOLD_GRACE_MS, nowMs, log })
+  const settle = createSettle({ record, holdGraceMs: config.HOLD_GRACE_MS, nowMs, log })
   const metrics = createWorkerMetrics({ registry, engines: states, pendingSettlements: settle.pending })
 
   const presence = await createPresence({
@@ -104,7 +95,7 @@ await runApp(startLog, async (releasers) => {
     },
     log,
   })
-  const pulse = setInterval(() => running.pulse(), PULSE_MS)
+  const pulse = setInterval(() => running.pulse(), BEAT_MS)
   releasers.add('pulse', pulse, { run: clearInterval })
   releasers.add('settlements', settle, { run: async () => await settle.drain(), limitMs: SETTLE_MS })
 
@@ -122,10 +113,7 @@ await runApp(startLog, async (releasers) => {
   // Each engine joins as soon as it answers; the others do not wait for it.
   await Promise.all(
     config.WORKERS.map(async ({ model, family: familyName, engine: address, maxNumSeqs }) => {
-      const family = ModelFamily.parse(
-        JSON.parse(await readFile(join(config.MODELS_DIR, `${familyName}.json`), 'utf8')),
-      )
-      const tokenizer = await loadTokenizer(join(config.MODELS_DIR, family.tokenizer))
+      const { family, tokenizer } = await loadModelFamily(config.MODELS_DIR, familyName)
       const { engine, limits } = await connectEngine({ address, maxNumSeqs, log: log.child({ model }) })
       clients.push(engine)
       const served = serveEngine({

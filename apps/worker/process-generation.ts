@@ -12,7 +12,7 @@ import { toGenerationError } from './to-generation-error.ts'
 import type { RenderedPrompt } from './render-prompt.ts'
 import type { RunningGeneration } from './running-generations.ts'
 
-/** What became of a ticket: `ran` when the engine worked for it. */
+/** What became of a ticket: `ran` when the engine generated for it; only then its duration means anything. */
 export type ProcessResult = 'ran' | 'not-ran'
 
 /**
@@ -114,7 +114,7 @@ export function createProcessGeneration(deps: {
     const finishReason = parser.toolCalls() > 0 && finish === 'stop' ? 'tool-calls' : finish
     run.send({ type: 'generation-end', finishReason, usage }, [])
     settle.settle(run, { outcome: 'completed', usage })
-    return 'ran'
+    return resultOf(usage)
   }
 
   /** The run was told to stop: by its deadline (a short answer), its caller (charged), or by our fault (free). */
@@ -125,10 +125,10 @@ export function createProcessGeneration(deps: {
         return parser === null ? fail(work, REFUSALS['too-late']) : complete(work, parser, 'length')
       case 'cancelled':
         settle.settle(run, { outcome: 'cancelled', usage })
-        return 'ran'
+        return resultOf(usage)
       case 'gateway-dead':
         settle.settle(run, { outcome: 'fault', usage })
-        return 'ran'
+        return resultOf(usage)
       case 'worker-stopping':
       case 'engine-lost':
       case null:
@@ -139,7 +139,7 @@ export function createProcessGeneration(deps: {
   function fail({ run, usage }: Work, failure: Failure): ProcessResult {
     run.send({ type: 'generation-error', ...failure }, [])
     settle.settle(run, { outcome: 'fault', usage })
-    return 'ran'
+    return resultOf(usage)
   }
 
   /** Gives it back untouched; the gateway queues it again. */
@@ -155,6 +155,8 @@ export function createProcessGeneration(deps: {
 
 /** What one run has come to so far. */
 type Work = { readonly run: RunningGeneration; readonly usage: MutableUsage; parser: OutputParser | null }
+
+const resultOf = ({ completionTokens }: Usage): ProcessResult => (completionTokens > 0 ? 'ran' : 'not-ran')
 
 const NO_USAGE: Usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 }
 

@@ -26,6 +26,15 @@ export function jsonVariable<Schema extends z.ZodType>(schema: Schema) {
     .pipe(schema)
 }
 
+/**
+ * How long a record and a hold outlive their generation's deadline. One field, because gateway, worker and
+ * billing must be given the same.
+ */
+export const HoldGraceMs = z.coerce.number().int().min(1_000).max(3_600_000).default(60_000)
+
+/** How long what runs may run on after SIGTERM. */
+export const DrainGraceMs = z.coerce.number().int().min(0).default(25_000)
+
 /** Every app listens here for operators: /metrics, /healthz, /readyz. */
 export const OpsFields = {
   LOG_LEVEL: LogLevel.default('info'),

@@ -1,7 +1,9 @@
 import { z } from 'zod'
 
+export type Environment = Readonly<Record<string, string | undefined>>
+
 /** The environment is wrong. The message names every wrong variable and what was expected. */
-class ConfigError extends Error {
+export class ConfigError extends Error {
   constructor(problems: readonly string[]) {
     super(`wrong configuration: ${problems.join('; ')}`)
     this.name = 'ConfigError'
@@ -14,7 +16,7 @@ class ConfigError extends Error {
  */
 export function loadConfig<Schema extends z.ZodType>(
   schema: Schema,
-  environment: Record<string, string | undefined>,
+  environment: Environment,
 ): Readonly<z.infer<Schema>> {
   const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
   const result = schema.safeParse(present)

@@ -22,7 +22,6 @@ export type Hold = z.infer<typeof Hold>
 export const GenerationJob = z.strictObject({
   id: z.string(),
   model: z.string(),
-  accountId: z.string(),
   /** Boot id of the gateway that waits for the events; names its one channel on the bus. */
   gateway: z.string(),
   /** The gateway's number for this generation's stream of events; never reused within a boot. */
@@ -31,7 +30,6 @@ export const GenerationJob = z.strictObject({
   /** The output limit before money: the caller's, else the model's. Always set. */
   maxOutputTokens: z.int().min(1),
   contextWindow: z.int().min(1),
-  createdMs: z.int(),
   /** Unix ms. Reached while generating: finishes as `length`. Reached while queued: refused. */
   deadlineMs: z.int(),
   request: GenerationRequest,

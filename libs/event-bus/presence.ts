@@ -35,7 +35,8 @@ export type Presence = {
   stop(): Promise<void>
 }
 
-const BEAT_MS = 1_000
+/** Everybody says once in this time that it lives. */
+export const BEAT_MS = 1_000
 const LIVENESS_TTL_MS = 3_000
 const SILENT_MS = 3_000
 /** Alive by its key, but never heard: cut off from the bus. */

@@ -1,15 +1,23 @@
-import type { Logger } from '#libs/telemetry/logger.ts'
+import type { z } from 'zod'
+import { ConfigError, loadConfig, type Environment } from '#libs/config/load-config.ts'
+import { createLogger, type Logger } from '#libs/telemetry/logger.ts'
 import { createReleasers, type Releasers } from './releasers.ts'
 
 /**
- * Runs one app: `start` opens its resources and registers a release with each; on SIGTERM, SIGINT or a
+ * Runs one app: reads its configuration from the environment (a wrong value is one sentence on standard error
+ * and exit code 1), then `start` opens its resources and registers a release with each; on SIGTERM, SIGINT or a
  * failing start they are released in reverse order, each within its own limit, and the process exits: 0
  * after a signal, 1 after a failure. A second signal exits at once.
  *
  * An unhandled rejection or exception is a bug: it is logged and ends the process with 1, because a process
  * in an unknown state must not go on touching money.
  */
-export async function runApp(log: Logger, start: (releasers: Releasers) => Promise<void>): Promise<void> {
+export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string }>>(
+  app: { name: string; schema: Schema; environment: Environment },
+  start: (context: { config: Readonly<z.infer<Schema>>; log: Logger; releasers: Releasers }) => Promise<void>,
+): Promise<void> {
+  const config = loadConfigOrExit(app.name, app.schema, app.environment)
+  const log = createLogger(app.name, config.LOG_LEVEL)
   const releasers = createReleasers(log)
   let stopping = false
 
@@ -35,9 +43,19 @@ export async function runApp(log: Logger, start: (releasers: Releasers) => Promi
   })
 
   try {
-    await start(releasers)
+    await start({ config, log, releasers })
   } catch (error) {
     log.fatal({ err: error }, 'could not start')
     await stop('could not start', 1)
+  }
+}
+
+function loadConfigOrExit<Schema extends z.ZodType>(name: string, schema: Schema, environment: Environment) {
+  try {
+    return loadConfig(schema, environment)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    process.stderr.write(`${name}: ${error.message}\n`)
+    return process.exit(1)
   }
 }

@@ -6,8 +6,9 @@ const TOKENS_PER_PRICE = 1_000_000n
 export type TokenPrices = { readonly inputPriceNano: bigint; readonly outputPriceNano: bigint }
 
 /**
- * What tokens cost: the products summed first, then divided and rounded up once. Hold and charge use this
- * same monotone function, so usage within the grant can never cost more than the hold.
+ * What tokens cost: the products summed first, then divided and rounded up once. Billing computes holds and
+ * charges in SQL (`apps/billing/sql/0006-price.sql`) by the same monotone formula, so usage within the grant
+ * can never cost more than the hold; tests check the two against each other.
  */
 export function priceTokens(
   tokens: { input: number; cachedInput: number; output: number },

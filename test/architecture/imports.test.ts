@@ -11,7 +11,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'event-bus': ['contracts', 'generation-record', 'telemetry'],
   'generation-record': ['contracts'],
   grpc: [],
-  lifecycle: ['telemetry'],
+  lifecycle: ['config', 'telemetry'],
   money: [],
   redis: ['telemetry'],
   telemetry: [],

@@ -7,13 +7,11 @@ export function generationJob(fields: Partial<GenerationJob> = {}): GenerationJo
   return {
     id: randomUUID(),
     model: `model-${randomUUID()}`,
-    accountId: 'account-1',
     gateway: 'gateway-1',
     stream: 1,
     hold: { amountNano: '1000000', inputPriceNano: '1000000', outputPriceNano: '2000000', clamped: false },
     maxOutputTokens: 100,
     contextWindow: 4_096,
-    createdMs: now,
     deadlineMs: now + 60_000,
     request: {
       kind: 'chat',

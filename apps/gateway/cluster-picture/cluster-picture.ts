@@ -1,4 +1,4 @@
-import type { Heartbeat } from '#libs/event-bus/presence.ts'
+import { BEAT_MS, type Heartbeat } from '#libs/event-bus/presence.ts'
 
 /** What serves one model right now. */
 export type ModelPicture = {
@@ -16,8 +16,8 @@ export type ClusterPicture = {
   find(model: string): ModelPicture | null
 }
 
-/** A worker beats each second; one that was silent this long no longer counts as serving. */
-const FRESH_MS = 4_000
+/** A worker that missed this many beats no longer counts as serving. */
+const FRESH_MS = 4 * BEAT_MS
 
 /** The live picture of workers and models, fed by the bus and kept in memory. */
 export function createClusterPicture(nowMs: () => number): ClusterPicture {

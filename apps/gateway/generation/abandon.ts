@@ -1,6 +1,7 @@
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import type { StreamEpoch } from '#libs/event-bus/worker-control.ts'
 import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 /** What is needed to end a generation from the gateway's side. */
@@ -27,10 +28,9 @@ export type Abandon = {
   drain(): Promise<void>
 }
 
-/** Until then the hold expires by itself, behind the settlement stream's watermark. */
+/** Afterwards the hold expires by itself, behind the settlement stream's watermark. */
 const GIVE_UP_AFTER_MS = 120_000
-const FIRST_PAUSE_MS = 50
-const LAST_PAUSE_MS = 2_000
+const PAUSES = { firstPauseMs: 50, lastPauseMs: 2_000 }
 
 /**
  * All return at once and are repeated until they are answered: an enqueueing of unknown outcome is only
@@ -47,7 +47,9 @@ export function createAbandon(deps: {
   const running = new Set<Promise<void>>()
 
   function begin(id: string, step: () => Promise<void>) {
-    const work = untilAnswered(step, nowMs).catch((error: unknown) => {
+    const giveUpAtMs = nowMs() + GIVE_UP_AFTER_MS
+    const giveUp = () => nowMs() >= giveUpAtMs
+    const work = untilAnswered(step, { ...PAUSES, giveUp }).catch((error: unknown) => {
       log.error({ err: error, generationId: id }, 'generation abandoned without an answer')
     })
     running.add(work)
@@ -65,8 +67,12 @@ export function createAbandon(deps: {
     writeOff(generation) {
       const { id, model, epoch, worker } = generation
       begin(id, async () => {
-        const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
-        await record.settle(model, { id, epoch, outcome: 'fault', ...usage })
+        const fault = { id, outcome: 'fault', promptTokens: 0, cachedTokens: 0, completionTokens: 0 } as const
+        let result = await record.settle(model, { ...fault, epoch })
+        // A re-dispatch that failed half-way may have left the record in the epoch before.
+        if (result === 'stale') result = await record.settle(model, { ...fault, epoch: epoch - 1 })
+        if (result === 'settled')
+          log.warn({ generationId: id }, 'lost by us, but its worker had settled it before')
         if (worker !== null) await tellWorker(worker, generation)
       })
     },
@@ -78,19 +84,5 @@ export function createAbandon(deps: {
     async drain() {
       await Promise.all(running)
     },
-  }
-}
-
-async function untilAnswered(step: () => Promise<void>, nowMs: () => number): Promise<void> {
-  const giveUpAtMs = nowMs() + GIVE_UP_AFTER_MS
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(LAST_PAUSE_MS, pauseMs * 2)) {
-    try {
-      return await step()
-    } catch (error) {
-      if (nowMs() >= giveUpAtMs) throw error
-    }
-    const { promise, resolve } = Promise.withResolvers<void>()
-    setTimeout(resolve, pauseMs)
-    await promise
   }
 }

@@ -25,7 +25,7 @@ const REDISPATCH_PRIORITY = 1
  * the same: whoever calls must cancel.
  */
 export function createDispatch(deps: {
-  record: GenerationRecord
+  record: Pick<GenerationRecord, 'open' | 'raise'>
   tickets: TicketQueue
   reserve: Reserve
 }): Dispatch {

@@ -27,16 +27,15 @@ export function createGenerate(deps: {
   unwatchWorker: (worker: string) => void
   learnInput: (call: GenerationCall, promptTokens: number) => void
   gateway: string
-  /** The hard limit of one generation, queueing included. */
-  deadlineMs: number
+  /** How long one generation may take at most, queueing included. */
+  limitMs: number
   nowMs: () => number
 }): Generate {
   const { admit, reserve, dispatch, keepQueued, abandon, openInbox, watchWorker, unwatchWorker, learnInput } =
     deps
 
   return async function* generate(call) {
-    const createdMs = deps.nowMs()
-    const deadlineMs = createdMs + deps.deadlineMs
+    const deadlineMs = deps.nowMs() + deps.limitMs
     const outputTokens = Math.min(call.maxOutputTokens ?? Infinity, call.model.maxOutputTokens)
 
     const tag = await admit(call)
@@ -46,8 +45,8 @@ export function createGenerate(deps: {
     const inbox = openInbox()
     const stopWaiting = () => inbox.close()
     call.signal.addEventListener('abort', stopWaiting)
-    const deadline = setTimeout(() => inbox.fail('its deadline has passed'), deps.deadlineMs + LATE_END_MS)
-    let job = toJob(call, { hold, outputTokens, createdMs, deadlineMs, inbox, gateway: deps.gateway })
+    const deadline = setTimeout(() => inbox.fail('its deadline has passed'), deps.limitMs + LATE_END_MS)
+    let job = toJob(call, { hold, outputTokens, deadlineMs, inbox, gateway: deps.gateway })
     let stopQueueing = () => {}
     let ending: 'abandoned' | 'lost' | 'over' = 'abandoned'
 
@@ -62,7 +61,10 @@ export function createGenerate(deps: {
             watchWorker(event.worker)
             learnInput(call, event.promptTokens)
           } else if (event.type === 'generation-declined') {
+            // Until it is queued again nobody runs it, and nobody but us can settle it.
+            ending = 'lost'
             job = await dispatch.again(job, event, inbox)
+            ending = 'abandoned'
           } else if (event.type === 'generation-error') {
             ending = 'over'
             throw toApiError(event)
@@ -100,7 +102,6 @@ function toJob(
   terms: {
     hold: GenerationJob['hold']
     outputTokens: number
-    createdMs: number
     deadlineMs: number
     inbox: StreamInbox
     gateway: string
@@ -109,13 +110,11 @@ function toJob(
   return {
     id: call.id,
     model: call.model.id,
-    accountId: call.caller.accountId,
     gateway: terms.gateway,
     stream: terms.inbox.stream,
     hold: terms.hold,
     maxOutputTokens: terms.outputTokens,
     contextWindow: call.model.contextWindow,
-    createdMs: terms.createdMs,
     deadlineMs: terms.deadlineMs,
     request: call.request,
   }
@@ -131,7 +130,7 @@ function isOutput(event: GenerationEvent): event is OutputEvent {
 
 function toInterruption(cause: StreamLostError, claimed: boolean): ApiError {
   return claimed
-    ? new ApiError('upstream_error', 'The generation was interrupted; nothing is charged for it.', { cause })
+    ? new ApiError('upstream_error', 'The generation was interrupted.', { cause })
     : new ApiError('model_unavailable', 'No worker took this request in time.', { retryAfterS: 5, cause })
 }
 

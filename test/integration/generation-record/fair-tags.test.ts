@@ -17,7 +17,7 @@ beforeAll(() => {
 afterAll(() => redis.disconnect())
 
 async function queue(model: string, accountId: string, mostAhead = 1_000_000) {
-  const job = generationJob({ model, accountId })
+  const job = generationJob({ model })
   const admission = await record.admit(model, { id: job.id, accountId, mostAhead })
   if (admission.admitted) await record.open(job, admission.tag)
   return { job, ...admission }

@@ -18,7 +18,7 @@ function setUp(answers: (SettleResult | Error)[], nowMs = Date.now()) {
         return answer
       },
     },
-    keepMs: 60_000,
+    holdGraceMs: 60_000,
     nowMs: () => nowMs,
     log: pino({ level: 'silent' }),
   })

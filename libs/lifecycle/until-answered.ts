@@ -1,0 +1,26 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
+/**
+ * Repeats `ask` until it resolves, with pauses that double from `firstPauseMs` to `lastPauseMs`. Gives up, with
+ * the last failure, once `giveUp` says so; `onFailure` is told of each failure before that.
+ */
+export async function untilAnswered<Answer>(
+  ask: () => Promise<Answer>,
+  options: {
+    firstPauseMs: number
+    lastPauseMs: number
+    giveUp?: () => boolean
+    onFailure?: (error: unknown) => void
+  },
+): Promise<Answer> {
+  const { firstPauseMs, lastPauseMs, giveUp, onFailure } = options
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(lastPauseMs, pauseMs * 2)) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (giveUp?.() === true) throw error
+      onFailure?.(error)
+    }
+    await pause(pauseMs)
+  }
+}

@@ -1,0 +1,210 @@
+import { expect, test } from 'vitest'
+import type { AbandonedGeneration } from '#apps/gateway/generation/abandon.ts'
+import { createGenerate } from '#apps/gateway/generation/generate.ts'
+import type { GenerationCall } from '#apps/gateway/generation/generation-call.ts'
+import { ApiError } from '#libs/contracts/api-error.ts'
+import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import { createStreamInbox, type StreamInbox } from '#libs/event-bus/stream-inbox.ts'
+import { generationCall } from '../../../../support/generation-call.ts'
+import { generationJob } from '../../../../support/generation-job.ts'
+
+const CLAIMED: GenerationEvent = { type: 'generation-claimed', worker: 'worker-1', promptTokens: 3 }
+const TEXT: GenerationEvent = { type: 'text-delta', text: 'Hello' }
+const END: GenerationEvent = {
+  type: 'generation-end',
+  finishReason: 'stop',
+  usage: { promptTokens: 3, cachedTokens: 0, completionTokens: 1, reasoningTokens: 0 },
+}
+const DECLINED: GenerationEvent = { type: 'generation-declined', reason: 'worker-stopping', promptTokens: 0 }
+
+type Given = {
+  /** What a worker sends once the ticket is there. */
+  answer?: (send: (...events: GenerationEvent[]) => void, inbox: StreamInbox) => void
+  enqueue?: () => Promise<void>
+  again?: (job: GenerationJob, inbox: StreamInbox) => Promise<GenerationJob>
+  call?: Partial<GenerationCall>
+}
+
+function setUp(given: Given) {
+  const log: string[] = []
+  const abandoned: AbandonedGeneration[] = []
+  let open = 0
+  const { inbox, feed } = createStreamInbox(7, () => (open -= 1))
+  let seq = 0
+  let sentEpoch = 1
+  const send = (...events: GenerationEvent[]) => {
+    if (inbox.epoch() !== sentEpoch) {
+      sentEpoch = inbox.epoch()
+      seq = 0
+    }
+    for (const event of events) {
+      seq += 1
+      feed.accept({ stream: 7, epoch: sentEpoch, seq, event, ids: [] })
+    }
+    feed.deliver()
+  }
+  const generate = createGenerate({
+    admit: async () => {
+      log.push('admit')
+      return 9
+    },
+    reserve: {
+      async first() {
+        log.push('reserve')
+        return generationJob().hold
+      },
+      exact: async () => generationJob().hold,
+    },
+    dispatch: {
+      async enqueue(_job, { tag, epoch }) {
+        log.push(`enqueue ${tag} ${epoch}`)
+        await given.enqueue?.()
+        given.answer?.(send, inbox)
+      },
+      async again(job, _declined, into) {
+        log.push('again')
+        if (given.again === undefined) throw new Error('nothing was declined')
+        const next = await given.again(job, into)
+        send(CLAIMED, TEXT, END)
+        return next
+      },
+    },
+    keepQueued: () => {
+      log.push('keep queued')
+      return () => void log.push('stop queueing')
+    },
+    abandon: {
+      cancel(generation) {
+        log.push('cancel')
+        abandoned.push(generation)
+      },
+      writeOff(generation) {
+        log.push('write off')
+        abandoned.push(generation)
+      },
+      release: () => {},
+      drain: async () => {},
+    },
+    openInbox: () => {
+      open += 1
+      return inbox
+    },
+    watchWorker: (worker) => log.push(`watch ${worker}`),
+    unwatchWorker: (worker) => log.push(`unwatch ${worker}`),
+    learnInput: (_call, promptTokens) => log.push(`learn ${promptTokens}`),
+    gateway: 'gateway-1',
+    limitMs: 60_000,
+    nowMs: () => Date.now(),
+  })
+  const call = generationCall(given.call)
+  return { events: generate(call), inbox, send, log, abandoned, open: () => open }
+}
+
+async function collect(events: AsyncIterable<readonly GenerationEvent[]>): Promise<GenerationEvent[]> {
+  const all: GenerationEvent[] = []
+  for await (const batch of events) all.push(...batch)
+  return all
+}
+
+test('admit, reserve, enqueue, then the output alone; its end leaves nothing open', async () => {
+  const { events, log, open } = setUp({ answer: (send) => send(CLAIMED, TEXT, END) })
+  expect(await collect(events)).toEqual([TEXT, END])
+  expect(log.slice(0, 4)).toEqual(['admit', 'reserve', 'enqueue 9 1', 'keep queued'])
+  expect(log).toEqual(
+    expect.arrayContaining(['learn 3', 'watch worker-1', 'unwatch worker-1', 'stop queueing']),
+  )
+  expect(log).not.toContain('cancel')
+  expect(open()).toBe(0)
+})
+
+test('a worker that reports an error has settled: the error is told, nothing is cancelled', async () => {
+  const { events, log } = setUp({
+    answer: (send) => send(CLAIMED, { type: 'generation-error', code: 'invalid_request', message: 'No.' }),
+  })
+  await expect(collect(events)).rejects.toMatchObject({ code: 'invalid_request', message: 'No.' })
+  expect(log).not.toContain('cancel')
+  expect(log).not.toContain('write off')
+})
+
+test('a client that hangs up cancels, whether it runs or waits', async () => {
+  const hangUp = new AbortController()
+  const running = setUp({
+    call: { signal: hangUp.signal },
+    answer: (send) => {
+      send(CLAIMED, TEXT)
+      hangUp.abort()
+    },
+  })
+  await collect(running.events)
+  expect(running.abandoned).toMatchObject([{ stream: 7, epoch: 1, worker: 'worker-1' }])
+  expect(running.log).toContain('cancel')
+
+  const waiting = setUp({ call: { signal: AbortSignal.abort() } })
+  expect(await collect(waiting.events)).toEqual([])
+  expect(waiting.log).toEqual(['admit', 'reserve', 'cancel'])
+  expect(waiting.abandoned).toMatchObject([{ worker: null }])
+})
+
+test('a consumer that stops reading cancels', async () => {
+  const { events, log, open } = setUp({ answer: (send) => send(CLAIMED, TEXT) })
+  for await (const batch of events) {
+    expect(batch).toEqual([TEXT])
+    break
+  }
+  expect(log).toContain('cancel')
+  expect(open()).toBe(0)
+})
+
+test('an enqueueing of unknown outcome is cancelled', async () => {
+  const { events, log } = setUp({
+    enqueue: async () => {
+      throw new ApiError('model_unavailable', 'The service cannot take new work right now.')
+    },
+  })
+  await expect(collect(events)).rejects.toMatchObject({ code: 'model_unavailable' })
+  expect(log).toContain('cancel')
+})
+
+test('a stream that is lost while it runs is written off, and says that it was interrupted', async () => {
+  const { events, log, abandoned } = setUp({
+    answer: (send, inbox) => {
+      send(CLAIMED)
+      inbox.fail('its worker died')
+    },
+  })
+  await expect(collect(events)).rejects.toMatchObject({ code: 'upstream_error' })
+  expect(log).toContain('write off')
+  expect(abandoned).toMatchObject([{ epoch: 1, worker: 'worker-1' }])
+})
+
+test('one that nobody took in time is 503', async () => {
+  const { events, log } = setUp({ answer: (_send, inbox) => inbox.fail('its deadline has passed') })
+  await expect(collect(events)).rejects.toMatchObject({ code: 'model_unavailable' })
+  expect(log).toContain('write off')
+})
+
+test('a declined one is queued again and goes on in its next epoch', async () => {
+  const { events, log } = setUp({
+    answer: (send) => send(DECLINED),
+    again: async (job, inbox) => {
+      inbox.expectEpoch(2)
+      return job
+    },
+  })
+  expect(await collect(events)).toEqual([TEXT, END])
+  expect(log).toContain('again')
+  expect(log).not.toContain('write off')
+})
+
+test('a declined one that cannot be queued again is settled by us: its worker has let it go', async () => {
+  const { events, log } = setUp({
+    answer: (send) => send(DECLINED),
+    again: async () => {
+      throw new ApiError('insufficient_credits', 'Not enough credits.')
+    },
+  })
+  await expect(collect(events)).rejects.toMatchObject({ code: 'insufficient_credits' })
+  expect(log).toContain('write off')
+  expect(log).not.toContain('cancel')
+})
