@@ -3,8 +3,8 @@
 -- In:  arrays of equal length, in order of arrival: ids, epochs, outcomes, prompts, cacheds (of the prompts),
 --      completions (tokens), bys (who settled); at (now).
 -- Out: one row per entry, `ord` counting from 1, with cost, charged and result:
---      charged    the hold was open: charged = min(cost, hold + what else is available), the rest of the hold is free
---      late       the hold had expired: charged = min(cost, what is available)
+--      charged    the hold was open: charged = min(cost, hold), the rest of the hold is free
+--      late       the hold had expired: charged = min(cost, what the hold was, what is available)
 --      released   the hold was given back, yet something ran: usage recorded, nothing charged, an alarm
 --      void       the hold was given back, and nothing is to be paid
 --      replayed   settled before with the same numbers: the stored charge
@@ -64,10 +64,10 @@ begin
     if entry.state = 'held' then
       results[entry.n] := 'charged';
       held := held - entry.amount;
-      charges[entry.n] := least(costs[entry.n], posted - held);
+      charges[entry.n] := least(costs[entry.n], entry.amount);
     elsif entry.state = 'expired' then
       results[entry.n] := 'late';
-      charges[entry.n] := least(costs[entry.n], posted - held);
+      charges[entry.n] := least(costs[entry.n], entry.amount, posted - held);
     else
       results[entry.n] := case when paid then 'released' else 'void' end;
       charges[entry.n] := 0;

@@ -128,7 +128,7 @@ export function createMoneyModel(accounts: readonly ModelAccount[]) {
     const cost = paid ? priceTokens(used, hold.prices) : 0n
     if (state === 'held') account.held -= hold.amountNano
     const available = account.posted - account.held
-    const charged = state === 'released' ? 0n : cost < available ? cost : available
+    const charged = state === 'released' ? 0n : least(cost, hold.amountNano, available)
     account.posted -= charged
     known.usage = { entry: text, charged }
     if (state === 'released') return { result: paid ? 'released' : 'void', charged }
@@ -191,3 +191,7 @@ function pricesOf(model: ModelSpec): HoldPrices {
 }
 
 const same = (a: ReserveCall, b: ReserveCall) => JSON.stringify(a) === JSON.stringify(b)
+
+function least(...amounts: readonly bigint[]): bigint {
+  return amounts.reduce((low, amount) => (amount < low ? amount : low))
+}
