@@ -8,7 +8,9 @@
 // work; the CPU figures much less.
 import { parseArgs } from 'node:util'
 import { startCluster } from '../test/support/cluster.ts'
+import { freePort } from '../test/support/free-port.ts'
 import { setup, teardown } from '../test/support/global-setup.ts'
+import { collectGarbage } from './harness/collect-garbage.ts'
 import { readCpuUs, readResidentKib } from './harness/process-cpu.ts'
 import { readRedisCommands } from './harness/redis-commands.ts'
 import { agent, streamChat, type StreamResult } from './harness/stream-chat.ts'
@@ -28,8 +30,8 @@ const MARGIN_S = 5
 const tokens = (seconds + 2 * MARGIN_S) * rate
 
 /**
- * What a stream costs in memory is the difference between many and few streams at the same number of tokens
- * per second: the heap's size depends on the garbage of the tokens far more than on the streams.
+ * What a stream costs in memory is the difference between many and few streams, both right after a garbage
+ * collection and at the same number of tokens per second.
  */
 const MORE = 5
 const FEW = 'demo-chat'
@@ -37,7 +39,9 @@ const MANY = 'millrace/demo-chat'
 const PROCESSES = ['gateway', 'worker', 'redis', 'simulator', 'billing'] as const
 
 await setup()
+const inspectPort = await freePort()
 const cluster = await startCluster({
+  gatewayEnv: { NODE_OPTIONS: `--inspect=127.0.0.1:${inspectPort}` },
   workers: [
     [
       { model: FEW, family: 'demo', maxNumSeqs: streams, stepMs: 1_000 / rate, sequenceMs: 0 },
@@ -112,12 +116,10 @@ try {
     await allFlow
     await pause(2)
     const before = await snapshot()
-    const residentKib: number[] = []
-    for (let second = 0; second < seconds; second += 1) {
-      await pause(1)
-      residentKib.push(readResidentKib(processes.gateway))
-    }
+    await pause(seconds)
     const after = await snapshot()
+    await collectGarbage(inspectPort)
+    const gatewayKib = readResidentKib(processes.gateway)
     const results = await finished
     checkSame(results, tokensEach)
     const used = (name: keyof typeof processes) => after.cpuUs[name] - before.cpuUs[name]
@@ -132,7 +134,7 @@ try {
         simulator: used('simulator'),
         billing: used('billing'),
       },
-      gatewayKib: residentKib.toSorted((a, b) => a - b)[Math.floor(seconds / 2)] ?? Number.NaN,
+      gatewayKib,
     }
   }
 

@@ -4,7 +4,7 @@ import { crc32, deflateRawSync } from 'node:zlib'
 
 /**
  * A zip of what a client needs to tokenize like this engine: the folder's top-level files that the servicer
- * picks (research page, section 1.6). Entries carry no time, so equal files give equal bytes.
+ * picks. Entries carry no time, so equal files give equal bytes.
  */
 export async function bundleTokenizer(folder: string): Promise<Buffer> {
   const names = (await readdir(folder)).filter(isTokenizerFile).sort(byServicerOrder)

@@ -25,8 +25,8 @@ Environment
   LOG_LEVEL             trace, debug, info, warn, error or silent (info)
 
 The family "demo" fits the tiny model in models/tiny, which needs no weights:
-  vllm serve models/tiny --grpc --host 127.0.0.1 --port 50051 --load-format dummy \\
-    --dtype float32 --enforce-eager --max-model-len 2048 --max-num-seqs 8
+  SMG_VLLM_SERVICER_KV_EVENTS=0 vllm serve models/tiny --grpc --host 127.0.0.1 --port 50051 \\
+    --load-format dummy --dtype float32 --enforce-eager --max-model-len 2048 --max-num-seqs 8
 
 Ctrl-C stops everything in order; the state stays for the next start.`
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
 
-/** Frames recorded from a real vLLM 0.32.0; see the README of the recordings for the shape of a case. */
+/** Frames recorded from a real vLLM 0.32.0; each file is one call: its request, its frames, its status. */
 const FOLDER = new URL('../fixtures/engine/vllm-0.32.0/', import.meta.url)
 
 const Body = z.record(z.string(), z.unknown())

@@ -37,7 +37,7 @@ export type SampledModel = {
 }
 
 /**
- * Turns a script into tokens under vLLM's rules (research page, sections 1.1 and 1.3): before `minTokens` no
+ * Turns a script into tokens under vLLM's rules, as recorded in test/fixtures/engine: before `minTokens` no
  * end or stop token; end tokens are delivered, and so is a stop string's text; the primary end token is not
  * named as the matched stop, the others and the caller's stop ids are; a stop string wins over a length limit
  * that falls on the same token.

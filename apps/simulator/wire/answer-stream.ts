@@ -36,7 +36,7 @@ type Choice = {
 }
 
 /**
- * vLLM's streaming rules (research page, section 1.2): a chunk carries the tokens since the last one; the last
+ * vLLM's streaming rules, as recorded in test/fixtures/engine: a chunk carries the tokens since the last one; the last
  * chunk is followed by a Complete that repeats it; an aborted choice ends with an empty chunk and an empty
  * Complete. Without `stream` there is only the Complete, with everything. While the client does not read,
  * tokens wait here and leave as one chunk.

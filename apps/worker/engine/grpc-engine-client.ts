@@ -24,13 +24,15 @@ import { iterateGenerate } from './generate-call.ts'
 
 /**
  * No keepalive pings: vLLM up to 0.31 answers them by killing all calls. Quick reconnects: with the defaults a
- * client that starts before its engine notices it most of a minute late. No proxy: engines are next door.
+ * client that starts before its engine notices it most of a minute late. No proxy: engines are next door. No
+ * retries: a generation must never run twice behind our back.
  */
 const CHANNEL_OPTIONS = {
   ...UNLIMITED_MESSAGES,
   'grpc.initial_reconnect_backoff_ms': 200,
   'grpc.max_reconnect_backoff_ms': 1_000,
   'grpc.enable_http_proxy': 0,
+  'grpc.enable_retries': 0,
 } as const
 
 const ASK_DEADLINE_MS = 5_000
