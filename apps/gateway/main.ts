@@ -123,6 +123,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     record,
     billing,
     tellWorker: async (worker, cancelled) => await tellWorker(worker, [cancelled]),
+    giveUpAfterMs: config.GENERATION_DEADLINE_MS + config.HOLD_GRACE_MS,
     nowMs,
     log,
   })

@@ -8,6 +8,7 @@ import { runApp } from '#libs/lifecycle/run-app.ts'
 import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { loadModelFamily } from '#libs/text/load-model-family.ts'
+import { createClaimTicket } from './claim-ticket.ts'
 import { WorkerConfig } from './config.ts'
 import { connectEngine } from './connect-engine.ts'
 import type { EngineClient } from './engine/engine-client.ts'
@@ -53,6 +54,8 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     graceMs: config.HOLD_GRACE_MS,
     nowMs,
   })
+  const claim = createClaimTicket({ record, worker, nowMs, log })
+  const inHand = new Set<string>()
   const settle = createSettle({ record, holdGraceMs: config.HOLD_GRACE_MS, nowMs, log })
   const metrics = createWorkerMetrics({ registry, engines: states, pendingSettlements: settle.pending })
 
@@ -123,7 +126,8 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
         tokenizer,
         engine,
         limits: { ...limits, silenceMs: config.ENGINE_SILENCE_MS },
-        record,
+        claim,
+        inHand,
         running,
         settle,
         metrics,

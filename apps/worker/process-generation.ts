@@ -1,9 +1,9 @@
 import type { GenerationError, Usage } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob, GenerationTicket } from '#libs/contracts/generation-job.ts'
 import type { Sampling } from '#libs/contracts/generation-request.ts'
-import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { capOutput } from './cap-output.ts'
+import type { ClaimTicket } from './claim-ticket.ts'
 import type { EngineClient, EngineRequest } from './engine/engine-client.ts'
 import type { EngineWatch } from './watch-engine.ts'
 import type { Settle } from './settle.ts'
@@ -21,7 +21,7 @@ export type ProcessResult = 'ran' | 'not-ran'
  * to the gateway and settled.
  */
 export function createProcessGeneration(deps: {
-  record: Pick<GenerationRecord, 'claim'>
+  claim: ClaimTicket
   engine: EngineClient
   renderPrompt: (job: GenerationJob) => Promise<RenderedPrompt>
   /** The model owner's recommendation, for what the caller leaves open: the engine does not apply it. */
@@ -37,23 +37,25 @@ export function createProcessGeneration(deps: {
   contextWindow: number
   log: Logger
 }): (ticket: GenerationTicket) => Promise<ProcessResult> {
-  const { record, engine, renderPrompt, createParser, open, settle, watch, model, worker, log } = deps
+  const { engine, renderPrompt, createParser, open, settle, watch, model, worker, log } = deps
 
   return async function processGeneration(ticket) {
-    const claim = await record.claim(model, ticket, worker)
+    const claim = await deps.claim(model, ticket)
     if (claim.status !== 'claimed') return 'not-ran'
 
     const { job } = claim
     const run = open(job, ticket.epoch)
     const work: Work = { run, usage: { ...NO_USAGE }, parser: null }
     try {
+      if (run.stopReason() !== null) return endStopped(work)
       if (deps.isStopping()) return decline(run, 'worker-stopping', 0)
 
       const prompt = await renderPrompt(job)
+      // Nobody would hear a decline of a generation whose caller has left: it must be settled here.
+      if (run.stopReason() !== null) return endStopped(work)
       const cap = capOutput(job, prompt.ids.length, Math.min(job.contextWindow, deps.contextWindow))
       if (cap.status === 'hold-too-small') return decline(run, cap.status, prompt.ids.length)
       if (cap.status !== 'capped') return fail(work, REFUSALS[cap.status])
-      if (run.stopReason() !== null) return endStopped(work)
 
       run.send({ type: 'generation-claimed', worker, promptTokens: prompt.ids.length }, [])
       work.usage.promptTokens = prompt.ids.length

@@ -1,11 +1,12 @@
 import type { Redis } from 'ioredis'
-import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
 import type { EngineState } from '#libs/event-bus/presence.ts'
 import { createChatRenderer } from '#libs/text/render-chat.ts'
 import type { Tokenizer } from '#libs/text/tokenizer.ts'
+import type { GenerationTicket } from '#libs/contracts/generation-job.ts'
 import type { ModelFamily } from '#libs/contracts/model-family.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
+import type { ClaimTicket } from './claim-ticket.ts'
 import type { EngineClient } from './engine/engine-client.ts'
 import { createProcessGeneration } from './process-generation.ts'
 import { createRenderPrompt } from './render-prompt.ts'
@@ -37,7 +38,9 @@ export function serveEngine(deps: {
   tokenizer: Tokenizer
   engine: EngineClient
   limits: { maxNumSeqs: number; contextWindow: number; silenceMs: number }
-  record: GenerationRecord
+  claim: ClaimTicket
+  /** Tickets that this process claims or runs, whichever engine took them. */
+  inHand: Set<string>
   running: RunningGenerations
   settle: Settle
   metrics: WorkerMetrics
@@ -46,10 +49,10 @@ export function serveEngine(deps: {
   nowMs: () => number
   log: Logger
 }): ServedEngine {
-  const { model, worker, family, tokenizer, engine, limits, running, metrics, nowMs } = deps
+  const { model, worker, family, tokenizer, engine, limits, running, metrics, inHand, nowMs } = deps
   const log = deps.log.child({ model })
   const slots = createSlots(limits.maxNumSeqs)
-  const live = new Set<RunningGeneration>()
+  const live = new Map<string, RunningGeneration>()
   let stopping = false
   let pulling = false
   let meanGenerationMs: number | null = null
@@ -65,7 +68,7 @@ export function serveEngine(deps: {
   })
 
   const processGeneration = createProcessGeneration({
-    record: deps.record,
+    claim: deps.claim,
     engine,
     renderPrompt: createRenderPrompt({ renderer: createChatRenderer(tokenizer), tokenizer, family }),
     samplingDefaults: tokenizer.samplingDefaults,
@@ -81,12 +84,13 @@ export function serveEngine(deps: {
       }),
     open(job, epoch) {
       const run = running.open(job, epoch)
-      live.add(run)
+      live.set(ticketName({ id: job.id, epoch }), run)
       return run
     },
     settle: deps.settle,
     watch,
-    isStopping: () => stopping,
+    // A ticket that was on its way when the engine died goes back as well.
+    isStopping: () => stopping || !watch.ready(),
     model,
     worker,
     contextWindow: limits.contextWindow,
@@ -99,21 +103,30 @@ export function serveEngine(deps: {
     log,
     // BullMQ hands over the next ticket when this resolves: when the engine can run one more.
     async onTicket(ticket) {
-      slots.take(async () => {
-        const startedMs = nowMs()
-        try {
-          const result = await processGeneration(ticket)
-          metrics.generations.inc({ model, result })
-          if (result === 'ran') measure(nowMs() - startedMs)
-        } catch (error) {
-          log.error({ err: error, ticket }, 'ticket could not be claimed')
-        } finally {
-          for (const run of live) if (run.job.id === ticket.id && run.epoch === ticket.epoch) live.delete(run)
-        }
-      })
+      // The gateway may have added it again while its claim is on its way: one run of it is enough.
+      const name = ticketName(ticket)
+      if (!inHand.has(name)) {
+        inHand.add(name)
+        slots.take(async () => {
+          await runTicket(ticket)
+          live.delete(name)
+          inHand.delete(name)
+        })
+      }
       await slots.room()
     },
   })
+
+  async function runTicket(ticket: GenerationTicket) {
+    const startedMs = nowMs()
+    try {
+      const result = await processGeneration(ticket)
+      metrics.generations.inc({ model, result })
+      if (result === 'ran') measure(nowMs() - startedMs)
+    } catch (error) {
+      log.error({ err: error, ticket }, 'ticket could not be claimed')
+    }
+  }
 
   function measure(ms: number) {
     meanGenerationMs =
@@ -132,7 +145,7 @@ export function serveEngine(deps: {
   }
 
   function stopAll(reason: 'engine-lost' | 'worker-stopping') {
-    for (const run of live) run.stop(reason)
+    for (const run of live.values()) run.stop(reason)
   }
 
   return {
@@ -146,15 +159,17 @@ export function serveEngine(deps: {
     async drain(graceMs) {
       stopping = true
       deps.announce()
-      await pull.pause()
+      // Closed before anything is waited for: a ticket that is handed over later could not be answered.
+      await pull.close()
       await within(graceMs, slots.idle())
       stopAll('worker-stopping')
       await within(STOP_MS, slots.idle())
       watch.stop()
-      await pull.close()
     },
   }
 }
+
+const ticketName = ({ id, epoch }: GenerationTicket) => `${id} ${epoch}`
 
 async function within(limitMs: number, work: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()

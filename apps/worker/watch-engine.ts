@@ -13,10 +13,11 @@ const CHECK_MS = 1_000
 /** A worker that fails everything at once would win every ticket; after this many in a row it stops pulling. */
 const FAILURES_IN_A_ROW = 5
 const REST_MS = 10_000
+const UNANSWERED = 'the health check got no answer'
 
 /**
- * Tells whether work may be pulled for an engine. States: ready → unready when a health check says dead or
- * fails, when generations run and no token came for `silenceMs` (health checks do not see a hang), or after
+ * Tells whether work may be pulled for an engine. States: ready → unready when a health check says dead, when
+ * two in a row get no answer (one may be our own stall), when generations run and no token came for `silenceMs` (health checks do not see a hang), or after
  * five failures in a row; unready → ready when a health check is good again, after a rest of 10 s where the
  * check had been good all along.
  *
@@ -37,6 +38,7 @@ export function createEngineWatch(deps: {
   let failures = 0
   let restUntilMs = 0
   let checking = false
+  let unanswered = 0
 
   function become(next: boolean, reason: string) {
     if (next === ready) return
@@ -51,6 +53,7 @@ export function createEngineWatch(deps: {
     checking = true
     const problem = await askHealth()
     checking = false
+    if (problem === UNANSWERED && ready && unanswered === 1) return
     const now = nowMs()
     if (running() === 0) lastTokenMs = now
     if (problem !== null) {
@@ -68,9 +71,12 @@ export function createEngineWatch(deps: {
   async function askHealth(): Promise<string | null> {
     try {
       const { healthy, message } = await healthCheck()
+      unanswered = 0
       return healthy ? null : message
     } catch (error) {
-      return String(error)
+      unanswered += 1
+      log.info({ err: error }, UNANSWERED)
+      return UNANSWERED
     }
   }
 

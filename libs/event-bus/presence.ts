@@ -48,6 +48,8 @@ const SUSPICION_MS = 2_000
  * was already a second old together looked like three seconds of silence.
  */
 const OWN_STALL_MS = 1_500
+/** Without an echo for so long the subscription is on a dead connection, which sends nothing and so never fails. */
+const RESUBSCRIBE_MS = 5_000
 /** An echo later than this after the one before: our own link to the bus was in doubt. */
 const ECHO_GAP_MS = 2_000
 
@@ -75,6 +77,7 @@ export async function createPresence(options: {
   const peers = new Map<string, Peer>()
   let tickMs = nowMs()
   let echoMs = nowMs()
+  let resubscribedMs = 0
   let storeAnswersSinceMs: number | null = null
 
   subscriber.on('message', (channel: string, text: string) => {
@@ -117,6 +120,10 @@ export async function createPresence(options: {
     const now = nowMs()
     if (now - tickMs > OWN_STALL_MS) restartClocks()
     tickMs = now
+    if (now - Math.max(echoMs, resubscribedMs) > RESUBSCRIBE_MS) {
+      resubscribedMs = now
+      subscriber.disconnect(true)
+    }
     beat()
     for (const [id, peer] of peers) {
       if (now - peer.seenMs > SILENT_MS || peer.missingSinceMs !== null) void look(id, peer)

@@ -20,6 +20,8 @@ export type StreamInbox = AsyncIterable<readonly GenerationEvent[]> & {
   readonly stream: number
   /** Boot id of the worker that claimed the current epoch; null before. */
   worker(): string | null
+  /** The record names the worker before its `claimed` event has come: from now on its death counts. */
+  assumeWorker(worker: string): void
   epoch(): number
   /** Expects the next epoch from now on; events of earlier ones are refused. */
   expectEpoch(epoch: number): void
@@ -80,6 +82,9 @@ export function createStreamInbox(
   const inbox: StreamInbox = {
     stream,
     worker: () => worker,
+    assumeWorker(named) {
+      worker ??= named
+    },
     epoch: () => epoch,
     expectEpoch(next) {
       epoch = next

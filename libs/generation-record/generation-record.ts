@@ -19,6 +19,11 @@ import { createRunScript } from './run-script.ts'
 
 export type Admission = { readonly admitted: boolean; readonly tag: number; readonly ahead: number }
 
+/** `opened` by this call; the others found a record, made by an earlier call or by a cancel. */
+export type Opening =
+  | { readonly status: 'opened' | 'waiting' | 'settled' }
+  | { readonly status: 'claimed'; readonly worker: string }
+
 export type Claim =
   | { readonly status: 'claimed'; readonly job: GenerationJob }
   | { readonly status: 'gone' | 'settled' | 'cancelled' | 'stale' | 'taken' }
@@ -41,12 +46,15 @@ export type SettleResult = 'recorded' | 'settled' | 'stale'
 export type GenerationRecord = {
   /** Hands out a fair tag, or refuses when more than `mostAhead` are before it. */
   admit(model: string, generation: { id: string; accountId: string; mostAhead: number }): Promise<Admission>
-  /** Creates the record and its place among the waiting. `exists`: by an earlier call, or cancelled before. */
-  open(job: GenerationJob, tag: number): Promise<'opened' | 'exists'>
+  /** Creates the record and its place among the waiting, or tells what a record that is there says. */
+  open(job: GenerationJob, tag: number): Promise<Opening>
+  /** Takes a generation for `worker`, with its whole job. Throws a ZodError when the job cannot be read. */
   claim(model: string, ticket: GenerationTicket, worker: string): Promise<Claim>
+  /** Its caller left: settles what waits, marks what runs. */
   cancel(model: string, id: string): Promise<Cancellation>
   /** Opens the next epoch; `job` replaces the recorded one when its hold was replaced. */
   raise(job: GenerationJob, ended: { epoch: number; keepJob: boolean }): Promise<Raise>
+  /** Ends it. The first settlement of the current epoch wins. */
   settle(model: string, settlement: Omit<Settlement, 'by'>): Promise<SettleResult>
 }
 
@@ -89,9 +97,9 @@ export function createGenerationRecord(options: {
         promptKey(job.model, job.id),
       ]
       const expireAtMs = String(job.deadlineMs + graceMs)
-      return OpenReply.parse(
-        await run('open', keys, [job.id, String(tag), jobText, expireAtMs, requestBytes]),
-      )
+      const args = [job.id, String(tag), jobText, expireAtMs, requestBytes]
+      const reply = OpenReply.parse(await run('open', keys, args))
+      return reply[0] === 'claimed' ? { status: 'claimed', worker: reply[1] } : { status: reply[0] }
     },
 
     async claim(model, { id, epoch }, worker) {
@@ -147,7 +155,7 @@ const Text = z.instanceof(Buffer).transform((bytes) => bytes.toString())
 const text = <const Value extends string>(...values: Value[]) => Text.pipe(z.enum(values))
 
 const AdmitReply = z.tuple([z.int(), z.int(), z.int()])
-const OpenReply = text('opened', 'exists')
+const OpenReply = z.union([z.tuple([text('claimed'), Text]), z.tuple([text('opened', 'waiting', 'settled')])])
 const ClaimReply = z.union([
   z.tuple([text('claimed'), Text, z.instanceof(Buffer)]),
   z.tuple([text('gone', 'settled', 'cancelled', 'stale', 'taken')]),

@@ -6,6 +6,9 @@ import type { Logger } from '#libs/telemetry/logger.ts'
  * - `fail-fast`: commands fail within 500 ms, so that a request can be refused honestly.
  * - `patient`: commands and subscriptions wait for the server to come back; for consumers and subscribers.
  *
+ * Both give a connection up on which an answer is long overdue (a server that vanished without a word), well
+ * after the longest blocking read of BullMQ.
+ *
  * Neither sends a command again by itself after a reconnect: a PUBLISH or a script of unknown outcome is
  * repeated only by code that knows it to be idempotent.
  */
@@ -37,12 +40,13 @@ export async function connectRedis(options: {
 /** The same settings for a library that opens its connections itself (BullMQ's worker). */
 export function redisOptions(patience: RedisPatience) {
   const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000)
-  if (patience === 'patient') return { retryStrategy, maxRetriesPerRequest: null }
+  if (patience === 'patient') return { retryStrategy, maxRetriesPerRequest: null, socketTimeout: 15_000 }
   return {
     retryStrategy,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     commandTimeout: 500,
+    socketTimeout: 5_000,
   }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import type { StreamEpoch } from '#libs/event-bus/worker-control.ts'
 import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
@@ -20,6 +21,8 @@ export type Abandon = {
    * told, and settles what it generated.
    */
   cancel(generation: AbandonedGeneration): void
+  /** We could not serve it, though it may have been enqueued: the same, but free if somebody claimed it. */
+  withdraw(generation: AbandonedGeneration): void
   /** It was lost by our fault: it is settled at 0, and its worker, if it lives, is told to stop. */
   writeOff(generation: AbandonedGeneration): void
   /** Billing did not answer a reservation, which may have been made all the same: it is given back. */
@@ -28,8 +31,8 @@ export type Abandon = {
   drain(): Promise<void>
 }
 
-/** Afterwards the hold expires by itself, behind the settlement stream's watermark. */
-const GIVE_UP_AFTER_MS = 120_000
+const CONFIRM_PAUSE_MS = 1_000
+const CONFIRM_LOOKS = 3
 const PAUSES = { firstPauseMs: 50, lastPauseMs: 2_000 }
 
 /**
@@ -40,14 +43,16 @@ export function createAbandon(deps: {
   record: Pick<GenerationRecord, 'cancel' | 'settle'>
   billing: Pick<BillingClient, 'release'>
   tellWorker: (worker: string, cancelled: StreamEpoch) => Promise<void>
+  /** Afterwards the hold has expired by itself, behind the settlement stream's watermark. */
+  giveUpAfterMs: number
   nowMs: () => number
   log: Logger
 }): Abandon {
-  const { record, billing, tellWorker, nowMs, log } = deps
+  const { record, billing, tellWorker, giveUpAfterMs, nowMs, log } = deps
   const running = new Set<Promise<void>>()
 
   function begin(id: string, step: () => Promise<void>) {
-    const giveUpAtMs = nowMs() + GIVE_UP_AFTER_MS
+    const giveUpAtMs = nowMs() + giveUpAfterMs
     const giveUp = () => nowMs() >= giveUpAtMs
     const work = untilAnswered(step, { ...PAUSES, giveUp }).catch((error: unknown) => {
       log.error({ err: error, generationId: id }, 'generation abandoned without an answer')
@@ -56,23 +61,50 @@ export function createAbandon(deps: {
     void work.finally(() => running.delete(work))
   }
 
+  async function settleAsFault({ id, model, epoch }: AbandonedGeneration) {
+    const fault = { id, outcome: 'fault', promptTokens: 0, cachedTokens: 0, completionTokens: 0 } as const
+    let result = await record.settle(model, { ...fault, epoch })
+    // A re-dispatch that failed half-way may have left the record in the epoch before.
+    if (result === 'stale') result = await record.settle(model, { ...fault, epoch: epoch - 1 })
+    if (result === 'settled') log.info({ generationId: id }, 'its worker had settled it before')
+  }
+
+  /**
+   * A worker settles what it was told to stop within the second. One that does not has lost it (it declined
+   * or died at that moment): then it costs nothing.
+   */
+  async function confirmSettled(generation: AbandonedGeneration) {
+    for (let look = 0; look < CONFIRM_LOOKS; look += 1) {
+      await pause(CONFIRM_PAUSE_MS)
+      const { status } = await record.cancel(generation.model, generation.id)
+      if (status !== 'claimed') return
+    }
+    await settleAsFault(generation)
+  }
+
   return {
     cancel(generation) {
       const { id, model } = generation
       begin(id, async () => {
         const cancelled = await record.cancel(model, id)
-        if (cancelled.status === 'claimed') await tellWorker(cancelled.worker, generation)
+        if (cancelled.status !== 'claimed') return
+        await tellWorker(cancelled.worker, generation)
+        await confirmSettled(generation)
+      })
+    },
+    withdraw(generation) {
+      const { id, model } = generation
+      begin(id, async () => {
+        const cancelled = await record.cancel(model, id)
+        if (cancelled.status !== 'claimed') return
+        await settleAsFault(generation)
+        await tellWorker(cancelled.worker, generation)
       })
     },
     writeOff(generation) {
-      const { id, model, epoch, worker } = generation
+      const { id, worker } = generation
       begin(id, async () => {
-        const fault = { id, outcome: 'fault', promptTokens: 0, cachedTokens: 0, completionTokens: 0 } as const
-        let result = await record.settle(model, { ...fault, epoch })
-        // A re-dispatch that failed half-way may have left the record in the epoch before.
-        if (result === 'stale') result = await record.settle(model, { ...fault, epoch: epoch - 1 })
-        if (result === 'settled')
-          log.warn({ generationId: id }, 'lost by us, but its worker had settled it before')
+        await settleAsFault(generation)
         if (worker !== null) await tellWorker(worker, generation)
       })
     },

@@ -2,13 +2,16 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationDeclined } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
-import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
+import type { GenerationRecord, Opening } from '#libs/generation-record/generation-record.ts'
 import type { TicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import type { Reserve } from './reserve.ts'
 
 export type Dispatch = {
-  /** Opens the record, then adds the ticket of its epoch; the first one under its fair tag. May be repeated. */
-  enqueue(job: GenerationJob, place: { tag: number; epoch: number }): Promise<void>
+  /**
+   * Opens the record, then adds the ticket of its epoch; the first one under its fair tag. May be repeated:
+   * then it tells what the record says, and adds no ticket to one that is claimed or settled.
+   */
+  enqueue(job: GenerationJob, place: { tag: number; epoch: number }): Promise<Opening>
   /**
    * Queues a declined generation again, in its next epoch and before every fair tag; where the hold was too
    * small, with an exact one. Returns the job as it now stands.
@@ -45,9 +48,12 @@ export function createDispatch(deps: {
 
   return {
     async enqueue(job, { tag, epoch }) {
-      await orUnavailable(async () => {
-        await record.open(job, tag)
-        await tickets.add(job.model, { id: job.id, epoch }, epoch === 1 ? tag : REDISPATCH_PRIORITY)
+      return await orUnavailable(async () => {
+        const opening = await record.open(job, tag)
+        if (opening.status === 'opened' || opening.status === 'waiting') {
+          await tickets.add(job.model, { id: job.id, epoch }, epoch === 1 ? tag : REDISPATCH_PRIORITY)
+        }
+        return opening
       })
     },
     async again(job, declined, inbox) {
@@ -61,9 +67,9 @@ export function createDispatch(deps: {
   }
 }
 
-async function orUnavailable(enqueueing: () => Promise<void>): Promise<void> {
+async function orUnavailable<Result>(enqueueing: () => Promise<Result>): Promise<Result> {
   try {
-    await enqueueing()
+    return await enqueueing()
   } catch (cause) {
     if (cause instanceof ApiError) throw cause
     throw new ApiError('model_unavailable', 'The service cannot take new work right now.', {

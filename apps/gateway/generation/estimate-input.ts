@@ -26,12 +26,12 @@ export function createInputEstimate(): InputEstimate {
   return {
     estimate(model, request) {
       const perByte = ratios.get(model)?.quantile ?? UNLEARNED_TOKENS_PER_BYTE
-      return Math.max(1, Math.ceil(countBytes(request) * perByte))
+      return Math.max(1, Math.ceil(countPromptBytes(request) * perByte))
     },
     learn(model, request, promptTokens) {
       const known = ratios.get(model) ?? { ring: [], next: 0, quantile: UNLEARNED_TOKENS_PER_BYTE }
       ratios.set(model, known)
-      known.ring[known.next] = promptTokens / countBytes(request)
+      known.ring[known.next] = promptTokens / countPromptBytes(request)
       known.next = (known.next + 1) % REMEMBERED
       // Sorting at each sixteenth is enough for a slow quantity, and keeps it off the requests between.
       if (known.next % 16 === 0) known.quantile = quantileOf(known.ring)
@@ -44,7 +44,8 @@ function quantileOf(values: readonly number[]): number {
   return sorted[Math.floor((sorted.length - 1) * QUANTILE)] ?? UNLEARNED_TOKENS_PER_BYTE
 }
 
-function countBytes({ messages, tools }: GenerationRequest): number {
+/** The text of a prompt in bytes, with what each message and tool costs beyond it. */
+export function countPromptBytes({ messages, tools }: GenerationRequest): number {
   let bytes = tools.length === 0 ? 0 : TOOLS_BYTES
   for (const message of messages) {
     bytes += MESSAGE_BYTES + Buffer.byteLength(message.content)

@@ -7,14 +7,15 @@ import type { Admit } from './admit.ts'
 import type { Dispatch } from './dispatch.ts'
 import type { Generate, GenerationCall, OutputEvent } from './generation-call.ts'
 import type { KeepQueued } from './keep-queued.ts'
+import { refuseHopeless } from './refuse-hopeless.ts'
 import type { Reserve } from './reserve.ts'
 
 /**
  * One generation as the gateway sees it: admit → reserve → enqueue → events → end. Every branch is here; how
  * each step is done is in the file of its name.
  *
- * Whatever happens after the reservation, its money is settled by exactly one of three: the worker (it ran),
- * `cancel` (nobody waits for it), `writeOff` (we lost it).
+ * Whatever happens after the reservation, its money is settled once: by the worker (it ran), by `cancel` (its
+ * caller left), by `withdraw` (we refused it after all) or by `writeOff` (we lost it).
  */
 export function createGenerate(deps: {
   admit: Admit
@@ -38,6 +39,7 @@ export function createGenerate(deps: {
     const deadlineMs = deps.nowMs() + deps.limitMs
     const outputTokens = Math.min(call.maxOutputTokens ?? Infinity, call.model.maxOutputTokens)
 
+    refuseHopeless(call.request, call.model)
     const tag = await admit(call)
     const hold = await reserve.first(call, { outputTokens, deadlineMs })
 
@@ -48,17 +50,29 @@ export function createGenerate(deps: {
     const deadline = setTimeout(() => inbox.fail('its deadline has passed'), deps.limitMs + LATE_END_MS)
     let job = toJob(call, { hold, outputTokens, deadlineMs, inbox, gateway: deps.gateway })
     let stopQueueing = () => {}
-    let ending: 'abandoned' | 'lost' | 'over' = 'abandoned'
+    let watched: string | null = null
+    let ending: 'abandoned' | 'withdrawn' | 'lost' | 'over' = 'abandoned'
+
+    function watch(worker: string) {
+      inbox.assumeWorker(worker)
+      if (watched !== null) return
+      watched = worker
+      watchWorker(worker)
+    }
 
     try {
       if (call.signal.aborted) return
       await dispatch.enqueue(job, { tag, epoch: 1 })
-      stopQueueing = keepQueued(async () => await dispatch.enqueue(job, { tag, epoch: inbox.epoch() }))
+      stopQueueing = keepQueued(async () => {
+        const found = await dispatch.enqueue(job, { tag, epoch: inbox.epoch() })
+        if (found.status === 'settled') inbox.fail('it was settled without an answer')
+        if (found.status === 'claimed') watch(found.worker)
+      })
       for await (const batch of inbox) {
         for (const event of batch) {
           if (event.type === 'generation-claimed') {
             stopQueueing()
-            watchWorker(event.worker)
+            watch(event.worker)
             learnInput(call, event.promptTokens)
           } else if (event.type === 'generation-declined') {
             // Until it is queued again nobody runs it, and nobody but us can settle it.
@@ -77,7 +91,10 @@ export function createGenerate(deps: {
         if (ending === 'over') return
       }
     } catch (error) {
-      if (!(error instanceof StreamLostError)) throw error
+      if (!(error instanceof StreamLostError)) {
+        if (ending === 'abandoned') ending = 'withdrawn'
+        throw error
+      }
       ending = 'lost'
       throw toInterruption(error, inbox.worker() !== null)
     } finally {
@@ -87,8 +104,9 @@ export function createGenerate(deps: {
       const worker = inbox.worker()
       const generation = { id: job.id, model: job.model, stream: inbox.stream, epoch: inbox.epoch(), worker }
       inbox.close()
-      if (worker !== null) unwatchWorker(worker)
+      if (watched !== null) unwatchWorker(watched)
       if (ending === 'abandoned') abandon.cancel(generation)
+      if (ending === 'withdrawn') abandon.withdraw(generation)
       if (ending === 'lost') abandon.writeOff(generation)
     }
   }

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ZodError } from 'zod'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import { Settlement } from '#libs/contracts/settlement.ts'
 import { createGenerationRecord, type GenerationRecord } from '#libs/generation-record/generation-record.ts'
@@ -31,7 +32,7 @@ async function settlements(model: string): Promise<Settlement[]> {
 
 async function opened(fields: Partial<GenerationJob> = {}): Promise<GenerationJob> {
   const job = generationJob(fields)
-  expect(await record.open(job, 2)).toBe('opened')
+  expect(await record.open(job, 2)).toEqual({ status: 'opened' })
   return job
 }
 
@@ -100,16 +101,27 @@ test('cancelling a running generation names its worker and leaves the settlement
 test('cancelling an unknown generation leaves a tombstone that a late open finds', async () => {
   const job = generationJob()
   expect(await record.cancel(job.model, job.id)).toEqual({ status: 'released' })
-  expect(await record.open(job, 2)).toBe('exists')
+  expect(await record.open(job, 2)).toEqual({ status: 'settled' })
   expect(await record.claim(job.model, { id: job.id, epoch: 1 }, 'worker-1')).toEqual({ status: 'settled' })
   expect(await settlements(job.model)).toHaveLength(1)
   expect(await redis.pttl(recordKey(job.model, job.id))).toBeGreaterThan(0)
 })
 
-test('opening twice is opening once', async () => {
+test('opening twice is opening once, and tells what became of it', async () => {
   const job = await opened()
-  expect(await record.open(job, 2)).toBe('exists')
+  expect(await record.open(job, 2)).toEqual({ status: 'waiting' })
   expect(await redis.zcard(waitingKey(job.model))).toBe(1)
+  await record.claim(job.model, { id: job.id, epoch: 1 }, 'worker-1')
+  expect(await record.open(job, 2)).toEqual({ status: 'claimed', worker: 'worker-1' })
+  await record.settle(job.model, { id: job.id, epoch: 1, outcome: 'completed', ...USAGE })
+  expect(await record.open(job, 2)).toEqual({ status: 'settled' })
+})
+
+test('a job that cannot be read is a ZodError, not a claim', async () => {
+  const job = await opened()
+  await redis.hset(recordKey(job.model, job.id), 'job', '{"id":7}')
+  const claim = record.claim(job.model, { id: job.id, epoch: 1 }, 'worker-1')
+  await expect(claim).rejects.toThrow(ZodError)
 })
 
 test('the first settlement of the current epoch wins', async () => {

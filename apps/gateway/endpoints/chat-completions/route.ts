@@ -32,6 +32,12 @@ export function chatCompletions(deps: ChatCompletionsDeps): RouteHandlerMethod {
       throw new ApiError('model_not_found', `The model '${model.id}' does not chat.`)
     }
     refuseUnserved(json)
+    // Before a million messages are looked at one by one.
+    if (Array.isArray(json['messages']) && json['messages'].length > model.contextWindow) {
+      throw new ApiError('invalid_request', `'messages': at most ${model.contextWindow} fit this model.`, {
+        param: 'messages',
+      })
+    }
     const body = parseBody(ChatBody, json)
 
     const identity = { id: request.id, created: Math.floor(deps.nowMs() / 1_000), model: model.id }

@@ -39,7 +39,7 @@ async function process(
     job?: Partial<GenerationJob>
     claim?: Claim
     stopping?: boolean
-    render?: () => Promise<typeof PROMPT>
+    render?: (run: RunningGeneration) => Promise<typeof PROMPT>
   } = {},
 ) {
   const job = generationJob(given.job)
@@ -78,9 +78,12 @@ async function process(
     close: () => {},
   }
   const processGeneration = createProcessGeneration({
-    record: { claim: async () => given.claim ?? { status: 'claimed', job } },
+    claim: async () => given.claim ?? { status: 'claimed', job },
     engine,
-    renderPrompt: given.render ?? (async () => PROMPT),
+    async renderPrompt() {
+      if (opened === undefined || given.render === undefined) return PROMPT
+      return await given.render(opened)
+    },
     samplingDefaults: {},
     createParser: () =>
       createOutputParser({
@@ -178,6 +181,19 @@ test('a hold that the estimate made too small is given back with the exact count
   const { events, settlements } = await process({ job: { hold: { ...hold, amountNano: '1' } } })
   expect(events).toEqual([{ type: 'generation-declined', reason: 'hold-too-small', promptTokens: 3 }])
   expect(settlements).toEqual([])
+})
+
+test('a caller that left while it was rendered is settled, not given back to nobody', async () => {
+  const { hold } = generationJob()
+  const { events, settlements } = await process({
+    job: { hold: { ...hold, amountNano: '1' } },
+    render: async (run) => {
+      run.stop('cancelled')
+      return PROMPT
+    },
+  })
+  expect(events).toEqual([])
+  expect(settlements).toEqual([['cancelled', 0, 0]])
 })
 
 test.each([

@@ -11,9 +11,12 @@ afterEach(() => {
 })
 
 function setUp() {
-  const state = { healthy: true, running: 0, lost: 0, changes: new Array<boolean>() }
+  const state = { healthy: true, answers: true, running: 0, lost: 0, changes: new Array<boolean>() }
   const watch = createEngineWatch({
-    healthCheck: async () => ({ healthy: state.healthy, message: 'Engine is not alive' }),
+    async healthCheck() {
+      if (!state.answers) throw new Error('Deadline exceeded')
+      return { healthy: state.healthy, message: 'Engine is not alive' }
+    },
     running: () => state.running,
     silenceMs: 60_000,
     onChange: (ready) => state.changes.push(ready),
@@ -49,6 +52,22 @@ test('an engine that runs and says nothing hangs, however healthy', async () => 
   await pass(3_000)
   expect(watch.ready()).toBe(false)
   expect(state.lost).toBe(1)
+  watch.stop()
+})
+
+test('one health check without an answer is not yet a dead engine, two are', async () => {
+  const { state, watch, pass } = setUp()
+  await pass(0)
+  state.answers = false
+  await pass(1_000)
+  expect([watch.ready(), state.lost]).toEqual([true, 0])
+  state.answers = true
+  await pass(1_000)
+  state.answers = false
+  await pass(1_000)
+  expect(watch.ready()).toBe(true)
+  await pass(1_000)
+  expect([watch.ready(), state.lost]).toEqual([false, 1])
   watch.stop()
 })
 

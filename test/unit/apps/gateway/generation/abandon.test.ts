@@ -35,6 +35,7 @@ function setUp(answers: {
       },
     },
     tellWorker: async (worker, { stream, epoch }) => void log.push(`tell ${worker} ${stream} ${epoch}`),
+    giveUpAfterMs: 60_000,
     nowMs: () => Date.now(),
     log: pino({ level: 'silent' }),
   })
@@ -48,11 +49,32 @@ test('cancelling what waits tells nobody', async () => {
   expect(log).toEqual(['cancel demo-chat g1'])
 })
 
-test('cancelling what runs tells the worker that the record names', async () => {
-  const { abandon, log } = setUp({ cancel: [{ status: 'claimed', worker: 'worker-2' }] })
+test('cancelling what runs tells the worker that the record names, and looks whether it settled', async () => {
+  const { abandon, log } = setUp({
+    cancel: [{ status: 'claimed', worker: 'worker-2' }, { status: 'settled' }],
+  })
   abandon.cancel(GENERATION)
   await abandon.drain()
-  expect(log).toEqual(['cancel demo-chat g1', 'tell worker-2 7 2'])
+  expect(log).toEqual(['cancel demo-chat g1', 'tell worker-2 7 2', 'cancel demo-chat g1'])
+})
+
+test('a worker that does not settle what it was told to stop has lost it: then it is free', async () => {
+  const claimed = { status: 'claimed', worker: 'worker-2' } as const
+  const { abandon, log } = setUp({ cancel: [claimed, claimed, claimed, claimed], settle: ['recorded'] })
+  abandon.cancel(GENERATION)
+  await abandon.drain()
+  expect(log.at(-1)).toBe('settle 2 fault 0')
+  expect(log.filter((step) => step.startsWith('cancel'))).toHaveLength(4)
+})
+
+test('what we refused after all is free, also when somebody claimed it meanwhile', async () => {
+  const { abandon, log } = setUp({
+    cancel: [{ status: 'claimed', worker: 'worker-2' }],
+    settle: ['recorded'],
+  })
+  abandon.withdraw(GENERATION)
+  await abandon.drain()
+  expect(log).toEqual(['cancel demo-chat g1', 'settle 2 fault 0', 'tell worker-2 7 2'])
 })
 
 test('a cancel is repeated until it is answered', async () => {

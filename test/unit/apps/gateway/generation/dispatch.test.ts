@@ -2,18 +2,18 @@ import { expect, test } from 'vitest'
 import { createDispatch } from '#apps/gateway/generation/dispatch.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import { createStreamInbox } from '#libs/event-bus/stream-inbox.ts'
-import type { Raise } from '#libs/generation-record/generation-record.ts'
+import type { Opening, Raise } from '#libs/generation-record/generation-record.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
 
-function setUp(given: { raise?: Raise; queueFails?: boolean } = {}) {
+function setUp(given: { opening?: Opening; raise?: Raise; queueFails?: boolean } = {}) {
   const log: string[] = []
   const raised: GenerationJob[] = []
   const hold = { ...generationJob().hold, amountNano: '42' }
   const dispatch = createDispatch({
     record: {
-      async open(job, tag) {
+      async open(_job, tag) {
         log.push(`open ${tag}`)
-        return job.id === '' ? 'exists' : 'opened'
+        return given.opening ?? { status: 'opened' }
       },
       async raise(job, { epoch, keepJob }) {
         log.push(`raise ${epoch} ${keepJob ? 'same job' : 'new hold'}`)
@@ -41,6 +41,14 @@ test('the record is there before the ticket, which has the fair tag', async () =
   const { dispatch, log } = setUp()
   await dispatch.enqueue(generationJob(), { tag: 17, epoch: 1 })
   expect(log).toEqual(['open 17', 'ticket 1 at 17'])
+})
+
+test('what is claimed or settled gets no other ticket', async () => {
+  for (const opening of [{ status: 'claimed', worker: 'worker-1' }, { status: 'settled' }] as const) {
+    const { dispatch, log } = setUp({ opening })
+    expect(await dispatch.enqueue(generationJob(), { tag: 17, epoch: 1 })).toEqual(opening)
+    expect(log).toEqual(['open 17'])
+  }
 })
 
 test('a later epoch goes before every fair tag', async () => {

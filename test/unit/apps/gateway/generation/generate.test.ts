@@ -5,6 +5,7 @@ import type { GenerationCall } from '#apps/gateway/generation/generation-call.ts
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { Opening } from '#libs/generation-record/generation-record.ts'
 import { createStreamInbox, type StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
@@ -30,6 +31,8 @@ function setUp(given: Given) {
   const log: string[] = []
   const abandoned: AbandonedGeneration[] = []
   let open = 0
+  let found: Opening = { status: 'opened' }
+  let lookAgain: () => Promise<void> = async () => {}
   const { inbox, feed } = createStreamInbox(7, () => (open -= 1))
   let seq = 0
   let sentEpoch = 1
@@ -61,6 +64,7 @@ function setUp(given: Given) {
         log.push(`enqueue ${tag} ${epoch}`)
         await given.enqueue?.()
         given.answer?.(send, inbox)
+        return found
       },
       async again(job, _declined, into) {
         log.push('again')
@@ -70,13 +74,18 @@ function setUp(given: Given) {
         return next
       },
     },
-    keepQueued: () => {
+    keepQueued: (enqueue) => {
       log.push('keep queued')
+      lookAgain = enqueue
       return () => void log.push('stop queueing')
     },
     abandon: {
       cancel(generation) {
         log.push('cancel')
+        abandoned.push(generation)
+      },
+      withdraw(generation) {
+        log.push('withdraw')
         abandoned.push(generation)
       },
       writeOff(generation) {
@@ -98,7 +107,20 @@ function setUp(given: Given) {
     nowMs: () => Date.now(),
   })
   const call = generationCall(given.call)
-  return { events: generate(call), inbox, send, log, abandoned, open: () => open }
+  return {
+    events: generate(call),
+    inbox,
+    send,
+    log,
+    abandoned,
+    open: () => open,
+    /** What keeps it queued looks again, and finds this. */
+    async findLater(opening: Opening) {
+      found = opening
+      given = {}
+      await lookAgain()
+    },
+  }
 }
 
 async function collect(events: AsyncIterable<readonly GenerationEvent[]>): Promise<GenerationEvent[]> {
@@ -156,14 +178,60 @@ test('a consumer that stops reading cancels', async () => {
   expect(open()).toBe(0)
 })
 
-test('an enqueueing of unknown outcome is cancelled', async () => {
+test('an enqueueing of unknown outcome is withdrawn, so that it is free whatever becomes of it', async () => {
   const { events, log } = setUp({
     enqueue: async () => {
       throw new ApiError('model_unavailable', 'The service cannot take new work right now.')
     },
   })
   await expect(collect(events)).rejects.toMatchObject({ code: 'model_unavailable' })
-  expect(log).toContain('cancel')
+  expect(log).toContain('withdraw')
+  expect(log).not.toContain('cancel')
+})
+
+test('a worker that the record names counts before its claim has arrived', async () => {
+  const { events, inbox, log, findLater } = setUp({})
+  const answer = collect(events)
+  await expect.poll(() => log).toContain('keep queued')
+  await findLater({ status: 'claimed', worker: 'worker-1' })
+  expect(log).toContain('watch worker-1')
+  expect(inbox.worker()).toBe('worker-1')
+  inbox.fail('its worker died')
+  await expect(answer).rejects.toMatchObject({ code: 'upstream_error' })
+  expect(log).toEqual(expect.arrayContaining(['write off', 'unwatch worker-1']))
+})
+
+test('one that was settled without an answer does not wait for its deadline', async () => {
+  const { events, log, findLater } = setUp({})
+  const answer = collect(events)
+  await expect.poll(() => log).toContain('keep queued')
+  const [result] = await Promise.allSettled([answer, findLater({ status: 'settled' })])
+  expect(result).toMatchObject({ status: 'rejected', reason: { code: 'model_unavailable' } })
+})
+
+test('a claim that arrives after the enqueueing failed unwatches nobody', async () => {
+  const { events, log } = setUp({
+    answer: (send) => {
+      send(CLAIMED)
+      throw new ApiError('model_unavailable', 'The service cannot take new work right now.')
+    },
+  })
+  await expect(collect(events)).rejects.toMatchObject({ code: 'model_unavailable' })
+  expect(log.filter((step) => step.includes('watch'))).toEqual([])
+})
+
+test('what cannot fit the context window is refused before anything is asked', async () => {
+  const { request } = generationCall()
+  const long = { ...request, messages: [{ role: 'user' as const, content: 'x'.repeat(4_096 * 256) }] }
+  const many = {
+    ...request,
+    messages: Array.from({ length: 4_097 }, () => ({ role: 'user' as const, content: '' })),
+  }
+  for (const hopeless of [long, many]) {
+    const { events, log } = setUp({ call: { request: hopeless } })
+    await expect(collect(events)).rejects.toMatchObject({ code: 'invalid_request' })
+    expect(log).toEqual([])
+  }
 })
 
 test('a stream that is lost while it runs is written off, and says that it was interrupted', async () => {
