@@ -16,6 +16,8 @@ import type { Secrets } from './secrets.ts'
 
 const DATABASE = 'millrace'
 const MODELS_DIR = join(REPOSITORY, 'models')
+/** Who presses Ctrl-C does not want to wait for a long answer to end; its caller is told. */
+const DRAIN = { DRAIN_GRACE_MS: '5000' }
 const LOG_KEPT_BYTES = 16 * 1024 * 1024
 
 type Context = {
@@ -53,13 +55,14 @@ export async function startCluster(context: Context): Promise<{ adminUrl: string
     ADMIN_TOKEN: secrets.adminToken,
     CATALOG_FILE: CATALOG,
   }
-  const workerEnv = { ...redisUrls, WORKERS: JSON.stringify(plan.workers), MODELS_DIR }
+  const workerEnv = { ...redisUrls, ...DRAIN, WORKERS: JSON.stringify(plan.workers), MODELS_DIR }
   await together(context, [
     runApp(context, 'billing', { env: billingEnv, addresses: { admin: adminUrl } }),
     runApp(context, 'worker', { env: workerEnv }),
   ])
   const gatewayEnv = {
     ...redisUrls,
+    ...DRAIN,
     HOST: options.host,
     PORT: String(options.port),
     BILLING_ADDRESS: billingAddress,

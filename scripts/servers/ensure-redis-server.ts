@@ -10,6 +10,7 @@ const run = promisify(execFile)
 
 /** What is compiled where there is no Redis; also a folder name of redis-memory-server's. */
 const REDIS_VERSION = '7.2.11'
+const OLDEST_MAJOR = 7
 
 type SetUp = {
   /** A folder of our own for what has to be fetched. */
@@ -20,16 +21,24 @@ type SetUp = {
 }
 
 /**
- * The path of a redis-server that runs on this machine: the one on the PATH, else one that an earlier call
+ * The path of a redis-server that runs on this machine: the one on the PATH (7 or newer), else one that an earlier call
  * left in `tools`, else Debian's (as root), else one compiled there. `say` hears of every long step. Throws a
  * SetupError that says what is missing.
  */
 export async function ensureRedisServer(options: SetUp): Promise<string> {
   const { tools } = options
-  const ready = findExecutable('redis-server') ?? fromTools(tools)
+  const ready = (await onPath()) ?? fromTools(tools)
   if (ready !== undefined) return ready
   mkdirSync(tools, { recursive: true })
   return (await installWithApt(options)) ?? (await compile(options))
+}
+
+/** An older one does not run our scripts (`#!lua flags`), so it does not count. */
+async function onPath(): Promise<string | undefined> {
+  const found = findExecutable('redis-server')
+  if (found === undefined) return undefined
+  const { stdout } = await run(found, ['--version']).catch(() => ({ stdout: '' }))
+  return Number(/v=(\d+)/.exec(stdout)?.[1] ?? 0) >= OLDEST_MAJOR ? found : undefined
 }
 
 function fromTools(tools: string): string | undefined {
