@@ -6,6 +6,7 @@ import { priceTokens } from '#libs/money/price.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { demoPrices } from '../support/catalog.ts'
 import { chat, chatOk } from '../support/chat.ts'
+import { startChatOk } from '../support/start-chat.ts'
 import { startCluster, type TestCluster } from '../support/cluster.ts'
 
 let cluster: TestCluster
@@ -38,17 +39,10 @@ test('of fifty at once on credits for ten exactly ten are served, and nothing go
     fields: { max_tokens: 200 },
   }
   const probe = await cluster.createAccount('1')
-  const firstText = Promise.withResolvers<void>()
-  const probing = chatOk({
-    ...call,
-    apiKey: probe.apiKey,
-    onPiece: (piece) => {
-      if (piece.includes('"content":"')) firstText.resolve()
-    },
-  })
-  await firstText.promise
+  const probing = startChatOk({ ...call, apiKey: probe.apiKey })
+  await probing.firstText
   const { held } = await cluster.balance(probe)
-  await probing
+  await probing.answer
 
   const account = await cluster.createAccount(formatCredits(toNanoCredits(held * 10n)))
   let lowest = (await cluster.balance(account)).available
@@ -146,16 +140,12 @@ test('while billing is down billed calls are 503, and it recovers by itself', as
 test('what is settled while billing is away is charged when it comes back', async () => {
   const account = await cluster.createAccount('10')
   const before = (await cluster.balance(account)).posted
-  const firstText = Promise.withResolvers<void>()
-  const answer = chatOk({
+  const { answer, firstText } = startChatOk({
     baseUrl: cluster.baseUrl,
     apiKey: account.apiKey,
     content: 'Go on [[tokens=1500]]',
-    onPiece: (piece) => {
-      if (piece.includes('"content":"')) firstText.resolve()
-    },
   })
-  await firstText.promise
+  await firstText
   await cluster.billing.kill()
   const { promptTokens, cachedTokens, completionTokens } = await answer
   // The end token counts, as in every engine.

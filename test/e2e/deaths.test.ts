@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { expectBalancedBooks } from '../support/books.ts'
-import { chat, chatOk, type ChatAnswer } from '../support/chat.ts'
+import { chat, chatOk } from '../support/chat.ts'
+import { startChat, startChatOk } from '../support/start-chat.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 
 const ENGINE = { model: 'demo-chat', family: 'demo', maxNumSeqs: 8, stepMs: 20 }
@@ -15,22 +16,9 @@ afterEach(async () => {
 
 /** Starts streams and resolves when each has its first text. */
 async function startStreams(running: TestCluster, account: TestAccount, baseUrls: string[]) {
-  const answers: Promise<ChatAnswer | 'connection lost'>[] = []
-  await Promise.all(
-    baseUrls.map(async (baseUrl) => {
-      const firstText = Promise.withResolvers<void>()
-      const answer = chat({
-        baseUrl,
-        apiKey: account.apiKey,
-        content: LONG,
-        onPiece: (piece) => {
-          if (piece.includes('"content":"')) firstText.resolve()
-        },
-      })
-      answers.push(answer.catch(() => 'connection lost' as const))
-      await firstText.promise
-    }),
-  )
+  const chats = baseUrls.map((baseUrl) => startChat({ baseUrl, apiKey: account.apiKey, content: LONG }))
+  const answers = chats.map(({ answer }) => answer.catch(() => 'connection lost' as const))
+  await Promise.all(chats.map(({ firstText }) => firstText))
   expect(await running.metric(running.simulator, 'millrace_simulator_running')).toBe(baseUrls.length)
   return answers
 }
@@ -94,16 +82,12 @@ test('an engine that dies: a clear error, nothing charged, and the worker stops 
 test('a worker told to stop lets its generations end first', async () => {
   cluster = await startCluster({ workers: [[ENGINE]] })
   const account = await cluster.createAccount('100')
-  const firstText = Promise.withResolvers<void>()
-  const answer = chatOk({
+  const { answer, firstText } = startChatOk({
     baseUrl: cluster.baseUrl,
     apiKey: account.apiKey,
     content: 'Talk [[tokens=100]]',
-    onPiece: (piece) => {
-      if (piece.includes('"content":"')) firstText.resolve()
-    },
   })
-  await firstText.promise
+  await firstText
   await cluster.workers[0]?.stop()
   expect(cluster.workers[0]?.logs()).not.toContain('release failed')
   expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 101 })
@@ -113,16 +97,12 @@ test('a worker told to stop lets its generations end first', async () => {
 test('a gateway told to stop lets its streams end first', async () => {
   cluster = await startCluster({ workers: [[ENGINE]] })
   const account = await cluster.createAccount('100')
-  const firstText = Promise.withResolvers<void>()
-  const answer = chatOk({
+  const { answer, firstText } = startChatOk({
     baseUrl: cluster.baseUrl,
     apiKey: account.apiKey,
     content: 'Talk [[tokens=100]]',
-    onPiece: (piece) => {
-      if (piece.includes('"content":"')) firstText.resolve()
-    },
   })
-  await firstText.promise
+  await firstText
   await cluster.gateways[0]?.stop()
   // The client keeps its connection alive; that must not hold the gateway until its grace is over.
   expect(cluster.gateways[0]?.logs()).not.toContain('release failed')

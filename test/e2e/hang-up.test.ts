@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TICKET_QUEUE, ticketPrefix } from '#libs/generation-record/keys.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { chatOk } from '../support/chat.ts'
+import { startChatOk } from '../support/start-chat.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 
 let cluster: TestCluster
@@ -25,22 +26,7 @@ const openStreams = async () => {
   return gateway === undefined ? Number.NaN : await cluster.metric(gateway, 'millrace_gateway_open_streams')
 }
 
-/** Starts an endless answer and resolves with what ends it. */
-function ask(content: string) {
-  const abort = new AbortController()
-  const firstText = Promise.withResolvers<void>()
-  const answer = chatOk({
-    baseUrl: cluster.baseUrl,
-    apiKey: account.apiKey,
-    content,
-    signal: abort.signal,
-    onPiece: (piece) => {
-      if (piece.includes('"content":"')) firstText.resolve()
-    },
-  })
-  answer.catch(() => firstText.resolve())
-  return { answer, firstText: firstText.promise, hangUp: () => abort.abort() }
-}
+const ask = (content: string) => startChatOk({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content })
 
 test('hanging up while it runs frees the engine, and what was generated is charged', async () => {
   const before = (await cluster.balance(account)).posted

@@ -26,19 +26,17 @@ export function createAdminServer(deps: {
     }
   })
 
-  // An operation without fields may come without a body.
-  app.addContentTypeParser(
-    'application/json',
-    { parseAs: 'string' },
-    async (_request: unknown, body: string) => {
-      if (body === '') return undefined
-      try {
-        return JSON.parse(body)
-      } catch {
-        throw new AdminError('invalid_request', 'the body is not JSON')
-      }
-    },
-  )
+  // Whatever content type it claims (curl's -d claims a form), the body is JSON. An operation without fields may
+  // come without one.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'string' }, async (_request: unknown, body: string) => {
+    if (body === '') return undefined
+    try {
+      return JSON.parse(body)
+    } catch {
+      throw new AdminError('invalid_request', 'the body is not JSON')
+    }
+  })
 
   app.setErrorHandler((error, request, reply) => {
     const { code, message } = toAnswer(error)

@@ -192,6 +192,16 @@ test.each([
   }
 })
 
+test('JSON is read whatever content type it comes with, as curl sends it', async () => {
+  const response = await app.inject({
+    method: 'POST',
+    url: '/admin/accounts',
+    headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/x-www-form-urlencoded' },
+    payload: '{"name":"Ada"}',
+  })
+  expect(response.statusCode).toBe(201)
+})
+
 test('what is not there, and what is not JSON, is said in the same form', async () => {
   expect(await ask('GET', '/admin/nowhere')).toEqual({ status: 404, body: failure('not_found') })
   const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' }

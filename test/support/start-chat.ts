@@ -1,0 +1,26 @@
+import { chat, chatOk, type ChatCall } from './chat.ts'
+
+/** Starts a stream that a test then watches, interrupts or hangs up. */
+function start<Answer>(call: ChatCall, ask: (call: ChatCall) => Promise<Answer>) {
+  const abort = new AbortController()
+  const firstText = Promise.withResolvers<void>()
+  const answer = ask({
+    ...call,
+    signal: abort.signal,
+    onPiece: (piece) => {
+      if (piece.includes('"content":"')) firstText.resolve()
+    },
+  })
+  // Without text there is nothing to wait for; what went wrong is in the answer.
+  answer.then(
+    () => firstText.resolve(),
+    () => firstText.resolve(),
+  )
+  return { answer, firstText: firstText.promise, hangUp: () => abort.abort() }
+}
+
+/** A stream that may end in any way. */
+export const startChat = (call: ChatCall) => start(call, chat)
+
+/** A stream for which nothing but an answer is right. */
+export const startChatOk = (call: ChatCall) => start(call, chatOk)
