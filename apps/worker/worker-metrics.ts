@@ -7,7 +7,7 @@ export type WorkerMetrics = {
   publishes: Counter
 }
 
-/** Counts units; the only label is the model, of which a worker has few. */
+/** Counts units; labels are bounded: a worker has few models, and a result is one of two. */
 export function createWorkerMetrics(options: {
   registry: Registry
   engines: () => EngineState[]

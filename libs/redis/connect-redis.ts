@@ -37,7 +37,7 @@ export async function connectRedis(options: {
   return redis
 }
 
-/** The same settings for a library that opens its connections itself (BullMQ's worker). */
+/** The settings alone, for who opens a connection without waiting for the server. */
 export function redisOptions(patience: RedisPatience) {
   const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000)
   if (patience === 'patient') return { retryStrategy, maxRetriesPerRequest: null, socketTimeout: 15_000 }

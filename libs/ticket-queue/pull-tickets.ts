@@ -5,7 +5,7 @@ import { TICKET_QUEUE, ticketPrefix } from '#libs/generation-record/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 export type TicketPull = {
-  /** Takes tickets until `stop` or `pause`. */
+  /** Takes tickets until `pause` or `close`. */
   start(): void
   /** Takes no more; a ticket that Redis is handing over at this moment still reaches `onTicket`. */
   pause(): Promise<void>
