@@ -6,45 +6,37 @@ export function registerEngineMetrics(
   registry: Registry,
   engines: () => readonly { readonly model: string; readonly core: () => EngineCore }[],
 ): void {
-  const counter = (what: { name: string; help: string; read: (core: EngineCore) => number }) =>
-    new Counter({
-      name: what.name,
-      help: what.help,
+  const measure = (
+    Metric: typeof Counter | typeof Gauge,
+    { name, help, read }: { name: string; help: string; read: (core: EngineCore) => number },
+  ) =>
+    new Metric({
+      name,
+      help,
       labelNames: ['model'],
       registers: [registry],
       collect() {
         this.reset()
-        for (const { model, core } of engines()) this.inc({ model }, what.read(core()))
-      },
-    })
-  const gauge = (what: { name: string; help: string; read: (core: EngineCore) => number }) =>
-    new Gauge({
-      name: what.name,
-      help: what.help,
-      labelNames: ['model'],
-      registers: [registry],
-      collect() {
-        this.reset()
-        for (const { model, core } of engines()) this.inc({ model }, what.read(core()))
+        for (const { model, core } of engines()) this.inc({ model }, read(core()))
       },
     })
 
-  counter({
+  measure(Counter, {
     name: 'millrace_simulator_steps_total',
     help: 'Steps completed since the engine started.',
     read: (core) => core.totals().steps,
   })
-  counter({
+  measure(Counter, {
     name: 'millrace_simulator_tokens_total',
     help: 'Tokens generated since the engine started.',
     read: (core) => core.totals().tokens,
   })
-  gauge({
+  measure(Gauge, {
     name: 'millrace_simulator_running',
     help: 'Sequences running as of the last step.',
     read: (core) => core.load().running,
   })
-  gauge({
+  measure(Gauge, {
     name: 'millrace_simulator_waiting',
     help: 'Sequences waiting as of the last step.',
     read: (core) => core.load().waiting,

@@ -61,7 +61,9 @@ export function serveEngine(deps: {
     healthCheck: engine.healthCheck,
     running: slots.running,
     silenceMs: limits.silenceMs,
-    onChange: (ready) => void follow(ready),
+    onChange: (ready) => {
+      follow(ready).catch((error: unknown) => log.error({ err: error }, 'pulling did not follow the engine'))
+    },
     onLost: () => stopAll('engine-lost'),
     nowMs,
     log,

@@ -79,22 +79,29 @@ test('an engine that dies: a clear error, nothing charged, and the worker stops 
   await expect.poll(async () => (await ask()).status, { timeout: 15_000 }).toBe(503)
 })
 
-test('a worker told to stop lets its generations end first', async () => {
+test('an engine that comes back is pulled for again', async () => {
   cluster = await startCluster({ workers: [[ENGINE]] })
   const account = await cluster.createAccount('100')
-  const { answer, firstText } = startChatOk({
-    baseUrl: cluster.baseUrl,
-    apiKey: account.apiKey,
-    content: 'Talk [[tokens=100]]',
-  })
-  await firstText
-  await cluster.workers[0]?.stop()
-  expect(cluster.workers[0]?.logs()).not.toContain('release failed')
-  expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 101 })
+  const running = cluster
+  const status = async () =>
+    (await chat({ baseUrl: running.baseUrl, apiKey: account.apiKey, content: 'Anybody?' })).status
+  const workerReady = async () => (await fetch(`${running.workers[0]?.opsUrl}/readyz`)).ok
+  const setDead = async (dead: boolean) => {
+    const change = { method: 'POST', body: JSON.stringify({ dead }) }
+    expect((await fetch(`${running.simulator.opsUrl}/faults`, change)).ok).toBe(true)
+  }
+  for (let turn = 0; turn < 2; turn += 1) {
+    expect(await status()).toBe(200)
+    await setDead(true)
+    await expect.poll(workerReady, { timeout: 15_000 }).toBe(false)
+    await setDead(false)
+    await expect.poll(workerReady, { timeout: 15_000 }).toBe(true)
+    await expect.poll(status, { timeout: 15_000 }).toBe(200)
+  }
   await expectBalancedBooks(cluster, [account])
 })
 
-test('a gateway told to stop lets its streams end first', async () => {
+test.each(['workers', 'gateways'] as const)('%s told to stop let what runs end first', async (kind) => {
   cluster = await startCluster({ workers: [[ENGINE]] })
   const account = await cluster.createAccount('100')
   const { answer, firstText } = startChatOk({
@@ -103,9 +110,11 @@ test('a gateway told to stop lets its streams end first', async () => {
     content: 'Talk [[tokens=100]]',
   })
   await firstText
-  await cluster.gateways[0]?.stop()
-  // The client keeps its connection alive; that must not hold the gateway until its grace is over.
-  expect(cluster.gateways[0]?.logs()).not.toContain('release failed')
+  const [stopping] = cluster[kind]
+  await stopping?.stop()
+  // Above all a client that keeps its connection alive must not hold a gateway until its grace is over.
+  expect(stopping?.logs()).toContain('stopped')
+  expect(stopping?.logs()).not.toContain('release failed')
   expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 101 })
   await expectBalancedBooks(cluster, [account])
 })

@@ -54,11 +54,7 @@ const UNAVAILABLE_RETRY_S = 5
 
 const freeSlots = ({ slots, running }: ModelPicture) => Math.max(0, slots - running)
 
-/**
- * Whole seconds, 1 to 59: clients mishandle more, so a longer truth is said as 59. Spread by up to a half, so
- * that those who are refused together do not come back together.
- */
+/** In seconds, spread by up to a half, so that those who are refused together do not come back together. */
 function spreadRetry(waitMs: number, random: () => number): number {
-  const seconds = Math.ceil((waitMs * (1 + random() / 2)) / 1_000)
-  return Math.min(59, Math.max(1, seconds))
+  return (waitMs * (1 + random() / 2)) / 1_000
 }

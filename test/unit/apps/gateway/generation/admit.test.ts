@@ -8,6 +8,7 @@ type Admission = { admitted: boolean; tag: number; ahead: number }
 function setUp(options: {
   engines?: { slots: number; running: number; meanMs: number | null }[]
   answer?: Admission
+  random?: number
 }) {
   const asked: number[] = []
   const picture = createClusterPicture(() => 0)
@@ -29,7 +30,7 @@ function setUp(options: {
     },
     drainBoundMs: 30_000,
     assumedGenerationMs: 10_000,
-    random: () => 0,
+    random: () => options.random ?? 0,
   })
   return { admit, asked }
 }
@@ -72,17 +73,11 @@ test('too much ahead is model_busy, with the time until there is room', async ()
   await expect(admit(generationCall())).rejects.toMatchObject({ code: 'model_busy', retryAfterS: 5 })
 })
 
-test('retry-after stays between 1 and 59', async () => {
-  for (const [ahead, retryAfterS] of [
-    [121, 1],
-    [100_000, 59],
-  ] as const) {
-    const { admit } = setUp({
-      engines: [{ slots: 4, running: 4, meanMs: 1_000 }],
-      answer: { admitted: false, tag: 9, ahead },
-    })
-    await expect(admit(generationCall())).rejects.toMatchObject({ retryAfterS })
-  }
+test('those who are refused together are told to come back apart', async () => {
+  const refused = { admitted: false, tag: 9, ahead: 140 }
+  const engines = [{ slots: 4, running: 4, meanMs: 1_000 }]
+  const { admit } = setUp({ engines, answer: refused, random: 0.5 })
+  await expect(admit(generationCall())).rejects.toMatchObject({ retryAfterS: 6.25 })
 })
 
 test('nobody serving is model_unavailable, and nothing is asked of the queue', async () => {
