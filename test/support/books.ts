@@ -1,11 +1,14 @@
 import { expect } from 'vitest'
 import type { TestAccount, TestCluster } from './cluster.ts'
 
-/** Waits until nothing is held any more, then checks every question of billing's reconciliation. */
+/**
+ * Waits until nothing is held any more, then checks every question of billing's reconciliation. What a killed
+ * billing had been given and not acknowledged is claimed by the next one after 30 s, hence the longer limit.
+ */
 export async function expectBalancedBooks(
   cluster: TestCluster,
   accounts: readonly TestAccount[],
-  limitMs = 30_000,
+  limitMs = 75_000,
 ): Promise<void> {
   for (const account of accounts) {
     await expect.poll(async () => (await cluster.balance(account)).openHolds, { timeout: limitMs }).toBe(0)
