@@ -2,9 +2,10 @@ import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { Counter, type Registry } from 'prom-client'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { chatCompletions } from './endpoints/chat-completions/route.ts'
+import { chatCompletions } from './endpoints/chat-completions/endpoint.ts'
 import type { Catalog } from './endpoints/find-model.ts'
 import { describeModel, listModels } from './endpoints/models/route.ts'
+import { serveGeneration } from './endpoints/serve-generation.ts'
 import type { Caller, Generate } from './generation/generation-call.ts'
 import { installAcceptBody } from './http/accept-body.ts'
 import type { Authenticate } from './http/authenticate.ts'
@@ -84,8 +85,8 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     return caller
   }
 
-  const chat = { generate, catalog, callerOf, sseSockets, reportError, nowMs }
-  app.post('/v1/chat/completions', { onRequest }, chatCompletions(chat))
+  const serving = { generate, catalog, callerOf, sseSockets, reportError, nowMs }
+  app.post('/v1/chat/completions', { onRequest }, serveGeneration(chatCompletions, serving))
   app.get('/v1/models', { onRequest }, listModels(catalog))
   app.get('/v1/models/*', { onRequest }, describeModel(catalog))
   return app

@@ -79,7 +79,7 @@ export function serveEngine(deps: {
         generationId: job.id,
         tokenizer,
         family,
-        tools: job.request.toolChoice === 'auto' && job.request.tools.length > 0,
+        tools: job.request.toolChoice !== 'none' && job.request.tools.length > 0,
         stop: job.request.stop,
         startsInReasoning: startsInReasoning(prompt.text),
         minTokens: 0,

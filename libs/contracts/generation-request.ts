@@ -52,11 +52,29 @@ export type Sampling = z.infer<typeof Sampling>
 export const ReasoningEffort = z.enum(['off', 'low', 'high', 'max'])
 export type ReasoningEffort = z.infer<typeof ReasoningEffort>
 
+/** `required`: at least one call; a name: exactly that tool. */
+export const ToolChoice = z.union([
+  z.enum(['auto', 'none', 'required']),
+  z.strictObject({ name: z.string() }),
+])
+export type ToolChoice = z.infer<typeof ToolChoice>
+
+/** What the answer's text is held to. */
+export const OutputFormat = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('text') }),
+  z.strictObject({ type: z.literal('json-object') }),
+  z.strictObject({ type: z.literal('json-schema'), schema: z.record(z.string(), z.unknown()) }),
+])
+export type OutputFormat = z.infer<typeof OutputFormat>
+
 export const GenerationRequest = z.strictObject({
   kind: z.literal('chat'),
   messages: z.array(ChatMessage).min(1),
   tools: z.array(ToolDefinition),
-  toolChoice: z.enum(['auto', 'none']),
+  toolChoice: ToolChoice,
+  /** False: the answer has at most one call. */
+  parallelToolCalls: z.boolean(),
+  outputFormat: OutputFormat,
   sampling: Sampling,
   /** Stop strings; the text before the first match is the answer, the match itself is never sent. */
   stop: z.array(z.string()),

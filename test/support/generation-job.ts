@@ -18,6 +18,8 @@ export function generationJob(fields: Partial<GenerationJob> = {}): GenerationJo
       messages: [{ role: 'user', content: 'Hello' }],
       tools: [],
       toolChoice: 'auto',
+      parallelToolCalls: true,
+      outputFormat: { type: 'text' },
       sampling: {},
       stop: [],
       reasoningEffort: 'low',

@@ -4,6 +4,7 @@ import { Registry } from 'prom-client'
 import { onTestFinished } from 'vitest'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { modelSpec } from '#test/support/model-spec.ts'
 import { buildApp, type HttpLimits } from '#apps/gateway/app.ts'
 import type { Generate, GenerationCall, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
 
@@ -28,21 +29,13 @@ export const END: OutputEvent = { type: 'generation-end', finishReason: 'stop', 
 
 export const text = (value: string): OutputEvent => ({ type: 'text-delta', text: value })
 
-const spec: ModelSpec = {
+const spec = modelSpec({
   id: MODEL,
   created: 1_700_000_000,
-  ownedBy: 'millrace',
-  kind: 'chat',
   contextWindow: 8_192,
-  maxOutputTokens: 2_048,
-  tools: true,
   reasoning: true,
   defaultEffort: 'low',
-  inputPriceNano: '1',
-  cachedInputPriceNano: '1',
-  outputPriceNano: '1',
-  enabled: true,
-}
+})
 
 export const CATALOG: readonly ModelSpec[] = [
   spec,

@@ -1,17 +1,11 @@
 import type { OutputEvent } from '../../generation/generation-call.ts'
-import type { ErrorBody } from '../../http/handle-error.ts'
+import type { Answer, StreamRenderer } from '../generation-endpoint.ts'
+import { quote } from '../quote.ts'
 import { toChatUsage, toFinishReason } from './to-finish.ts'
-import { toCompletionId, type ChatIdentity } from './to-object.ts'
+import { toCompletionId } from './to-object.ts'
 
-/** Renders one stream: what it returns are whole server-sent events, to be written as they are. */
-type ChatChunks = {
-  /** The frames of one batch; after its `generation-end`, everything up to `[DONE]`. */
-  render(events: readonly OutputEvent[]): string
-  /** Whether the end has been rendered. */
-  readonly ended: boolean
-  /** The frames that end a stream which failed: the error, then `[DONE]`, and no finish chunk. */
-  renderError(body: ErrorBody): string
-}
+/** What a stream depends on beside its generation. */
+export type ChatOptions = { readonly includeUsage: boolean }
 
 const DONE = 'data: [DONE]\n\n'
 
@@ -19,11 +13,10 @@ const DONE = 'data: [DONE]\n\n'
  * Creates the renderer of one stream. All that its chunks have in common is written once, here, so that of a
  * token only its text is escaped; the deltas of one kind that stand beside each other in a batch share a chunk.
  */
-export function createChatChunks(identity: ChatIdentity, includeUsage: boolean): ChatChunks {
-  const { id, created, model } = identity
+export function createChatChunks({ id, created, model, options }: Answer<ChatOptions>): StreamRenderer {
   const head =
     `data: {"id":${JSON.stringify(toCompletionId(id))},"object":"chat.completion.chunk",` +
-    `"created":${created},"model":${JSON.stringify(model)},"choices":[`
+    `"created":${created},"model":${JSON.stringify(model.id)},"choices":[`
   const chunk = (delta: string, finishReason: string) =>
     `${head}{"index":0,"delta":{${delta}},"finish_reason":${finishReason}}]}\n\n`
   const textHead = `${head}{"index":0,"delta":{"content":`
@@ -36,7 +29,9 @@ export function createChatChunks(identity: ChatIdentity, includeUsage: boolean):
   function renderEnd(event: Extract<OutputEvent, { type: 'generation-end' }>): string {
     ended = true
     const finish = chunk('', JSON.stringify(toFinishReason(event.finishReason)))
-    const usage = includeUsage ? `${head}],"usage":${JSON.stringify(toChatUsage(event.usage))}}\n\n` : ''
+    const usage = options.includeUsage
+      ? `${head}],"usage":${JSON.stringify(toChatUsage(event.usage))}}\n\n`
+      : ''
     return finish + usage + DONE
   }
 
@@ -52,6 +47,7 @@ export function createChatChunks(identity: ChatIdentity, includeUsage: boolean):
   }
 
   return {
+    headers: {},
     render(events) {
       if (events.length === 0) return ''
       let frames = begun ? '' : chunk('"role":"assistant","content":""', 'null')
@@ -78,6 +74,7 @@ export function createChatChunks(identity: ChatIdentity, includeUsage: boolean):
     get ended() {
       return ended
     },
+    /** The error, then `[DONE]`, and no finish chunk. */
     renderError: (body) => `data: ${JSON.stringify(body)}\n\n${DONE}`,
   }
 }
@@ -88,20 +85,4 @@ type TextEvent = Extract<OutputEvent, { text: string }>
 function continues(event: OutputEvent, next: OutputEvent): next is TextEvent {
   if (!('text' in next) || event.type !== next.type) return false
   return event.type !== 'tool-call-delta' || next.type !== 'tool-call-delta' || event.index === next.index
-}
-
-/**
- * JSON text of a string. Three characters that JSON leaves as they are end a line for readers that split
- * Unicode's way (Python's `splitlines`), and would tear a frame: they are escaped as well.
- */
-function quote(text: string): string {
-  const json = JSON.stringify(text)
-  return LINE_ENDS.test(json) ? json.replaceAll(LINE_ENDS_ALL, toEscape) : json
-}
-
-const LINE_ENDS = /[\u0085\u2028\u2029]/
-const LINE_ENDS_ALL = /[\u0085\u2028\u2029]/g
-
-function toEscape(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }

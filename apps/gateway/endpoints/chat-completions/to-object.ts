@@ -1,24 +1,15 @@
 import type { FinishedGeneration } from '../../generation/collect.ts'
+import type { Answer } from '../generation-endpoint.ts'
 import { toChatUsage, toFinishReason } from './to-finish.ts'
 
-/** What names an answer: the same on the object and on every chunk. */
-export type ChatIdentity = {
-  /** The request's id; the answer's is made from it. */
-  readonly id: string
-  /** Unix seconds. */
-  readonly created: number
-  /** The public model id that the caller used. */
-  readonly model: string
-}
-
 /** The body of a chat completion that is not streamed. */
-export function toObject(generation: FinishedGeneration, identity: ChatIdentity) {
+export function toObject(generation: FinishedGeneration, answer: Answer<unknown>) {
   const { text, reasoning, toolCalls, finishReason, usage } = generation
   return {
-    id: toCompletionId(identity.id),
+    id: toCompletionId(answer.id),
     object: 'chat.completion',
-    created: identity.created,
-    model: identity.model,
+    created: answer.created,
+    model: answer.model.id,
     choices: [
       {
         index: 0,

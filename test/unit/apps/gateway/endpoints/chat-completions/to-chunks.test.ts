@@ -1,13 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { createChatChunks } from '#apps/gateway/endpoints/chat-completions/to-chunks.ts'
 import type { OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import { createAnswer } from '#test/support/answer.ts'
 
-const identity = { id: '0197-x', created: 1_700_000_000, model: 'org/demo' }
+const answer = (includeUsage = false) =>
+  createAnswer({ id: '0197-x', model: 'org/demo', options: { includeUsage } })
 const usage = { promptTokens: 5, cachedTokens: 2, completionTokens: 4, reasoningTokens: 1 }
 const end: OutputEvent = { type: 'generation-end', finishReason: 'stop', usage }
 
 function render(batches: OutputEvent[][], includeUsage = false) {
-  const chunks = createChatChunks(identity, includeUsage)
+  const chunks = createChatChunks(answer(includeUsage))
   return batches.map((batch) => chunks.render(batch)).join('')
 }
 
@@ -123,7 +125,7 @@ describe('chat chunks', () => {
   })
 
   it('know when they have ended', () => {
-    const chunks = createChatChunks(identity, false)
+    const chunks = createChatChunks(answer())
     chunks.render([{ type: 'text-delta', text: 'a' }])
     expect(chunks.ended).toBe(false)
     chunks.render([end])
@@ -131,7 +133,7 @@ describe('chat chunks', () => {
   })
 
   it('end a failed stream with the error and [DONE], without a finish chunk', () => {
-    const chunks = createChatChunks(identity, true)
+    const chunks = createChatChunks(answer(true))
     const body = { error: { message: 'm', type: 'api_error', code: 'upstream_error' } } as const
     expect(read(chunks.renderError(body))).toEqual([body, '[DONE]'])
   })

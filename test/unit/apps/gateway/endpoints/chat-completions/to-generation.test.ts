@@ -124,16 +124,24 @@ describe('tools', () => {
     [{ tool_choice: null }, 'auto'],
     [{ tool_choice: 'auto' }, 'auto'],
     [{ tool_choice: 'none' }, 'none'],
-  ])('reads the choice of %j as %s', (body, expected) => {
-    expect(request({ ...body, tools: [tool] }).toolChoice).toBe(expected)
+    [{ tool_choice: 'required' }, 'required'],
+    [{ tool_choice: { type: 'function', function: { name: 'f' } } }, { name: 'f' }],
+    [{ tool_choice: { type: 'function', name: 'f' } }, { name: 'f' }],
+  ])('reads the choice of %j as %j', (body, expected) => {
+    expect(request({ ...body, tools: [tool] }).toolChoice).toEqual(expected)
   })
 
   it.each([
-    ['tool_choice', { tool_choice: 'required', tools: [tool] }],
-    ['tool_choice', { tool_choice: { type: 'function', function: { name: 'f' } }, tools: [tool] }],
+    ['tool_choice', { tool_choice: 'required', tools: [] }],
+    ['tool_choice', { tool_choice: 'required', tools: [{ type: 'web_search' }] }],
+    ['tool_choice', { tool_choice: { type: 'web_search' }, tools: [tool, { type: 'web_search' }] }],
+    ['tool_choice', { tool_choice: { type: 'function', function: { name: 'g' } }, tools: [tool] }],
+    ['tool_choice', { tool_choice: 'sometimes', tools: [tool] }],
+    ['tool_choice.function.name', { tool_choice: { type: 'function', function: {} }, tools: [tool] }],
     ['tools', { tools: 'x' }],
-    ['tools[0].type', { tools: [{ type: 'custom', custom: { name: 'x' } }] }],
-    ['tools[0].function', { tools: [{ type: 'function', name: 'f' }] }],
+    ['tools[0].type', { tools: [{ name: 'x' }] }],
+    ['tools[0].name', { tools: [{ type: 'function' }] }],
+    ['tools[0].function.name', { tools: [{ type: 'function', function: {} }] }],
     [
       'tools[0].function.parameters',
       { tools: [{ type: 'function', function: { name: 'f', parameters: [] } }] },

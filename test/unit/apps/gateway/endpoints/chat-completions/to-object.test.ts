@@ -1,8 +1,9 @@
 import { expect, it } from 'vitest'
 import { toObject } from '#apps/gateway/endpoints/chat-completions/to-object.ts'
 import type { FinishedGeneration } from '#apps/gateway/generation/collect.ts'
+import { createAnswer } from '#test/support/answer.ts'
 
-const identity = { id: '0197-x', created: 1_700_000_000, model: 'org/demo' }
+const answer = createAnswer({ id: '0197-x', model: 'org/demo', options: {} })
 const finished: FinishedGeneration = {
   reasoning: '',
   text: 'Hello',
@@ -13,10 +14,10 @@ const finished: FinishedGeneration = {
 const call = { id: 'c0', name: 'f', arguments: '{"a":1}' }
 const toolCalls = [{ id: 'c0', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }]
 const messageOf = (changes: Partial<FinishedGeneration>) =>
-  toObject({ ...finished, ...changes }, identity).choices[0]
+  toObject({ ...finished, ...changes }, answer).choices[0]
 
 it('is a chat completion with all that the interface names', () => {
-  expect(toObject(finished, identity)).toEqual({
+  expect(toObject(finished, answer)).toEqual({
     id: 'chatcmpl-0197-x',
     object: 'chat.completion',
     created: 1_700_000_000,

@@ -20,11 +20,6 @@ const onlyEmpty: Harmless = {
  */
 const UNSERVED: Readonly<Record<string, Harmless>> = {
   n: only(1),
-  response_format: {
-    isHarmless: (value) =>
-      typeof value === 'object' && value !== null && 'type' in value && value.type === 'text',
-    allowed: '{"type":"text"}',
-  },
   logprobs: only(false),
   top_logprobs: only(0),
   prompt_logprobs: never,
@@ -73,10 +68,5 @@ export function refuseUnserved(body: JsonObject): void {
     if (isHarmless(value)) continue
     const only = allowed === null ? 'is not served' : `is not served except as ${allowed}`
     throw new ApiError('invalid_request', `'${field}' ${only}.`, { param: field })
-  }
-  if (body['parallel_tool_calls'] === false && Array.isArray(body['tools']) && body['tools'].length > 0) {
-    throw new ApiError('invalid_request', `'parallel_tool_calls' is not served except as true.`, {
-      param: 'parallel_tool_calls',
-    })
   }
 }

@@ -1,11 +1,9 @@
 import { expect, it } from 'vitest'
-import { refuseUnserved } from '#apps/gateway/endpoints/chat-completions/refuse-unserved.ts'
+import { refuseUnserved } from '#apps/gateway/endpoints/fields/refuse-unserved.ts'
 
 it.each([
   ['n', 2],
   ['n', 0],
-  ['response_format', { type: 'json_object' }],
-  ['response_format', { type: 'json_schema', json_schema: {} }],
   ['logprobs', true],
   ['top_logprobs', 3],
   ['functions', [{ name: 'f' }]],
@@ -31,19 +29,10 @@ it.each([
   )
 })
 
-it('refuses parallel_tool_calls false only beside tools', () => {
-  expect(() => refuseUnserved({ parallel_tool_calls: false, tools: [{}] })).toThrow(
-    expect.objectContaining({ param: 'parallel_tool_calls' }),
-  )
-  expect(() => refuseUnserved({ parallel_tool_calls: false, tools: [] })).not.toThrow()
-  expect(() => refuseUnserved({ parallel_tool_calls: true, tools: [{}] })).not.toThrow()
-})
-
 it('accepts what changes nothing in the answer', () => {
   expect(() =>
     refuseUnserved({
       n: 1,
-      response_format: { type: 'text' },
       logprobs: false,
       top_logprobs: 0,
       functions: [],

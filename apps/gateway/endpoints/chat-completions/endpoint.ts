@@ -1,0 +1,33 @@
+import { ApiError } from '#libs/contracts/api-error.ts'
+import { parseBody, requireFields } from '../../http/parse-body.ts'
+import { refuseUnserved } from '../fields/refuse-unserved.ts'
+import { findModelOfBody } from '../find-model.ts'
+import type { GenerationEndpoint } from '../generation-endpoint.ts'
+import { ChatBody } from './chat-body.ts'
+import { createChatChunks, type ChatOptions } from './to-chunks.ts'
+import { toGeneration } from './to-generation.ts'
+import { toObject } from './to-object.ts'
+
+/** `POST /v1/chat/completions`. */
+export const chatCompletions: GenerationEndpoint<ChatOptions> = {
+  prepare(json, catalog) {
+    requireFields(json, ['model', 'messages'])
+    const model = findModelOfBody(catalog, json, 'chat')
+    refuseUnserved(json)
+    // Before a million messages are looked at one by one.
+    if (Array.isArray(json['messages']) && json['messages'].length > model.contextWindow) {
+      throw new ApiError('invalid_request', `'messages': at most ${model.contextWindow} fit this model.`, {
+        param: 'messages',
+      })
+    }
+    const body = parseBody(ChatBody, json)
+    return {
+      model,
+      ...toGeneration(body, model),
+      stream: body.stream === true,
+      options: { includeUsage: body.stream_options?.include_usage === true },
+    }
+  },
+  renderWhole: toObject,
+  renderStream: createChatChunks,
+}

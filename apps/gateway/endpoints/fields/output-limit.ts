@@ -1,0 +1,18 @@
+import { z } from 'zod'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+
+const EXPECTED = 'expected a whole number of at least 1'
+
+/** A limit on the output, in tokens. */
+export const OutputLimit = z
+  .number(EXPECTED)
+  .refine((value) => Number.isInteger(value) && value >= 1, EXPECTED)
+
+/**
+ * Several aliases given: the answer keeps to all of them. More than the model can give is clamped, not refused.
+ * Null when the caller gives no limit.
+ */
+export function toMaxOutputTokens(aliases: readonly (number | undefined)[], model: ModelSpec): number | null {
+  const given = aliases.filter((limit) => limit !== undefined)
+  return given.length === 0 ? null : Math.min(...given, model.maxOutputTokens)
+}

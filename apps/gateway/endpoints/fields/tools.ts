@@ -1,0 +1,103 @@
+import { z } from 'zod'
+import { ApiError } from '#libs/contracts/api-error.ts'
+import type { ToolChoice, ToolDefinition } from '#libs/contracts/generation-request.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { optional } from '../../http/parse-body.ts'
+import { checkSchema } from './check-schema.ts'
+import { BOOLEAN, TEXT } from './field-texts.ts'
+import { JsonSchema } from './json-schema.ts'
+import { parseDialect } from './parse-dialect.ts'
+
+const MAX_NAME_LENGTH = 256
+const CHOICES = 'expected auto, none, required or {"type":"function","function":{"name":…}}'
+
+const FunctionDefinition = z.object(
+  {
+    name: z
+      .string(TEXT)
+      .min(1, 'expected a name')
+      .max(MAX_NAME_LENGTH, `expected a name of at most ${MAX_NAME_LENGTH} characters`),
+    description: optional(z.string(TEXT)),
+    parameters: optional(JsonSchema),
+  },
+  'expected an object with name, description and parameters',
+)
+
+/**
+ * A function, nested as chat writes it or flat as Responses does; or a tool of another kind, which clients offer
+ * beside their functions without being asked.
+ */
+const Tool = z
+  .looseObject({ type: z.string('expected the type of a tool') }, 'expected a tool')
+  .transform((tool, context): { type: string; definition: ToolDefinition | null } => {
+    if (tool.type !== 'function') return { type: tool.type, definition: null }
+    const read = parseDialect(FunctionDefinition, tool, { nestedUnder: 'function', context })
+    if (read === undefined) return z.NEVER
+    const { name, description = null, parameters = null } = read
+    return { type: tool.type, definition: { name, description, parameters } }
+  })
+
+const FunctionName = z.object({ name: z.string(TEXT) }, CHOICES)
+
+const Choice = z
+  .union([z.enum(['auto', 'none', 'required']), z.looseObject({ type: z.string() })], CHOICES)
+  .transform((choice, context): ToolChoice | { otherType: string } => {
+    if (typeof choice === 'string') return choice
+    if (choice.type !== 'function') return { otherType: choice.type }
+    return parseDialect(FunctionName, choice, { nestedUnder: 'function', context }) ?? z.NEVER
+  })
+
+/** The fields by which a generation is offered tools. */
+export const TOOL_FIELDS = {
+  tools: optional(z.array(Tool, 'expected an array of tools')),
+  tool_choice: optional(Choice),
+  parallel_tool_calls: optional(z.boolean(BOOLEAN)),
+}
+
+const ToolFields = z.object(TOOL_FIELDS)
+
+/** What a generation is told about tools. */
+type ToolUse = {
+  readonly tools: ToolDefinition[]
+  readonly toolChoice: ToolChoice
+  readonly parallelToolCalls: boolean
+}
+
+/**
+ * Tools that cannot be served are dropped while functions remain or the choice is left to the model. Throws an
+ * `ApiError` `invalid_request` for tools on a model without them, for a forced tool that is not there, and for
+ * a forced tool's schema that is none: a call could not be held to it.
+ */
+export function toToolUse(fields: z.output<typeof ToolFields>, model: ModelSpec): ToolUse {
+  const offered = fields.tools ?? []
+  if (offered.length > 0 && !model.tools) refuse('tools', `the model '${model.id}' has no tools`)
+  const tools = offered.flatMap(({ definition }) => (definition === null ? [] : [definition]))
+  const toolChoice = toToolChoice(fields.tool_choice ?? 'auto', tools)
+  if (toolChoice === 'required' || typeof toolChoice === 'object') {
+    for (const [index, { definition }] of offered.entries()) {
+      if (definition?.parameters == null) continue
+      const callable = toolChoice === 'required' || toolChoice.name === definition.name
+      if (callable) checkSchema(definition.parameters, `tools[${index}].function.parameters`)
+    }
+  }
+  return { tools, toolChoice, parallelToolCalls: fields.parallel_tool_calls ?? true }
+}
+
+function toToolChoice(
+  choice: ToolChoice | { otherType: string },
+  tools: readonly ToolDefinition[],
+): ToolChoice {
+  if (choice === 'auto' || choice === 'none') return choice
+  if (choice === 'required') {
+    return tools.length > 0 ? choice : refuse('tool_choice', 'required, but no function is offered')
+  }
+  if ('otherType' in choice) {
+    return refuse('tool_choice', `tools of type '${choice.otherType}' are not served; ${CHOICES}`)
+  }
+  if (tools.some(({ name }) => name === choice.name)) return choice
+  return refuse('tool_choice', `no function '${choice.name}' is offered`)
+}
+
+function refuse(param: string, problem: string): never {
+  throw new ApiError('invalid_request', `'${param}': ${problem}.`, { param })
+}

@@ -1,0 +1,17 @@
+import type { Answer } from '#apps/gateway/endpoints/generation-endpoint.ts'
+import { modelSpec } from './model-spec.ts'
+
+/** What names an answer, for the tests of what renders it. */
+export function createAnswer<Options>({
+  id,
+  model,
+  options,
+  headers = {},
+}: {
+  id: string
+  model: string
+  options: Options
+  headers?: Answer<Options>['headers']
+}): Answer<Options> {
+  return { id, created: 1_700_000_000, model: modelSpec({ id: model }), options, headers }
+}

@@ -1,0 +1,21 @@
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+
+/** A chat model of real values; tests name what matters to them. */
+export function modelSpec(fields: Partial<ModelSpec> = {}): ModelSpec {
+  return {
+    id: 'demo-chat',
+    created: 0,
+    ownedBy: 'millrace',
+    kind: 'chat',
+    contextWindow: 4_096,
+    maxOutputTokens: 2_048,
+    tools: true,
+    reasoning: false,
+    defaultEffort: 'off',
+    inputPriceNano: '1000000',
+    cachedInputPriceNano: '500000',
+    outputPriceNano: '2000000',
+    enabled: true,
+    ...fields,
+  }
+}
