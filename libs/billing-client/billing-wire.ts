@@ -143,17 +143,23 @@ export function fromKeyChangesMessage(message: KeyChanges__Output): KeyChanges {
 export function toCatalogMessage(models: readonly ModelSpec[], version: bigint): Catalog {
   return {
     version: version.toString(),
-    models: models.map(({ created, maxOutputTokens, ...model }) => ({
+    models: models.map(({ created, maxOutputTokens, fixedState, ...model }) => ({
       ...model,
       createdS: String(created),
       maxOutput: maxOutputTokens,
+      fixedState: fixedState ?? '',
     })),
   }
 }
 
 export function fromCatalogMessage(message: Catalog__Output): ModelSpec[] {
-  return message.models.map(({ createdS, maxOutput, ...model }) =>
-    ModelSpec.parse({ ...model, created: Number(createdS), maxOutputTokens: maxOutput }),
+  return message.models.map(({ createdS, maxOutput, fixedState, ...model }) =>
+    ModelSpec.parse({
+      ...model,
+      created: Number(createdS),
+      maxOutputTokens: maxOutput,
+      fixedState: fixedState === '' ? null : fixedState,
+    }),
   )
 }
 

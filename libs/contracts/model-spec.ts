@@ -7,28 +7,40 @@ const Price = z.string().regex(/^\d{1,18}$/, 'expected whole nano-credits per 1,
  * One entry of the catalog file: what a model is to its callers and what it costs. How its text is rendered
  * and parsed is the worker's matter (`models/`).
  */
-export const ModelSpec = z.strictObject({
-  /** The public id. Braces would break the Redis hash tag, spaces the URL. */
-  id: z
-    .string()
-    .min(1)
-    .max(200)
-    .regex(/^[A-Za-z0-9._:/@+-]+$/),
-  created: z.int().min(0),
-  ownedBy: z.string().min(1),
-  kind: z.enum(['chat', 'embedding']),
-  contextWindow: z.int().min(1),
-  /** 0 for embedding models. */
-  maxOutputTokens: z.int().min(0),
-  tools: z.boolean(),
-  reasoning: z.boolean(),
-  /** The effort of a request that names none. */
-  defaultEffort: z.enum(['off', 'low']),
-  inputPriceNano: Price,
-  cachedInputPriceNano: Price,
-  outputPriceNano: Price,
-  enabled: z.boolean(),
-})
+export const ModelSpec = z
+  .strictObject({
+    /** The public id. Braces would break the Redis hash tag, spaces the URL. */
+    id: z
+      .string()
+      .min(1)
+      .max(200)
+      .regex(/^[A-Za-z0-9._:/@+-]+$/),
+    created: z.int().min(0),
+    ownedBy: z.string().min(1),
+    kind: z.enum(['chat', 'embedding']),
+    contextWindow: z.int().min(1),
+    /** 0 for embedding models. */
+    maxOutputTokens: z.int().min(0),
+    /** Of embedding models: the length of their vectors, and whether those may be cut short (Matryoshka embeddings). */
+    embedding: z
+      .strictObject({ dimensions: z.int().min(1), matryoshka: z.boolean() })
+      .nullable()
+      .default(null),
+    tools: z.boolean(),
+    reasoning: z.boolean(),
+    /** The effort of a request that names none. */
+    defaultEffort: z.enum(['off', 'low']),
+    inputPriceNano: Price,
+    cachedInputPriceNano: Price,
+    outputPriceNano: Price,
+    /** An availability that is fixed instead of measured, so that callers can test how they meet it. */
+    fixedState: z.enum(['busy', 'warming']).nullable().default(null),
+    enabled: z.boolean(),
+  })
+  .refine((model) => (model.kind === 'embedding') === (model.embedding !== null), {
+    path: ['embedding'],
+    message: 'expected for a model that embeds, and for no other',
+  })
 export type ModelSpec = z.infer<typeof ModelSpec>
 
 export const CatalogFile = z

@@ -81,22 +81,26 @@ function traits(model: ModelSpec) {
     model.ownedBy,
     model.contextWindow,
     model.maxOutputTokens,
+    model.embedding?.dimensions ?? null,
+    model.embedding?.matryoshka ?? null,
     model.tools,
     model.reasoning,
     model.defaultEffort,
+    model.fixedState,
     model.enabled,
   ]
 }
 
 async function writeModel(client: PoolClient, model: ModelSpec): Promise<void> {
   await client.query(
-    `insert into models (id, kind, created_s, owned_by, context_window, max_output, tools, reasoning, default_effort,
-       enabled)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    `insert into models (id, kind, created_s, owned_by, context_window, max_output, embedding_dimensions, matryoshka,
+       tools, reasoning, default_effort, fixed_state, enabled)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
      on conflict (id) do update set kind = excluded.kind, created_s = excluded.created_s,
        owned_by = excluded.owned_by, context_window = excluded.context_window, max_output = excluded.max_output,
+       embedding_dimensions = excluded.embedding_dimensions, matryoshka = excluded.matryoshka,
        tools = excluded.tools, reasoning = excluded.reasoning, default_effort = excluded.default_effort,
-       enabled = excluded.enabled`,
+       fixed_state = excluded.fixed_state, enabled = excluded.enabled`,
     traits(model),
   )
 }

@@ -9,9 +9,12 @@ type ModelRow = {
   owned_by: string
   context_window: number
   max_output: number
+  embedding_dimensions: number | null
+  matryoshka: boolean | null
   tools: boolean
   reasoning: boolean
   default_effort: string
+  fixed_state: string | null
   enabled: boolean
   input_price: bigint
   cached_input_price: bigint
@@ -37,12 +40,17 @@ export async function readModels(client: PoolClient, nowMs: number): Promise<Mod
       kind: row.kind,
       contextWindow: row.context_window,
       maxOutputTokens: row.max_output,
+      embedding:
+        row.embedding_dimensions === null
+          ? null
+          : { dimensions: row.embedding_dimensions, matryoshka: row.matryoshka },
       tools: row.tools,
       reasoning: row.reasoning,
       defaultEffort: row.default_effort,
       inputPriceNano: row.input_price.toString(),
       cachedInputPriceNano: row.cached_input_price.toString(),
       outputPriceNano: row.output_price.toString(),
+      fixedState: row.fixed_state,
       enabled: row.enabled,
     }),
   )

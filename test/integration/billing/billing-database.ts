@@ -27,12 +27,14 @@ export const CHAT: ModelSpec = {
   kind: 'chat',
   contextWindow: 4_096,
   maxOutputTokens: 1_000,
+  embedding: null,
   tools: true,
   reasoning: false,
   defaultEffort: 'off',
   inputPriceNano: '2000000',
   cachedInputPriceNano: '1000000',
   outputPriceNano: '10000000',
+  fixedState: null,
   enabled: true,
 }
 
@@ -50,6 +52,7 @@ export const EMBED: ModelSpec = {
   id: 'embed',
   kind: 'embedding',
   maxOutputTokens: 0,
+  embedding: { dimensions: 256, matryoshka: true },
   outputPriceNano: '0',
 }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readCatalogFile } from '#apps/billing/catalog/load-catalog.ts'
 import { readCatalog } from '#apps/billing/catalog/read-catalog.ts'
+import { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { CHAT, EMBED, ODD, openBillingDatabase, type BillingDatabase } from './billing-database.ts'
 
 let database: BillingDatabase
@@ -36,9 +37,12 @@ test('a changed price is a new version from now on, and the old one stays', asyn
   expect((await readCatalog(database.pool, database.clock.nowMs - 1)).models[0]).toEqual(CHAT)
 })
 
-test('a changed trait needs no new price', async () => {
-  await database.loadModels([{ ...CHAT, maxOutputTokens: 10 }, ODD, EMBED])
-  expect((await read()).models[0]).toMatchObject({ maxOutputTokens: 10 })
+test.each<[string, Partial<ModelSpec>]>([
+  ['output limit', { maxOutputTokens: 10 }],
+  ['fixed state', { fixedState: 'warming' }],
+])('a changed trait needs no new price: %s', async (_name, change) => {
+  await database.loadModels([{ ...CHAT, ...change }, ODD, EMBED])
+  expect((await read()).models[0]).toEqual({ ...CHAT, ...change })
   const { rows } = await database.pool.query(
     "select count(*)::int as count from price_versions where model = 'chat'",
   )
@@ -56,6 +60,14 @@ test('a cached token may not cost more than a fresh one: a charge could exceed i
   const wrong = { ...CHAT, cachedInputPriceNano: '9000000' }
   await expect(database.loadModels([wrong])).rejects.toThrow('cached_input_not_dearer')
   expect((await read()).models).toEqual([CHAT, EMBED, ODD])
+})
+
+test('the length of vectors is known of models that embed, and of no others', async () => {
+  const shorter = { ...EMBED, embedding: { dimensions: 64, matryoshka: false } }
+  await database.loadModels([shorter])
+  expect((await read()).models[1]).toEqual(shorter)
+  expect(ModelSpec.safeParse({ ...EMBED, embedding: null }).success).toBe(false)
+  expect(ModelSpec.safeParse({ ...CHAT, embedding: EMBED.embedding }).success).toBe(false)
 })
 
 test('the file of the embedded default is a catalog', async () => {

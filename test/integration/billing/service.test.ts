@@ -239,10 +239,9 @@ describe('the catalog', () => {
     })
     await expect.poll(() => catalogs, WAIT).toEqual([[CHAT, EMBED, ODD]])
     database.clock.nowMs += 1_000
-    await database.loadModels([{ ...CHAT, tools: false }, EMBED])
-    await expect
-      .poll(() => catalogs.at(-1), WAIT)
-      .toEqual([{ ...CHAT, tools: false }, EMBED, { ...ODD, enabled: false }])
+    const busy: ModelSpec = { ...CHAT, fixedState: 'busy' }
+    await database.loadModels([busy, EMBED])
+    await expect.poll(() => catalogs.at(-1), WAIT).toEqual([busy, EMBED, { ...ODD, enabled: false }])
     await server.stop()
     await expect.poll(() => states, WAIT).toEqual([true, false])
     await database.loadModels([CHAT, EMBED, ODD])

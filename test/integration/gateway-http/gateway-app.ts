@@ -40,7 +40,7 @@ const spec = modelSpec({
 export const CATALOG: readonly ModelSpec[] = [
   spec,
   { ...spec, id: 'plain', tools: false },
-  { ...spec, id: 'vectors', kind: 'embedding' },
+  { ...spec, id: 'vectors', kind: 'embedding', embedding: { dimensions: 8, matryoshka: true } },
 ]
 
 /** A core that gives every generation these batches. */

@@ -2,6 +2,16 @@
 
 import type { Long } from '@grpc/proto-loader';
 
+export interface _millrace_billing_CatalogModel_Embedding {
+  'dimensions'?: (number);
+  'matryoshka'?: (boolean);
+}
+
+export interface _millrace_billing_CatalogModel_Embedding__Output {
+  'dimensions': (number);
+  'matryoshka': (boolean);
+}
+
 export interface CatalogModel {
   'id'?: (string);
   'createdS'?: (number | string | Long);
@@ -16,6 +26,8 @@ export interface CatalogModel {
   'cachedInputPriceNano'?: (number | string | Long);
   'outputPriceNano'?: (number | string | Long);
   'enabled'?: (boolean);
+  'embedding'?: (_millrace_billing_CatalogModel_Embedding | null);
+  'fixedState'?: (string);
 }
 
 export interface CatalogModel__Output {
@@ -32,4 +44,6 @@ export interface CatalogModel__Output {
   'cachedInputPriceNano': (string);
   'outputPriceNano': (string);
   'enabled': (boolean);
+  'embedding': (_millrace_billing_CatalogModel_Embedding__Output | null);
+  'fixedState': (string);
 }

@@ -4,22 +4,9 @@ import { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import { ChatBody } from '#apps/gateway/endpoints/chat-completions/chat-body.ts'
 import { toGeneration } from '#apps/gateway/endpoints/chat-completions/to-generation.ts'
 import { parseBody } from '#apps/gateway/http/parse-body.ts'
+import { modelSpec } from '#test/support/model-spec.ts'
 
-const model: ModelSpec = {
-  id: 'org/demo',
-  created: 1,
-  ownedBy: 'millrace',
-  kind: 'chat',
-  contextWindow: 8_192,
-  maxOutputTokens: 2_048,
-  tools: true,
-  reasoning: true,
-  defaultEffort: 'low',
-  inputPriceNano: '1',
-  cachedInputPriceNano: '1',
-  outputPriceNano: '1',
-  enabled: true,
-}
+const model = modelSpec({ id: 'org/demo', contextWindow: 8_192, reasoning: true, defaultEffort: 'low' })
 const messages = [{ role: 'user', content: 'Hi' }]
 const tool = {
   type: 'function',
