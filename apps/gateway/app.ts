@@ -3,6 +3,7 @@ import { Counter, type Registry } from 'prom-client'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { chatCompletions } from './endpoints/chat-completions/endpoint.ts'
+import { completions } from './endpoints/completions/endpoint.ts'
 import type { Catalog } from './endpoints/find-model.ts'
 import { describeModel, listModels } from './endpoints/models/route.ts'
 import { serveGeneration } from './endpoints/serve-generation.ts'
@@ -87,6 +88,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
 
   const serving = { generate, catalog, callerOf, sseSockets, reportError, nowMs }
   app.post('/v1/chat/completions', { onRequest }, serveGeneration(chatCompletions, serving))
+  app.post('/v1/completions', { onRequest }, serveGeneration(completions, serving))
   app.get('/v1/models', { onRequest }, listModels(catalog))
   app.get('/v1/models/*', { onRequest }, describeModel(catalog))
   return app

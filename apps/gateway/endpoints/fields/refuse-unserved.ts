@@ -15,8 +15,9 @@ const onlyEmpty: Harmless = {
 
 /**
  * Fields that would change the answer and are not served, each with the values that change nothing: to ignore
- * one would answer another question than was asked. Every field of the OpenAI and vLLM chat interfaces is
- * either here, or in `ChatBody`, or changes nothing that the caller could see in the answer.
+ * one would answer another question than was asked. Every field of the OpenAI and vLLM interfaces for chat and
+ * for legacy completions is either here, or in the body that the operation reads, or changes nothing that the
+ * caller could see in the answer.
  */
 const UNSERVED: Readonly<Record<string, Harmless>> = {
   n: only(1),
@@ -32,6 +33,7 @@ const UNSERVED: Readonly<Record<string, Harmless>> = {
   audio: never,
   prediction: never,
   web_search_options: never,
+  suffix: only(''),
   echo: only(false),
   best_of: only(1),
   use_beam_search: only(false),
@@ -58,6 +60,7 @@ const UNSERVED: Readonly<Record<string, Harmless>> = {
     allowed: 'an empty object',
   },
   documents: onlyEmpty,
+  prompt_embeds: never,
 }
 
 /** Throws an `ApiError` `invalid_request` that names the first field which asks for what is not served. */

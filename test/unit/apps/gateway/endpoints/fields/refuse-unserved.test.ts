@@ -19,6 +19,10 @@ it.each([
   ['guided_json', {}],
   ['structured_outputs', {}],
   ['echo', true],
+  ['suffix', 'x'],
+  ['best_of', 2],
+  ['logprobs', 0],
+  ['prompt_embeds', 'x'],
 ])('refuses %s %j and names it', (field, value) => {
   expect(() => refuseUnserved({ [field]: value })).toThrow(
     expect.objectContaining({
@@ -37,6 +41,9 @@ it('accepts what changes nothing in the answer', () => {
       top_logprobs: 0,
       functions: [],
       function_call: 'auto',
+      suffix: '',
+      echo: false,
+      best_of: 1,
       modalities: ['text'],
       min_tokens: 0,
       stop_token_ids: [],

@@ -1,0 +1,32 @@
+import { ApiError } from '#libs/contracts/api-error.ts'
+import { parseBody, requireFields } from '../../http/parse-body.ts'
+import { refuseUnserved } from '../fields/refuse-unserved.ts'
+import { findModelOfBody } from '../find-model.ts'
+import type { GenerationEndpoint } from '../generation-endpoint.ts'
+import { CompletionBody } from './completion-body.ts'
+import { createCompletionChunks } from './to-chunks.ts'
+import { toGeneration } from './to-generation.ts'
+import { toObject } from './to-object.ts'
+
+/** `POST /v1/completions`: the legacy prompt endpoint, a chat of one message. */
+export const completions: GenerationEndpoint<null> = {
+  prepare(json, catalog) {
+    requireFields(json, ['model', 'prompt'])
+    const model = findModelOfBody(catalog, json, 'chat')
+    refuseUnserved(json)
+    // Before a million strings are looked at one by one.
+    if (Array.isArray(json['prompt']) && json['prompt'].length > model.contextWindow) {
+      throw new ApiError(
+        'invalid_request',
+        `'prompt': at most ${model.contextWindow} strings fit this model.`,
+        {
+          param: 'prompt',
+        },
+      )
+    }
+    const body = parseBody(CompletionBody, json)
+    return { model, ...toGeneration(body, model), stream: body.stream === true, options: null }
+  },
+  renderWhole: toObject,
+  renderStream: createCompletionChunks,
+}

@@ -1,0 +1,42 @@
+import type { Answer, StreamRenderer } from '../generation-endpoint.ts'
+import { quote } from '../quote.ts'
+import { toCompletionId, toFinishReason } from './to-object.ts'
+
+const DONE = 'data: [DONE]\n\n'
+
+/**
+ * Creates the renderer of one legacy stream: chunks of text without a delta, the last of them with the finish
+ * reason, and no usage. What is not text has no channel here; all text of a batch shares a chunk.
+ */
+export function createCompletionChunks({ id, created, model }: Answer<null>): StreamRenderer {
+  const head =
+    `data: {"id":${JSON.stringify(toCompletionId(id))},"object":"text_completion",` +
+    `"created":${created},"model":${JSON.stringify(model.id)},"choices":[{"index":0,"text":`
+  const chunk = (text: string, finishReason: string) =>
+    `${head}${quote(text)},"finish_reason":${finishReason}}]}\n\n`
+
+  let ended = false
+
+  return {
+    headers: {},
+    render(events) {
+      let text = ''
+      for (const event of events) {
+        if (event.type === 'text-delta') text += event.text
+        if (event.type !== 'generation-end') continue
+        ended = true
+        return (
+          (text === '' ? '' : chunk(text, 'null')) +
+          chunk('', JSON.stringify(toFinishReason(event.finishReason))) +
+          DONE
+        )
+      }
+      return text === '' ? '' : chunk(text, 'null')
+    },
+    get ended() {
+      return ended
+    },
+    /** The error, then `[DONE]`, and no finish chunk. */
+    renderError: (body) => `data: ${JSON.stringify(body)}\n\n${DONE}`,
+  }
+}

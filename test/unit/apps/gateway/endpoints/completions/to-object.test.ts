@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest'
+import { toObject } from '#apps/gateway/endpoints/completions/to-object.ts'
+import type { FinishedGeneration } from '#apps/gateway/generation/collect.ts'
+import { createAnswer } from '#test/support/answer.ts'
+
+const answer = createAnswer({ id: '0197-x', model: 'org/demo', options: null })
+const finished: FinishedGeneration = {
+  reasoning: '',
+  text: 'Hello',
+  toolCalls: [],
+  finishReason: 'stop',
+  usage: { promptTokens: 5, cachedTokens: 2, completionTokens: 4, reasoningTokens: 0 },
+}
+
+it('is a text completion with all that the interface names, and nothing of chat', () => {
+  const reasoned = { ...finished, reasoning: 'hm', toolCalls: [{ id: 'c', name: 'f', arguments: '{}' }] }
+  expect(toObject(reasoned, answer)).toEqual({
+    id: 'cmpl-0197-x',
+    object: 'text_completion',
+    created: 1_700_000_000,
+    model: 'org/demo',
+    choices: [{ index: 0, text: 'Hello', finish_reason: 'stop' }],
+    usage: { prompt_tokens: 5, completion_tokens: 4, total_tokens: 9 },
+  })
+})
+
+it.each([
+  ['stop', 'stop'],
+  ['length', 'length'],
+  ['tool-calls', 'stop'],
+] as const)('says %s as %s', (finishReason, expected) => {
+  expect(toObject({ ...finished, finishReason }, answer).choices[0]?.finish_reason).toBe(expected)
+})
