@@ -55,7 +55,7 @@ describe('the checks', () => {
     ['what is not served', { ...PROMPT, suffix: 'x', prompt: [] }, 'invalid_request', 'suffix'],
     ['a wrong limit', { ...PROMPT, max_tokens: 0 }, 'invalid_request', 'max_tokens'],
     ['a wrong stream', { ...PROMPT, stream: 'yes' }, 'invalid_request', 'stream'],
-  ])('refuse %s', (_name, body, code, param) => {
+  ])('refuse %s', (...[, body, code, param]) => {
     expect(() => prepareFor(model, body)).toThrow(expect.objectContaining({ code, param }))
   })
 
