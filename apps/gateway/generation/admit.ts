@@ -3,12 +3,13 @@ import type { GenerationRecord } from '#libs/generation-record/generation-record
 import type { ClusterPicture, ModelPicture } from '../cluster-picture/cluster-picture.ts'
 import type { GenerationCall } from './generation-call.ts'
 
-/** Lets a generation in and gives its fair tag, or throws `model_unavailable` or `model_busy`. */
+/** Lets a generation in and gives its fair tag, or throws `model_unavailable`, `model_busy` or `model_warming`. */
 export type Admit = (call: GenerationCall) => Promise<number>
 
 /**
  * Unavailable: the model is switched off, or nobody serves it. Busy: what is queued *before this tenant's own
- * tag* takes longer than the drain bound. So a flood makes the flooder busy, not its neighbours.
+ * tag* takes longer than the drain bound. So a flood makes the flooder busy, not its neighbours. A model whose state
+ * the catalog fixes is refused as if it had been found so.
  */
 export function createAdmit(deps: {
   picture: ClusterPicture
@@ -22,6 +23,7 @@ export function createAdmit(deps: {
   const { picture, record, drainBoundMs, assumedGenerationMs, random } = deps
 
   return async ({ id, caller, model }) => {
+    if (model.enabled && model.fixedState !== null) throw FIXED_STATES[model.fixedState](model.id)
     const serving = model.enabled ? picture.find(model.id) : null
     if (serving === null) {
       throw new ApiError('model_unavailable', `The model '${model.id}' is not available right now.`, {
@@ -41,9 +43,7 @@ export function createAdmit(deps: {
       })
     if (!admission.admitted) {
       const untilThereIsRoomMs = (admission.ahead - mostAhead) / perMs
-      throw new ApiError('model_busy', `The model '${model.id}' is busy. Please try again later.`, {
-        retryAfterS: spreadRetry(untilThereIsRoomMs, random),
-      })
+      throw busy(model.id, spreadRetry(untilThereIsRoomMs, random))
     }
     return admission.tag
   }
@@ -51,6 +51,19 @@ export function createAdmit(deps: {
 
 /** A guess in the absence of a measured start time: long enough for a worker's restart to be noticed. */
 const UNAVAILABLE_RETRY_S = 5
+
+/** Always the same: who tests a client wants to see that it waited this long. */
+const FIXED_STATES = {
+  busy: (model: string) => busy(model, 2),
+  warming: (model: string) =>
+    new ApiError('model_warming', `The model '${model}' is starting. Please try again later.`, {
+      retryAfterS: 10,
+    }),
+}
+
+function busy(model: string, retryAfterS: number): ApiError {
+  return new ApiError('model_busy', `The model '${model}' is busy. Please try again later.`, { retryAfterS })
+}
 
 const freeSlots = ({ slots, running }: ModelPicture) => Math.max(0, slots - running)
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createClusterPicture } from '#apps/gateway/cluster-picture/cluster-picture.ts'
 import { createAdmit } from '#apps/gateway/generation/admit.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 
 type Admission = { admitted: boolean; tag: number; ahead: number }
@@ -92,6 +93,21 @@ test('a model that is switched off is model_unavailable', async () => {
   await expect(admit(generationCall({ model: { ...model, enabled: false } }))).rejects.toMatchObject({
     code: 'model_unavailable',
   })
+})
+
+test('a state that the catalog fixes is told whatever serves the model, and nothing is asked of the queue', async () => {
+  const serving = {
+    engines: [{ slots: 4, running: 0, meanMs: null }],
+    answer: { admitted: true, tag: 7, ahead: 0 },
+  }
+  const { admit, asked } = setUp(serving)
+  const { model } = generationCall()
+  const refusal = async (fields: Partial<ModelSpec>) =>
+    await admit(generationCall({ model: { ...model, ...fields } })).catch((error: unknown) => error)
+  expect(await refusal({ fixedState: 'busy' })).toMatchObject({ code: 'model_busy', retryAfterS: 2 })
+  expect(await refusal({ fixedState: 'warming' })).toMatchObject({ code: 'model_warming', retryAfterS: 10 })
+  expect(await refusal({ fixedState: 'busy', enabled: false })).toMatchObject({ code: 'model_unavailable' })
+  expect(asked).toEqual([])
 })
 
 test('a queue that does not answer is model_unavailable', async () => {
