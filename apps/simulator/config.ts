@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { HostPort, jsonVariable, OpsFields, Port } from '#libs/config/config-fields.ts'
+import { Behaviour } from './behaviour.ts'
 import { FaultSettings } from './faults.ts'
 
 /** One engine. The defaults are those of a small GPU serving a small model. */
@@ -25,11 +26,16 @@ export const EngineConfig = z
     speed: z.number().min(0).default(1),
     /** Length of embedding vectors. */
     dimension: z.int().positive().max(65_536).default(256),
+    behaviour: Behaviour.default({ type: 'persona' }),
     faults: FaultSettings.prefault({}),
   })
   .refine((engine) => engine.kvBlocks * engine.blockSize >= engine.maxModelLen, {
     message: 'kvBlocks × blockSize must hold at least one sequence of maxModelLen',
     path: ['kvBlocks'],
+  })
+  .refine((engine) => engine.kind === 'chat' || engine.behaviour.type === 'persona', {
+    message: 'only engines that chat have one',
+    path: ['behaviour'],
   })
 export type EngineConfig = z.infer<typeof EngineConfig>
 

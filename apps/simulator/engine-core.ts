@@ -43,6 +43,27 @@ export function createEngineCore(config: EngineConfig, onDeath: () => void): Eng
     durationMs: (work) => stepDurationMs(config, work) * slowness,
   })
   const loop = createStepLoop({ scheduler, onOutputs: deliver })
+  const firstTokenMs = config.behaviour.type === 'waits' ? config.behaviour.firstTokenMs : 0
+  /** Of the sequences that are still to come before the scheduler. */
+  const entrances = new Map<Sequence, NodeJS.Timeout>()
+
+  function enter(sequence: Sequence): void {
+    entrances.delete(sequence)
+    scheduler.add(sequence)
+    loop.wake()
+  }
+
+  function leave(sequence: Sequence): void {
+    clearTimeout(entrances.get(sequence))
+    entrances.delete(sequence)
+    if (scheduler.abort(sequence)) loop.wake()
+  }
+
+  function stop(): void {
+    loop.stop()
+    for (const entrance of entrances.values()) clearTimeout(entrance)
+    entrances.clear()
+  }
 
   function deliver(outputs: readonly Output[]): void {
     const touched = new Set<Listener>()
@@ -67,7 +88,7 @@ export function createEngineCore(config: EngineConfig, onDeath: () => void): Eng
   function die(): void {
     if (!alive) return
     alive = false
-    loop.stop()
+    stop()
     const bereaved = new Set(listeners.values())
     listeners.clear()
     for (const listener of bereaved) listener.onDeath()
@@ -81,12 +102,12 @@ export function createEngineCore(config: EngineConfig, onDeath: () => void): Eng
         return
       }
       listeners.set(sequence, listener)
-      scheduler.add(sequence)
-      loop.wake()
+      if (firstTokenMs === 0) enter(sequence)
+      else entrances.set(sequence, setTimeout(enter, firstTokenMs, sequence))
     },
     withdraw(sequence) {
       listeners.delete(sequence)
-      if (scheduler.abort(sequence)) loop.wake()
+      leave(sequence)
     },
     alive: () => alive,
     applyFaults(faults) {
@@ -99,7 +120,7 @@ export function createEngineCore(config: EngineConfig, onDeath: () => void): Eng
     throughput: meter.perSecond,
     totals: () => totals,
     flushCache: scheduler.flushCache,
-    stop: loop.stop,
+    stop,
   }
 }
 

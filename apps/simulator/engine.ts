@@ -6,6 +6,7 @@ import type { EngineConfig } from './config.ts'
 import { createEngineCore, type EngineCore } from './engine-core.ts'
 import type { FaultChange, FaultSettings } from './faults.ts'
 import type { Model } from './model.ts'
+import { createFixedScript } from './persona/fixed-script.ts'
 import { createScriptWriter, type ScriptWriter } from './persona/write-script.ts'
 import type { SampledModel } from './sampling/sampler.ts'
 import { createHealthHandlers, HEALTH_SERVICE } from './wire/health-service.ts'
@@ -39,11 +40,7 @@ export async function startEngine(options: {
 }): Promise<Engine> {
   const { config, model, log } = options
   const sampled = sampledModel(config, model)
-  const writeScript = await createScriptWriter({
-    tokenizer: model.tokenizer,
-    thinks: model.family.reasoning !== 'none',
-    endIds: [sampled.primaryEosId, ...Array.from(sampled.eosIds).filter((id) => id !== sampled.primaryEosId)],
-  })
+  const writeScript = await chooseWriter(options, sampled)
   let faults = config.faults
   let address = config.listen
   let listening = false
@@ -114,12 +111,33 @@ export async function startEngine(options: {
 /** Long enough for any stream: connecting is refused, but what runs may end. */
 const MAX_DRAIN_MS = 3_600_000
 
+async function chooseWriter(
+  { config, model }: { config: EngineConfig; model: Model },
+  { primaryEosId, eosIds }: SampledModel,
+): Promise<ScriptWriter> {
+  const { behaviour } = config
+  const { tokenizer, family } = model
+  const fixed = await createFixedScript({ behaviour, tokenizer, endId: primaryEosId })
+  if (fixed !== null) return () => Promise.resolve(fixed)
+  return await createScriptWriter({
+    tokenizer,
+    thinks: family.reasoning !== 'none',
+    endIds: [primaryEosId, ...Array.from(eosIds).filter((id) => id !== primaryEosId)],
+  })
+}
+
 function createLife(
   { config, model, log }: { config: EngineConfig; model: Model; log: Logger },
   { sampled, writeScript }: { sampled: SampledModel; writeScript: ScriptWriter },
 ): Life {
   const core = createEngineCore(config, () => log.warn({ model: config.model }, 'engine core died'))
-  const parts = { core, model: sampled, encode: model.tokenizer.encode, writeScript }
+  const parts = {
+    core,
+    model: sampled,
+    encode: model.tokenizer.encode,
+    writeScript,
+    fails: config.behaviour.type === 'fails-before-text' || config.behaviour.type === 'fails-in-text',
+  }
   const handlers = createEngineHandlers({ config, model, core, parts })
   const server = new Server(UNLIMITED_MESSAGES)
   server.addService(engineService(), handlers.implementation)

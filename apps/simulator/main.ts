@@ -6,7 +6,8 @@
 // thinking families. Inside the last user message it obeys two orders:
 //   [[tokens=4000]]       writes exactly that many tokens
 //   [[raw=invalid-utf8]]  writes bytes that are no UTF-8 between words
-// Faults are switched on the operators' port: GET and POST /faults (faults.ts).
+// An engine may be given a behaviour instead, which it shows in every call (behaviour.ts). Faults are switched on
+// the operators' port: GET and POST /faults (faults.ts).
 import { Registry } from 'prom-client'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'

@@ -2,6 +2,7 @@ import type { Tokenizer } from '#libs/text/tokenizer.ts'
 import type { Constraint } from '../constraints/parse-constraint.ts'
 import type { Script } from '../sampling/script.ts'
 import { composeTurn, type ComposedTurn } from './compose-turn.ts'
+import { TOKEN_MARK } from './parse-conversation.ts'
 
 export type ScriptWriter = (options: {
   promptIds: Uint32Array
@@ -26,6 +27,7 @@ export async function createScriptWriter(options: {
   const { tokenizer, thinks, endIds } = options
   const header = await tokenizer.encode(ASSISTANT_HEADER)
   const turnStart = tokenizer.tokenId('<|im_start|>')
+  const added = new Set(tokenizer.addedTokens.map(({ id }) => id))
   const fillerIds = await encodeWritten(tokenizer, FILLER)
   const invalid = await invalidUtf8(tokenizer)
   const primaryEnd = endIds[0] ?? 0
@@ -43,7 +45,7 @@ export async function createScriptWriter(options: {
     const { before, written } = split ?? { before: promptIds, written: new Uint32Array(0) }
     const closed = closedThoughtLength(written, tokenizer)
     const turn = composeTurn({
-      prompt: tokenizer.decode(before),
+      prompt: decodeMarked(before, tokenizer, added),
       thinking: thinks && closed === 0,
       constraint,
       variant,
@@ -93,7 +95,7 @@ const ASSISTANT_HEADER = '<|im_start|>assistant\n'
 /** What is not a chat ends where its absolute position is a multiple of this. */
 const RAW_PERIOD = 61
 
-const FILLER =
+export const FILLER =
   ' The river runs past the old mill and turns the great wheel, and the wheel turns the stone. Grain goes in' +
   ' above, flour comes out below, and nobody asks the water how it feels about it. In spring the race is high,' +
   ' in summer it is low, and in winter the miller breaks the ice in the morning before the first cart arrives.'
@@ -106,6 +108,20 @@ function splitPrompt(
   const start = marks.turnStart === null ? -1 : ids.lastIndexOf(marks.turnStart)
   if (start < 0 || !marks.header.every((id, i) => ids[start + i] === id)) return null
   return { before: ids.subarray(0, start), written: ids.subarray(start + marks.header.length) }
+}
+
+/** The text of ids, with a mark before each added token. */
+function decodeMarked(ids: Uint32Array, tokenizer: Tokenizer, added: ReadonlySet<number>): string {
+  const pieces: string[] = []
+  let from = 0
+  for (const [at, id] of ids.entries()) {
+    if (!added.has(id)) continue
+    pieces.push(tokenizer.decode(ids.subarray(from, at)).replaceAll(TOKEN_MARK, ''))
+    pieces.push(TOKEN_MARK + tokenizer.decode(ids.subarray(at, at + 1)))
+    from = at + 1
+  }
+  pieces.push(tokenizer.decode(ids.subarray(from)).replaceAll(TOKEN_MARK, ''))
+  return pieces.join('')
 }
 
 const CLOSED_THOUGHT = '<think>\n\n</think>\n\n'
@@ -133,14 +149,17 @@ function overlap(written: Uint32Array, tokens: readonly number[]): number {
 }
 
 /** Encodes a text of the model's own: markers of the `<|…|>` kind in it are words, not special tokens. */
-async function encodeWritten(tokenizer: Tokenizer, text: string): Promise<number[]> {
+export async function encodeWritten(tokenizer: Tokenizer, text: string): Promise<number[]> {
   const pieces = await Promise.all(text.split(/(?<=<)(?=\|)/u).map((piece) => tokenizer.encode(piece)))
   return pieces.flatMap((ids) => Array.from(ids))
 }
 
-/** Beginnings and middles of a four-byte character that no vocabulary merges, between whole words. */
+/** A character of four bytes that no vocabulary merges. */
+export const UNMERGED = '\u{10FFFD}'
+
+/** Beginnings and middles of such a character between whole words. */
 async function invalidUtf8(tokenizer: Tokenizer): Promise<number[]> {
-  const character = Array.from(await tokenizer.encode('\u{10FFFD}'))
+  const character = Array.from(await tokenizer.encode(UNMERGED))
   const [first = 0, second = 0] = character
   const [word, end] = await Promise.all([tokenizer.encode(' broken'), tokenizer.encode(' bytes.')])
   return [...word, first, ...word, second, ...word, first, second, ...end]

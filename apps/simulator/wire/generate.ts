@@ -5,7 +5,7 @@ import type { ScriptWriter } from '../persona/write-script.ts'
 import { createSampler, type Finish, type SampledModel } from '../sampling/sampler.ts'
 import type { Sequence } from '../scheduler/scheduler.ts'
 import { createAnswerStream, type AnswerStream } from './answer-stream.ts'
-import { ENGINE_DEAD, toStatus, type Status } from './statuses.ts'
+import { CALL_FAILED, ENGINE_DEAD, toStatus, type Status } from './statuses.ts'
 import { validateGenerate, validatePrompt, type GenerateOrder } from './validate-generate.ts'
 
 export type GenerateCall = ServerWritableStream<GenerateRequest__Output, Buffer>
@@ -26,6 +26,8 @@ export type GenerateParts = {
   readonly model: SampledModel
   readonly encode: (text: string) => Promise<Uint32Array>
   readonly writeScript: ScriptWriter
+  /** Each call fails in the step after the one with which it would have ended. */
+  readonly fails: boolean
 }
 
 /**
@@ -94,21 +96,24 @@ export async function generate(
       // The model must see every prompt position to give its probability.
       readsPrefixCache: order.promptLogprobs === null,
       next() {
+        if (end !== null) return { tokenId: null, ended: true }
         const { tokenId, finish: reached } = sampler.next()
         end = reached
-        return { tokenId, ended: reached !== null }
+        return { tokenId, ended: reached !== null && !parts.fails }
       },
     }
     sequences.push(sequence)
     core.submit(sequence, {
-      onOutput({ tokenId, cachedTokens }) {
+      onOutput({ tokenId, ended, cachedTokens }) {
+        if (ended) open -= 1
         if (tokenId === null) return
-        stream.push({ index, tokenId, cachedTokens, finish: end })
-        if (end !== null) open -= 1
+        stream.push({ index, tokenId, cachedTokens, finish: parts.fails ? null : end })
       },
       onStepEnd() {
         stream.flush()
-        if (open === 0) finish()
+        if (open > 0) return
+        if (parts.fails) endWith(CALL_FAILED)
+        else finish()
       },
       onDeath: () => endWith(ENGINE_DEAD),
     })

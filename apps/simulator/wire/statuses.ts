@@ -16,6 +16,9 @@ export const ENGINE_DEAD: Status = {
   details: 'EngineCore encountered an issue. See stack trace (above) for the root cause.',
 }
 
+/** One call's failure in an engine that lives on: what the servicer wraps has no details. */
+export const CALL_FAILED: Status = { code: status.INTERNAL, details: '' }
+
 export const SHUT_DOWN: Status = { code: status.UNAVAILABLE, details: 'Cancelling all calls' }
 
 /** The servicer's mapping: what the caller did wrong is INVALID_ARGUMENT, everything else INTERNAL. */

@@ -1,0 +1,41 @@
+import type { Tokenizer } from '#libs/text/tokenizer.ts'
+import type { Behaviour } from '../behaviour.ts'
+import type { Script } from '../sampling/script.ts'
+import { encodeWritten, FILLER, UNMERGED } from './write-script.ts'
+
+/** What a behaviour says in every call; null where the persona speaks. */
+export async function createFixedScript(options: {
+  behaviour: Behaviour
+  tokenizer: Tokenizer
+  endId: number
+}): Promise<Script | null> {
+  const { behaviour, tokenizer, endId } = options
+  const filler = await encodeWritten(tokenizer, FILLER)
+  const cyclic = (index: number) => filler[index % filler.length] ?? endId
+
+  async function writeTokens(): Promise<readonly number[] | null> {
+    switch (behaviour.type) {
+      case 'persona':
+      case 'waits':
+        return null
+      case 'writes':
+        return Array.from({ length: behaviour.tokens - 1 }, (_, i) => cyclic(i))
+      case 'fails-before-text':
+        return Array.from((await tokenizer.encode(UNMERGED)).subarray(0, 1))
+      case 'fails-in-text':
+        return await encodeWritten(tokenizer, BROKEN_OFF)
+    }
+  }
+
+  const tokens = await writeTokens()
+  if (tokens === null) return null
+  return {
+    at: (index) => tokens[index] ?? null,
+    filler: cyclic,
+    endId: () => endId,
+    // Nothing that the caller samples with may change it.
+    constrained: true,
+  }
+}
+
+const BROKEN_OFF = 'These words reach you, and then the engine fails in the middle of the'
