@@ -7,6 +7,7 @@ const EXPECTED = 'expected a whole number of at least 1'
 export const OutputLimit = z
   .number(EXPECTED)
   .refine((value) => Number.isInteger(value) && value >= 1, EXPECTED)
+  .meta({ type: 'integer', minimum: 1 })
 
 /**
  * Several aliases given: the answer keeps to all of them. More than the model can give is clamped, not refused.

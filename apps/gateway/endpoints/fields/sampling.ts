@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Sampling } from '#libs/contracts/generation-request.ts'
 import { optional } from '../../http/parse-body.ts'
+import { documentedAs } from './documented-as.ts'
 
 const MAX_STOP_STRINGS = 16
 const MAX_STOP_LENGTH = 1_024
@@ -20,6 +21,10 @@ const Stop = z
   .union([z.string(), z.array(z.unknown())], STOP)
   .transform((stop) => (typeof stop === 'string' ? [stop] : stop))
   .pipe(z.array(StopString).max(MAX_STOP_STRINGS, `expected at most ${MAX_STOP_STRINGS} strings`))
+  .meta({
+    ...documentedAs(z.union([StopString, z.array(StopString).max(MAX_STOP_STRINGS)])),
+    description: 'Strings that end the answer; the match itself is not part of it.',
+  })
 
 const Seed = z
   .number('expected a whole number')
@@ -27,6 +32,7 @@ const Seed = z
     (seed) => Number.isInteger(seed) && seed >= -INT64 && seed <= INT64,
     'expected a 64-bit whole number',
   )
+  .meta({ type: 'integer', format: 'int64' })
 
 /** The fields by which every generation endpoint is told how to sample and where to stop. */
 export const SAMPLING_FIELDS = {
@@ -42,7 +48,8 @@ export const SAMPLING_FIELDS = {
   logit_bias: optional(
     z
       .record(z.string().regex(/^\d{1,9}$/), z.number().min(-100).max(100), BIASES)
-      .refine((biases) => Object.keys(biases).length <= MAX_BIASES, BIASES),
+      .refine((biases) => Object.keys(biases).length <= MAX_BIASES, BIASES)
+      .meta({ maxProperties: MAX_BIASES, description: 'Token id, as text, to bias.' }),
   ),
 }
 
@@ -73,5 +80,5 @@ function numberBetween(min: number, max: number) {
 
 function aboveZeroUpTo(max: number) {
   const text = `expected a number above 0, up to ${max}`
-  return z.number(text).refine((value) => value > 0 && value <= max, text)
+  return z.number(text).gt(0, text).max(max, text)
 }

@@ -4,6 +4,7 @@ import type { ToolChoice, ToolDefinition } from '#libs/contracts/generation-requ
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { optional } from '../../http/parse-body.ts'
 import { checkSchema } from './check-schema.ts'
+import { documentedAs } from './documented-as.ts'
 import { BOOLEAN, TEXT } from './field-texts.ts'
 import { JsonSchema } from './json-schema.ts'
 import { parseDialect } from './parse-dialect.ts'
@@ -23,6 +24,14 @@ const FunctionDefinition = z.object(
   'expected an object with name, description and parameters',
 )
 
+const OtherType = z.string().meta({ not: { const: 'function' } })
+
+const ToolDialects = z.union([
+  z.object({ type: z.literal('function'), function: FunctionDefinition }),
+  z.object({ type: z.literal('function'), ...FunctionDefinition.shape }),
+  z.object({ type: OtherType }).meta({ description: 'Of another kind: dropped, nobody here could run it.' }),
+])
+
 /**
  * A function, nested as chat writes it or flat as Responses does; or a tool of another kind, which clients offer
  * beside their functions without being asked.
@@ -36,8 +45,15 @@ const Tool = z
     const { name, description = null, parameters = null } = read
     return { type: tool.type, definition: { name, description, parameters } }
   })
+  .meta(documentedAs(ToolDialects))
 
 const FunctionName = z.object({ name: z.string(TEXT) }, CHOICES)
+
+const ChoiceDialects = z.union([
+  z.enum(['auto', 'none', 'required']),
+  z.object({ type: z.literal('function'), function: FunctionName }),
+  z.object({ type: z.literal('function'), ...FunctionName.shape }),
+])
 
 const Choice = z
   .union([z.enum(['auto', 'none', 'required']), z.looseObject({ type: z.string() })], CHOICES)
@@ -46,6 +62,7 @@ const Choice = z
     if (choice.type !== 'function') return { otherType: choice.type }
     return parseDialect(FunctionName, choice, { nestedUnder: 'function', context }) ?? z.NEVER
   })
+  .meta(documentedAs(ChoiceDialects))
 
 /** The fields by which a generation is offered tools. */
 export const TOOL_FIELDS = {
