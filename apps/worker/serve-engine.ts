@@ -81,7 +81,7 @@ export function serveEngine(deps: {
         family,
         tools: job.request.toolChoice !== 'none' && job.request.tools.length > 0,
         stop: job.request.stop,
-        startsInReasoning: startsInReasoning(prompt.text),
+        startsInReasoning: startsInReasoning(prompt.tail),
         minTokens: 0,
       }),
     open(job, epoch) {

@@ -1,15 +1,21 @@
 import { Template } from '@huggingface/jinja'
 import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
 import { createNumberKeeper, type NumberKeeper } from './python-numbers.ts'
+import { createTokenGuard, type AddedToken, type TokenGuard } from './token-guard.ts'
 
 export type ChatRenderer = {
-  /** The prompt, ending where the model's turn begins. Throws a ChatTemplateError. */
+  /**
+   * The prompt, ending where the model's turn begins, in pieces: tokenized one by one, they hold no control
+   * token but the template's own. Throws a ChatTemplateError.
+   */
   render: (chat: {
     readonly messages: readonly ChatMessage[]
     readonly tools: readonly ToolDefinition[]
     /** null leaves the choice to the template. */
     readonly thinking: boolean | null
-  }) => string
+  }) => string[]
+  /** Whether the ids of these pieces hold a control token that stands nowhere in their text. */
+  isForged: TokenGuard['isForged']
 }
 
 /** The template cannot render these messages, by its own rules or ours. The message may be shown to the caller. */
@@ -29,23 +35,29 @@ export function createChatRenderer(options: {
   readonly chatTemplate: string | null
   /** `bos_token`, `eos_token`, … as the tokenizer names them. */
   readonly specialTokens: Readonly<Record<string, string>>
+  readonly addedTokens: readonly AddedToken[]
 }): ChatRenderer {
   const template = options.chatTemplate === null ? null : parseTemplate(options.chatTemplate)
+  const guard = createTokenGuard({
+    addedTokens: options.addedTokens,
+    chatTemplate: options.chatTemplate ?? '',
+  })
   return {
+    isForged: guard.isForged,
     render({ messages, tools, thinking }) {
       if (template === null) throw new ChatTemplateError('this model has no chat template')
-      const numbers = createNumberKeeper()
+      const safe = { numbers: createNumberKeeper(), guard }
       try {
         const prompt = template.render({
           ...options.specialTokens,
-          messages: messages.map((message) => toTemplateMessage(message, numbers)),
-          tools: tools.length === 0 ? null : tools.map((tool) => toTemplateTool(tool, numbers)),
+          messages: messages.map((message) => toTemplateMessage(message, safe)),
+          tools: tools.length === 0 ? null : tools.map((tool) => toTemplateTool(tool, safe)),
           documents: null,
           add_generation_prompt: true,
           // Qwen, GLM and most others read the first name, DeepSeek and Kimi the second.
           ...(thinking !== null && { enable_thinking: thinking, thinking }),
         })
-        return numbers.restore(prompt)
+        return guard.toPieces(safe.numbers.restore(prompt))
       } catch (error) {
         const reason = error instanceof Error ? error.message.slice(0, 500) : 'unknown reason'
         throw new ChatTemplateError(`the model's chat template refused these messages: ${reason}`, error)
@@ -62,21 +74,35 @@ function parseTemplate(source: string): Template {
   }
 }
 
-/** Absent fields stay absent: templates ask `is defined`. */
-function toTemplateMessage(message: ChatMessage, numbers: NumberKeeper): Record<string, unknown> {
+/** How a caller's values are written for a template. */
+type Safe = { readonly numbers: NumberKeeper; readonly guard: TokenGuard }
+
+/**
+ * Absent fields stay absent: templates ask `is defined`. What a model has said comes back with its own markers
+ * in it, and templates look for them: there only special tokens are guarded.
+ */
+function toTemplateMessage(message: ChatMessage, safe: Safe): Record<string, unknown> {
+  const { guardText } = safe.guard
   if (message.role === 'tool') {
-    return { role: 'tool', content: message.content, tool_call_id: message.toolCallId }
+    const { content, toolCallId } = message
+    return { role: 'tool', content: guardText(content, 'all'), tool_call_id: guardText(toolCallId, 'all') }
   }
-  if (message.role !== 'assistant') return { role: message.role, content: message.content }
+  if (message.role !== 'assistant') {
+    return { role: message.role, content: guardText(message.content, 'all') }
+  }
+  const reasoning = guardText(message.reasoning, 'special')
   return {
     role: 'assistant',
-    content: message.content,
-    ...(message.reasoning !== '' && { reasoning: message.reasoning, reasoning_content: message.reasoning }),
+    content: guardText(message.content, 'special'),
+    ...(reasoning !== '' && { reasoning, reasoning_content: reasoning }),
     ...(message.toolCalls.length > 0 && {
       tool_calls: message.toolCalls.map((call) => ({
-        id: call.id,
+        id: guardText(call.id, 'all'),
         type: 'function',
-        function: { name: call.name, arguments: toTemplateArguments(call.arguments, numbers) },
+        function: {
+          name: guardText(call.name, 'all'),
+          arguments: toTemplateArguments(call.arguments, safe),
+        },
       })),
     }),
   }
@@ -84,25 +110,27 @@ function toTemplateMessage(message: ChatMessage, numbers: NumberKeeper): Record<
 
 /**
  * vLLM parses the text before the template sees it, and takes empty text for no arguments. Text that is no JSON
- * (a call that was cut short, replayed by its caller) stays text, which most templates print as it is.
+ * (a call that was cut short, replayed by its caller) stays text, which most templates print as it is; so does
+ * JSON that is too deep to be printed.
  */
-function toTemplateArguments(text: string, numbers: NumberKeeper): unknown {
+function toTemplateArguments(text: string, { numbers, guard }: Safe): unknown {
   if (text.trim() === '') return {}
   try {
-    return numbers.parse(text)
+    return guard.guardJson(numbers.parse(text))
   } catch {
-    return text
+    return guard.guardText(text, 'all')
   }
 }
 
 /** The order of keys is part of the prompt: it is the one in which vLLM writes tools out again. */
-function toTemplateTool(tool: ToolDefinition, numbers: NumberKeeper): Record<string, unknown> {
+function toTemplateTool(tool: ToolDefinition, { numbers, guard }: Safe): Record<string, unknown> {
+  const { name, description, parameters } = tool
   return {
     type: 'function',
     function: {
-      name: tool.name,
-      description: tool.description,
-      parameters: tool.parameters === null ? null : numbers.parse(JSON.stringify(tool.parameters)),
+      name: guard.guardText(name, 'all'),
+      description: description === null ? null : guard.guardText(description, 'all'),
+      parameters: parameters === null ? null : guard.guardJson(numbers.parse(JSON.stringify(parameters))),
     },
   }
 }

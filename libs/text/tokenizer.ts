@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Tokenizer as NativeTokenizer } from 'tokenizers'
 import { z } from 'zod'
 import { createByteTable } from './byte-table.ts'
+import type { AddedToken } from './token-guard.ts'
 
 type SamplingDefaults = {
   readonly temperature?: number
@@ -15,6 +16,8 @@ type SamplingDefaults = {
 export type Tokenizer = {
   /** Text to ids, without adding special tokens; special tokens written in the text become their ids. */
   encode(text: string): Promise<Uint32Array>
+  /** The ids of each piece by itself, one after the other. */
+  encodePieces(pieces: readonly string[]): Promise<Uint32Array>
   /** Ids to text, special tokens kept. Unknown ids are nothing; bytes that are no UTF-8 become U+FFFD. */
   decode(ids: ArrayLike<number>): string
   /** One more than the highest id that has a text. */
@@ -29,6 +32,8 @@ export type Tokenizer = {
   tokenId(token: string): number | null
   /** True for tokens flagged special (`<|im_end|>`), false for added ones that are text (`<think>`). */
   isSpecial(id: number): boolean
+  /** The tokens that are recognised by their text, special or not. */
+  readonly addedTokens: readonly AddedToken[]
   /** Every id that ends a generation: tokenizer_config.json, config.json and generation_config.json together. */
   readonly eosIds: ReadonlySet<number>
   /** What the model's owner recommends (generation_config.json); absent fields are neutral. */
@@ -83,6 +88,14 @@ export async function loadTokenizer(folder: string): Promise<Tokenizer> {
       const encoding = await native.encode(text, null, { addSpecialTokens: false })
       return Uint32Array.from(encoding.getIds())
     },
+    async encodePieces(pieces) {
+      // A text that is torn a hundred thousand times consists of few different pieces.
+      const different = Array.from(new Set(pieces.filter((piece) => piece !== '')))
+      if (different.length === 0) return new Uint32Array(0)
+      const encodings = await native.encodeBatch(different, { addSpecialTokens: false })
+      const idsOf = new Map(different.map((piece, i) => [piece, encodings[i]?.getIds() ?? []]))
+      return Uint32Array.from(pieces.flatMap((piece) => idsOf.get(piece) ?? []))
+    },
     decode: (ids) => decoder.decode(table.concat(ids)),
     vocabularySize: table.size,
     paddedVocabularySize: Math.max(table.size, config.vocab_size ?? 0),
@@ -90,6 +103,11 @@ export async function loadTokenizer(folder: string): Promise<Tokenizer> {
     tokenText: table.text,
     tokenId: (token) => native.tokenToId(token),
     isSpecial: (id) => special.has(id),
+    addedTokens: file.added_tokens.map((token) => ({
+      id: token.id,
+      text: token.content,
+      special: token.special,
+    })),
     eosIds: new Set([
       ...(tokenizerEos === null ? [] : [tokenizerEos]),
       ...toList(config.eos_token_id),

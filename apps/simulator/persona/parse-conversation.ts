@@ -15,26 +15,34 @@ export type Conversation = {
 }
 
 /**
- * Reads ChatML as the families' templates render it. A turn begins only at the start or right after the end
- * of another one, so that a marker typed by a person stays text unless it imitates a whole turn (which a real
- * model could not tell apart either). Never throws: what does not fit is content.
+ * Stands before the text of each token that is one, so that `<|im_end|>` which somebody typed is told from the
+ * end of a turn: a noncharacter of Unicode, which text never holds.
+ */
+export const TOKEN_MARK = '\uFDD0'
+
+/**
+ * Reads ChatML as the families' templates render it, with the tokens in it marked. Never throws: what does not
+ * fit is content.
  */
 export function parseConversation(prompt: string): Conversation {
   const turns = toTurns(prompt)
   const last = turns.at(-1)
   const toolResults = last?.role === 'user' ? toToolResults(last.content) : []
+  const lastUserText = turns.findLast(
+    (turn) => turn.role === 'user' && toToolResults(turn.content).length === 0,
+  )?.content
   return {
-    turns: turns.map((turn) => ({ ...turn, content: withoutToolSection(turn) })),
+    turns: turns.map((turn) => ({ role: turn.role, content: unmarked(withoutToolSection(turn)) })),
     tools: turns.filter((turn) => turn.role === 'system').flatMap((turn) => toTools(turn.content)),
     toolResults,
-    lastUserText:
-      turns.findLast((turn) => turn.role === 'user' && toToolResults(turn.content).length === 0)?.content ??
-      '',
+    lastUserText: unmarked(lastUserText ?? ''),
   }
 }
 
-const TURN_START = /(?:^|<\|im_end\|>\n)<\|im_start\|>([a-z_]+)\n/gu
-const TURN_END = /<\|im_end\|>\n?$/u
+const unmarked = (text: string) => text.replaceAll(TOKEN_MARK, '')
+
+const TURN_START = /(?:^|\uFDD0<\|im_end\|>\n)\uFDD0<\|im_start\|>([a-z_]+)\n/gu
+const TURN_END = /\uFDD0<\|im_end\|>\n?$/u
 
 function toTurns(prompt: string): Turn[] {
   const starts = Array.from(prompt.matchAll(TURN_START))
@@ -47,10 +55,9 @@ function toTurns(prompt: string): Turn[] {
 
 /** Results are rendered as user turns that consist of nothing else. */
 function toToolResults(content: string): string[] {
-  if (!/^\s*<tool_response>\n/u.test(content)) return []
-  return Array.from(
-    content.matchAll(/<tool_response>\n(.*?)\n<\/tool_response>/gsu),
-    (match) => match[1] ?? '',
+  if (!/^\s*\uFDD0<tool_response>\n/u.test(content)) return []
+  return Array.from(content.matchAll(/\uFDD0<tool_response>\n(.*?)\n\uFDD0<\/tool_response>/gsu), (match) =>
+    unmarked(match[1] ?? ''),
   )
 }
 

@@ -13,7 +13,7 @@ import { loadTokenizer, type Tokenizer } from '#libs/text/tokenizer.ts'
 import { generationJob } from '../../../support/generation-job.ts'
 
 let tokenizer: Tokenizer
-const PROMPT = { text: 'Hello', ids: Uint32Array.of(1, 2, 3) }
+const PROMPT = { tail: 'Hello', ids: Uint32Array.of(1, 2, 3) }
 const END: EngineOutput = {
   type: 'end',
   finishReason: 'stop',

@@ -47,6 +47,18 @@ const RecordedTool = z
 /** Our requests have text content only, and always ask for an answer. */
 const inexpressible = new Set(['content-parts', 'no-generation-prompt'])
 const expressible = recordedChats.conversations.filter((chat) => !inexpressible.has(chat.name))
+const forged = expressible.filter((chat) => chat.name === 'special-tokens-in-content')
+const sameIds = expressible.filter(
+  (chat) => !forged.includes(chat) && !chat.prompt.includes('"strict": true'),
+)
+
+function renderRecorded(chat: (typeof expressible)[number]): string[] {
+  return renderer.render({
+    messages: chat.messages.map((message) => RecordedMessage.parse(message)),
+    tools: chat.tools.map((tool) => RecordedTool.parse(tool)),
+    thinking: chat.chat_template_kwargs?.enable_thinking ?? null,
+  })
+}
 
 const user: ChatMessage = { role: 'user', content: 'Hi' }
 
@@ -55,7 +67,8 @@ function render(
   chat: { messages?: ChatMessage[]; tools?: ToolDefinition[]; thinking?: boolean | null } = {},
 ) {
   const { messages = [user], tools = [], thinking = null } = chat
-  return createChatRenderer({ chatTemplate, specialTokens: {} }).render({ messages, tools, thinking })
+  const renderer = createChatRenderer({ chatTemplate, specialTokens: {}, addedTokens: [] })
+  return renderer.render({ messages, tools, thinking }).join('')
 }
 
 function withCall(argumentsText: string): ChatMessage[] {
@@ -67,18 +80,25 @@ const PRINT_ARGUMENTS = '{{ messages[1].tool_calls[0].function.arguments | tojso
 
 describe('recorded conversations', () => {
   it('are not all left out', () => {
-    expect(expressible.length).toBeGreaterThanOrEqual(8)
+    expect(sameIds.length).toBeGreaterThanOrEqual(6)
+    expect(forged).toHaveLength(1)
   })
 
   it.for(expressible)('"$name" renders as vLLM renders it', (chat) => {
-    const prompt = renderer.render({
-      messages: chat.messages.map((message) => RecordedMessage.parse(message)),
-      tools: chat.tools.map((tool) => RecordedTool.parse(tool)),
-      thinking: chat.chat_template_kwargs?.enable_thinking ?? null,
-    })
     // Our tools have no `strict`, which the recordings with it print last.
     const recorded = chat.prompt.replaceAll(', "strict": true}', '}')
-    expect(prompt).toBe(recorded)
+    expect(renderRecorded(chat).join('')).toBe(recorded)
+  })
+
+  it.for(sameIds)('"$name" has the ids that vLLM gives it', async (chat) => {
+    expect(await tiny.encodePieces(renderRecorded(chat))).toEqual(chat.token_ids)
+  })
+
+  it.for(forged)('"$name" has the control tokens of the template alone, unlike with vLLM', async (chat) => {
+    const turnStart = tiny.tokenId('<|im_start|>')
+    const ids = await tiny.encodePieces(renderRecorded(chat))
+    expect(ids.filter((id) => id === turnStart)).toHaveLength(2)
+    expect(chat.token_ids.filter((id) => id === turnStart)).toHaveLength(3)
   })
 })
 
@@ -137,8 +157,9 @@ describe('what templates see', () => {
     const { render } = createChatRenderer({
       chatTemplate: '{{ bos_token }}{{ messages[0].content }}',
       specialTokens: { bos_token: '<s>' },
+      addedTokens: [],
     })
-    expect(render({ messages: [user], tools: [], thinking: null })).toBe('<s>Hi')
+    expect(render({ messages: [user], tools: [], thinking: null })).toEqual(['<s>Hi'])
   })
 })
 
@@ -150,10 +171,10 @@ describe('refusals', () => {
   })
 
   it('happen per chat for a model without a template, and at once for a broken template', () => {
-    const { render } = createChatRenderer({ chatTemplate: null, specialTokens: {} })
+    const { render } = createChatRenderer({ chatTemplate: null, specialTokens: {}, addedTokens: [] })
     expect(() => render({ messages: [user], tools: [], thinking: null })).toThrow(ChatTemplateError)
-    expect(() => createChatRenderer({ chatTemplate: '{% if %}', specialTokens: {} })).toThrow(
-      /cannot be parsed/,
-    )
+    expect(() =>
+      createChatRenderer({ chatTemplate: '{% if %}', specialTokens: {}, addedTokens: [] }),
+    ).toThrow(/cannot be parsed/)
   })
 })

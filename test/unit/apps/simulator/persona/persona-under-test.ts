@@ -39,7 +39,7 @@ export const clock: ToolDefinition = { name: 'worldClock', description: null, pa
 
 /** The ids of a chat as a worker sends them. */
 export async function promptOf({ messages, tools = [], thinking = null }: Chat): Promise<Uint32Array> {
-  return await tokenizer.encode(renderer.render({ messages, tools, thinking }))
+  return await tokenizer.encodePieces(renderer.render({ messages, tools, thinking }))
 }
 
 /** What the persona says after these ids, without the end. */

@@ -1,0 +1,172 @@
+/** A token that a tokenizer recognises by its text, wherever it stands: `<|im_start|>`, `<think>`. */
+export type AddedToken = { readonly id: number; readonly text: string; readonly special: boolean }
+
+/** Which tokens a text must not write: all that are markers, or only those that are flagged special. */
+export type GuardedTokens = 'all' | 'special'
+
+export type TokenGuard = {
+  /** A caller's text, as a template may see it. */
+  readonly guardText: (text: string, tokens: GuardedTokens) => string
+  /** The same for every text and every key of a JSON value. Throws a RangeError above `MAX_DEPTH` levels. */
+  readonly guardJson: (value: unknown) => unknown
+  /** What a template made of guarded texts, in pieces that must be tokenized one by one. */
+  readonly toPieces: (rendered: string) => string[]
+  /** Whether a tokenizer made more markers of the pieces than stand in their text. */
+  readonly isForged: (pieces: readonly string[], ids: Uint32Array) => boolean
+}
+
+/**
+ * Keeps what callers write from becoming control tokens. A tokenizer recognises its added tokens by their text
+ * alone, so a token's text that a caller wrote is torn: a break is put behind its first character, the template
+ * renders, and the pieces between the breaks are tokenized by themselves. Without such texts there is one piece,
+ * and its ids are the ordinary ones.
+ *
+ * A token may also arise where a template puts two texts side by side (`<` + a caller's key + `>`). A text that
+ * could be a part of one has an edge at its ends; an edge becomes a break if a token does span it, else nothing.
+ *
+ * Breaks and edges are noncharacters of Unicode, which text never holds; one that a caller sends all the same
+ * becomes U+FFFD, and so does a lone surrogate, which no UTF-8 can carry.
+ */
+export function createTokenGuard(options: {
+  readonly addedTokens: readonly AddedToken[]
+  /** Names and texts that the template looks for keep their form. */
+  readonly chatTemplate: string
+}): TokenGuard {
+  const markers = options.addedTokens.filter(isMarker)
+  const markerIds = new Set(markers.map(({ id }) => id))
+  const patterns = {
+    all: toPattern(markers),
+    special: toPattern(markers.filter(({ special }) => special)),
+  }
+  const parts = collectParts(markers)
+  const known = namesOf(options.chatTemplate)
+
+  function guardText(text: string, tokens: GuardedTokens): string {
+    const plain = text.toWellFormed().replaceAll(RESERVED, '\uFFFD')
+    return markEdges(plain.replaceAll(patterns[tokens], `$&${BREAK}`), known, parts)
+  }
+
+  function guardJson(value: unknown, depth = 0): unknown {
+    if (depth > MAX_DEPTH) throw new RangeError(`more than ${MAX_DEPTH} levels`)
+    if (typeof value === 'string') return guardText(value, 'all')
+    if (Array.isArray(value)) return value.map((item) => guardJson(item, depth + 1))
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [guardText(key, 'all'), guardJson(item, depth + 1)]),
+    )
+  }
+
+  return {
+    guardText,
+    guardJson: (value) => guardJson(value),
+    toPieces: (rendered) =>
+      rendered
+        .split(BREAK)
+        .flatMap((piece) => resolveEdges(piece, patterns.all, parts))
+        .filter((piece) => piece !== ''),
+    isForged(pieces, ids) {
+      let found = 0
+      for (const id of ids) if (markerIds.has(id)) found += 1
+      for (const piece of pieces) {
+        if (found <= 0) return false
+        found -= Array.from(piece.matchAll(patterns.all)).length
+      }
+      return found > 0
+    },
+  }
+}
+
+const BREAK = '\uFDD0'
+const EDGE = '\uFDD1'
+const RESERVED = /[\uFDD0\uFDD1]/gu
+
+/** As deep as a schema may be, and more than templates print without exhausting the stack. */
+const MAX_DEPTH = 100
+
+/** Some vocabularies add blanks, letters or words as well; those are text wherever they stand. */
+function isMarker({ text, special }: AddedToken): boolean {
+  const characters = Array.from(text).length
+  if (special && characters < 2) throw new Error(`the special token '${text}' cannot be told from text`)
+  return special || (characters > 1 && /[^\p{L}\p{N}\s]/u.test(text))
+}
+
+/** Matches the first character of each token's text, also where two of them overlap; never without tokens. */
+function toPattern(tokens: readonly AddedToken[]): RegExp {
+  const rests = new Map<string, string[]>()
+  for (const { text } of tokens) {
+    const [first = '', ...rest] = Array.from(text)
+    rests.set(first, [...(rests.get(first) ?? []), RegExp.escape(rest.join(''))])
+  }
+  const alternatives = Array.from(rests, ([first, after]) => `${RegExp.escape(first)}(?=${after.join('|')})`)
+  return new RegExp(alternatives.length === 0 ? '(?!)' : alternatives.join('|'), 'gu')
+}
+
+type Parts = {
+  /** Longest first. */
+  readonly tokens: readonly string[]
+  readonly longest: number
+  readonly heads: ReadonlySet<string>
+  readonly tails: ReadonlySet<string>
+  /** All tokens, one a line. */
+  readonly lines: string
+}
+
+/** The proper beginnings and ends of all tokens. */
+function collectParts(markers: readonly AddedToken[]): Parts {
+  const tokens = markers.map(({ text }) => text).toSorted((a, b) => b.length - a.length)
+  const heads = new Set<string>()
+  const tails = new Set<string>()
+  for (const token of tokens) {
+    for (let cut = 1; cut < token.length; cut++) {
+      heads.add(token.slice(0, cut))
+      tails.add(token.slice(cut))
+    }
+  }
+  return { tokens, longest: tokens[0]?.length ?? 0, heads, tails, lines: tokens.join('\n') }
+}
+
+/** Every attribute and every quoted text of a template: what it may ask a message or a schema for. */
+function namesOf(template: string): ReadonlySet<string> {
+  return new Set(
+    Array.from(template.matchAll(/\.([A-Za-z_]\w*)|'([^'\n]*)'|"([^"\n]*)"/gu), (match) =>
+      String(match[1] ?? match[2] ?? match[3]),
+    ),
+  )
+}
+
+/** Blanks at the ends stay outside: templates strip them. */
+function markEdges(text: string, known: ReadonlySet<string>, parts: Parts): string {
+  const from = text.length - text.trimStart().length
+  const to = text.trimEnd().length
+  if (from >= to || known.has(text)) return text
+  const inside = to - from < parts.longest && parts.lines.includes(text.slice(from, to))
+  let begins = inside
+  let ends = inside
+  for (let length = 1; length < parts.longest && length <= to - from; length++) {
+    begins ||= parts.tails.has(text.slice(from, from + length))
+    ends ||= parts.heads.has(text.slice(to - length, to))
+  }
+  if (!begins && !ends) return text
+  const marked = (begins ? EDGE : '') + text.slice(from, to) + (ends ? EDGE : '')
+  return text.slice(0, from) + marked + text.slice(to)
+}
+
+/** Cuts a piece at the edges that a token spans, and removes the others. */
+function resolveEdges(piece: string, pattern: RegExp, { tokens }: Parts): string[] {
+  if (!piece.includes(EDGE)) return [piece]
+  const texts = piece.split(EDGE)
+  const whole = texts.join('')
+  let edge = 0
+  const edges = texts.slice(0, -1).map((text) => (edge += text.length))
+  const cuts = new Set<number>()
+  let next = 0
+  for (const { index } of whole.matchAll(pattern)) {
+    const length = tokens.find((token) => whole.startsWith(token, index))?.length ?? 0
+    while (next < edges.length && Number(edges[next]) <= index) next += 1
+    for (let at = next; at < edges.length && Number(edges[at]) < index + length; at++) {
+      cuts.add(Number(edges[at]))
+    }
+  }
+  const bounds = [0, ...cuts, whole.length]
+  return bounds.slice(1).map((end, i) => whole.slice(bounds[i], end))
+}
