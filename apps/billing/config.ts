@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CatalogPaths } from '#libs/catalog-file/read-catalog-files.ts'
 import { HoldGraceMs, HostPort, OpsFields, Port, RedisUrl } from '#libs/config/config-fields.ts'
 
 export const BillingConfig = z.object({
@@ -12,8 +13,8 @@ export const BillingConfig = z.object({
   ADMIN_HOST: z.string().default('127.0.0.1'),
   ADMIN_PORT: Port.default(8090),
   ADMIN_TOKEN: z.string().min(16, 'expected at least 16 characters'),
-  /** JSON: see `CatalogFile`. */
-  CATALOG_FILE: z.string(),
+  /** JSON: see `CatalogFile`. Several, separated by commas, are one catalog. */
+  CATALOG_FILE: CatalogPaths,
   HOLD_GRACE_MS: HoldGraceMs,
 })
 export type BillingConfig = z.infer<typeof BillingConfig>

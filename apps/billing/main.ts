@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { Registry } from 'prom-client'
+import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { redisOptions } from '#libs/redis/connect-redis.ts'
@@ -8,7 +9,7 @@ import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { createOperations } from './admin/operations.ts'
 import { createAdminServer } from './admin/serve-admin.ts'
 import { followModels } from './catalog/follow-models.ts'
-import { loadCatalog, readCatalogFile } from './catalog/load-catalog.ts'
+import { loadCatalog } from './catalog/load-catalog.ts'
 import { BillingConfig } from './config.ts'
 import { migrate } from './database/migrate.ts'
 import { createMoney } from './database/money.ts'
@@ -38,14 +39,14 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
   const nowMs = () => Date.now()
   const registry = new Registry()
 
-  const catalogFile = await readCatalogFile(config.CATALOG_FILE)
+  const catalog = await readCatalogFiles(config.CATALOG_FILE)
   const pool = releasers.add(
     'pool',
     await openPool({ url: config.DATABASE_URL, log, waitMs: LIMITS.databaseWaitMs }),
     { run: (pool) => pool.end() },
   )
   await migrate(pool, log)
-  await loadCatalog({ pool, file: catalogFile, nowMs: nowMs(), log })
+  await loadCatalog({ pool, models: catalog, nowMs: nowMs(), log })
 
   const versions = releasers.add(
     'versions',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CatalogPaths } from '#libs/catalog-file/read-catalog-files.ts'
 import { DrainGraceMs, HoldGraceMs, HostPort, OpsFields, Port, RedisUrl } from '#libs/config/config-fields.ts'
 
 export const GatewayConfig = z.object({
@@ -9,8 +10,8 @@ export const GatewayConfig = z.object({
   QUEUE_REDIS_URL: RedisUrl,
   BUS_REDIS_URL: RedisUrl,
   BILLING_ADDRESS: HostPort,
-  /** A catalog file that is listed while billing has never been reached; it prices nothing. */
-  FALLBACK_CATALOG: z.string().optional(),
+  /** Catalog files that are listed while billing has never been reached; they price nothing. */
+  FALLBACK_CATALOG: CatalogPaths.optional(),
   /** The hard limit of one generation, queueing included. */
   GENERATION_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(600_000),
   /** What is queued ahead of a new generation may take this long; beyond, the model is busy. */

@@ -1,9 +1,8 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import { Registry } from 'prom-client'
 import { hashApiKey, isWellFormedApiKey } from '#libs/api-key/api-key.ts'
 import { createBillingClient } from '#libs/billing-client/billing-client.ts'
-import { CatalogFile } from '#libs/contracts/model-spec.ts'
+import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { BEAT_MS, createPresence } from '#libs/event-bus/presence.ts'
 import { subscribeEvents } from '#libs/event-bus/subscribe-events.ts'
 import { sendCancel, type StreamEpoch } from '#libs/event-bus/worker-control.ts'
@@ -45,7 +44,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const nowMs = () => Date.now()
   const registry = new Registry()
 
-  const catalog = createLiveCatalog(await readFallback(config.FALLBACK_CATALOG))
+  const catalog = createLiveCatalog(await readCatalogFiles(config.FALLBACK_CATALOG ?? []))
   const picture = createClusterPicture(nowMs)
   let listening = false
   let pictureCompleteMs = Infinity
@@ -177,8 +176,3 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   log.info({ host: config.HOST, port: config.PORT }, 'gateway listens')
 })
-
-async function readFallback(file: string | undefined) {
-  if (file === undefined) return []
-  return CatalogFile.parse(JSON.parse(await readFile(file, 'utf8'))).models
-}

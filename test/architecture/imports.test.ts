@@ -6,6 +6,7 @@ import { sourceFiles, type SourceFile } from './source-files.ts'
 const LIBS: Readonly<Record<string, readonly string[]>> = {
   'api-key': [],
   'billing-client': ['contracts', 'grpc', 'money', 'telemetry'],
+  'catalog-file': ['contracts'],
   config: [],
   contracts: [],
   'event-bus': ['contracts', 'generation-record', 'telemetry'],

@@ -1,43 +1,27 @@
-import { readFile } from 'node:fs/promises'
 import type { Pool, PoolClient } from 'pg'
-import { z } from 'zod'
-import { CatalogFile, type ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { inTransaction } from '../database/open-pool.ts'
 import { readModels } from './read-catalog.ts'
 
-/** Reads and checks a catalog file. Throws an Error that names the file and what is wrong with it. */
-export async function readCatalogFile(path: string): Promise<CatalogFile> {
-  const text = await readFile(path, 'utf8')
-  let content: unknown
-  try {
-    content = JSON.parse(text)
-  } catch (error) {
-    throw new Error(`${path} is not JSON`, { cause: error })
-  }
-  const result = CatalogFile.safeParse(content)
-  if (!result.success) throw new Error(`${path} is not a catalog: ${z.prettifyError(result.error)}`)
-  return result.data
-}
-
 /**
- * Makes the database's catalog what the file says: new and changed models become rows, changed prices new price
- * versions from `nowMs` on, and models that the file no longer has are disabled, because reservations still name
- * them. Counts the catalog's version up, and so tells every watcher, only if something changed.
+ * Makes the database's catalog what the catalog files say: new and changed models become rows, changed prices new
+ * price versions from `nowMs` on, and models that they no longer have are disabled, because reservations still
+ * name them. Counts the catalog's version up, and so tells every watcher, only if something changed.
  */
 export async function loadCatalog(options: {
   pool: Pool
-  file: CatalogFile
+  models: readonly ModelSpec[]
   nowMs: number
   log: Logger
 }): Promise<void> {
-  const { pool, file, nowMs, log } = options
+  const { pool, models, nowMs, log } = options
   await inTransaction(pool, async (client) => {
     // Replicas that start together take turns.
     await client.query("select from change_counters where name = 'catalog' for update")
     const known = new Map((await readModels(client, nowMs)).map((model) => [model.id, model]))
     let changes = 0
-    for (const model of file.models) {
+    for (const model of models) {
       const before = known.get(model.id)
       known.delete(model.id)
       if (before === undefined || !hasSameTraits(before, model)) {
@@ -56,7 +40,7 @@ export async function loadCatalog(options: {
     }
     if (changes === 0) return
     await client.query("select pg_notify('millrace_catalog', next_version('catalog')::text)")
-    log.info({ changes, models: file.models.length }, 'catalog changed')
+    log.info({ changes, models: models.length }, 'catalog changed')
   })
 }
 

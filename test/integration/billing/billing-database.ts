@@ -84,7 +84,7 @@ export async function openBillingDatabase(options: { url?: string } = {}): Promi
   const operations = createOperations({ pool, nowMs })
 
   async function loadModels(models: readonly ModelSpec[]) {
-    await loadCatalog({ pool, file: { models: [...models] }, nowMs: clock.nowMs, log })
+    await loadCatalog({ pool, models, nowMs: clock.nowMs, log })
   }
   await loadModels([CHAT, ODD, EMBED])
 

@@ -1,9 +1,6 @@
-import { writeFile, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { readCatalogFile } from '#apps/billing/catalog/load-catalog.ts'
 import { readCatalog } from '#apps/billing/catalog/read-catalog.ts'
+import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { CHAT, EMBED, ODD, openBillingDatabase, type BillingDatabase } from './billing-database.ts'
 
@@ -71,25 +68,11 @@ test('the length of vectors is known of models that embed, and of no others', as
 })
 
 test('the file of the embedded default is a catalog', async () => {
-  const { models } = await readCatalogFile('deploy/catalog.demo.json')
-  await database.loadModels(models)
+  await database.loadModels(await readCatalogFiles(['deploy/catalog.demo.json']))
   expect((await read()).models.filter(({ enabled }) => enabled).map(({ id }) => id)).toEqual([
     'demo-chat',
     'demo-embed',
     'demo-reasoning',
     'millrace/demo-chat',
   ])
-})
-
-test('a file that is no catalog is refused with its name and the reason', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'catalog-'))
-  try {
-    const path = join(folder, 'catalog.json')
-    await writeFile(path, '{')
-    await expect(readCatalogFile(path)).rejects.toThrow(`${path} is not JSON`)
-    await writeFile(path, JSON.stringify({ models: [{ ...CHAT, outputPriceNano: 1.5 }] }))
-    await expect(readCatalogFile(path)).rejects.toThrow(/is not a catalog: .*outputPriceNano/s)
-  } finally {
-    await rm(folder, { recursive: true })
-  }
 })
