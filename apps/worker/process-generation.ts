@@ -4,7 +4,7 @@ import type { Sampling } from '#libs/contracts/generation-request.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { capOutput } from './cap-output.ts'
 import type { ClaimTicket } from './claim-ticket.ts'
-import type { EngineClient, EngineRequest } from './engine/engine-client.ts'
+import type { EngineClient, EngineConstraint, EngineRequest } from './engine/engine-client.ts'
 import type { EngineWatch } from './watch-engine.ts'
 import type { Settle } from './settle.ts'
 import type { OutputParser } from './text/parse-output.ts'
@@ -26,6 +26,8 @@ export function createProcessGeneration(deps: {
   renderPrompt: (job: GenerationJob) => Promise<RenderedPrompt>
   /** The model owner's recommendation, for what the caller leaves open: the engine does not apply it. */
   samplingDefaults: Sampling
+  /** What the output is held to. Throws a ConstraintError. */
+  constrain: (job: GenerationJob) => EngineConstraint | null
   createParser: (job: GenerationJob, prompt: RenderedPrompt) => OutputParser
   open: (job: GenerationJob, epoch: number) => RunningGeneration
   settle: Settle
@@ -66,6 +68,7 @@ export function createProcessGeneration(deps: {
         sampling: { ...deps.samplingDefaults, ...job.request.sampling },
         maxTokens: cap.maxTokens,
         stop: job.request.stop,
+        constraint: deps.constrain(job),
       })
       return finish === 'stopped' ? endStopped(work) : complete(work, work.parser, finish)
     } catch (error) {
@@ -81,7 +84,7 @@ export function createProcessGeneration(deps: {
     }
   }
 
-  /** Engine → parser → events, until the engine or a stop string ends it, or the run is told to stop. */
+  /** Engine → parser → events, until the engine or the parser ends it, or the run is told to stop. */
   async function pour(
     { run, usage }: Work,
     parser: OutputParser,

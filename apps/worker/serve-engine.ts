@@ -13,6 +13,8 @@ import { createRenderPrompt } from './render-prompt.ts'
 import type { RunningGeneration, RunningGenerations } from './running-generations.ts'
 import type { Settle } from './settle.ts'
 import { createSlots } from './slots.ts'
+import { allowsOneCall } from './text/constraints/allows-one-call.ts'
+import { toConstraint } from './text/constraints/to-constraint.ts'
 import { createOutputParser } from './text/parse-output.ts'
 import { startsInReasoning } from './text/starts-in-reasoning.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
@@ -74,12 +76,14 @@ export function serveEngine(deps: {
     engine,
     renderPrompt: createRenderPrompt({ renderer: createChatRenderer(tokenizer), tokenizer, family }),
     samplingDefaults: tokenizer.samplingDefaults,
+    constrain: (job) => toConstraint(job.request, family),
     createParser: (job, prompt) =>
       createOutputParser({
         generationId: job.id,
         tokenizer,
         family,
         tools: job.request.toolChoice !== 'none' && job.request.tools.length > 0,
+        singleCall: allowsOneCall(job.request),
         stop: job.request.stop,
         startsInReasoning: startsInReasoning(prompt.tail),
         minTokens: 0,

@@ -1,13 +1,17 @@
 import type { GenerationError } from '#libs/contracts/generation-event.ts'
 import { ChatTemplateError } from '#libs/text/render-chat.ts'
 import { EngineError } from './engine/engine-error.ts'
+import { ConstraintError } from './text/constraints/constraint-error.ts'
 
 /**
- * Tells whose fault a failed generation is. A prompt that the template refuses and a request that the engine
- * refuses are the caller's; everything else is ours and says nothing of our insides.
+ * Tells whose fault a failed generation is. A prompt that the template refuses, a constraint that the model
+ * cannot be held to and a request that the engine refuses are the caller's; everything else is ours and says
+ * nothing of our insides.
  */
 export function toGenerationError(error: unknown): Omit<GenerationError, 'type'> {
-  if (error instanceof ChatTemplateError) return { code: 'invalid_request', message: error.message }
+  if (error instanceof ChatTemplateError || error instanceof ConstraintError) {
+    return { code: 'invalid_request', message: error.message }
+  }
   if (error instanceof EngineError && error.kind === 'refused') {
     return { code: 'invalid_request', message: error.message }
   }

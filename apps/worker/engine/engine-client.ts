@@ -35,6 +35,27 @@ export type EngineRequest = {
   readonly maxTokens: number
   /** The engine stops at them, but delivers the tokens that hold them. */
   readonly stop: readonly string[]
+  readonly constraint: EngineConstraint | null
+}
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/**
+ * What the whole output is held to. An engine that knows where its model's thinking ends (vLLM's
+ * `--reasoning-parser`) begins there, any other at the first token.
+ */
+export type EngineConstraint =
+  | { readonly type: 'json'; readonly schema: JsonSchema }
+  | { readonly type: 'calls'; readonly calls: CallsShape }
+  | { readonly type: 'calls-or-json'; readonly calls: CallsShape; readonly schema: JsonSchema }
+
+/** One or more calls and nothing else, each of them `begin`, JSON that fits the schema, `end`. */
+export type CallsShape = {
+  readonly tags: readonly { readonly begin: string; readonly schema: JsonSchema; readonly end: string }[]
+  /** Stands between two calls. */
+  readonly separator: string
+  /** There is exactly one call. */
+  readonly single: boolean
 }
 
 export type EngineOutput =

@@ -5,7 +5,14 @@ import type { GetLoadsResponse__Output } from '#proto/types/vllm/grpc/engine/Get
 import type { GetModelInfoResponse__Output } from '#proto/types/vllm/grpc/engine/GetModelInfoResponse.ts'
 import type { SamplingParams } from '#proto/types/vllm/grpc/engine/SamplingParams.ts'
 import type { CompleteMessage } from './decode-chunk.ts'
-import type { EngineEnd, EngineLoads, EngineModelInfo, EngineRequest } from './engine-client.ts'
+import type {
+  CallsShape,
+  EngineConstraint,
+  EngineEnd,
+  EngineLoads,
+  EngineModelInfo,
+  EngineRequest,
+} from './engine-client.ts'
 import { EngineError } from './engine-error.ts'
 
 /**
@@ -22,7 +29,7 @@ export function toGenerateMessage(request: EngineRequest): GenerateRequest {
   }
 }
 
-function toSamplingMessage({ sampling, maxTokens, stop }: EngineRequest): SamplingParams {
+function toSamplingMessage({ sampling, maxTokens, stop, constraint }: EngineRequest): SamplingParams {
   return {
     // Absent would be 1 for the engine as well, but absent and 0 must not be confused on the way.
     temperature: sampling.temperature ?? 1,
@@ -39,6 +46,38 @@ function toSamplingMessage({ sampling, maxTokens, stop }: EngineRequest): Sampli
     // The field is an int32; callers' seeds may be wider. Any fixed choice keeps equal seeds equal.
     ...(sampling.seed !== undefined && { seed: Number(BigInt.asIntN(32, BigInt(sampling.seed))) }),
     ...(sampling.logitBias !== undefined && { logitBias: sampling.logitBias }),
+    ...(constraint !== null && toConstraintMessage(constraint)),
+  }
+}
+
+/**
+ * Formats of xgrammar's structural tags, which is vLLM's grammar library. `triggered_tags`, the usual one for
+ * tools, would allow free text around the calls.
+ */
+function toConstraintMessage(
+  constraint: EngineConstraint,
+): Pick<SamplingParams, 'jsonSchema' | 'structuralTag'> {
+  if (constraint.type === 'json') return { jsonSchema: JSON.stringify(constraint.schema) }
+  const calls = toCallsFormat(constraint.calls)
+  const format =
+    constraint.type === 'calls'
+      ? calls
+      : { type: 'or', elements: [{ type: 'json_schema', json_schema: constraint.schema }, calls] }
+  return { structuralTag: JSON.stringify({ type: 'structural_tag', format }) }
+}
+
+function toCallsFormat({ tags, separator, single }: CallsShape) {
+  return {
+    type: 'tags_with_separator',
+    tags: tags.map(({ begin, schema, end }) => ({
+      type: 'tag',
+      begin,
+      content: { type: 'json_schema', json_schema: schema },
+      end,
+    })),
+    separator,
+    at_least_one: true,
+    stop_after_first: single,
   }
 }
 

@@ -9,8 +9,8 @@ import { createHermes } from './tool-calls/hermes.ts'
 
 export type OutputParser = {
   /**
-   * What these ids add. `stopped`: a stop string was found, the ids after it were not read, and the engine need
-   * not go on; `finish` is still to be called.
+   * What these ids add. `stopped`: a stop string was found or the only call is over, what comes after it was not
+   * read, and the engine need not go on; `finish` is still to be called.
    */
   readonly push: (ids: ArrayLike<number>) => { readonly events: GenerationEvent[]; readonly stopped: boolean }
   /** What was held back. Call it once, at the end of the output. */
@@ -33,6 +33,8 @@ export function createOutputParser(options: {
   readonly family: ModelFamily
   /** False: what looks like a tool call is text. */
   readonly tools: boolean
+  /** The output is over with its first tool call. */
+  readonly singleCall: boolean
   readonly stop: readonly string[]
   readonly startsInReasoning: boolean
   /** Stop strings that end within the first so many tokens do not count. */
@@ -42,11 +44,14 @@ export function createOutputParser(options: {
   const collector = createCollector(options.generationId)
   const hermes =
     tools && family.toolCalls === 'hermes'
-      ? createHermes({
-          onText: collector.text,
-          onStart: collector.toolCallStart,
-          onArguments: collector.toolCallArguments,
-        })
+      ? createHermes(
+          {
+            onText: collector.text,
+            onStart: collector.toolCallStart,
+            onArguments: collector.toolCallArguments,
+          },
+          { single: options.singleCall },
+        )
       : null
   const thinkTags =
     family.reasoning === 'think-tags'
@@ -67,6 +72,8 @@ export function createOutputParser(options: {
   let tokens = 0
   let reasoningTokens = 0
 
+  const isStopped = () => stops.matched() !== null || hermes?.isOver() === true
+
   function read(id: number): void {
     tokens += 1
     const wasReasoning = thinkTags !== null && thinkTags.isReasoning()
@@ -77,11 +84,11 @@ export function createOutputParser(options: {
 
   return {
     push(ids) {
-      for (let i = 0; i < ids.length && stops.matched() === null; i++) {
+      for (let i = 0; i < ids.length && !isStopped(); i++) {
         const id = ids[i]
         if (id !== undefined) read(id)
       }
-      return { events: collector.take(), stopped: stops.matched() !== null }
+      return { events: collector.take(), stopped: isStopped() }
     },
     finish() {
       const text = stops.push(decoder.flush(), tokens > options.minTokens) + stops.flush()

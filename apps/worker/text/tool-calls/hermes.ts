@@ -7,9 +7,9 @@ const OPEN = '<tool_call>'
 /**
  * `<tool_call>{"name": …, "arguments": …}</tool_call>`, as Hermes, Qwen 2.5 and Qwen 3 write it, any number of
  * them between ordinary text. Blanks next to a call are markup: an answer of calls alone has no text at all.
- * What turns out to be no call becomes text again, its blanks included.
+ * What turns out to be no call becomes text again, its blanks included. `single`: the first call ends the output.
  */
-export function createHermes(sink: ToolCallSink): ToolCallParser {
+export function createHermes(sink: ToolCallSink, options: { readonly single: boolean }): ToolCallParser {
   let call: HermesCall | null = null
   /** The beginning of an open tag, perhaps. */
   let held = ''
@@ -17,6 +17,8 @@ export function createHermes(sink: ToolCallSink): ToolCallParser {
   let blanks = ''
   let started = 0
   let hasText = false
+
+  const isOver = () => options.single && started > 0 && call === null
 
   function pushText(text: string): string {
     const all = held + text
@@ -56,7 +58,7 @@ export function createHermes(sink: ToolCallSink): ToolCallParser {
   return {
     push(text) {
       let rest = text
-      while (rest !== '') {
+      while (rest !== '' && !isOver()) {
         if (call === null) {
           rest = pushText(rest)
         } else {
@@ -74,5 +76,6 @@ export function createHermes(sink: ToolCallSink): ToolCallParser {
       held = ''
       blanks = ''
     },
+    isOver,
   }
 }

@@ -2,6 +2,8 @@
 export type ToolCallParser = {
   readonly push: (text: string) => void
   readonly finish: () => void
+  /** True after the one call of an output that has no more: what comes then is not read. */
+  readonly isOver: () => boolean
 }
 
 export type ToolCallSink = {

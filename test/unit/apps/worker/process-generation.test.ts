@@ -1,9 +1,15 @@
 import { pino } from 'pino'
 import { beforeAll, expect, test } from 'vitest'
-import type { EngineClient, EngineOutput } from '#apps/worker/engine/engine-client.ts'
+import type {
+  EngineClient,
+  EngineConstraint,
+  EngineOutput,
+  EngineRequest,
+} from '#apps/worker/engine/engine-client.ts'
 import { EngineError } from '#apps/worker/engine/engine-error.ts'
 import { createProcessGeneration } from '#apps/worker/process-generation.ts'
 import { createRunningGenerations, type RunningGeneration } from '#apps/worker/running-generations.ts'
+import { ConstraintError } from '#apps/worker/text/constraints/constraint-error.ts'
 import { createOutputParser } from '#apps/worker/text/parse-output.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
@@ -40,12 +46,16 @@ async function process(
     claim?: Claim
     stopping?: boolean
     render?: (run: RunningGeneration) => Promise<typeof PROMPT>
+    constrain?: () => EngineConstraint | null
+    /** Offers tools, and ends with the first call. */
+    singleCall?: boolean
   } = {},
 ) {
   const job = generationJob(given.job)
   const events: GenerationEvent[] = []
   const ids: number[] = []
   const settlements: [string, number, number][] = []
+  const requests: EngineRequest[] = []
   const seen = { tokens: 0, failures: 0 }
   let opened: RunningGeneration | undefined
   const running = createRunningGenerations({
@@ -65,7 +75,8 @@ async function process(
     throw new Error('not asked in these tests')
   }
   const engine: EngineClient = {
-    async *generate() {
+    async *generate(request) {
+      requests.push(request)
       if (opened === undefined || given.engine === undefined) throw new Error('nothing to generate')
       yield* given.engine(opened)
     },
@@ -85,12 +96,14 @@ async function process(
       return await given.render(opened)
     },
     samplingDefaults: {},
+    constrain: given.constrain ?? (() => null),
     createParser: () =>
       createOutputParser({
         generationId: job.id,
         tokenizer,
         family: { tokenizer: 'tiny', toolCalls: 'hermes', reasoning: 'none' },
-        tools: false,
+        tools: given.singleCall ?? false,
+        singleCall: given.singleCall ?? false,
         stop: job.request.stop,
         startsInReasoning: false,
         minTokens: 0,
@@ -115,7 +128,7 @@ async function process(
     log: pino({ level: 'silent' }),
   })
   const result = await processGeneration({ id: job.id, epoch: 1 })
-  return { result, events, ids, settlements, seen }
+  return { result, events, ids, settlements, seen, requests }
 }
 
 const claimed: GenerationEvent = { type: 'generation-claimed', worker: 'worker-1', promptTokens: 3 }
@@ -156,6 +169,64 @@ test('a stop string ends it before the engine does', async () => {
   expect(events.slice(1).map(({ type }) => type)).toEqual(['text-delta', 'generation-end'])
   expect(events[1]).toEqual({ type: 'text-delta', text: 'one ' })
   expect(settlements[0]?.[0]).toBe('completed')
+})
+
+test('the engine is told what the output is held to', async () => {
+  const constraint = { type: 'json', schema: { type: 'object' } } as const
+  const { requests } = await process({
+    constrain: () => constraint,
+    async *engine() {
+      yield END
+    },
+  })
+  expect(requests.map((request) => request.constraint)).toEqual([constraint])
+})
+
+test('a constraint that the model cannot be held to is the caller’s mistake and costs nothing', async () => {
+  const { events, settlements, requests } = await process({
+    constrain: () => {
+      throw new ConstraintError('this model cannot call tools')
+    },
+  })
+  expect(events.at(-1)).toEqual({
+    type: 'generation-error',
+    code: 'invalid_request',
+    message: 'this model cannot call tools',
+  })
+  expect(settlements).toEqual([['fault', 3, 0]])
+  expect(requests).toEqual([])
+})
+
+test('the only call ends it before the engine does, and what follows is neither sent nor asked for', async () => {
+  const output = await tokensOf('<tool_call>{"name": "f", "arguments": {}}</tool_call> and more')
+  const { events, settlements } = await process({
+    singleCall: true,
+    async *engine() {
+      yield output
+      throw new Error('the engine was asked for more')
+    },
+  })
+  expect(events.slice(1)).toMatchObject([
+    { type: 'tool-call-start', name: 'f' },
+    { type: 'tool-call-delta', text: '{}' },
+    { type: 'generation-end', finishReason: 'tool-calls' },
+  ])
+  expect(settlements[0]?.[0]).toBe('completed')
+})
+
+test('a call that the limit cuts short ends as length', async () => {
+  const cut = await tokensOf('<tool_call>{"name": "f", "arguments": {"city": "Pa')
+  const { events } = await process({
+    singleCall: true,
+    async *engine() {
+      yield cut
+      yield { ...END, finishReason: 'length' }
+    },
+  })
+  expect(events.slice(2)).toMatchObject([
+    { type: 'tool-call-delta', text: '{"city": "Pa' },
+    { type: 'generation-end', finishReason: 'length' },
+  ])
 })
 
 test.each(['gone', 'settled', 'cancelled', 'stale', 'taken'] as const)(

@@ -8,6 +8,7 @@ const request: EngineRequest = {
   sampling: {},
   maxTokens: 8,
   stop: [],
+  constraint: null,
 }
 
 describe('checkRequest', () => {

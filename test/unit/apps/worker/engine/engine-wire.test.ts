@@ -5,6 +5,7 @@ import {
   fromModelInfoMessage,
   toGenerateMessage,
 } from '#apps/worker/engine/engine-wire.ts'
+import type { EngineConstraint } from '#apps/worker/engine/engine-client.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
 
@@ -16,6 +17,7 @@ const request = {
   sampling: {},
   maxTokens: 5,
   stop: ['END'],
+  constraint: null,
 }
 
 describe('toGenerateMessage', () => {
@@ -54,6 +56,49 @@ describe('toGenerateMessage', () => {
     expect(seed(2 ** 31)).toBe(-(2 ** 31))
     expect(seed(2 ** 40 + 5)).toBe(5)
     expect(seed(-3)).toBe(-3)
+  })
+})
+
+describe('a constraint on the wire', () => {
+  const schema = { type: 'object', properties: { city: { type: 'string' } } }
+  const calls = { tags: [{ begin: '<', schema, end: '>' }], separator: '\n', single: false }
+  const callsFormat = {
+    type: 'tags_with_separator',
+    tags: [{ type: 'tag', begin: '<', content: { type: 'json_schema', json_schema: schema }, end: '>' }],
+    separator: '\n',
+    at_least_one: true,
+    stop_after_first: false,
+  }
+  const paramsOf = (constraint: EngineConstraint | null) =>
+    Generate.requestDeserialize(Generate.requestSerialize(toGenerateMessage({ ...request, constraint })))
+      .samplingParams
+  const formatOf = (constraint: EngineConstraint): unknown =>
+    JSON.parse(paramsOf(constraint)?.structuralTag ?? '')
+
+  it('is absent when there is none', () => {
+    expect(paramsOf(null)?.constraint).toBeUndefined()
+  })
+
+  it('is a schema for an answer of JSON', () => {
+    const params = paramsOf({ type: 'json', schema })
+    expect(params?.constraint).toBe('jsonSchema')
+    expect(JSON.parse(params?.jsonSchema ?? '')).toEqual(schema)
+  })
+
+  it('is a structural tag of nothing but calls for calls', () => {
+    expect(paramsOf({ type: 'calls', calls })?.constraint).toBe('structuralTag')
+    expect(formatOf({ type: 'calls', calls })).toEqual({ type: 'structural_tag', format: callsFormat })
+    expect(formatOf({ type: 'calls', calls: { ...calls, single: true } })).toEqual({
+      type: 'structural_tag',
+      format: { ...callsFormat, stop_after_first: true },
+    })
+  })
+
+  it('is one structural tag for calls or JSON', () => {
+    expect(formatOf({ type: 'calls-or-json', calls, schema })).toEqual({
+      type: 'structural_tag',
+      format: { type: 'or', elements: [{ type: 'json_schema', json_schema: schema }, callsFormat] },
+    })
   })
 })
 

@@ -11,6 +11,7 @@ const request: EngineRequest = {
   sampling: { temperature: 0 },
   maxTokens: 100,
   stop: [],
+  constraint: null,
 }
 
 const closers: (() => void)[] = []

@@ -26,6 +26,7 @@ function createParser(options: Options = {}) {
     tokenizer,
     family: { tokenizer: 'tiny', toolCalls: 'hermes', reasoning: 'think-tags' },
     tools: true,
+    singleCall: false,
     stop: [],
     startsInReasoning: false,
     minTokens: 0,
@@ -173,6 +174,25 @@ it('takes tool calls for text when the request has no tools', () => {
   const { events, toolCalls } = parse(recorded('forced-f1-hermes'), { tools: false })
   expect(events).toEqual([{ type: 'text-delta', text: expect.stringContaining('<tool_call>') }])
   expect(toolCalls).toBe(0)
+})
+
+it('is over with the first call where only one is allowed, in the middle of a chunk and of a token', async () => {
+  const parser = createParser({ singleCall: true })
+  const two = recorded('forced-f1-two-tools').flat()
+  const { events, stopped } = parser.push(two)
+  expect(stopped).toBe(true)
+  expect([...events, ...parser.finish()]).toEqual(call(0, 'Paris'))
+  expect(parser.push(two)).toEqual({ events: [], stopped: true })
+
+  // Spelled in pieces, the close tag shares its last token with what follows.
+  const shared = 443
+  expect(tokenizer.decode([shared])).toMatch(/^>./)
+  const after = createParser({ singleCall: true })
+  expect(
+    after.push(await tokenizer.encode('<tool_call>{"name": "f", "arguments": {}}</tool_call')).stopped,
+  ).toBe(false)
+  expect(after.push([shared])).toEqual({ events: [], stopped: true })
+  expect(after.finish()).toEqual([])
 })
 
 it('gives a call the same id in every run, and another one in another generation', () => {

@@ -5,9 +5,9 @@ import { cutAnywhere, everyCut } from '../cuts.ts'
 
 type Parts = { text: string; calls: { name: string; arguments: string }[] }
 
-function parse(pieces: readonly string[]): Parts {
+function parse(pieces: readonly string[], single = false): Parts {
   const parts: Parts = { text: '', calls: [] }
-  const parser = createHermes({
+  const sink: Parameters<typeof createHermes>[0] = {
     onText: (text) => (parts.text += text),
     onStart: (name) => parts.calls.push({ name, arguments: '' }),
     onArguments(text) {
@@ -15,7 +15,8 @@ function parse(pieces: readonly string[]): Parts {
       if (call === undefined) throw new Error('arguments before a call')
       call.arguments += text
     },
-  })
+  }
+  const parser = createHermes(sink, { single })
   for (const piece of pieces) parser.push(piece)
   parser.finish()
   return parts
@@ -147,11 +148,14 @@ describe('wherever the output is cut', () => {
 
 it('sends the name as soon as it is known and the arguments as they come', () => {
   const out: string[] = []
-  const parser = createHermes({
-    onText: (text) => out.push(`text ${text}`),
-    onStart: (name) => out.push(`start ${name}`),
-    onArguments: (text) => out.push(`arguments ${text}`),
-  })
+  const parser = createHermes(
+    {
+      onText: (text) => out.push(`text ${text}`),
+      onStart: (name) => out.push(`start ${name}`),
+      onArguments: (text) => out.push(`arguments ${text}`),
+    },
+    { single: false },
+  )
   parser.push('Hi <')
   parser.push('b>\n<tool_call>{"name": "f"')
   parser.push(', "arguments": {"ci')
@@ -172,4 +176,35 @@ it('sends the name as soon as it is known and the arguments as they come', () =>
 it('gives up no text when blanks never end', () => {
   const blanks = Array.from({ length: 20_000 }, () => '\n')
   expect(parse(['x', ...blanks])).toEqual({ text: `x${blanks.join('')}`, calls: [] })
+})
+
+describe('an output that is over with its first call', () => {
+  const first = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+
+  it.for([
+    [`${first}\n${first} and more`, { text: '', calls: [f('{"a": 1}')] }],
+    [`Look:\n${first}`, { text: 'Look:', calls: [f('{"a": 1}')] }],
+    ['<tool_call>{"name": "f", "arguments": {}} text', { text: '', calls: [f('{}')] }],
+    [
+      `<tool_call>no call</tool_call>${first}x`,
+      { text: '<tool_call>no call</tool_call>', calls: [f('{"a": 1}')] },
+    ],
+    ['<tool_call>{"name": "f", "arguments": {"cut', { text: '', calls: [f('{"cut')] }],
+    ['no call at all', { text: 'no call at all', calls: [] }],
+  ] as const)('%j', ([output, parts]) => {
+    for (const pieces of everyCut(output)) expect(parse(pieces, true)).toEqual(parts)
+  })
+
+  it('says so with the last character of the call, not before', () => {
+    const ignore = () => {}
+    const sink = { onText: ignore, onStart: ignore, onArguments: ignore }
+    const parser = createHermes(sink, { single: true })
+    parser.push(first.slice(0, -1))
+    expect(parser.isOver()).toBe(false)
+    parser.push(first.slice(-1))
+    expect(parser.isOver()).toBe(true)
+    const several = createHermes(sink, { single: false })
+    several.push(first)
+    expect(several.isOver()).toBe(false)
+  })
 })
