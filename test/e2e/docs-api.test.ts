@@ -1,0 +1,84 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startCluster, type TestCluster } from '#test/support/cluster.ts'
+import { matchesOutput, readExamples, type DocExample } from '#test/support/doc-examples.ts'
+
+const DOCUMENT = 'docs/api.md'
+const examples = readExamples(readFileSync(DOCUMENT, 'utf8'), ['sh', 'js', 'python'])
+const python = process.env['MILLRACE_PYTHON'] ?? 'python3'
+
+let cluster: TestCluster
+let environment: Record<string, string>
+/** Inside the repository, so that the examples' imports find the installed clients. */
+let folder: string
+
+beforeAll(async () => {
+  mkdirSync('.millrace', { recursive: true })
+  folder = mkdtempSync(join('.millrace', 'doc-examples-'))
+  cluster = await startCluster({
+    workers: [
+      [
+        { model: 'demo-chat', family: 'demo' },
+        { model: 'millrace/demo-chat', family: 'demo' },
+        { model: 'demo-reasoning', family: 'demo-reasoning' },
+        { model: 'demo-embed', family: 'demo', kind: 'embedding' },
+      ],
+    ],
+  })
+  const { apiKey } = await cluster.createAccount('10')
+  environment = { OPENAI_BASE_URL: cluster.baseUrl, OPENAI_API_KEY: apiKey }
+})
+
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true })
+  await cluster.stop()
+})
+
+describe('docs/api.md', () => {
+  it('has examples in every language', () => {
+    expect(new Set(examples.map(({ language }) => language))).toEqual(new Set(['sh', 'js', 'python']))
+  })
+
+  it('notices an output that differs', () => {
+    expect(matchesOutput('{"id":"a-1","ok":true}\nend', '{"id":"a-…","ok":true}\n…')).toBe(true)
+    expect(matchesOutput('{"id":"a-1","ok":true}\nend', '{"id":"a-…","ok":true}')).toBe(false)
+    expect(matchesOutput('{"id":"a-1","ok":false}', '{"id":"a-…","ok":true}')).toBe(false)
+  })
+
+  it.for(examples)('the $language of line $line prints what is shown', async (example, { skip }) => {
+    skip(example.language === 'python' && !hasPythonClient(), 'the openai package of Python is not installed')
+    const printed = await run(example)
+    const shown = example.expected
+    expect(shown === null || matchesOutput(printed, shown), `${printed}\nis not\n\n${shown}`).toBe(true)
+  })
+})
+
+function hasPythonClient(): boolean {
+  try {
+    execFileSync(python, ['-c', 'import openai'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What the example prints; rejects with its error output when it fails. */
+async function run({ language, code, line }: DocExample): Promise<string> {
+  const [command, args] = toCommand(language, code, line)
+  const { stdout } = await promisify(execFile)(command, args, {
+    env: { ...process.env, ...environment },
+    timeout: 60_000,
+  })
+  return stdout
+}
+
+function toCommand(language: string, code: string, line: number): [string, string[]] {
+  if (language === 'sh') return ['bash', ['-euo', 'pipefail', '-c', code]]
+  if (language === 'python') return [python, ['-c', code]]
+  const file = join(folder, `line-${line}.mjs`)
+  writeFileSync(file, code)
+  return [process.execPath, [file]]
+}

@@ -1,0 +1,60 @@
+/** A runnable block of a document, and what it prints when the document shows it. */
+export type DocExample = {
+  readonly language: string
+  readonly code: string
+  /** Null when the document does not show the output. In it, `…` stands for whatever varies. */
+  readonly expected: string | null
+  /** Of the block's first line of code. */
+  readonly line: number
+}
+
+const FENCE = /^```(\w*)$/u
+
+/**
+ * The blocks of a Markdown document in the given languages. A block of language `text` that follows directly,
+ * with nothing but an empty line between, is the output of the one before it.
+ */
+export function readExamples(markdown: string, languages: readonly string[]): DocExample[] {
+  const blocks = readBlocks(markdown.split('\n'))
+  return blocks.flatMap((block, index) => {
+    if (!languages.includes(block.language)) return []
+    const next = blocks[index + 1]
+    const shown = next?.language === 'text' && next.line - block.end <= 3
+    const { language, code, line } = block
+    return [{ language, code, expected: shown ? next.code : null, line }]
+  })
+}
+
+/**
+ * Whether `printed` is `expected`, where a `…` in a line stands for any part of that line, and a line of `…` alone
+ * for any number of lines.
+ */
+export function matchesOutput(printed: string, expected: string): boolean {
+  const pattern = expected
+    .trim()
+    .split('\n')
+    .map((line) =>
+      line.trim() === '…' ? '(?:.*\\n?)*?' : `${line.split('…').map(RegExp.escape).join('.*?')}\\n`,
+    )
+    .join('')
+  return new RegExp(`^${pattern}$`, 'u').test(`${printed.trim()}\n`)
+}
+
+type Block = { language: string; code: string; line: number; end: number }
+
+function readBlocks(lines: readonly string[]): Block[] {
+  const blocks: Block[] = []
+  let open: { language: string; start: number } | null = null
+  for (const [index, line] of lines.entries()) {
+    const fence = FENCE.exec(line)
+    if (fence === null) continue
+    if (open === null) open = { language: fence[1] ?? '', start: index + 1 }
+    else {
+      const code = lines.slice(open.start, index).join('\n')
+      blocks.push({ language: open.language, code, line: open.start + 1, end: index + 1 })
+      open = null
+    }
+  }
+  if (open !== null) throw new Error(`the block of line ${open.start} is never closed`)
+  return blocks
+}
