@@ -1,20 +1,22 @@
 import { ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import { API_ERRORS, ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { drainBody } from './accept-body.ts'
 import type { NoteFailure } from './request-metrics.ts'
 
 /** The error object of the interface, ready to be sent as a body or as a frame of a stream. */
-export type ErrorBody = {
-  readonly error: {
-    readonly message: string
-    readonly type: 'api_error'
-    readonly code: string
-    readonly param?: string
-  }
-}
+export const ErrorBody = z.object({
+  error: z.object({
+    message: z.string(),
+    type: z.literal('api_error'),
+    code: z.enum(Object.values(API_ERRORS).map(({ wireCode }) => wireCode)),
+    param: z.string().optional().meta({ description: 'The field of the request that is wrong.' }),
+  }),
+})
+export type ErrorBody = z.infer<typeof ErrorBody>
 
 type PublicError = {
   readonly status: number

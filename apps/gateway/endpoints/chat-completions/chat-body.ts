@@ -39,6 +39,12 @@ const AssistantMessage = z
     path: ['content'],
     error: 'expected content or tool_calls',
   })
+  .meta({
+    anyOf: [
+      { required: ['content'] },
+      { required: ['tool_calls'], properties: { tool_calls: { type: 'array', minItems: 1 } } },
+    ],
+  })
 /** The interface's message has no `tool_call_id`, so a tool message may come without one. */
 const ToolMessage = z.object({
   role: z.literal('tool'),

@@ -1,12 +1,13 @@
 import type { GenerationEnd, Usage } from '#libs/contracts/generation-event.ts'
+import type { ChatFinishReason, ChatUsage } from './chat-object.ts'
 
 /** The chat interface's word for how a generation ended. */
-export function toFinishReason(reason: GenerationEnd['finishReason']): 'stop' | 'length' | 'tool_calls' {
+export function toFinishReason(reason: GenerationEnd['finishReason']): ChatFinishReason {
   return reason === 'tool-calls' ? 'tool_calls' : reason
 }
 
 /** The chat interface's usage object. Both details are always there: some clients refuse half of them. */
-export function toChatUsage(usage: Usage) {
+export function toChatUsage(usage: Usage): ChatUsage {
   return {
     prompt_tokens: usage.promptTokens,
     completion_tokens: usage.completionTokens,

@@ -1,9 +1,10 @@
 import type { FinishedGeneration } from '../../generation/collect.ts'
 import type { Answer } from '../generation-endpoint.ts'
+import type { ChatObject } from './chat-object.ts'
 import { toChatUsage, toFinishReason } from './to-finish.ts'
 
 /** The body of a chat completion that is not streamed. */
-export function toObject(generation: FinishedGeneration, answer: Answer<unknown>) {
+export function toObject(generation: FinishedGeneration, answer: Answer<unknown>): ChatObject {
   const { text, reasoning, toolCalls, finishReason, usage } = generation
   return {
     id: toCompletionId(answer.id),

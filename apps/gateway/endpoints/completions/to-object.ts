@@ -1,9 +1,13 @@
 import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
 import type { FinishedGeneration } from '../../generation/collect.ts'
 import type { Answer } from '../generation-endpoint.ts'
+import type { CompletionFinishReason, CompletionObject } from './completion-object.ts'
 
 /** The body of a legacy completion that is not streamed. */
-export function toObject({ text, finishReason, usage }: FinishedGeneration, answer: Answer<null>) {
+export function toObject(
+  { text, finishReason, usage }: FinishedGeneration,
+  answer: Answer<null>,
+): CompletionObject {
   return {
     id: toCompletionId(answer.id),
     object: 'text_completion',
@@ -23,6 +27,6 @@ export function toCompletionId(id: string): string {
 }
 
 /** The legacy interface knows no tool calls: a turn that ended with one has simply stopped. */
-export function toFinishReason(reason: GenerationEnd['finishReason']): 'stop' | 'length' {
+export function toFinishReason(reason: GenerationEnd['finishReason']): CompletionFinishReason {
   return reason === 'length' ? 'length' : 'stop'
 }

@@ -1,10 +1,11 @@
 import type { RouteHandlerMethod } from 'fastify'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { findModel, type Catalog } from '../find-model.ts'
+import type { ModelList, ModelObject } from './model-object.ts'
 
 /** `GET /v1/models`: every entry of the live catalog, also one that is disabled at the moment. */
 export function listModels(catalog: Catalog): RouteHandlerMethod {
-  return async () => ({ object: 'list', data: catalog.list().map(toModelObject) })
+  return async (): Promise<ModelList> => ({ object: 'list', data: catalog.list().map(toModelObject) })
 }
 
 /**
@@ -20,6 +21,6 @@ function readId(params: unknown): string {
   return typeof rest === 'string' ? rest : ''
 }
 
-function toModelObject(model: ModelSpec) {
+function toModelObject(model: ModelSpec): ModelObject {
   return { id: model.id, object: 'model', created: model.created, owned_by: model.ownedBy }
 }

@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { ChatFinishReason, ChatUsage } from './chat-object.ts'
+
+const ToolCallDelta = z.object({
+  index: z.int().min(0),
+  id: z.string().optional().meta({ description: 'On the first delta of a call only, as type and name are.' }),
+  type: z.literal('function').optional(),
+  function: z.object({ name: z.string().optional(), arguments: z.string() }),
+})
+
+/** A frame of a streamed chat completion. `to-chunks.ts` writes it as text. */
+export const ChatChunk = z.object({
+  id: z.string().meta({ description: 'The same on every chunk, as created and model are.' }),
+  object: z.literal('chat.completion.chunk'),
+  created: z.int(),
+  model: z.string(),
+  choices: z
+    .array(
+      z.object({
+        index: z.literal(0),
+        delta: z.object({
+          role: z.literal('assistant').optional().meta({ description: 'On the first chunk only.' }),
+          content: z.string().optional(),
+          reasoning_content: z.string().optional(),
+          tool_calls: z.array(ToolCallDelta).optional(),
+        }),
+        finish_reason: ChatFinishReason.nullable().meta({ description: 'Set on exactly one chunk.' }),
+      }),
+    )
+    .max(1)
+    .meta({ description: 'Empty on the chunk that carries usage.' }),
+  usage: ChatUsage.optional().meta({
+    description: 'On one last chunk, when stream_options.include_usage asks for it.',
+  }),
+})

@@ -1,0 +1,19 @@
+import { z } from 'zod'
+import { CompletionFinishReason } from './completion-object.ts'
+
+/** A frame of a streamed legacy completion. `to-chunks.ts` writes it as text. */
+export const CompletionChunk = z.object({
+  id: z.string().meta({ description: 'The same on every chunk, as created and model are.' }),
+  object: z.literal('text_completion'),
+  created: z.int(),
+  model: z.string(),
+  choices: z
+    .array(
+      z.object({
+        index: z.literal(0),
+        text: z.string(),
+        finish_reason: CompletionFinishReason.nullable().meta({ description: 'Set on the last chunk.' }),
+      }),
+    )
+    .length(1),
+})

@@ -1,0 +1,21 @@
+import { z } from 'zod'
+
+export const CompletionFinishReason = z.enum(['stop', 'length'])
+export type CompletionFinishReason = z.infer<typeof CompletionFinishReason>
+
+/** The answer of a legacy completion that is not streamed. */
+export const CompletionObject = z.object({
+  id: z.string(),
+  object: z.literal('text_completion'),
+  created: z.int().meta({ description: 'Unix seconds.' }),
+  model: z.string().meta({ description: 'The id that the request named.' }),
+  choices: z
+    .array(z.object({ index: z.literal(0), text: z.string(), finish_reason: CompletionFinishReason }))
+    .length(1),
+  usage: z.object({
+    prompt_tokens: z.int().min(0),
+    completion_tokens: z.int().min(0),
+    total_tokens: z.int().min(0),
+  }),
+})
+export type CompletionObject = z.infer<typeof CompletionObject>

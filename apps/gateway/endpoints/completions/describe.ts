@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import { ModelId } from '../fields/model-id.ts'
+import type { OperationDescription } from '../operation-description.ts'
+import { CompletionBody } from './completion-body.ts'
+import { CompletionChunk } from './completion-chunk.ts'
+import { CompletionObject } from './completion-object.ts'
+
+const head = { id: 'cmpl-0199', object: 'text_completion', created: 1_764_547_200, model: 'demo-chat' }
+
+const chunk = (text: string, finishReason: string | null) => ({
+  ...head,
+  choices: [{ index: 0, text, finish_reason: finishReason }],
+})
+
+export const completionsDescription: OperationDescription = {
+  method: 'post',
+  path: '/v1/completions',
+  id: 'createCompletion',
+  summary: 'Answers a prompt (legacy).',
+  description:
+    'The prompt becomes a chat of one user message. There are no tools and there is no reasoning; a stream has ' +
+    'no usage.',
+  parameters: [],
+  request: {
+    name: 'CompletionRequest',
+    schema: z.object({ model: ModelId, ...CompletionBody.shape }),
+    examples: {
+      prompt: { model: 'demo-chat', prompt: 'Say hello.' },
+      lines: { model: 'demo-chat', prompt: ['Say hello.', 'Then say goodbye.'], max_tokens: 50 },
+      stream: { model: 'demo-chat', prompt: 'Say hello.', stream: true },
+    },
+  },
+  answer: {
+    name: 'Completion',
+    schema: CompletionObject,
+    examples: {
+      text: {
+        ...head,
+        choices: [{ index: 0, text: 'Hello!', finish_reason: 'stop' }],
+        usage: { prompt_tokens: 12, completion_tokens: 5, total_tokens: 17 },
+      },
+    },
+  },
+  stream: {
+    frame: {
+      name: 'CompletionChunk',
+      schema: CompletionChunk,
+      examples: { text: chunk('Hello!', null), finish: chunk('', 'stop') },
+    },
+    endsWithDone: true,
+    headers: {},
+  },
+  errors: [
+    'invalid_request',
+    'invalid_key',
+    'insufficient_credits',
+    'model_not_found',
+    'request_too_large',
+    'model_busy',
+    'model_warming',
+    'upstream_error',
+    'model_unavailable',
+  ],
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import type { OperationDescription } from '../operation-description.ts'
+import { ModelList, ModelObject } from './model-object.ts'
+
+const example = { id: 'demo-chat', object: 'model', created: 1_764_547_200, owned_by: 'millrace' }
+
+export const listModelsDescription: OperationDescription = {
+  method: 'get',
+  path: '/v1/models',
+  id: 'listModels',
+  summary: 'Lists the catalog.',
+  description: 'Every model of the live catalog, also one that cannot be used at the moment.',
+  parameters: [],
+  request: null,
+  answer: {
+    name: 'ModelList',
+    schema: ModelList,
+    examples: { catalog: { object: 'list', data: [example] } },
+  },
+  stream: null,
+  errors: ['invalid_key', 'model_unavailable'],
+}
+
+export const describeModelDescription: OperationDescription = {
+  method: 'get',
+  path: '/v1/models/{model}',
+  id: 'retrieveModel',
+  summary: 'Describes one model.',
+  description: 'Slashes in the id may be percent-encoded or stand as they are.',
+  parameters: [
+    {
+      name: 'model',
+      in: 'path',
+      required: true,
+      description: 'The id of a model of the catalog.',
+      schema: z.string().min(1),
+      example: 'demo-chat',
+    },
+  ],
+  request: null,
+  answer: { name: 'Model', schema: ModelObject, examples: { model: example } },
+  stream: null,
+  errors: ['invalid_request', 'invalid_key', 'model_not_found', 'model_unavailable'],
+}

@@ -1,0 +1,45 @@
+import type { z } from 'zod'
+import type { ApiErrorCode } from '#libs/contracts/api-error.ts'
+
+/** What the machine-readable description says of one operation; kept beside the code that it describes. */
+export type OperationDescription = {
+  readonly method: 'get' | 'post'
+  /** As OpenAPI writes it, with names in braces. */
+  readonly path: string
+  readonly id: string
+  readonly summary: string
+  readonly description: string
+  readonly parameters: readonly ParameterDescription[]
+  readonly request: BodyDescription | null
+  readonly answer: BodyDescription
+  readonly stream: StreamDescription | null
+  readonly errors: readonly OperationError[]
+}
+
+/** A row of the error table that an operation can answer with; a path that is none has no operation. */
+export type OperationError = Exclude<ApiErrorCode, 'unknown_operation'>
+
+export type ParameterDescription = {
+  readonly name: string
+  readonly in: 'path' | 'header'
+  readonly required: boolean
+  readonly description: string
+  readonly schema: z.ZodType
+  readonly example: unknown
+}
+
+export type BodyDescription = {
+  /** The schema's name in the description. */
+  readonly name: string
+  readonly schema: z.ZodType
+  /** By name; each is a body that the schema accepts. */
+  readonly examples: Readonly<Record<string, unknown>>
+}
+
+export type StreamDescription = {
+  /** What the data of a frame holds as JSON, errors aside. */
+  readonly frame: BodyDescription
+  readonly endsWithDone: boolean
+  /** Response headers that only a stream has. */
+  readonly headers: Readonly<Record<string, { readonly description: string; readonly schema: z.ZodType }>>
+}

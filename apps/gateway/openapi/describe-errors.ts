@@ -1,0 +1,72 @@
+import { API_ERRORS } from '#libs/contracts/api-error.ts'
+import type { OperationError } from '../endpoints/operation-description.ts'
+import type { ErrorBody } from '../http/handle-error.ts'
+import { EVERY_ANSWER } from './common-headers.ts'
+
+/** What each row of the error table means, and a message that it is told with. */
+const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }>> = {
+  invalid_request: { meaning: 'A field is missing or wrong.', message: "'model' is required." },
+  request_too_large: {
+    meaning: 'The body is too large.',
+    message: 'The body is larger than this service accepts.',
+  },
+  invalid_key: { meaning: 'The API key is missing or not valid.', message: 'The API key is not valid.' },
+  insufficient_credits: {
+    meaning: 'The credits do not pay for this request.',
+    message: 'Not enough credits.',
+  },
+  model_not_found: {
+    meaning: 'There is no such model, or it cannot do this.',
+    message: "Unknown model 'nope'",
+  },
+  model_busy: { meaning: 'The model is busy; try again later.', message: 'The model is busy.' },
+  model_warming: { meaning: 'The model is warming; try again later.', message: 'The model is warming.' },
+  upstream_error: {
+    meaning: 'The model’s backend failed; nothing is charged.',
+    message: 'The model’s output was interrupted.',
+  },
+  model_unavailable: {
+    meaning: 'The gateway or the model is unavailable; try again later.',
+    message: 'The model is unavailable.',
+  },
+}
+
+/** The name that a status's answer has in the description. */
+export function toErrorName(status: number): string {
+  return `Error${status}`
+}
+
+/** The error table as OpenAPI's response objects: its rows by their status. */
+export function describeErrors(errors: ReadonlySet<OperationError>): Record<string, object> {
+  const statuses = Map.groupBy(errors, (code) => API_ERRORS[code].status)
+  return Object.fromEntries(
+    [...statuses].map(([status, codes]) => [toErrorName(status), describeStatus(codes)]),
+  )
+}
+
+function describeStatus(codes: readonly OperationError[]) {
+  const wireCodes = new Set(codes.map((code) => API_ERRORS[code].wireCode))
+  const retryAfter = codes.every((code) => API_ERRORS[code].retryAfter)
+  return {
+    description: codes.map((code) => ROWS[code].meaning).join(' Or: '),
+    headers: {
+      ...EVERY_ANSWER,
+      ...(retryAfter ? { 'retry-after': { $ref: '#/components/headers/RetryAfter' } } : {}),
+    },
+    content: {
+      'application/json': {
+        schema: {
+          allOf: [
+            { $ref: '#/components/schemas/Error' },
+            { properties: { error: { properties: { code: { enum: [...wireCodes] } } } } },
+          ],
+        },
+        examples: Object.fromEntries(codes.map((code) => [code, { value: toExample(code) }])),
+      },
+    },
+  }
+}
+
+function toExample(code: OperationError): ErrorBody {
+  return { error: { message: ROWS[code].message, type: 'api_error', code: API_ERRORS[code].wireCode } }
+}

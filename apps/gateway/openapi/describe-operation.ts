@@ -1,0 +1,91 @@
+import { API_ERRORS } from '#libs/contracts/api-error.ts'
+import { documentedAs } from '../endpoints/fields/documented-as.ts'
+import type {
+  BodyDescription,
+  OperationDescription,
+  ParameterDescription,
+  StreamDescription,
+} from '../endpoints/operation-description.ts'
+import { EVERY_ANSWER } from './common-headers.ts'
+import { toErrorName } from './describe-errors.ts'
+
+/** An operation as OpenAPI's operation object. */
+export function describeOperation(operation: OperationDescription) {
+  const { request, answer, stream, errors } = operation
+  const statuses = [...new Set(errors.map((code) => API_ERRORS[code].status))].toSorted((a, b) => a - b)
+  return {
+    operationId: operation.id,
+    summary: operation.summary,
+    description: operation.description,
+    parameters: [
+      ...operation.parameters.map(describeParameter),
+      { $ref: '#/components/parameters/RequestId' },
+    ],
+    ...(request === null
+      ? {}
+      : { requestBody: { required: true, content: { 'application/json': describeBody(request) } } }),
+    responses: {
+      200: {
+        description: stream === null ? 'The answer.' : 'The answer, whole or as a stream.',
+        headers: { ...EVERY_ANSWER, ...describeHeaders(stream?.headers ?? {}) },
+        content: {
+          'application/json': describeBody(answer),
+          ...(stream === null ? {} : { 'text/event-stream': describeStream(stream) }),
+        },
+      },
+      ...Object.fromEntries(
+        statuses.map((status) => [status, { $ref: `#/components/responses/${toErrorName(status)}` }]),
+      ),
+    },
+  }
+}
+
+function describeParameter({ schema, ...parameter }: ParameterDescription) {
+  return { ...parameter, schema: documentedAs(schema) }
+}
+
+function describeBody({ name, examples }: BodyDescription) {
+  return { schema: refer(name), examples: toExamples(examples) }
+}
+
+function describeHeaders(headers: StreamDescription['headers']) {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, { description, schema }]) => [
+      name,
+      { description, schema: documentedAs(schema) },
+    ]),
+  )
+}
+
+/** One event of the stream. Its data is text; what that text holds as JSON is the frame. */
+function describeStream({ frame, endsWithDone }: StreamDescription) {
+  const json = (name: string) => ({
+    type: 'string',
+    contentMediaType: 'application/json',
+    contentSchema: refer(name),
+  })
+  const data = [json(frame.name), json('Error')]
+  const events = Object.entries(frame.examples).map(([name, value]) => [
+    name,
+    { data: JSON.stringify(value) },
+  ])
+  return {
+    schema: {
+      type: 'object',
+      required: ['data'],
+      properties: { data: { anyOf: endsWithDone ? [...data, { const: '[DONE]' }] : data } },
+    },
+    examples: toExamples({
+      ...Object.fromEntries(events),
+      ...(endsWithDone ? { done: { data: '[DONE]' } } : {}),
+    }),
+  }
+}
+
+function toExamples(values: Readonly<Record<string, unknown>>) {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, { value }]))
+}
+
+function refer(schema: string) {
+  return { $ref: `#/components/schemas/${schema}` }
+}

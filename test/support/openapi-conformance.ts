@@ -1,0 +1,139 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { z } from 'zod'
+
+const Schema = z.record(z.string(), z.unknown())
+const Examples = z.record(z.string(), z.object({ value: z.unknown() }))
+const Media = z.object({ schema: Schema, examples: Examples })
+const Answer = z.preprocess(
+  close,
+  z.object({
+    headers: z.record(z.string(), z.object({ required: z.boolean().default(false), schema: Schema })),
+    content: z.record(z.string(), Media),
+  }),
+)
+const Operation = z.object({
+  operationId: z.string(),
+  requestBody: z.object({ content: z.object({ 'application/json': Media }) }).optional(),
+  responses: z.record(z.string(), Answer),
+})
+const Document = z.object({ paths: z.record(z.string(), z.record(z.string(), Operation)) })
+
+/** Headers that any HTTP answer may have and that the description need not name. */
+const ORDINARY =
+  /^(?:cache-control|connection|content-length|content-type|date|keep-alive|transfer-encoding|x-accel-buffering)$/
+
+/**
+ * Holds real answers against an OpenAPI document: status, headers, content type and body, or every frame of a
+ * stream. The document leaves objects open for fields to come; here they are closed, so that nothing is sent
+ * which is not described.
+ */
+export function createConformance(document: unknown) {
+  const { paths } = Document.parse(resolve(document, document))
+  const operations = new Map(
+    Object.values(paths)
+      .flatMap((path) => Object.values(path))
+      .map((operation) => [operation.operationId, operation]),
+  )
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true })
+
+  function assertValid(schema: z.infer<typeof Schema>, value: unknown) {
+    if (ajv.validate(schema, value)) return
+    throw new Error(`${JSON.stringify(value).slice(0, 500)} is not as described: ${ajv.errorsText()}`)
+  }
+
+  function assertEvent(schema: z.infer<typeof Schema>, given: unknown) {
+    const event = Event.parse(given)
+    assertValid(schema, event)
+    // To validators `contentSchema` is only a note, so the JSON in the data is held to it here.
+    const { properties } = EventSchema.parse(schema)
+    const kinds = properties.data.anyOf
+    if (kinds.some((kind) => 'const' in kind && kind.const === event.data)) return
+    const frames = kinds.flatMap((kind) => ('contentSchema' in kind ? [kind.contentSchema] : []))
+    assertValid({ anyOf: frames }, JSON.parse(event.data))
+  }
+
+  function assertBody(type: string, media: z.infer<typeof Media>, body: string) {
+    if (type === 'application/json') assertValid(media.schema, JSON.parse(body))
+    else for (const event of readEvents(body)) assertEvent(media.schema, event)
+  }
+
+  return {
+    operations,
+    assertValid,
+    assertEvent,
+    /** Throws where the answer is not as described; resolves with its body's text. */
+    async assertAnswer(operationId: string, response: Response): Promise<string> {
+      const answer = operations.get(operationId)?.responses[String(response.status)]
+      if (answer === undefined) throw new Error(`${operationId} does not describe ${response.status}`)
+      for (const [name, { required, schema }] of Object.entries(answer.headers)) {
+        const value = response.headers.get(name)
+        if (value === null && required) throw new Error(`the header ${name} is missing`)
+        if (value !== null) assertValid(schema, schema['type'] === 'integer' ? Number(value) : value)
+      }
+      const strange = [...response.headers.keys()].filter(
+        (name) => !(name in answer.headers) && !ORDINARY.test(name),
+      )
+      if (strange.length > 0) throw new Error(`the headers ${strange.join()} are not described`)
+      const type = response.headers.get('content-type')?.split(';')[0] ?? ''
+      const media = answer.content[type]
+      if (media === undefined) throw new Error(`the content type ${type} is not described`)
+      const body = await response.text()
+      assertBody(type, media, body)
+      return body
+    },
+  }
+}
+
+const Event = z.strictObject({ event: z.string().optional(), data: z.string() })
+type Event = z.infer<typeof Event>
+
+const EventSchema = z.object({
+  properties: z.object({
+    data: z.object({
+      anyOf: z.array(z.union([z.object({ contentSchema: Schema }), z.object({ const: z.string() })])),
+    }),
+  }),
+})
+
+function readEvents(body: string): Event[] {
+  const blocks = body.split('\n\n').filter((block) => block !== '' && !block.startsWith(':'))
+  if (blocks.length === 0) throw new Error('a stream without events')
+  return blocks.map((block) => {
+    const lines = Object.fromEntries(
+      block
+        .split('\n')
+        .map((line) => [line.slice(0, line.indexOf(': ')), line.slice(line.indexOf(': ') + 2)]),
+    )
+    return Event.parse(lines)
+  })
+}
+
+/** The value with everything in it that it refers to; the document has no circles. */
+function resolve(value: unknown, document: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => resolve(item, document))
+  if (typeof value !== 'object' || value === null) return value
+  if ('$ref' in value && typeof value.$ref === 'string')
+    return resolve(lookUp(value.$ref, document), document)
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, resolve(inner, document)]))
+}
+
+function lookUp(pointer: string, document: unknown): unknown {
+  return pointer
+    .slice('#/'.length)
+    .split('/')
+    .reduce<unknown>((place, step) => {
+      const found = Schema.parse(place)[step]
+      if (found === undefined) throw new Error(`nothing is at ${pointer}`)
+      return found
+    }, document)
+}
+
+/** Closes every object that says which properties it has. */
+function close(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(close)
+  if (typeof value !== 'object' || value === null) return value
+  const inner = Object.fromEntries(Object.entries(value).map(([name, part]) => [name, close(part)]))
+  return inner['type'] === 'object' && !('additionalProperties' in inner)
+    ? { ...inner, additionalProperties: false }
+    : inner
+}
