@@ -6,6 +6,7 @@ import { chatCompletions } from './endpoints/chat-completions/endpoint.ts'
 import { completions } from './endpoints/completions/endpoint.ts'
 import type { Catalog } from './endpoints/find-model.ts'
 import { describeModel, listModels } from './endpoints/models/route.ts'
+import { responses } from './endpoints/responses/endpoint.ts'
 import { serveGeneration } from './endpoints/serve-generation.ts'
 import type { Caller, Generate } from './generation/generation-call.ts'
 import { installAcceptBody } from './http/accept-body.ts'
@@ -88,6 +89,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
 
   const serving = { generate, catalog, callerOf, sseSockets, reportError, nowMs }
   app.post('/v1/chat/completions', { onRequest }, serveGeneration(chatCompletions, serving))
+  app.post('/v1/responses', { onRequest }, serveGeneration(responses, serving))
   app.post('/v1/completions', { onRequest }, serveGeneration(completions, serving))
   app.get('/v1/models', { onRequest }, listModels(catalog))
   app.get('/v1/models/*', { onRequest }, describeModel(catalog))

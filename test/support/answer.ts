@@ -13,5 +13,6 @@ export function createAnswer<Options>({
   options: Options
   headers?: Answer<Options>['headers']
 }): Answer<Options> {
-  return { id, created: 1_700_000_000, model: modelSpec({ id: model }), options, headers }
+  const nowS = () => 1_700_000_002
+  return { id, created: 1_700_000_000, nowS, model: modelSpec({ id: model }), options, headers }
 }

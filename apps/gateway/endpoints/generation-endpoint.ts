@@ -37,6 +37,8 @@ export type Answer<Options> = {
   readonly id: string
   /** Unix seconds. */
   readonly created: number
+  /** Unix seconds at the time of the call. */
+  readonly nowS: () => number
   readonly model: ModelSpec
   readonly options: Options
   /** The request's headers. */

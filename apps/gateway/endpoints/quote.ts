@@ -1,9 +1,9 @@
 /**
- * JSON text of a string. Three characters that JSON leaves as they are end a line for readers that split
- * Unicode's way (Python's `splitlines`), and would tear a frame: they are escaped as well.
+ * JSON text of a string or a plain object. Three characters that JSON leaves as they are end a line for readers
+ * that split Unicode's way (Python's `splitlines`), and would tear a frame: they are escaped as well.
  */
-export function quote(text: string): string {
-  const json = JSON.stringify(text)
+export function quote(value: string | object): string {
+  const json = JSON.stringify(value)
   return LINE_ENDS.test(json) ? json.replaceAll(LINE_ENDS_ALL, toEscape) : json
 }
 

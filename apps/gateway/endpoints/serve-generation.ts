@@ -37,8 +37,8 @@ export function serveGeneration<Options>(
       request: generation,
       maxOutputTokens,
     }
-    const created = Math.floor(deps.nowMs() / 1_000)
-    const answer = { id: request.id, created, model, options, headers: request.headers }
+    const nowS = () => Math.floor(deps.nowMs() / 1_000)
+    const answer = { id: request.id, created: nowS(), nowS, model, options, headers: request.headers }
     if (!stream) return answerWhole(endpoint, deps, { call, answer, reply })
     return answerStream(endpoint, deps, { call, answer, request, reply })
   }

@@ -3,8 +3,16 @@ import type { GenerationEnd, Usage } from '#libs/contracts/generation-event.ts'
 import type { ToolCall } from '#libs/contracts/generation-request.ts'
 import type { OutputEvent } from './generation-call.ts'
 
+/** What a generation wrote in one go: deltas of one kind that nothing of another kind interrupts. */
+export type OutputPart =
+  | { readonly type: 'reasoning'; readonly text: string }
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'tool-call'; readonly call: ToolCall }
+
 /** A generation that has ended, whole. */
 export type FinishedGeneration = {
+  /** In the order in which they began; what follows is drawn from them. */
+  readonly parts: readonly OutputPart[]
   readonly reasoning: string
   readonly text: string
   readonly toolCalls: readonly ToolCall[]
@@ -17,22 +25,35 @@ export type FinishedGeneration = {
  * throws, and an `ApiError` `upstream_error` when the output stops without its end.
  */
 export async function collect(output: AsyncIterable<readonly OutputEvent[]>): Promise<FinishedGeneration> {
-  let reasoning = ''
-  let text = ''
+  const parts: OutputPart[] = []
   const toolCalls = new Map<number, { id: string; name: string; arguments: string }>()
+  let written: { type: 'reasoning' | 'text'; text: string } | null = null
+
+  function write(type: 'reasoning' | 'text', text: string) {
+    if (text === '') return
+    if (written?.type !== type) {
+      written = { type, text: '' }
+      parts.push(written)
+    }
+    written.text += text
+  }
 
   for await (const batch of output) {
     for (const event of batch) {
       switch (event.type) {
         case 'reasoning-delta':
-          reasoning += event.text
+          write('reasoning', event.text)
           break
         case 'text-delta':
-          text += event.text
+          write('text', event.text)
           break
-        case 'tool-call-start':
-          toolCalls.set(event.index, { id: event.id, name: event.name, arguments: '' })
+        case 'tool-call-start': {
+          const call = { id: event.id, name: event.name, arguments: '' }
+          toolCalls.set(event.index, call)
+          parts.push({ type: 'tool-call', call })
+          written = null
           break
+        }
         case 'tool-call-delta': {
           const call = toolCalls.get(event.index)
           if (call === undefined) throw brokenOutput('a tool call went on that never began')
@@ -41,8 +62,9 @@ export async function collect(output: AsyncIterable<readonly OutputEvent[]>): Pr
         }
         case 'generation-end':
           return {
-            reasoning,
-            text,
+            parts,
+            reasoning: textOf(parts, 'reasoning'),
+            text: textOf(parts, 'text'),
             toolCalls: [...toolCalls.values()],
             finishReason: event.finishReason,
             usage: event.usage,
@@ -51,6 +73,10 @@ export async function collect(output: AsyncIterable<readonly OutputEvent[]>): Pr
     }
   }
   throw brokenOutput('the output stopped without its end')
+}
+
+function textOf(parts: readonly OutputPart[], type: 'reasoning' | 'text'): string {
+  return parts.map((part) => (part.type === type ? part.text : '')).join('')
 }
 
 /** The output breaks its own rules; the client is told that the backend failed. */

@@ -1,13 +1,25 @@
 import { z } from 'zod'
 import type { OutputFormat } from '#libs/contracts/generation-request.ts'
+import { optional } from '../../http/parse-body.ts'
 import { checkSchema } from './check-schema.ts'
 import { documentedAs } from './documented-as.ts'
+import { TEXT } from './field-texts.ts'
 import { JsonSchema } from './json-schema.ts'
 import { parseDialect } from './parse-dialect.ts'
 
 const EXPECTED = 'expected an object whose type is text, json_object or json_schema'
 
-const SchemaHolder = z.object({ schema: JsonSchema }, 'expected an object with name and schema')
+const SchemaHolder = z.object(
+  { schema: JsonSchema, name: optional(z.string(TEXT)) },
+  'expected an object with name and schema',
+)
+
+type JsonSchemaFormat = Extract<OutputFormat, { type: 'json-schema' }>
+
+/** A format as the caller asks for it: the schema's name is only told back. */
+export type NamedFormat =
+  | Exclude<OutputFormat, JsonSchemaFormat>
+  | (JsonSchemaFormat & { name: string | null })
 
 const Dialects = z.union([
   z.object({ type: z.enum(['text', 'json_object']) }),
@@ -21,11 +33,12 @@ const Dialects = z.union([
  */
 export const ResponseFormat = z
   .looseObject({ type: z.enum(['text', 'json_object', 'json_schema'], EXPECTED) }, EXPECTED)
-  .transform((format, context): OutputFormat => {
+  .transform((format, context): NamedFormat => {
     if (format.type === 'text') return { type: 'text' }
     if (format.type === 'json_object') return { type: 'json-object' }
     const read = parseDialect(SchemaHolder, format, { nestedUnder: 'json_schema', context })
-    return read === undefined ? z.NEVER : { type: 'json-schema', schema: read.schema }
+    if (read === undefined) return z.NEVER
+    return { type: 'json-schema', schema: read.schema, name: read.name ?? null }
   })
   .meta({ ...documentedAs(Dialects), description: 'What the answer’s text is held to.' })
 
@@ -33,7 +46,8 @@ export const ResponseFormat = z
  * Throws an `ApiError` `invalid_request` for a schema that no output could be held to; `param` is the field's
  * name in the body.
  */
-export function toOutputFormat(format: OutputFormat | undefined, param: string): OutputFormat {
-  if (format?.type === 'json-schema') checkSchema(format.schema, param)
-  return format ?? { type: 'text' }
+export function toOutputFormat(format: NamedFormat | undefined, param: string): OutputFormat {
+  if (format?.type !== 'json-schema') return format ?? { type: 'text' }
+  checkSchema(format.schema, param)
+  return { type: format.type, schema: format.schema }
 }

@@ -1,14 +1,22 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { JsonObject } from '../../http/parse-body.ts'
 
-type Harmless = { readonly isHarmless: (value: unknown) => boolean; readonly allowed: string | null }
+type Harmless = {
+  readonly isHarmless: (value: unknown) => boolean
+  readonly allowed: string | null
+  /** What to do instead, where there is a way. */
+  readonly instead?: string
+}
 
-const never: Harmless = { isHarmless: () => false, allowed: null }
-const only = (value: unknown): Harmless => ({
+/** Fields that are not served, by their names in the body. */
+export type Unserved = Readonly<Record<string, Harmless>>
+
+export const never: Harmless = { isHarmless: () => false, allowed: null }
+export const only = (value: unknown): Harmless => ({
   isHarmless: (given) => given === value,
   allowed: JSON.stringify(value),
 })
-const onlyEmpty: Harmless = {
+export const onlyEmpty: Harmless = {
   isHarmless: (value) => Array.isArray(value) && value.length === 0,
   allowed: 'an empty array',
 }
@@ -19,7 +27,7 @@ const onlyEmpty: Harmless = {
  * for legacy completions is either here, or in the body that the operation reads, or changes nothing that the
  * caller could see in the answer.
  */
-const UNSERVED: Readonly<Record<string, Harmless>> = {
+const UNSERVED: Unserved = {
   n: only(1),
   logprobs: only(false),
   top_logprobs: only(0),
@@ -63,13 +71,21 @@ const UNSERVED: Readonly<Record<string, Harmless>> = {
   prompt_embeds: never,
 }
 
-/** Throws an `ApiError` `invalid_request` that names the first field which asks for what is not served. */
-export function refuseUnserved(body: JsonObject): void {
+/**
+ * Throws an `ApiError` `invalid_request` that names the first field which asks for what is not served; `own` are
+ * the operation's own fields.
+ */
+export function refuseUnserved(body: JsonObject, own: Unserved = {}): void {
   for (const [field, value] of Object.entries(body)) {
-    if (value === null || !Object.hasOwn(UNSERVED, field)) continue
-    const { isHarmless, allowed } = UNSERVED[field] ?? never
+    if (value === null) continue
+    const table = [own, UNSERVED].find((fields) => Object.hasOwn(fields, field))
+    const { isHarmless, allowed, instead } = table?.[field] ?? harmless
     if (isHarmless(value)) continue
     const only = allowed === null ? 'is not served' : `is not served except as ${allowed}`
-    throw new ApiError('invalid_request', `'${field}' ${only}.`, { param: field })
+    const advice = instead === undefined ? '' : `: ${instead}`
+    throw new ApiError('invalid_request', `'${field}' ${only}${advice}.`, { param: field })
   }
 }
+
+/** A field that is in no table. */
+const harmless: Harmless = { isHarmless: () => true, allowed: null }

@@ -27,16 +27,40 @@ it('folds deltas across batches and keeps tool calls apart by index', async () =
       [{ type: 'generation-end', finishReason: 'tool-calls', usage }],
     ),
   )
+  const calls = [
+    { id: 'c0', name: 'f', arguments: '{"x":1}' },
+    { id: 'c1', name: 'g', arguments: '{}' },
+  ]
   expect(finished).toEqual({
+    parts: [
+      { type: 'reasoning', text: 'hmm' },
+      { type: 'text', text: 'ab' },
+      ...calls.map((call) => ({ type: 'tool-call', call })),
+    ],
     reasoning: 'hmm',
     text: 'ab',
-    toolCalls: [
-      { id: 'c0', name: 'f', arguments: '{"x":1}' },
-      { id: 'c1', name: 'g', arguments: '{}' },
-    ],
+    toolCalls: calls,
     finishReason: 'tool-calls',
     usage,
   })
+})
+
+it('keeps the parts in their order, text after a call for itself, and none that is empty', async () => {
+  const finished = await collect(
+    output([
+      { type: 'text-delta', text: 'a' },
+      { type: 'tool-call-start', index: 0, id: 'c0', name: 'f' },
+      { type: 'text-delta', text: '' },
+      { type: 'text-delta', text: 'b' },
+      { type: 'generation-end', finishReason: 'tool-calls', usage },
+    ]),
+  )
+  expect(finished.parts).toEqual([
+    { type: 'text', text: 'a' },
+    { type: 'tool-call', call: { id: 'c0', name: 'f', arguments: '' } },
+    { type: 'text', text: 'b' },
+  ])
+  expect(finished.text).toBe('ab')
 })
 
 it('fails when the output stops without its end', async () => {

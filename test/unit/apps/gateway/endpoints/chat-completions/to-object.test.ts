@@ -5,6 +5,7 @@ import { createAnswer } from '#test/support/answer.ts'
 
 const answer = createAnswer({ id: '0197-x', model: 'org/demo', options: {} })
 const finished: FinishedGeneration = {
+  parts: [{ type: 'text', text: 'Hello' }],
   reasoning: '',
   text: 'Hello',
   toolCalls: [],

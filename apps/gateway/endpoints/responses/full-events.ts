@@ -1,0 +1,67 @@
+import type { OutputPart } from '../../generation/collect.ts'
+import { quote } from '../quote.ts'
+import { createSharedEvents, type ItemEvents, type OpenItem, type WriteEvent } from './item-events.ts'
+import { toItem, toOutputText, toSummaryText } from './to-items.ts'
+
+/**
+ * OpenAI's complete order: an item is added, its content part is added and grows, all of it is told as done from
+ * the inside out. Thinking is told as the summary's one part, which is what clients show. A type outside OpenAI's
+ * list would crash the openai library's helper.
+ */
+export function createFullEvents(write: WriteEvent): ItemEvents {
+  const { textDelta, textDone, itemDone } = createSharedEvents(write)
+
+  const itemAdded = (item: OpenItem) =>
+    write('response.output_item.added', `"output_index":${item.index},"item":${quote(toAddedItem(item))}`)
+  const writeAt = (type: string, { place }: OpenItem, fields: string) => write(type, `${place},${fields}`)
+
+  return {
+    begin(item) {
+      const added = itemAdded(item)
+      if (item.start.type === 'tool-call') return added
+      return item.start.type === 'text'
+        ? added + writeAt('response.content_part.added', item, `"content_index":0,"part":${NO_TEXT}`)
+        : added +
+            writeAt('response.reasoning_summary_part.added', item, `"summary_index":0,"part":${NO_SUMMARY}`)
+    },
+
+    add(item, text) {
+      if (item.start.type === 'text') return textDelta(item, text)
+      return item.start.type === 'reasoning'
+        ? writeAt('response.reasoning_summary_text.delta', item, `"summary_index":0,"delta":${quote(text)}`)
+        : writeAt('response.function_call_arguments.delta', item, `"delta":${quote(text)}`)
+    },
+
+    end(item, part, json) {
+      return tellParts(item, part) + itemDone(item, json)
+    },
+  }
+
+  function tellParts(item: OpenItem, part: OutputPart): string {
+    if (part.type === 'tool-call') {
+      const { name, arguments: text } = part.call
+      const fields = `"name":${quote(name)},"arguments":${quote(text)}`
+      return writeAt('response.function_call_arguments.done', item, fields)
+    }
+    if (part.type === 'text') {
+      const fields = `"content_index":0,"part":${quote(toOutputText(part.text))}`
+      return textDone(item, part.text) + writeAt('response.content_part.done', item, fields)
+    }
+    const text = `"summary_index":0,"text":${quote(part.text)}`
+    const summary = `"summary_index":0,"part":${quote(toSummaryText(part.text))}`
+    return (
+      writeAt('response.reasoning_summary_text.done', item, text) +
+      writeAt('response.reasoning_summary_part.done', item, summary)
+    )
+  }
+}
+
+const NO_TEXT = quote(toOutputText(''))
+const NO_SUMMARY = quote(toSummaryText(''))
+
+/** An item as it is announced: its parts are still to come. */
+function toAddedItem({ start, id }: OpenItem) {
+  const item = toItem(start, { id, status: 'in_progress' })
+  if (item.type === 'message') return { ...item, content: [] }
+  return item.type === 'reasoning' ? { ...item, summary: [], content: [] } : item
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { optional } from '../../http/parse-body.ts'
+import { TEXT } from '../fields/field-texts.ts'
+
+const PARTS = 'expected text, or an array of parts {"type":"input_text","text":…}'
+
+const TextPart = z.object({ type: z.enum(['input_text', 'output_text', 'text']), text: z.string() })
+/** What a model refused to say is still what it said. */
+const RefusalPart = z
+  .object({ type: z.literal('refusal'), refusal: z.string() })
+  .transform(({ type, refusal }) => ({ type, text: refusal }))
+
+/** Text, or text parts in the dialect of either interface; null means that there is none. */
+const Content = z
+  .union(
+    [z.string(), z.array(z.discriminatedUnion('type', [TextPart, RefusalPart])).transform(joinParts)],
+    PARTS,
+  )
+  .nullable()
+  .transform((content) => content ?? '')
+
+/** Not one of a message's fields here; to ignore it would lose the call. */
+const NoToolCalls = optional(
+  z
+    .array(z.unknown())
+    .max(
+      0,
+      'expected none: send each call as an item of type function_call, each result as function_call_output',
+    ),
+)
+
+const MessageItem = z
+  .object({
+    type: z.literal('message').nullish(),
+    role: z.enum(
+      ['system', 'developer', 'user', 'assistant'],
+      'expected one of system, developer, user, assistant; a tool’s result is an item of type function_call_output',
+    ),
+    content: Content,
+    tool_calls: NoToolCalls,
+  })
+  .transform(({ role, content }) => ({
+    type: 'message' as const,
+    role: role === 'developer' ? ('system' as const) : role,
+    content,
+  }))
+
+const FunctionCallItem = z.object({
+  type: z.literal('function_call'),
+  call_id: z.string(TEXT),
+  name: z.string(TEXT),
+  arguments: optional(z.string(TEXT)).transform((text) => text ?? ''),
+})
+
+const FunctionCallOutputItem = z.object({
+  type: z.literal('function_call_output'),
+  call_id: z.string(TEXT),
+  output: Content,
+})
+
+const ReasoningText = optional(
+  z.array(z.object({ text: z.string(TEXT) }), 'expected an array of parts with text'),
+).transform((parts) => (parts ?? []).map((part) => part.text).join('\n'))
+
+/** The whole thinking where there is one, else its summary; what is only there encrypted is nobody's to read. */
+const ReasoningItem = z
+  .object({ type: z.literal('reasoning'), content: ReasoningText, summary: ReasoningText })
+  .transform(({ type, content, summary }) => ({ type, text: content === '' ? summary : content }))
+
+const ItemReference = z.object({ type: z.literal('item_reference'), id: z.string(TEXT) })
+
+const TYPES = 'message, function_call, function_call_output, reasoning or item_reference'
+const MAX_SHOWN_TYPE = 64
+
+const InputItem = z.discriminatedUnion(
+  'type',
+  [MessageItem, FunctionCallItem, FunctionCallOutputItem, ReasoningItem, ItemReference],
+  { error: ({ code, input }) => (code === 'invalid_union' ? describeType(input) : 'expected an item') },
+)
+export type InputItem = z.output<typeof InputItem>
+
+/** `input` of a Responses request: the text of one user message, or what was said, done and thought so far. */
+export const Input = z
+  .union([z.string(), z.array(z.unknown())], 'expected text or an array of items')
+  .transform((input) => (typeof input === 'string' ? [{ role: 'user', content: input }] : input))
+  .pipe(z.array(InputItem).min(1, 'expected at least one item'))
+
+function joinParts(parts: readonly { readonly text: string }[]): string {
+  return parts.map((part) => part.text).join('')
+}
+
+function describeType(item: unknown): string {
+  const type = typeof item === 'object' && item !== null && 'type' in item ? item.type : undefined
+  return typeof type === 'string'
+    ? `items of type '${type.slice(0, MAX_SHOWN_TYPE)}' are not served; expected ${TYPES}`
+    : `expected one of ${TYPES}`
+}

@@ -1,0 +1,119 @@
+import { z } from 'zod'
+
+const ItemStatus = z.enum(['in_progress', 'completed', 'incomplete'])
+export type ItemStatus = z.infer<typeof ItemStatus>
+
+export const OutputText = z.object({
+  type: z.literal('output_text'),
+  text: z.string(),
+  annotations: z.array(z.never()),
+  logprobs: z.array(z.never()),
+})
+
+export const SummaryText = z.object({ type: z.literal('summary_text'), text: z.string() })
+
+const ReasoningItem = z.object({
+  id: z.string(),
+  type: z.literal('reasoning'),
+  status: ItemStatus,
+  summary: z.array(SummaryText).meta({ description: 'The thinking itself, where clients look for it.' }),
+  content: z.array(z.object({ type: z.literal('reasoning_text'), text: z.string() })),
+})
+
+const MessageItem = z.object({
+  id: z.string(),
+  type: z.literal('message'),
+  status: ItemStatus,
+  role: z.literal('assistant'),
+  content: z.array(OutputText),
+})
+
+const FunctionCallItem = z.object({
+  id: z.string(),
+  type: z.literal('function_call'),
+  status: ItemStatus,
+  call_id: z.string().meta({ description: 'What the call’s result names in function_call_output.' }),
+  name: z.string(),
+  arguments: z.string().meta({ description: 'Text as the model wrote it; not always valid JSON.' }),
+})
+
+export const OutputItem = z.discriminatedUnion('type', [ReasoningItem, MessageItem, FunctionCallItem])
+export type OutputItem = z.infer<typeof OutputItem>
+
+const ResponseUsage = z.object({
+  input_tokens: z.int().min(0),
+  input_tokens_details: z.object({ cached_tokens: z.int().min(0) }),
+  output_tokens: z.int().min(0),
+  output_tokens_details: z.object({ reasoning_tokens: z.int().min(0) }),
+  total_tokens: z.int().min(0),
+})
+
+const Tool = z.object({
+  type: z.literal('function'),
+  name: z.string(),
+  description: z.string().nullable(),
+  parameters: z.record(z.string(), z.unknown()).nullable(),
+  strict: z.literal(false).meta({ description: 'Only a forced call is held to its schema.' }),
+})
+
+const TextFormat = z.union([
+  z.object({ type: z.enum(['text', 'json_object']) }),
+  z.object({
+    type: z.literal('json_schema'),
+    name: z.string().nullable(),
+    description: z.null(),
+    schema: z.record(z.string(), z.unknown()).nullable(),
+    strict: z.literal(true),
+  }),
+])
+
+/** The request's settings as they are in force. Those of more than 64 KiB are not repeated. */
+const SETTINGS = {
+  background: z.literal(false),
+  frequency_penalty: z.number(),
+  instructions: z.string().nullable(),
+  max_output_tokens: z.int().nullable(),
+  max_tool_calls: z.null(),
+  metadata: z.record(z.string(), z.string()),
+  parallel_tool_calls: z.boolean(),
+  presence_penalty: z.number(),
+  previous_response_id: z.null(),
+  prompt_cache_key: z.string().nullable(),
+  reasoning: z.object({
+    effort: z.enum(['none', 'low', 'high', 'max']),
+    summary: z.enum(['auto', 'concise', 'detailed']).nullable(),
+  }),
+  safety_identifier: z.string().nullable(),
+  service_tier: z.literal('default'),
+  store: z.literal(false),
+  temperature: z.number(),
+  text: z.object({ format: TextFormat }),
+  tool_choice: z.union([
+    z.enum(['auto', 'none', 'required']),
+    z.object({ type: z.literal('function'), name: z.string() }),
+  ]),
+  tools: z.array(Tool),
+  top_logprobs: z.literal(0),
+  top_p: z.number(),
+  truncation: z.literal('disabled'),
+  user: z.string().nullable(),
+}
+
+const ResponseSettings = z.object(SETTINGS)
+export type ResponseSettings = z.infer<typeof ResponseSettings>
+
+/** Every field that OpenAI's clients and Open Responses want of a response. */
+export const ResponseObject = z.object({
+  id: z.string(),
+  object: z.literal('response'),
+  created_at: z.int().meta({ description: 'Unix seconds.' }),
+  completed_at: z.int().nullable().meta({ description: 'Unix seconds; null unless it is completed.' }),
+  status: z.enum(['in_progress', 'completed', 'incomplete', 'failed']),
+  incomplete_details: z.object({ reason: z.literal('max_output_tokens') }).nullable(),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+  model: z.string().meta({ description: 'The id that the request named.' }),
+  usage: ResponseUsage.nullable(),
+  ...SETTINGS,
+  output: z.array(OutputItem),
+})
+export type ResponseObject = z.infer<typeof ResponseObject>

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { ReasoningEffort } from '#libs/contracts/generation-request.ts'
+import { optional } from '../../http/parse-body.ts'
+import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
+import { ResponseFormat } from '../fields/output-format.ts'
+import { OutputLimit } from '../fields/output-limit.ts'
+import { SAMPLING_FIELDS } from '../fields/sampling.ts'
+import { TOOL_FIELDS } from '../fields/tools.ts'
+import { Input } from './input-items.ts'
+
+const EFFORTS = [...ReasoningEffort.options, 'none'] as const
+
+/** `none` is this interface's other word for `off`. */
+const EffortOrNone = z
+  .enum(EFFORTS, `expected one of ${EFFORTS.join(', ')}`)
+  .transform((effort) => (effort === 'none' ? 'off' : effort))
+
+const SUMMARIES = ['auto', 'concise', 'detailed'] as const
+
+/** The summary is the thinking itself, whichever of them is asked for. */
+const Summary = z.enum(SUMMARIES, `expected one of ${SUMMARIES.join(', ')}`)
+
+const Label = z.string(TEXT).max(512, 'expected at most 512 characters')
+
+const METADATA = 'expected an object of at most 16 texts, with keys up to 64 and values up to 512 characters'
+
+const Metadata = z
+  .record(z.string().max(64, METADATA), z.string(METADATA).max(512, METADATA), METADATA)
+  .refine((metadata) => Object.keys(metadata).length <= 16, METADATA)
+
+/**
+ * The fields of a Responses request that this service serves, except `model`, which is read before them. Fields
+ * that it refuses are in `responses-unserved.ts`; all others are accepted and ignored.
+ */
+export const ResponsesBody = z.object({
+  input: Input,
+  instructions: optional(z.string(TEXT)),
+  max_output_tokens: optional(OutputLimit),
+  max_completion_tokens: optional(OutputLimit),
+  max_tokens: optional(OutputLimit),
+  stream: optional(z.boolean(BOOLEAN)),
+  reasoning: optional(
+    z.object({ effort: optional(EffortOrNone), summary: optional(Summary) }, 'expected an object'),
+  ),
+  reasoning_effort: optional(EffortOrNone),
+  ...TOOL_FIELDS,
+  response_format: optional(ResponseFormat),
+  text: optional(z.object({ format: optional(ResponseFormat) }, 'expected an object')),
+  ...SAMPLING_FIELDS,
+  // These are only told back.
+  metadata: optional(Metadata),
+  user: optional(Label),
+  safety_identifier: optional(Label),
+  prompt_cache_key: optional(Label),
+})
+export type ResponsesBody = z.output<typeof ResponsesBody>

@@ -1,0 +1,60 @@
+import { isDeepStrictEqual } from 'node:util'
+import { ApiError } from '#libs/contracts/api-error.ts'
+import type { ChatMessage, OutputFormat } from '#libs/contracts/generation-request.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { agreeOnEffort } from '../fields/effort.ts'
+import { toOutputFormat } from '../fields/output-format.ts'
+import { toMaxOutputTokens } from '../fields/output-limit.ts'
+import { toSampling } from '../fields/sampling.ts'
+import { toToolUse } from '../fields/tools.ts'
+import type { PreparedGeneration } from '../generation-endpoint.ts'
+import type { ResponsesBody } from './responses-body.ts'
+import { toMessages } from './to-messages.ts'
+
+/** What a Responses request asks of the core. */
+export type ResponsesGeneration = Pick<PreparedGeneration<unknown>, 'request' | 'maxOutputTokens'>
+
+/**
+ * Throws an `ApiError` `invalid_request` for what only the whole body can tell: references to what is not here,
+ * tools on a model without them, a forced tool that is not offered, a schema that is none, one thing said in two
+ * fields differently.
+ */
+export function toGeneration(body: ResponsesBody, model: ModelSpec): ResponsesGeneration {
+  const effort = agreeOnEffort({
+    'reasoning.effort': body.reasoning?.effort,
+    reasoning_effort: body.reasoning_effort,
+  })
+  const { max_output_tokens, max_completion_tokens, max_tokens } = body
+  return {
+    request: {
+      kind: 'chat',
+      messages: toConversation(body),
+      ...toToolUse(body, model),
+      outputFormat: agreeOnFormat(body),
+      sampling: toSampling(body),
+      stop: body.stop ?? [],
+      reasoningEffort: effort ?? model.defaultEffort,
+    },
+    maxOutputTokens: toMaxOutputTokens([max_output_tokens, max_completion_tokens, max_tokens], model),
+  }
+}
+
+function toConversation({ instructions = '', input }: ResponsesBody): ChatMessage[] {
+  const messages = toMessages(input)
+  if (messages.length === 0) {
+    throw new ApiError('invalid_request', `'input': expected at least one message, call or result.`, {
+      param: 'input',
+    })
+  }
+  return instructions === '' ? messages : [{ role: 'system', content: instructions }, ...messages]
+}
+
+function agreeOnFormat({ text, response_format: responseFormat }: ResponsesBody): OutputFormat {
+  const format = toOutputFormat(text?.format, 'text.format')
+  const other = toOutputFormat(responseFormat, 'response_format')
+  if (text?.format === undefined) return other
+  if (responseFormat === undefined || isDeepStrictEqual(format, other)) return format
+  throw new ApiError('invalid_request', `'text.format' and 'response_format' say different things.`, {
+    param: 'text.format',
+  })
+}

@@ -1,0 +1,53 @@
+import type { Usage } from '#libs/contracts/generation-event.ts'
+import type { FinishedGeneration } from '../../generation/collect.ts'
+import type { Answer } from '../generation-endpoint.ts'
+import type { ResponseObject, ResponseSettings } from './response-object.ts'
+import { toEndStatus, toItems } from './to-items.ts'
+
+/** What a response's rendering depends on beside its generation. */
+export type ResponsesOptions = { readonly settings: ResponseSettings }
+
+/** The body of a response that is not streamed. */
+export function toObject(generation: FinishedGeneration, answer: Answer<ResponsesOptions>): ResponseObject {
+  const { finishReason, usage } = generation
+  return {
+    ...toResponse(answer, { status: toEndStatus(finishReason), usage }),
+    output: toItems(generation, answer.id),
+  }
+}
+
+type Outcome =
+  | { readonly status: 'in_progress' }
+  | { readonly status: 'completed' | 'incomplete'; readonly usage: Usage }
+  | { readonly status: 'failed'; readonly error: { readonly code: string; readonly message: string } }
+
+/** A response but for its output. */
+export function toResponse(
+  answer: Answer<ResponsesOptions>,
+  outcome: Outcome,
+): Omit<ResponseObject, 'output'> {
+  const { status } = outcome
+  return {
+    id: `resp_${answer.id}`,
+    object: 'response',
+    created_at: answer.created,
+    completed_at: status === 'completed' ? answer.nowS() : null,
+    status,
+    incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
+    error: 'error' in outcome ? { code: outcome.error.code, message: outcome.error.message } : null,
+    model: answer.model.id,
+    usage: 'usage' in outcome ? toResponseUsage(outcome.usage) : null,
+    ...answer.options.settings,
+  }
+}
+
+/** Both details are always there: some clients refuse half of them. */
+function toResponseUsage(usage: Usage) {
+  return {
+    input_tokens: usage.promptTokens,
+    input_tokens_details: { cached_tokens: usage.cachedTokens },
+    output_tokens: usage.completionTokens,
+    output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    total_tokens: usage.promptTokens + usage.completionTokens,
+  }
+}

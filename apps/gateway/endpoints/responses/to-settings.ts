@@ -1,0 +1,71 @@
+import type { ToolChoice, ToolDefinition } from '#libs/contracts/generation-request.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { NamedFormat } from '../fields/output-format.ts'
+import type { ResponseSettings } from './response-object.ts'
+import type { ResponsesBody } from './responses-body.ts'
+import type { ResponsesGeneration } from './to-generation.ts'
+
+/**
+ * A response repeats the settings, and a stream does so three times. What the caller must have sent in bulk is
+ * left out: a reader that is not slow would be taken for one.
+ */
+const MAX_REPEATED_LENGTH = 65_536
+
+/**
+ * Tells back what holds for this generation: dropped tools are not there, aliases are resolved, limits are the
+ * model's. Open Responses wants numbers for sampling; where the caller leaves it to the model, whose defaults
+ * its worker knows, they are the interface's neutral ones.
+ */
+export function toSettings(
+  body: ResponsesBody,
+  { request, maxOutputTokens }: ResponsesGeneration,
+  model: ModelSpec,
+): ResponseSettings {
+  const effort = model.reasoning ? request.reasoningEffort : 'off'
+  return {
+    background: false,
+    frequency_penalty: body.frequency_penalty ?? 0,
+    instructions: repeat(body.instructions, null),
+    max_output_tokens: maxOutputTokens,
+    max_tool_calls: null,
+    metadata: body.metadata ?? {},
+    parallel_tool_calls: request.parallelToolCalls,
+    presence_penalty: body.presence_penalty ?? 0,
+    previous_response_id: null,
+    prompt_cache_key: body.prompt_cache_key ?? null,
+    // The interface's `off` is `none` in OpenAI's vocabulary, which typed clients hold this field to.
+    reasoning: { effort: effort === 'off' ? 'none' : effort, summary: body.reasoning?.summary ?? null },
+    safety_identifier: body.safety_identifier ?? null,
+    service_tier: 'default',
+    store: false,
+    temperature: body.temperature ?? 1,
+    text: { format: toFormat(body.text?.format ?? body.response_format) },
+    tool_choice: toChoice(request.toolChoice),
+    tools: repeat(request.tools.map(toTool), []),
+    top_logprobs: 0,
+    top_p: body.top_p ?? 1,
+    truncation: 'disabled',
+    user: body.user ?? null,
+  }
+}
+
+function toChoice(choice: ToolChoice): ResponseSettings['tool_choice'] {
+  return typeof choice === 'string' ? choice : { type: 'function', name: choice.name }
+}
+
+/** `strict` is false: the model is held to a tool's schema only where the call is forced. */
+function toTool({ name, description, parameters }: ToolDefinition): ResponseSettings['tools'][number] {
+  return { type: 'function', name, description, parameters, strict: false }
+}
+
+function toFormat(format: NamedFormat | undefined): ResponseSettings['text']['format'] {
+  if (format === undefined || format.type === 'text') return { type: 'text' }
+  if (format.type === 'json-object') return { type: 'json_object' }
+  const { name, schema } = format
+  return { type: 'json_schema', name, description: null, schema: repeat(schema, null), strict: true }
+}
+
+function repeat<Value, Fallback>(value: Value | undefined, fallback: Fallback): Value | Fallback {
+  if (value === undefined) return fallback
+  return JSON.stringify(value).length > MAX_REPEATED_LENGTH ? fallback : value
+}
