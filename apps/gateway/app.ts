@@ -4,6 +4,7 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { chatCompletions } from './endpoints/chat-completions/endpoint.ts'
 import { completions } from './endpoints/completions/endpoint.ts'
+import { serveEmbeddings } from './endpoints/embeddings/route.ts'
 import type { Catalog } from './endpoints/find-model.ts'
 import { describeModel, listModels } from './endpoints/models/route.ts'
 import { responses } from './endpoints/responses/endpoint.ts'
@@ -92,6 +93,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   app.post('/v1/responses', { onRequest }, serveGeneration(responses, serving))
   app.post('/v1/completions', { onRequest }, serveGeneration(completions, serving))
   app.get('/v1/models', { onRequest }, listModels(catalog))
+  app.post('/v1/embeddings', { onRequest }, serveEmbeddings(serving))
   app.get('/v1/models/*', { onRequest }, describeModel(catalog))
   return app
 }

@@ -1,4 +1,4 @@
-import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { affordableOutput } from '#libs/money/price.ts'
 
@@ -21,16 +21,22 @@ export function capOutput(job: GenerationJob, promptTokens: number, contextWindo
   if (wanted < 1) return { status: 'prompt-too-long' }
 
   const { hold } = job
-  const prices = {
-    inputPriceNano: BigInt(hold.inputPriceNano),
-    outputPriceNano: BigInt(hold.outputPriceNano),
-  }
-  const affordable = affordableOutput(toNanoCredits(hold.amountNano), prices, {
-    input: promptTokens,
-    limit: wanted,
-  })
+  const affordable = affordableOf(hold, { input: promptTokens, limit: wanted })
   if (affordable === wanted) return { status: 'capped', maxTokens: wanted }
   if (!hold.clamped) return { status: 'hold-too-small' }
   if (affordable === null || affordable < 1) return { status: 'insufficient-credits' }
   return { status: 'capped', maxTokens: affordable }
+}
+
+/** Whether the hold pays an exact input that asks for no output. */
+export function coversInput(hold: Hold, promptTokens: number): boolean {
+  return affordableOf(hold, { input: promptTokens, limit: 0 }) !== null
+}
+
+function affordableOf(hold: Hold, tokens: { input: number; limit: number }): number | null {
+  const prices = {
+    inputPriceNano: BigInt(hold.inputPriceNano),
+    outputPriceNano: BigInt(hold.outputPriceNano),
+  }
+  return affordableOutput(toNanoCredits(hold.amountNano), prices, tokens)
 }

@@ -11,6 +11,7 @@ import { loadModelFamily } from '#libs/text/load-model-family.ts'
 import { createClaimTicket } from './claim-ticket.ts'
 import { WorkerConfig } from './config.ts'
 import { connectEngine } from './connect-engine.ts'
+import { createDeliverVectors } from './embedding/deliver-vectors.ts'
 import type { EngineClient } from './engine/engine-client.ts'
 import { createRunningGenerations } from './running-generations.ts'
 import { serveEngine, type ServedEngine } from './serve-engine.ts'
@@ -90,12 +91,14 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     unwatchGateway: presence.unwatch,
     nowMs,
   })
+  const { deliver: deliverVectors, noteTaken } = createDeliverVectors({ redis: busRedis })
   await subscribeControl({
     subscriber: busSubscriber,
     worker,
     onCancel(gateway, streams) {
       for (const cancelled of streams) running.stopStream(gateway, cancelled)
     },
+    onVectorsTaken: noteTaken,
     log,
   })
   const pulse = setInterval(() => running.pulse(), BEAT_MS)
@@ -130,6 +133,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
         inHand,
         running,
         settle,
+        deliverVectors,
         metrics,
         queueRedis: ticketRedis,
         announce: presence.announce,

@@ -1,9 +1,11 @@
-import type { GenerationError, Usage } from '#libs/contracts/generation-event.ts'
-import type { GenerationJob, GenerationTicket } from '#libs/contracts/generation-job.ts'
-import type { Sampling } from '#libs/contracts/generation-request.ts'
+import type { GenerationEnd, GenerationError, Usage } from '#libs/contracts/generation-event.ts'
+import type { ChatJob, GenerationJob, GenerationTicket } from '#libs/contracts/generation-job.ts'
+import type { EmbeddingRequest, Sampling } from '#libs/contracts/generation-request.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { capOutput } from './cap-output.ts'
+import { capOutput, coversInput } from './cap-output.ts'
 import type { ClaimTicket } from './claim-ticket.ts'
+import type { EmbedInputs } from './embedding/embed-inputs.ts'
+import type { TokenizeInputs } from './embedding/tokenize-inputs.ts'
 import type { EngineClient, EngineConstraint, EngineRequest } from './engine/engine-client.ts'
 import type { EngineWatch } from './watch-engine.ts'
 import type { Settle } from './settle.ts'
@@ -16,19 +18,21 @@ import type { RunningGeneration } from './running-generations.ts'
 export type ProcessResult = 'ran' | 'not-ran'
 
 /**
- * One generation as the worker sees it: claim → render → cap → generate → parse → publish ‖ settle. Every
- * branch is here; how each step is done is in the file of its name. It never rejects: what goes wrong is told
- * to the gateway and settled.
+ * One generation as the worker sees it: claim → render → cap → generate → parse → publish ‖ settle, or, of an
+ * embedding model, claim → tokenize → embed → deliver ‖ settle. Every branch is here; how each step is done is in
+ * the file of its name. It never rejects: what goes wrong is told to the gateway and settled.
  */
 export function createProcessGeneration(deps: {
   claim: ClaimTicket
-  engine: EngineClient
-  renderPrompt: (job: GenerationJob) => Promise<RenderedPrompt>
+  engine: Pick<EngineClient, 'generate'>
+  renderPrompt: (job: ChatJob) => Promise<RenderedPrompt>
   /** The model owner's recommendation, for what the caller leaves open: the engine does not apply it. */
   samplingDefaults: Sampling
   /** What the output is held to. Throws a ConstraintError. */
-  constrain: (job: GenerationJob) => EngineConstraint | null
-  createParser: (job: GenerationJob, prompt: RenderedPrompt) => OutputParser
+  constrain: (job: ChatJob) => EngineConstraint | null
+  createParser: (job: ChatJob, prompt: RenderedPrompt) => OutputParser
+  tokenizeInputs: TokenizeInputs
+  embedInputs: EmbedInputs
   open: (job: GenerationJob, epoch: number) => RunningGeneration
   settle: Settle
   watch: EngineWatch
@@ -39,7 +43,8 @@ export function createProcessGeneration(deps: {
   contextWindow: number
   log: Logger
 }): (ticket: GenerationTicket) => Promise<ProcessResult> {
-  const { engine, renderPrompt, createParser, open, settle, watch, model, worker, log } = deps
+  const { engine, renderPrompt, createParser, tokenizeInputs, embedInputs } = deps
+  const { open, settle, watch, model, worker, log } = deps
 
   return async function processGeneration(ticket) {
     const claim = await deps.claim(model, ticket)
@@ -47,36 +52,19 @@ export function createProcessGeneration(deps: {
 
     const { job } = claim
     const run = open(job, ticket.epoch)
-    const work: Work = { run, usage: { ...NO_USAGE }, parser: null }
+    const work: Work = { run, usage: { ...NO_USAGE }, parser: null, ran: false }
     try {
       if (run.stopReason() !== null) return endStopped(work)
       if (deps.isStopping()) return decline(run, 'worker-stopping', 0)
 
-      const prompt = await renderPrompt(job)
-      // Nobody would hear a decline of a generation whose caller has left: it must be settled here.
-      if (run.stopReason() !== null) return endStopped(work)
-      const cap = capOutput(job, prompt.ids.length, Math.min(job.contextWindow, deps.contextWindow))
-      if (cap.status === 'hold-too-small') return decline(run, cap.status, prompt.ids.length)
-      if (cap.status !== 'capped') return fail(work, REFUSALS[cap.status])
-
-      run.send({ type: 'generation-claimed', worker, promptTokens: prompt.ids.length }, [])
-      work.usage.promptTokens = prompt.ids.length
-      work.parser = createParser(job, prompt)
-      const finish = await pour(work, work.parser, {
-        requestId: `${job.id}-${ticket.epoch}`,
-        promptIds: prompt.ids,
-        sampling: { ...deps.samplingDefaults, ...job.request.sampling },
-        maxTokens: cap.maxTokens,
-        stop: job.request.stop,
-        constraint: deps.constrain(job),
-      })
-      return finish === 'stopped' ? endStopped(work) : complete(work, work.parser, finish)
+      const { request } = job
+      return request.kind === 'chat' ? await chat(work, { ...job, request }) : await embed(work, request)
     } catch (error) {
       if (run.stopReason() !== null) return endStopped(work)
       const failure = toGenerationError(error)
       if (failure.code === 'upstream_error') {
         log.error({ err: error, generationId: job.id }, 'generation failed')
-        if (work.usage.completionTokens === 0) watch.failureSeen()
+        if (!work.ran) watch.failureSeen()
       }
       return fail(work, failure)
     } finally {
@@ -84,12 +72,54 @@ export function createProcessGeneration(deps: {
     }
   }
 
+  async function chat(work: Work, job: ChatJob): Promise<ProcessResult> {
+    const { run, usage } = work
+    const prompt = await renderPrompt(job)
+    // Nobody would hear a decline of a generation whose caller has left: it must be settled here.
+    if (run.stopReason() !== null) return endStopped(work)
+    const cap = capOutput(job, prompt.ids.length, Math.min(job.contextWindow, deps.contextWindow))
+    if (cap.status === 'hold-too-small') return decline(run, cap.status, prompt.ids.length)
+    if (cap.status !== 'capped') return fail(work, REFUSALS[cap.status])
+
+    run.send({ type: 'generation-claimed', worker, promptTokens: prompt.ids.length }, [])
+    usage.promptTokens = prompt.ids.length
+    work.parser = createParser(job, prompt)
+    const finish = await pour(work, work.parser, {
+      requestId: `${job.id}-${run.epoch}`,
+      promptIds: prompt.ids,
+      sampling: { ...deps.samplingDefaults, ...job.request.sampling },
+      maxTokens: cap.maxTokens,
+      stop: job.request.stop,
+      constraint: deps.constrain(job),
+    })
+    return finish === 'stopped' ? endStopped(work) : finishChat(work, work.parser, finish)
+  }
+
+  /** Each input counts once its vector is there: a caller who leaves midway pays for those. */
+  async function embed(work: Work, { inputs }: EmbeddingRequest): Promise<ProcessResult> {
+    const { run, usage } = work
+    const contextWindow = Math.min(run.job.contextWindow, deps.contextWindow)
+    const prompt = await tokenizeInputs(inputs, { contextWindow, signal: run.signal })
+    if (run.stopReason() !== null) return endStopped(work)
+    if (prompt.status === 'refused') return fail(work, { code: 'invalid_request', message: prompt.reason })
+    if (!coversInput(run.job.hold, prompt.tokens)) return decline(run, 'hold-too-small', prompt.tokens)
+
+    run.send({ type: 'generation-claimed', worker, promptTokens: prompt.tokens }, [])
+    await embedInputs(run, prompt.inputs, (tokens) => {
+      watch.tokenSeen()
+      work.ran = true
+      usage.promptTokens += tokens
+    })
+    return run.stopReason() === null ? complete(work, 'stop') : endStopped(work)
+  }
+
   /** Engine → parser → events, until the engine or the parser ends it, or the run is told to stop. */
   async function pour(
-    { run, usage }: Work,
+    work: Work,
     parser: OutputParser,
     request: EngineRequest,
   ): Promise<'stop' | 'length' | 'stopped'> {
+    const { run, usage } = work
     // Ids whose text is still held back (half a character, a possible stop string) ride on the next event.
     let held: number[] = []
     for await (const output of engine.generate(request, run.signal)) {
@@ -100,6 +130,7 @@ export function createProcessGeneration(deps: {
         throw new Error(`the engine ended the generation with '${output.finishReason}'`)
       }
       watch.tokenSeen()
+      work.ran = true
       usage.completionTokens += output.ids.length
       for (const id of output.ids) held.push(id)
       const { events, stopped } = parser.push(output.ids)
@@ -113,27 +144,34 @@ export function createProcessGeneration(deps: {
     throw new Error('the engine closed the stream without ending the generation')
   }
 
-  function complete({ run, usage }: Work, parser: OutputParser, finish: 'stop' | 'length'): ProcessResult {
-    for (const event of parser.finish()) run.send(event, [])
-    usage.reasoningTokens = parser.reasoningTokens()
-    const finishReason = parser.toolCalls() > 0 && finish === 'stop' ? 'tool-calls' : finish
-    run.send({ type: 'generation-end', finishReason, usage }, [])
-    settle.settle(run, { outcome: 'completed', usage })
-    return resultOf(usage)
+  function finishChat(work: Work, parser: OutputParser, finish: 'stop' | 'length'): ProcessResult {
+    for (const event of parser.finish()) work.run.send(event, [])
+    work.usage.reasoningTokens = parser.reasoningTokens()
+    return complete(work, parser.toolCalls() > 0 && finish === 'stop' ? 'tool-calls' : finish)
   }
 
-  /** The run was told to stop: by its deadline (a short answer), its caller (charged), or by our fault (free). */
+  function complete(work: Work, finishReason: GenerationEnd['finishReason']): ProcessResult {
+    const { run, usage } = work
+    run.send({ type: 'generation-end', finishReason, usage }, [])
+    settle.settle(run, { outcome: 'completed', usage })
+    return resultOf(work)
+  }
+
+  /**
+   * The run was told to stop: by its deadline (a short answer, or none, which is free), its caller (charged), or by
+   * our fault (free).
+   */
   function endStopped(work: Work): ProcessResult {
     const { run, usage, parser } = work
     switch (run.stopReason()) {
       case 'deadline':
-        return parser === null ? fail(work, REFUSALS['too-late']) : complete(work, parser, 'length')
+        return parser === null ? fail(work, REFUSALS['too-late']) : finishChat(work, parser, 'length')
       case 'cancelled':
         settle.settle(run, { outcome: 'cancelled', usage })
-        return resultOf(usage)
+        return resultOf(work)
       case 'gateway-dead':
         settle.settle(run, { outcome: 'fault', usage })
-        return resultOf(usage)
+        return resultOf(work)
       case 'worker-stopping':
       case 'engine-lost':
       case null:
@@ -141,10 +179,11 @@ export function createProcessGeneration(deps: {
     }
   }
 
-  function fail({ run, usage }: Work, failure: Failure): ProcessResult {
+  function fail(work: Work, failure: Failure): ProcessResult {
+    const { run, usage } = work
     run.send({ type: 'generation-error', ...failure }, [])
     settle.settle(run, { outcome: 'fault', usage })
-    return resultOf(usage)
+    return resultOf(work)
   }
 
   /** Gives it back untouched; the gateway queues it again. */
@@ -158,10 +197,15 @@ export function createProcessGeneration(deps: {
   }
 }
 
-/** What one run has come to so far. */
-type Work = { readonly run: RunningGeneration; readonly usage: MutableUsage; parser: OutputParser | null }
+/** What one run has come to so far; `ran` once the engine has given anything. */
+type Work = {
+  readonly run: RunningGeneration
+  readonly usage: MutableUsage
+  parser: OutputParser | null
+  ran: boolean
+}
 
-const resultOf = ({ completionTokens }: Usage): ProcessResult => (completionTokens > 0 ? 'ran' : 'not-ran')
+const resultOf = ({ ran }: Work): ProcessResult => (ran ? 'ran' : 'not-ran')
 
 const NO_USAGE: Usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 }
 
@@ -180,7 +224,7 @@ const REFUSALS = {
   },
   'too-late': {
     code: 'model_unavailable',
-    message: 'The request waited until its deadline.',
+    message: 'The deadline passed before there was an answer; nothing is charged.',
   },
   interrupted: {
     code: 'upstream_error',

@@ -1,4 +1,4 @@
-import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { ModelFamily } from '#libs/contracts/model-family.ts'
 import { ChatTemplateError, type ChatRenderer } from '#libs/text/render-chat.ts'
 import type { Tokenizer } from '#libs/text/tokenizer.ts'
@@ -16,7 +16,7 @@ export function createRenderPrompt(deps: {
   renderer: ChatRenderer
   tokenizer: Pick<Tokenizer, 'encodePieces'>
   family: ModelFamily
-}): (job: GenerationJob) => Promise<RenderedPrompt> {
+}): (job: ChatJob) => Promise<RenderedPrompt> {
   const { renderer, tokenizer, family } = deps
   return async ({ request }) => {
     const pieces = renderer.render({

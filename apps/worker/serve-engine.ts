@@ -7,6 +7,10 @@ import type { ModelFamily } from '#libs/contracts/model-family.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
 import type { ClaimTicket } from './claim-ticket.ts'
+import type { DeliverVectors } from './embedding/deliver-vectors.ts'
+import { createEmbedInputs } from './embedding/embed-inputs.ts'
+import { createLanes } from './embedding/share-lanes.ts'
+import { createTokenizeInputs } from './embedding/tokenize-inputs.ts'
 import type { EngineClient } from './engine/engine-client.ts'
 import { createProcessGeneration } from './process-generation.ts'
 import { createRenderPrompt } from './render-prompt.ts'
@@ -44,6 +48,7 @@ export function serveEngine(deps: {
   /** Tickets that this process claims or runs, whichever engine took them. */
   inHand: Set<string>
   running: RunningGenerations
+  deliverVectors: DeliverVectors
   settle: Settle
   metrics: WorkerMetrics
   queueRedis: Redis
@@ -88,6 +93,13 @@ export function serveEngine(deps: {
         startsInReasoning: startsInReasoning(prompt.tail),
         minTokens: 0,
       }),
+    tokenizeInputs: createTokenizeInputs(tokenizer),
+    embedInputs: createEmbedInputs({
+      embed: engine.embed,
+      // A generation has a slot, each of its inputs a lane: neither is ever more than the engine runs at once.
+      lanes: createLanes(limits.maxNumSeqs),
+      deliver: deps.deliverVectors,
+    }),
     open(job, epoch) {
       const run = running.open(job, epoch)
       live.set(ticketName({ id: job.id, epoch }), run)

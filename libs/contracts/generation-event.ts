@@ -14,6 +14,7 @@ export type GenerationEvent =
       readonly name: string
     }
   | { readonly type: 'tool-call-delta'; readonly index: number; readonly text: string }
+  | VectorsReady
   | GenerationEnd
   | GenerationError
 
@@ -31,6 +32,13 @@ export type GenerationDeclined = {
   readonly reason: 'worker-stopping' | 'hold-too-small'
   /** Exact when the reason is `hold-too-small`, else 0. */
   readonly promptTokens: number
+}
+
+/** The vectors of `count` inputs, from the one with index `first` on, wait on the bus to be taken. */
+export type VectorsReady = {
+  readonly type: 'vectors-ready'
+  readonly first: number
+  readonly count: number
 }
 
 export type GenerationEnd = {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { GenerationRequest } from './generation-request.ts'
+import { GenerationRequest, type ChatRequest } from './generation-request.ts'
 
 /** An int64 amount as text: JSON numbers and Redis' Lua would round it. */
 const Int64Text = z.string().regex(/^\d{1,19}$/)
@@ -27,14 +27,15 @@ export const GenerationJob = z.strictObject({
   /** The gateway's number for this generation's stream of events; never reused within a boot. */
   stream: z.int(),
   hold: Hold,
-  /** The output limit before money: the caller's, else the model's. Always set. */
-  maxOutputTokens: z.int().min(1),
+  /** The output limit before money: the caller's, else the model's. Always set; 0 for embeddings. */
+  maxOutputTokens: z.int().min(0),
   contextWindow: z.int().min(1),
   /** Unix ms. Reached while generating: finishes as `length`. Reached while queued: refused. */
   deadlineMs: z.int(),
   request: GenerationRequest,
 })
 export type GenerationJob = z.infer<typeof GenerationJob>
+export type ChatJob = GenerationJob & { readonly request: ChatRequest }
 
 /** The BullMQ job: "someone may claim this generation". */
 export const GenerationTicket = z.strictObject({

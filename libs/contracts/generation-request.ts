@@ -67,7 +67,8 @@ export const OutputFormat = z.discriminatedUnion('type', [
 ])
 export type OutputFormat = z.infer<typeof OutputFormat>
 
-export const GenerationRequest = z.strictObject({
+/** A conversation that the model goes on with. */
+export const ChatRequest = z.strictObject({
   kind: z.literal('chat'),
   messages: z.array(ChatMessage).min(1),
   tools: z.array(ToolDefinition),
@@ -80,4 +81,14 @@ export const GenerationRequest = z.strictObject({
   stop: z.array(z.string()),
   reasoningEffort: ReasoningEffort,
 })
+export type ChatRequest = z.infer<typeof ChatRequest>
+
+/** Texts, each of which becomes one vector. */
+export const EmbeddingRequest = z.strictObject({
+  kind: z.literal('embedding'),
+  inputs: z.array(z.string().min(1)).min(1),
+})
+export type EmbeddingRequest = z.infer<typeof EmbeddingRequest>
+
+export const GenerationRequest = z.discriminatedUnion('kind', [ChatRequest, EmbeddingRequest])
 export type GenerationRequest = z.infer<typeof GenerationRequest>

@@ -106,6 +106,7 @@ const CODES = {
   'tool-call-delta': 5,
   'generation-end': 6,
   'generation-error': 7,
+  'vectors-ready': 8,
 } as const satisfies Record<GenerationEvent['type'], number>
 
 function toValue(event: GenerationEvent): unknown {
@@ -121,6 +122,8 @@ function toValue(event: GenerationEvent): unknown {
       return [event.index, event.id, event.name]
     case 'tool-call-delta':
       return [event.index, event.text]
+    case 'vectors-ready':
+      return [event.first, event.count]
     case 'generation-end': {
       const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = event.usage
       return [event.finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens]
@@ -165,6 +168,8 @@ function readEvent(parts: readonly unknown[], at: number): GenerationEvent {
         id: readString(value, 1),
         name: readString(value, 2),
       }
+    case CODES['vectors-ready']:
+      return { type: 'vectors-ready', first: readNumber(value, 0), count: readNumber(value, 1) }
     case CODES['generation-declined']:
       return {
         type: 'generation-declined',

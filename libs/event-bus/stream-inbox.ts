@@ -3,8 +3,8 @@ import type { FrameEntry } from './frame.ts'
 
 /** Events of this stream are missing and nobody will send them: a gap, a dead worker, a lost end. */
 export class StreamLostError extends Error {
-  constructor(reason: string) {
-    super(`the stream is lost: ${reason}`)
+  constructor(reason: string, cause?: unknown) {
+    super(`the stream is lost: ${reason}`, cause === undefined ? undefined : { cause })
     this.name = 'StreamLostError'
   }
 }

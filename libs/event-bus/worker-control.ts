@@ -7,12 +7,11 @@ import { workerChannel } from './channels.ts'
 const StreamEpoch = z.object({ stream: z.int(), epoch: z.int() })
 export type StreamEpoch = z.infer<typeof StreamEpoch>
 
-/** What a gateway tells a worker: stop these streams of mine. */
-const WorkerControl = z.strictObject({
-  type: z.literal('cancel'),
-  gateway: z.string(),
-  streams: z.array(StreamEpoch),
-})
+/** What a gateway tells a worker: stop these streams of mine; the vectors of this key are with me. */
+const WorkerControl = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('cancel'), gateway: z.string(), streams: z.array(StreamEpoch) }),
+  z.strictObject({ type: z.literal('vectors-taken'), key: z.string() }),
+])
 type WorkerControl = z.infer<typeof WorkerControl>
 
 /** Tells `worker` to stop streams; resolves with whether anybody received it. */
@@ -29,20 +28,28 @@ export async function sendCancel(
   return (await redis.publish(workerChannel(worker), JSON.stringify(message))) > 0
 }
 
+/** Tells `worker` that the vectors of `key` have arrived. */
+export async function sendVectorsTaken(redis: Redis, worker: string, key: string): Promise<void> {
+  const message: WorkerControl = { type: 'vectors-taken', key }
+  await redis.publish(workerChannel(worker), JSON.stringify(message))
+}
+
 /** Listens on this worker's own channel. */
 export async function subscribeControl(options: {
   subscriber: Redis
   worker: string
   onCancel: (gateway: string, streams: readonly StreamEpoch[]) => void
+  onVectorsTaken: (key: string) => void
   log: Logger
 }): Promise<void> {
-  const { subscriber, worker, onCancel, log } = options
+  const { subscriber, worker, onCancel, onVectorsTaken, log } = options
   const channel = workerChannel(worker)
   subscriber.on('message', (from: string, text: string) => {
     if (from !== channel) return
     const message = WorkerControlText.safeParse(text)
-    if (message.success) onCancel(message.data.gateway, message.data.streams)
-    else log.error({ err: message.error }, 'unreadable control message')
+    if (!message.success) log.error({ err: message.error }, 'unreadable control message')
+    else if (message.data.type === 'cancel') onCancel(message.data.gateway, message.data.streams)
+    else onVectorsTaken(message.data.key)
   })
   await subscriber.subscribe(channel)
 }

@@ -16,6 +16,8 @@ type SamplingDefaults = {
 export type Tokenizer = {
   /** Text to ids, without adding special tokens; special tokens written in the text become their ids. */
   encode(text: string): Promise<Uint32Array>
+  /** A text by itself, with the special tokens that the model's own tokenizer puts around one: what embeds. */
+  encodeWhole(text: string): Promise<Uint32Array>
   /** The ids of each piece by itself, one after the other. */
   encodePieces(pieces: readonly string[]): Promise<Uint32Array>
   /** Ids to text, special tokens kept. Unknown ids are nothing; bytes that are no UTF-8 become U+FFFD. */
@@ -87,6 +89,9 @@ export async function loadTokenizer(folder: string): Promise<Tokenizer> {
       if (text === '') return new Uint32Array(0)
       const encoding = await native.encode(text, null, { addSpecialTokens: false })
       return Uint32Array.from(encoding.getIds())
+    },
+    async encodeWhole(text) {
+      return Uint32Array.from((await native.encode(text, null, { addSpecialTokens: true })).getIds())
     },
     async encodePieces(pieces) {
       // A text that is torn a hundred thousand times consists of few different pieces.

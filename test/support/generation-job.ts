@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { ChatJob } from '#libs/contracts/generation-job.ts'
 
 /** A job of real values; tests name what matters to them. */
-export function generationJob(fields: Partial<GenerationJob> = {}): GenerationJob {
+export function generationJob(fields: Partial<ChatJob> = {}): ChatJob {
   const now = Date.now()
   return {
     id: randomUUID(),

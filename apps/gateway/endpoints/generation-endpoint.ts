@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
+import type { ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { FinishedGeneration } from '../generation/collect.ts'
 import type { OutputEvent } from '../generation/generation-call.ts'
@@ -24,7 +24,7 @@ export type GenerationEndpoint<Options> = {
 
 export type PreparedGeneration<Options> = {
   readonly model: ModelSpec
-  readonly request: GenerationRequest
+  readonly request: ChatRequest
   /** The caller's own limit; null leaves it to the model's maximum. */
   readonly maxOutputTokens: number | null
   readonly stream: boolean

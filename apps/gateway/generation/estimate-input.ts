@@ -1,4 +1,4 @@
-import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
+import type { ChatRequest, GenerationRequest } from '#libs/contracts/generation-request.ts'
 
 export type InputEstimate = {
   /** Tokens that this request probably does not exceed. */
@@ -11,6 +11,8 @@ export type InputEstimate = {
 const MESSAGE_BYTES = 24
 /** What a list of tools costs beyond its definitions: the template's instructions. */
 const TOOLS_BYTES = 480
+/** What an input of its own costs beyond its text: special tokens around it. */
+const INPUT_BYTES = 4
 /** Before anything was learned: no tokenizer in use makes more tokens of ordinary text. */
 const UNLEARNED_TOKENS_PER_BYTE = 0.6
 const REMEMBERED = 256
@@ -44,8 +46,19 @@ function quantileOf(values: readonly number[]): number {
   return sorted[Math.floor((sorted.length - 1) * QUANTILE)] ?? UNLEARNED_TOKENS_PER_BYTE
 }
 
-/** The text of a prompt in bytes, with what each message and tool costs beyond it. */
-export function countPromptBytes({ messages, tools }: GenerationRequest): number {
+/** The text of a prompt in bytes, with what each message, tool and input costs beyond it. */
+export function countPromptBytes(request: GenerationRequest): number {
+  if (request.kind === 'chat') return countChatBytes(request)
+  let bytes = 0
+  for (const input of request.inputs) bytes += countInputBytes(input)
+  return bytes
+}
+
+export function countInputBytes(input: string): number {
+  return INPUT_BYTES + Buffer.byteLength(input)
+}
+
+function countChatBytes({ messages, tools }: ChatRequest): number {
   let bytes = tools.length === 0 ? 0 : TOOLS_BYTES
   for (const message of messages) {
     bytes += MESSAGE_BYTES + Buffer.byteLength(message.content)

@@ -1,5 +1,5 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { GenerationError, GenerationEvent } from '#libs/contracts/generation-event.ts'
+import type { GenerationError } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import { StreamLostError, type StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Abandon } from './abandon.ts'
@@ -9,6 +9,7 @@ import type { Generate, GenerationCall, OutputEvent } from './generation-call.ts
 import type { KeepQueued } from './keep-queued.ts'
 import { refuseHopeless } from './refuse-hopeless.ts'
 import type { Reserve } from './reserve.ts'
+import type { TakeVectors } from './take-vectors.ts'
 
 /**
  * One generation as the gateway sees it: admit → reserve → enqueue → events → end. Every branch is here; how
@@ -22,6 +23,7 @@ export function createGenerate(deps: {
   reserve: Reserve
   dispatch: Dispatch
   keepQueued: KeepQueued
+  takeVectors: TakeVectors
   abandon: Abandon
   openInbox: () => StreamInbox
   watchWorker: (worker: string) => void
@@ -32,8 +34,8 @@ export function createGenerate(deps: {
   limitMs: number
   nowMs: () => number
 }): Generate {
-  const { admit, reserve, dispatch, keepQueued, abandon, openInbox, watchWorker, unwatchWorker, learnInput } =
-    deps
+  const { admit, reserve, dispatch, keepQueued, takeVectors, abandon } = deps
+  const { openInbox, watchWorker, unwatchWorker, learnInput } = deps
 
   return async function* generate(call) {
     const deadlineMs = deps.nowMs() + deps.limitMs
@@ -69,6 +71,7 @@ export function createGenerate(deps: {
         if (found.status === 'claimed') watch(found.worker)
       })
       for await (const batch of inbox) {
+        const output: OutputEvent[] = []
         for (const event of batch) {
           if (event.type === 'generation-claimed') {
             stopQueueing()
@@ -82,11 +85,14 @@ export function createGenerate(deps: {
           } else if (event.type === 'generation-error') {
             ending = 'over'
             throw toApiError(event)
-          } else if (event.type === 'generation-end') {
-            ending = 'over'
+          } else if (event.type === 'vectors-ready') {
+            const vectors = await takeVectors(event, inbox, call.model)
+            call.onVectors?.(vectors)
+          } else {
+            output.push(event)
+            if (event.type === 'generation-end') ending = 'over'
           }
         }
-        const output = batch.filter(isOutput)
         if (output.length > 0) yield output
         if (ending === 'over') return
       }
@@ -136,14 +142,6 @@ function toJob(
     deadlineMs: terms.deadlineMs,
     request: call.request,
   }
-}
-
-function isOutput(event: GenerationEvent): event is OutputEvent {
-  return (
-    event.type !== 'generation-claimed' &&
-    event.type !== 'generation-declined' &&
-    event.type !== 'generation-error'
-  )
 }
 
 function toInterruption(cause: StreamLostError, claimed: boolean): ApiError {

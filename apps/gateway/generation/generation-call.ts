@@ -14,6 +14,8 @@ export type GenerationCall = {
   readonly request: GenerationRequest
   /** The caller's own limit; null leaves it to the model's maximum. */
   readonly maxOutputTokens: number | null
+  /** Of embeddings: hears the vectors of the inputs, in their order, before the generation ends. */
+  readonly onVectors?: (vectors: readonly Float32Array[]) => void
   /** Aborted when the client hangs up. */
   readonly signal: AbortSignal
 }
@@ -21,7 +23,7 @@ export type GenerationCall = {
 /** What a client may see of a generation. Claims, declines and failures stay inside the core. */
 export type OutputEvent = Exclude<
   GenerationEvent,
-  { readonly type: 'generation-claimed' | 'generation-declined' | 'generation-error' }
+  { readonly type: 'generation-claimed' | 'generation-declined' | 'generation-error' | 'vectors-ready' }
 >
 
 /**

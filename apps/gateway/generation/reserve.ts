@@ -23,13 +23,16 @@ export function createReserve(deps: {
   const { billing, inputEstimate, release } = deps
   return {
     async first({ id, caller, model, request }, { outputTokens, deadlineMs }) {
-      // An estimate beyond the context must not refuse what fits; the worker knows exactly.
-      const estimate = inputEstimate.estimate(model.id, request)
+      // An estimate beyond what fits must not refuse what does fit; the worker knows exactly.
+      const mostInput =
+        request.kind === 'embedding'
+          ? request.inputs.length * model.contextWindow
+          : Math.max(1, model.contextWindow - outputTokens)
       const answer = billing.reserve({
         reservationId: id,
         keyId: caller.keyId,
         model: model.id,
-        inputTokens: Math.min(estimate, Math.max(1, model.contextWindow - outputTokens)),
+        inputTokens: Math.min(inputEstimate.estimate(model.id, request), mostInput),
         outputTokens,
         deadlineMs,
       })
@@ -41,7 +44,7 @@ export function createReserve(deps: {
       }
     },
     async exact(job, promptTokens) {
-      const outputTokens = Math.max(1, Math.min(job.maxOutputTokens, job.contextWindow - promptTokens))
+      const outputTokens = Math.min(job.maxOutputTokens, Math.max(1, job.contextWindow - promptTokens))
       const answer = billing.replace({ reservationId: job.id, inputTokens: promptTokens, outputTokens })
       return toHold(await orUnavailable(answer))
     },

@@ -11,10 +11,11 @@ export type EngineClient = {
    * sent before the iteration begins; tokens that come while the consumer is busy are handed over together.
    */
   readonly generate: (request: EngineRequest, signal: AbortSignal) => AsyncIterable<EngineOutput>
-  readonly embed: (request: {
-    readonly requestId: string
-    readonly promptIds: Uint32Array
-  }) => Promise<{ readonly embedding: Float32Array; readonly promptTokens: number }>
+  /** Once `signal` is aborted it rejects, and the engine's work stops at once. */
+  readonly embed: (
+    request: { readonly requestId: string; readonly promptIds: Uint32Array },
+    signal: AbortSignal,
+  ) => Promise<{ readonly embedding: Float32Array; readonly promptTokens: number }>
   /** Unknown ids are ignored. */
   readonly abort: (requestIds: readonly string[]) => Promise<void>
   /** What the engine says of itself. It does not see a hang: only the silence of tokens tells one. */

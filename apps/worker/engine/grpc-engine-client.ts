@@ -102,11 +102,12 @@ export function createGrpcEngineClient({ address }: { readonly address: string }
     generate: (request, signal) => ({
       [Symbol.asyncIterator]: () => (signal.aborted ? nothing() : start(request, signal)),
     }),
-    async embed({ requestId, promptIds }) {
+    async embed({ requestId, promptIds }, signal) {
+      if (signal.aborted) throw new EngineError('unavailable', 'given up before it began')
       if (promptIds.length === 0) throw new EngineError('refused', 'the input must not be empty')
       const message = { requestId, tokenized: { originalText: '', inputIds: Array.from(promptIds) } }
       try {
-        const { embedding, promptTokens } = await askEmbed(message)
+        const { embedding, promptTokens } = await askEmbed(message, signal)
         return { embedding: Float32Array.from(embedding), promptTokens }
       } catch (error) {
         if (!isServiceError(error)) throw error
@@ -134,8 +135,9 @@ export function createGrpcEngineClient({ address }: { readonly address: string }
 function unary<Request, Response>(
   method: Parameters<typeof callUnary<Request, Response>>[0],
   deadlineMs: number,
-): (request: Request) => Promise<Response> {
-  return async (request) => await callUnary(method, request, { deadlineMs })
+): (request: Request, signal?: AbortSignal) => Promise<Response> {
+  return async (request, signal) =>
+    await callUnary(method, request, { deadlineMs, ...(signal !== undefined && { signal }) })
 }
 
 /** For questions about the engine itself: whatever goes wrong, it cannot be reached. */

@@ -6,7 +6,12 @@ import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import { gatewayChannel } from '#libs/event-bus/channels.ts'
 import { createEventPublisher, type EventPublisher } from '#libs/event-bus/publish-events.ts'
 import { subscribeEvents, type EventSubscriber } from '#libs/event-bus/subscribe-events.ts'
-import { sendCancel, subscribeControl, type StreamEpoch } from '#libs/event-bus/worker-control.ts'
+import {
+  sendCancel,
+  sendVectorsTaken,
+  subscribeControl,
+  type StreamEpoch,
+} from '#libs/event-bus/worker-control.ts'
 import { sharedRedis } from '../../support/redis.ts'
 
 const log = pino({ level: 'silent' })
@@ -160,16 +165,21 @@ test('what is not ours on the channel is skipped', async () => {
   expect((await inbox[Symbol.asyncIterator]().next()).value).toEqual([text('a')])
 })
 
-test('a cancel reaches the worker it is meant for', async () => {
+test('a cancel, and the word that vectors were taken, reach the worker that they are meant for', async () => {
   const worker = randomUUID()
   const cancelled: unknown[] = []
+  const taken: string[] = []
   await subscribeControl({
     subscriber: connect(),
     worker,
     onCancel: (from, streams) => cancelled.push([from, streams]),
+    onVectorsTaken: (key) => taken.push(key),
     log,
   })
   expect(await sendCancel(connect(), worker, { gateway, streams: [{ stream: 4, epoch: 1 }] })).toBe(true)
   await vi.waitFor(() => expect(cancelled).toEqual([[gateway, [{ stream: 4, epoch: 1 }]]]))
+  await sendVectorsTaken(connect(), worker, 'a key')
+  await vi.waitFor(() => expect(taken).toEqual(['a key']))
+  expect(cancelled).toHaveLength(1)
   expect(await sendCancel(connect(), 'nobody-here', { gateway, streams: [] })).toBe(false)
 })

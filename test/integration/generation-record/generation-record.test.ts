@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ZodError } from 'zod'
-import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import { Settlement } from '#libs/contracts/settlement.ts'
 import { createGenerationRecord, type GenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { promptKey, recordKey, settlementStreamKey, waitingKey } from '#libs/generation-record/keys.ts'
@@ -30,7 +30,7 @@ async function settlements(model: string): Promise<Settlement[]> {
   })
 }
 
-async function opened(fields: Partial<GenerationJob> = {}): Promise<GenerationJob> {
+async function opened(fields: Partial<ChatJob> = {}): Promise<ChatJob> {
   const job = generationJob(fields)
   expect(await record.open(job, 2)).toEqual({ status: 'opened' })
   return job

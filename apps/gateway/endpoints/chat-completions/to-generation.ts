@@ -1,4 +1,4 @@
-import type { ChatMessage, GenerationRequest } from '#libs/contracts/generation-request.ts'
+import type { ChatMessage, ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { agreeOnEffort } from '../fields/effort.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
@@ -9,7 +9,7 @@ import type { ChatBody, ChatBodyMessage } from './chat-body.ts'
 
 /** What a chat completion request asks of the core. */
 type ChatGeneration = {
-  readonly request: GenerationRequest
+  readonly request: ChatRequest
   readonly maxOutputTokens: number | null
 }
 

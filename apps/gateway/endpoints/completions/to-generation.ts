@@ -1,4 +1,4 @@
-import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
+import type { ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
@@ -14,7 +14,7 @@ const DEFAULT_MAX_TOKENS = 1_024
 
 /** What a legacy completion request asks of the core. */
 type CompletionGeneration = {
-  readonly request: GenerationRequest
+  readonly request: ChatRequest
   readonly maxOutputTokens: number
 }
 

@@ -1,25 +1,15 @@
-import { pino } from 'pino'
 import { beforeAll, expect, test } from 'vitest'
-import type {
-  EngineClient,
-  EngineConstraint,
-  EngineOutput,
-  EngineRequest,
-} from '#apps/worker/engine/engine-client.ts'
+import type { EngineOutput } from '#apps/worker/engine/engine-client.ts'
 import { EngineError } from '#apps/worker/engine/engine-error.ts'
-import { createProcessGeneration } from '#apps/worker/process-generation.ts'
-import { createRunningGenerations, type RunningGeneration } from '#apps/worker/running-generations.ts'
 import { ConstraintError } from '#apps/worker/text/constraints/constraint-error.ts'
-import { createOutputParser } from '#apps/worker/text/parse-output.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
-import type { Claim } from '#libs/generation-record/generation-record.ts'
 import { ChatTemplateError } from '#libs/text/render-chat.ts'
 import { loadTokenizer, type Tokenizer } from '#libs/text/tokenizer.ts'
 import { generationJob } from '../../../support/generation-job.ts'
+import { processUnderTest, PROMPT, type Given } from './process-under-test.ts'
 
 let tokenizer: Tokenizer
-const PROMPT = { tail: 'Hello', ids: Uint32Array.of(1, 2, 3) }
 const END: EngineOutput = {
   type: 'end',
   finishReason: 'stop',
@@ -38,98 +28,7 @@ async function tokensOf(text: string): Promise<EngineOutput> {
   return { type: 'tokens', ids: await tokenizer.encode(text), promptTokens: 3, cachedTokens: 2 }
 }
 
-/** Runs one generation against an engine that a test writes; the record and the bus are lists. */
-async function process(
-  given: {
-    engine?: (run: RunningGeneration) => AsyncIterable<EngineOutput>
-    job?: Partial<GenerationJob>
-    claim?: Claim
-    stopping?: boolean
-    render?: (run: RunningGeneration) => Promise<typeof PROMPT>
-    constrain?: () => EngineConstraint | null
-    /** Offers tools, and ends with the first call. */
-    singleCall?: boolean
-  } = {},
-) {
-  const job = generationJob(given.job)
-  const events: GenerationEvent[] = []
-  const ids: number[] = []
-  const settlements: [string, number, number][] = []
-  const requests: EngineRequest[] = []
-  const seen = { tokens: 0, failures: 0 }
-  let opened: RunningGeneration | undefined
-  const running = createRunningGenerations({
-    publisher: {
-      send(_gateway, entry) {
-        events.push(entry.event)
-        ids.push(...entry.ids)
-      },
-      pulse: () => {},
-      flush: async () => {},
-    },
-    watchGateway: () => {},
-    unwatchGateway: () => {},
-    nowMs: () => Date.now(),
-  })
-  const refuse = async () => {
-    throw new Error('not asked in these tests')
-  }
-  const engine: EngineClient = {
-    async *generate(request) {
-      requests.push(request)
-      if (opened === undefined || given.engine === undefined) throw new Error('nothing to generate')
-      yield* given.engine(opened)
-    },
-    embed: refuse,
-    abort: refuse,
-    healthCheck: refuse,
-    getModelInfo: refuse,
-    getLoads: refuse,
-    getServerInfo: refuse,
-    close: () => {},
-  }
-  const processGeneration = createProcessGeneration({
-    claim: async () => given.claim ?? { status: 'claimed', job },
-    engine,
-    async renderPrompt() {
-      if (opened === undefined || given.render === undefined) return PROMPT
-      return await given.render(opened)
-    },
-    samplingDefaults: {},
-    constrain: given.constrain ?? (() => null),
-    createParser: () =>
-      createOutputParser({
-        generationId: job.id,
-        tokenizer,
-        family: { tokenizer: 'tiny', toolCalls: 'hermes', reasoning: 'none' },
-        tools: given.singleCall ?? false,
-        singleCall: given.singleCall ?? false,
-        stop: job.request.stop,
-        startsInReasoning: false,
-        minTokens: 0,
-      }),
-    open: (of, epoch) => (opened = running.open(of, epoch)),
-    settle: {
-      settle: (_run, { outcome, usage }) =>
-        settlements.push([outcome, usage.promptTokens, usage.completionTokens]),
-      drain: async () => {},
-      pending: () => 0,
-    },
-    watch: {
-      ready: () => true,
-      tokenSeen: () => (seen.tokens += 1),
-      failureSeen: () => (seen.failures += 1),
-      stop: () => {},
-    },
-    isStopping: () => given.stopping ?? false,
-    model: job.model,
-    worker: 'worker-1',
-    contextWindow: 4_096,
-    log: pino({ level: 'silent' }),
-  })
-  const result = await processGeneration({ id: job.id, epoch: 1 })
-  return { result, events, ids, settlements, seen, requests }
-}
+const process = async (given: Given = {}) => await processUnderTest(tokenizer, given)
 
 const claimed: GenerationEvent = { type: 'generation-claimed', worker: 'worker-1', promptTokens: 3 }
 
@@ -353,3 +252,59 @@ test.each(['abort', 'error'] as const)(
     expect(settlements[0]?.[0]).toBe('fault')
   },
 )
+
+const INPUTS = { kind: 'embedding', inputs: ['a', 'b'] } as const
+const embedding = (fields: Partial<GenerationJob> = {}) => ({
+  job: { request: { ...INPUTS, inputs: [...INPUTS.inputs] }, maxOutputTokens: 0, ...fields },
+  inputs: { status: 'tokenized', inputs: [Uint32Array.of(1, 2), Uint32Array.of(3)], tokens: 3 } as const,
+})
+
+test('inputs are claimed with their exact tokens, embedded, and settled as prompt alone', async () => {
+  const { result, events, settlements, seen } = await process(embedding())
+  expect(result).toBe('ran')
+  expect(events).toEqual([
+    claimed,
+    {
+      type: 'generation-end',
+      finishReason: 'stop',
+      usage: { promptTokens: 3, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 },
+    },
+  ])
+  expect(settlements).toEqual([['completed', 3, 0]])
+  expect(seen.tokens).toBe(2)
+})
+
+test('an input that the model cannot read is the caller’s mistake and free', async () => {
+  const { events, settlements } = await process({
+    ...embedding(),
+    inputs: { status: 'refused', reason: 'The input at index 1 has 9 tokens.' },
+  })
+  expect(events).toEqual([
+    { type: 'generation-error', code: 'invalid_request', message: 'The input at index 1 has 9 tokens.' },
+  ])
+  expect(settlements).toEqual([['fault', 0, 0]])
+})
+
+test('a hold that does not pay the exact inputs is given back; one that pays them to the nano is enough', async () => {
+  const { hold } = generationJob()
+  const short = await process(embedding({ hold: { ...hold, amountNano: '2' } }))
+  expect(short.events).toEqual([{ type: 'generation-declined', reason: 'hold-too-small', promptTokens: 3 }])
+  const exact = await process(embedding({ hold: { ...hold, amountNano: '3' } }))
+  expect(exact.settlements).toEqual([['completed', 3, 0]])
+})
+
+test.each([
+  ['cancelled', [], [['cancelled', 3, 0]]],
+  ['deadline', ['model_unavailable'], [['fault', 3, 0]]],
+  ['worker-stopping', ['upstream_error'], [['fault', 3, 0]]],
+] as const)('embeddings that are stopped midway (%s) are no answer', async (reason, errors, settled) => {
+  const { events, settlements } = await process({
+    ...embedding(),
+    async embed(run) {
+      run.stop(reason)
+      throw new Error('told to stop')
+    },
+  })
+  expect(events.slice(1)).toMatchObject(errors.map((code) => ({ type: 'generation-error', code })))
+  expect(settlements).toEqual(settled)
+})

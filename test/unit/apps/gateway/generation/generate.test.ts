@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import type { AbandonedGeneration } from '#apps/gateway/generation/abandon.ts'
 import { createGenerate } from '#apps/gateway/generation/generate.ts'
-import type { GenerationCall } from '#apps/gateway/generation/generation-call.ts'
+import type { GenerationCall, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { Opening } from '#libs/generation-record/generation-record.ts'
-import { createStreamInbox, type StreamInbox } from '#libs/event-bus/stream-inbox.ts'
+import { createStreamInbox, StreamLostError, type StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
 
@@ -19,10 +19,14 @@ const END: GenerationEvent = {
 }
 const DECLINED: GenerationEvent = { type: 'generation-declined', reason: 'worker-stopping', promptTokens: 0 }
 
+const VECTOR = Float32Array.of(1, 0)
+
 type Given = {
   /** What a worker sends once the ticket is there. */
   answer?: (send: (...events: GenerationEvent[]) => void, inbox: StreamInbox) => void
   enqueue?: () => Promise<void>
+  /** Somebody else deleted what the worker wrote. */
+  vectorsGone?: boolean
   again?: (job: GenerationJob, inbox: StreamInbox) => Promise<GenerationJob>
   call?: Partial<GenerationCall>
 }
@@ -95,6 +99,11 @@ function setUp(given: Given) {
       release: () => {},
       drain: async () => {},
     },
+    async takeVectors({ count }, from) {
+      log.push(`take ${count} from ${from.worker()}`)
+      if (given.vectorsGone === true) throw new StreamLostError('vectors could not be taken')
+      return Array.from({ length: count }, () => VECTOR)
+    },
     openInbox: () => {
       open += 1
       return inbox
@@ -123,8 +132,8 @@ function setUp(given: Given) {
   }
 }
 
-async function collect(events: AsyncIterable<readonly GenerationEvent[]>): Promise<GenerationEvent[]> {
-  const all: GenerationEvent[] = []
+async function collect(events: AsyncIterable<readonly OutputEvent[]>): Promise<OutputEvent[]> {
+  const all: OutputEvent[] = []
   for await (const batch of events) all.push(...batch)
   return all
 }
@@ -138,6 +147,34 @@ test('admit, reserve, enqueue, then the output alone; its end leaves nothing ope
   )
   expect(log).not.toContain('cancel')
   expect(open()).toBe(0)
+})
+
+test('vectors are taken as they come, and heard before the end', async () => {
+  const heard: (readonly Float32Array[])[] = []
+  const { events, log } = setUp({
+    call: { onVectors: (vectors) => heard.push(vectors) },
+    answer: (send) => {
+      send(CLAIMED, { type: 'vectors-ready', first: 0, count: 2 })
+      send({ type: 'vectors-ready', first: 2, count: 1 }, END)
+    },
+  })
+  expect(await collect(events)).toEqual([END])
+  expect(heard).toEqual([[VECTOR, VECTOR], [VECTOR]])
+  expect(log.filter((line) => line.startsWith('take'))).toEqual([
+    'take 2 from worker-1',
+    'take 1 from worker-1',
+  ])
+  expect(log).not.toContain('cancel')
+})
+
+test('vectors that are gone are our fault: the generation is written off, not cancelled at a charge', async () => {
+  const { events, log } = setUp({
+    vectorsGone: true,
+    answer: (send) => send(CLAIMED, { type: 'vectors-ready', first: 0, count: 2 }),
+  })
+  await expect(collect(events)).rejects.toMatchObject({ code: 'upstream_error' })
+  expect(log).toContain('write off')
+  expect(log).not.toContain('cancel')
 })
 
 test('a worker that reports an error has settled: the error is told, nothing is cancelled', async () => {

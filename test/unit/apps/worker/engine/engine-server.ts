@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import { Server, type UntypedServiceImplementation, type ServerWritableStream } from '@grpc/grpc-js'
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import { bindGrpc } from '#libs/grpc/serve-grpc.ts'
@@ -12,7 +13,8 @@ export type GenerateCall = ServerWritableStream<GenerateRequest__Output, Generat
 export async function startEngineServer(options: {
   generate?: (call: GenerateCall) => void
   healthy?: () => boolean
-  unary?: Record<string, { code: number; details: string } | { reply: object }>
+  /** `onCall` alone never answers. */
+  unary?: Record<string, { code: number; details: string } | { reply: object } | { onCall: () => void }>
 }) {
   const { service } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine.VllmEngine
   const seen = { requests: new Array<GenerateRequest__Output>(), aborted: new Array<string>(), cancelled: 0 }
@@ -36,9 +38,16 @@ export async function startEngineServer(options: {
     },
   }
   for (const [method, answer] of Object.entries(options.unary ?? {})) {
-    implementation[method] = (_call: unknown, callback: (error: object | null, reply?: object) => void) => {
+    implementation[method] = (
+      call: EventEmitter,
+      callback: (error: object | null, reply?: object) => void,
+    ) => {
       if ('reply' in answer) callback(null, answer.reply)
-      else callback(answer)
+      else if ('code' in answer) callback(answer)
+      else {
+        call.on('cancelled', () => (seen.cancelled += 1))
+        answer.onCall()
+      }
     }
   }
   const server = new Server({ 'grpc.max_send_message_length': -1 })

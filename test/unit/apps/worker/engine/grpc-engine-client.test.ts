@@ -259,12 +259,15 @@ describe('a failure', () => {
   })
 })
 
+const NEVER = new AbortController().signal
+
 describe('the other calls', () => {
   it('embed, with the vector as 32-bit floats', async () => {
     const { client } = await connect({
       unary: { Embed: { reply: { embedding: [0.5, -0.25], promptTokens: 3, embeddingDim: 2 } } },
     })
-    expect(await client.embed({ requestId: 'e-1', promptIds: Uint32Array.of(1, 2, 3) })).toEqual({
+    const request = { requestId: 'e-1', promptIds: Uint32Array.of(1, 2, 3) }
+    expect(await client.embed(request, NEVER)).toEqual({
       embedding: Float32Array.of(0.5, -0.25),
       promptTokens: 3,
     })
@@ -273,9 +276,25 @@ describe('the other calls', () => {
   it('refuse an empty input, and pass on the refusal of the engine', async () => {
     const details = 'This model does not support embeddings'
     const { client } = await connect({ unary: { Embed: { code: status.INVALID_ARGUMENT, details } } })
-    const embed = (...ids: number[]) => client.embed({ requestId: 'e-1', promptIds: Uint32Array.from(ids) })
+    const embed = (...ids: number[]) =>
+      client.embed({ requestId: 'e-1', promptIds: Uint32Array.from(ids) }, NEVER)
     await expect(embed()).rejects.toMatchObject({ kind: 'refused' })
     await expect(embed(1)).rejects.toMatchObject({ kind: 'refused', message: details })
+  })
+
+  it('cancel an embedding whose signal is aborted, and begin none after that', async () => {
+    const leaving = new AbortController()
+    let calls = 0
+    const onCall = () => {
+      calls += 1
+      leaving.abort()
+    }
+    const { client, server } = await connect({ unary: { Embed: { onCall } } })
+    const request = { requestId: 'e-1', promptIds: Uint32Array.of(1) }
+    await expect(client.embed(request, leaving.signal)).rejects.toMatchObject({ kind: 'unavailable' })
+    await vi.waitFor(() => expect(server.seen.cancelled).toBe(1))
+    await expect(client.embed(request, leaving.signal)).rejects.toMatchObject({ kind: 'unavailable' })
+    expect(calls).toBe(1)
   })
 
   it('tell max_num_seqs, or null where an old servicer does not know it', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
-import { GenerationRequest } from '#libs/contracts/generation-request.ts'
+import { ChatRequest } from '#libs/contracts/generation-request.ts'
 import { ChatBody } from '#apps/gateway/endpoints/chat-completions/chat-body.ts'
 import { toGeneration } from '#apps/gateway/endpoints/chat-completions/to-generation.ts'
 import { parseBody } from '#apps/gateway/http/parse-body.ts'
@@ -288,7 +288,7 @@ describe('sampling and stop', () => {
 
 it('makes a request that its own schema accepts after a trip through JSON', () => {
   const made = request({ tools: [tool], temperature: 1, stop: 'x', logit_bias: {} })
-  expect(GenerationRequest.parse(JSON.parse(JSON.stringify(made)))).toBeTruthy()
+  expect(ChatRequest.parse(JSON.parse(JSON.stringify(made)))).toBeTruthy()
 })
 
 it('accepts null on every optional field', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { GenerationRequest } from '#libs/contracts/generation-request.ts'
+import { ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { completions } from '#apps/gateway/endpoints/completions/endpoint.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
@@ -20,7 +20,7 @@ describe('a prompt', () => {
   ])('that is %s becomes one user message', (_name, prompt, content) => {
     const { request } = prepare({ prompt })
     expect(request.messages).toEqual([{ role: 'user', content }])
-    expect(GenerationRequest.parse(request)).toEqual(request)
+    expect(ChatRequest.parse(request)).toEqual(request)
   })
 
   it.each([

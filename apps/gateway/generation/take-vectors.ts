@@ -1,0 +1,30 @@
+import type { Redis } from 'ioredis'
+import type { VectorsReady } from '#libs/contracts/generation-event.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { StreamLostError, type StreamInbox } from '#libs/event-bus/stream-inbox.ts'
+import { takeVectors, vectorsKey } from '#libs/event-bus/vectors.ts'
+import { sendVectorsTaken } from '#libs/event-bus/worker-control.ts'
+
+/** Fetches the vectors at which an event points, and tells the worker, which waits for that before it ends. */
+export type TakeVectors = (
+  ready: VectorsReady,
+  inbox: StreamInbox,
+  model: ModelSpec,
+) => Promise<readonly Float32Array[]>
+
+/** Throws a StreamLostError: vectors that are gone are an event that is missing. */
+export function createTakeVectors(deps: { redis: Redis; gateway: string }): TakeVectors {
+  const { redis, gateway } = deps
+  return async ({ first, count }, inbox, { embedding }) => {
+    const key = vectorsKey({ gateway, stream: inbox.stream, epoch: inbox.epoch(), first })
+    const worker = inbox.worker()
+    if (embedding === null || worker === null) throw new StreamLostError('vectors came that nobody expects')
+    try {
+      const vectors = await takeVectors(redis, key, { count, dimensions: embedding.dimensions })
+      await sendVectorsTaken(redis, worker, key)
+      return vectors
+    } catch (cause) {
+      throw new StreamLostError('vectors could not be taken', cause)
+    }
+  }
+}

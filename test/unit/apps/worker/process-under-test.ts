@@ -1,0 +1,119 @@
+import { pino } from 'pino'
+import type { TokenizedInputs } from '#apps/worker/embedding/tokenize-inputs.ts'
+import type {
+  EngineClient,
+  EngineConstraint,
+  EngineOutput,
+  EngineRequest,
+} from '#apps/worker/engine/engine-client.ts'
+import { createProcessGeneration } from '#apps/worker/process-generation.ts'
+import { createRunningGenerations, type RunningGeneration } from '#apps/worker/running-generations.ts'
+import { createOutputParser } from '#apps/worker/text/parse-output.ts'
+import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { Claim } from '#libs/generation-record/generation-record.ts'
+import type { Tokenizer } from '#libs/text/tokenizer.ts'
+import { generationJob } from '../../../support/generation-job.ts'
+
+export const PROMPT = { tail: 'Hello', ids: Uint32Array.of(1, 2, 3) }
+
+export type Given = {
+  engine?: (run: RunningGeneration) => AsyncIterable<EngineOutput>
+  job?: Partial<GenerationJob>
+  inputs?: TokenizedInputs
+  /** What happens when the inputs were embedded. */
+  embed?: (run: RunningGeneration) => Promise<void>
+  claim?: Claim
+  stopping?: boolean
+  render?: (run: RunningGeneration) => Promise<typeof PROMPT>
+  constrain?: () => EngineConstraint | null
+  /** Offers tools, and ends with the first call. */
+  singleCall?: boolean
+}
+
+/** Runs one generation against an engine that a test writes; the record and the bus are lists. */
+export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
+  const job = { ...generationJob(), ...given.job }
+  const events: GenerationEvent[] = []
+  const ids: number[] = []
+  const settlements: [string, number, number][] = []
+  const requests: EngineRequest[] = []
+  const seen = { tokens: 0, failures: 0 }
+  let opened: RunningGeneration | undefined
+  const running = createRunningGenerations({
+    publisher: {
+      send(_gateway, entry) {
+        events.push(entry.event)
+        ids.push(...entry.ids)
+      },
+      pulse: () => {},
+      flush: async () => {},
+    },
+    watchGateway: () => {},
+    unwatchGateway: () => {},
+    nowMs: () => Date.now(),
+  })
+  const refuse = async () => {
+    throw new Error('not asked in these tests')
+  }
+  const engine: EngineClient = {
+    async *generate(request) {
+      requests.push(request)
+      if (opened === undefined || given.engine === undefined) throw new Error('nothing to generate')
+      yield* given.engine(opened)
+    },
+    embed: refuse,
+    abort: refuse,
+    healthCheck: refuse,
+    getModelInfo: refuse,
+    getLoads: refuse,
+    getServerInfo: refuse,
+    close: () => {},
+  }
+  const processGeneration = createProcessGeneration({
+    claim: async () => given.claim ?? { status: 'claimed', job },
+    engine,
+    async renderPrompt() {
+      if (opened === undefined || given.render === undefined) return PROMPT
+      return await given.render(opened)
+    },
+    samplingDefaults: {},
+    constrain: given.constrain ?? (() => null),
+    createParser: () =>
+      createOutputParser({
+        generationId: job.id,
+        tokenizer,
+        family: { tokenizer: 'tiny', toolCalls: 'hermes', reasoning: 'none' },
+        tools: given.singleCall ?? false,
+        singleCall: given.singleCall ?? false,
+        stop: job.request.kind === 'chat' ? job.request.stop : [],
+        startsInReasoning: false,
+        minTokens: 0,
+      }),
+    tokenizeInputs: async () => given.inputs ?? { status: 'tokenized', inputs: [], tokens: 0 },
+    async embedInputs(run, inputs, onVector) {
+      for (const ids of inputs) onVector(ids.length)
+      await given.embed?.(run)
+    },
+    open: (of, epoch) => (opened = running.open(of, epoch)),
+    settle: {
+      settle: (_run, { outcome, usage }) =>
+        settlements.push([outcome, usage.promptTokens, usage.completionTokens]),
+      drain: async () => {},
+      pending: () => 0,
+    },
+    watch: {
+      ready: () => true,
+      tokenSeen: () => (seen.tokens += 1),
+      failureSeen: () => (seen.failures += 1),
+      stop: () => {},
+    },
+    isStopping: () => given.stopping ?? false,
+    model: job.model,
+    worker: 'worker-1',
+    contextWindow: 4_096,
+    log: pino({ level: 'silent' }),
+  })
+  const result = await processGeneration({ id: job.id, epoch: 1 })
+  return { result, events, ids, settlements, seen, requests }
+}
