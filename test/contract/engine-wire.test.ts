@@ -13,6 +13,10 @@ const DEVIATIONS: Readonly<Record<string, { why: string; leaveOut: LeftOut }>> =
     why: 'the persona says nothing after the call',
     leaveOut: 'tokens and finish',
   },
+  'constraint-tags-with-separator': {
+    why: 'nothing in the prompt asks for the second call',
+    leaveOut: 'tokens',
+  },
   'error-unsupported-json-schema': { why: 'the persona ends its object', leaveOut: 'tokens and finish' },
   'alt-reasoning-parser-json-schema-closes': { why: 'the thought is longer', leaveOut: 'tokens and finish' },
   'alt-reasoning-parser-json-schema-open': { why: 'the thought is shorter', leaveOut: 'tokens and finish' },

@@ -1,6 +1,7 @@
 import { ConstraintError } from './constraint-error.ts'
-import { isJsonValue, isRecord, type JsonValue } from './json-text.ts'
+import { isJsonValue, type JsonValue } from './json-text.ts'
 import { textMatching } from './regex-text.ts'
+import { createSchemaReader, numberOf, stringsOf, type Schema } from './schema-reader.ts'
 
 export type ValueHints = {
   /** What the person wrote: an enum value that stands in it is preferred. */
@@ -12,218 +13,155 @@ export type ValueHints = {
 
 /**
  * A value that fits `schema`. Covers what callers use for tools and structured output: types, enum, const,
- * objects, arrays, bounds, pattern, format, allOf / anyOf / oneOf and local `$ref`. Throws a ConstraintError
- * when nothing fits (`false`, an unknown type, a recursion without end).
+ * objects, arrays, bounds, pattern, format, allOf / anyOf / oneOf and local `$ref`, recursive ones too. Throws a
+ * ConstraintError when nothing fits (`false`, an unknown type, a recursion without end), and for values beyond
+ * any reason.
  */
 export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
-  return createWriter(schema, hints)(schema, 0)
-}
+  const reader = createSchemaReader(schema)
+  let spent = 0
+  return write(schema, 0, hints)
 
-/** Deeper than this, only what is required is written, so that recursive schemas end. */
-const GENEROUS_DEPTH = 4
-const MAX_DEPTH = 40
-
-type Schema = Readonly<Record<string, unknown>>
-
-function createWriter(root: unknown, hints: ValueHints) {
-  return write
-
-  function write(given: unknown, depth: number): JsonValue {
-    if (depth > MAX_DEPTH) throw new ConstraintError('Grammar error: schema is nested too deeply')
-    if (given === false) throw new ConstraintError('Grammar error: Unsatisfiable schema: schema is false')
-    if (!isRecord(given)) return hints.text
-    const schema = resolve(given, 0)
-    if ('const' in schema && isJsonValue(schema['const'])) return schema['const']
-    const options = schema['enum']
-    if (Array.isArray(options) && options.length > 0) return chosen(options.filter(isJsonValue))
-    switch (typeOf(schema)) {
+  function write(given: unknown, depth: number, hinted: ValueHints): JsonValue {
+    spend(1)
+    const flat = isGenerous(depth) ? reader.richest(given, depth) : reader.simplest(given, depth)
+    if ('const' in flat && isJsonValue(flat['const'])) return flat['const']
+    const options = flat['enum']
+    if (Array.isArray(options) && options.length > 0) return chosen(options.filter(isJsonValue), hinted)
+    switch (reader.typeOf(flat)) {
       case 'object':
-        return object(schema, depth)
+        return object(flat, depth, hinted)
       case 'array':
-        return array(schema, depth)
+        return array(flat, depth, hinted)
       case 'string':
-        return text(schema)
+        return text(flat, hinted)
       case 'integer':
-        return number(schema, true)
+        return number(flat, true, hinted.variant)
       case 'number':
-        return number(schema, false)
+        return number(flat, false, hinted.variant)
       case 'boolean':
-        return hints.variant % 2 === 0
+        return hinted.variant % 2 === 0
       case 'null':
         return null
       case 'any':
-        return hints.text
+        return hinted.text
     }
   }
 
-  function resolve(given: Schema, hops: number): Schema {
-    if (hops > MAX_DEPTH) throw new ConstraintError('Grammar error: $ref refers to itself')
-    const reference = given['$ref']
-    if (typeof reference === 'string')
-      return resolve({ ...pointed(reference), ...without(given, '$ref') }, hops + 1)
-    for (const key of ['anyOf', 'oneOf'] as const) {
-      const options = given[key]
-      if (!Array.isArray(options) || options.length === 0) continue
-      const option: unknown = options.find((one) => isRecord(one) && one['type'] !== 'null') ?? options[0]
-      return resolve(merge(without(given, key), option), hops + 1)
-    }
-    const all = given['allOf']
-    if (Array.isArray(all)) {
-      const parts = all.map((part: unknown) => (isRecord(part) ? resolve(part, hops + 1) : {}))
-      return resolve(parts.reduce<Schema>(merge, without(given, 'allOf')), hops + 1)
-    }
-    return given
+  /** Values grow fast where every level has several others below it. */
+  function spend(amount: number): void {
+    spent += amount
+    if (spent > MAX_SPENT) throw new ConstraintError('Grammar error: the smallest value is too large')
   }
 
-  function pointed(reference: string): Schema {
-    let target: unknown = root
-    for (const step of reference.replace(/^#\/?/u, '').split('/')) {
-      if (step === '') continue
-      const key = decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')
-      target = isRecord(target) ? target[key] : Array.isArray(target) ? target[Number(key)] : undefined
-    }
-    if (!reference.startsWith('#') || !isRecord(target)) {
-      throw new ConstraintError(`Grammar error: cannot resolve $ref ${reference}`)
-    }
-    return target
+  /** Whether what may be left out is written all the same. */
+  function isGenerous(depth: number): boolean {
+    return depth < GENEROUS_DEPTH && spent < GENEROUS_SPENT
   }
 
-  function chosen(options: readonly JsonValue[]): JsonValue {
-    const wanted = hints.userText.toLowerCase()
-    const named = options.find(
-      (one) => typeof one === 'string' && one !== '' && wanted.includes(one.toLowerCase()),
-    )
-    return named ?? options[hints.variant % options.length] ?? null
-  }
-
-  function object(schema: Schema, depth: number): JsonValue {
-    const properties = isRecord(schema['properties']) ? schema['properties'] : {}
-    const required = stringsOf(schema['required'])
-    const optional = depth < GENEROUS_DEPTH ? Object.keys(properties) : []
-    const extra = isRecord(schema['additionalProperties']) ? schema['additionalProperties'] : {}
-    const value: Record<string, JsonValue> = {}
+  function object(flat: Schema, depth: number, hinted: ValueHints): JsonValue {
+    const required = new Set(stringsOf(flat['required']))
+    const members: [string, JsonValue][] = []
     // In the order of `properties`: grammars of real engines fix that order.
-    for (const name of Object.keys(properties)) {
-      if (properties[name] === false) continue
-      if (optional.includes(name) || required.includes(name)) value[name] = write(properties[name], depth + 1)
+    for (const [name, property] of reader.propertiesOf(flat)) {
+      const wanted = required.has(name) || (isGenerous(depth) && reader.isPossible(property, depth + 1))
+      if (wanted) members.push([name, write(property, depth + 1, hinted)])
+      required.delete(name)
     }
-    for (const name of required) if (!(name in properties)) value[name] = write(extra, depth + 1)
-    return value
+    for (const name of required) members.push([name, write(reader.extraOf(flat), depth + 1, hinted)])
+    return Object.fromEntries(members)
   }
 
-  function array(schema: Schema, depth: number): JsonValue {
-    const prefix = Array.isArray(schema['prefixItems']) ? schema['prefixItems'] : []
-    const least = numberOf(schema['minItems']) ?? 0
-    const most = numberOf(schema['maxItems']) ?? Infinity
-    const closed = schema['items'] === false
-    const generous = depth < GENEROUS_DEPTH ? Math.max(prefix.length, closed ? 0 : 1) : 0
-    const length = Math.min(Math.max(least, generous), most, MAX_ITEMS)
-    return Array.from({ length }, (_, i) => {
-      if (i < prefix.length) return write(prefix[i], depth + 1)
-      const itemHints = {
-        ...hints,
-        text: i === 0 ? hints.text : `${hints.text} ${i + 1}`,
-        variant: hints.variant + i,
-      }
-      return createWriter(root, schema['uniqueItems'] === true ? itemHints : hints)(
-        schema['items'] ?? true,
-        depth + 1,
-      )
-    })
+  function array(flat: Schema, depth: number, hinted: ValueHints): JsonValue {
+    const prefix: unknown[] = Array.isArray(flat['prefixItems']) ? flat['prefixItems'] : []
+    const item = flat['items'] ?? true
+    const least = numberOf(flat['minItems']) ?? 0
+    const most = numberOf(flat['maxItems']) ?? Infinity
+    const more = item !== false && reader.isPossible(item, depth + 1) ? 1 : 0
+    const length = Math.min(Math.max(least, isGenerous(depth) ? Math.max(prefix.length, more) : 0), most)
+    const unique = flat['uniqueItems'] === true
+    const values: JsonValue[] = []
+    while (values.length < length) {
+      const i = values.length
+      const itemHints = { ...hinted, text: `${hinted.text} ${i + 1}`, variant: hinted.variant + i }
+      const one = i < prefix.length ? prefix[i] : item
+      values.push(write(one, depth + 1, unique && i > 0 ? itemHints : hinted))
+    }
+    return values
   }
 
-  function text(schema: Schema): string {
-    if (typeof schema['pattern'] === 'string') return textMatching(schema['pattern'], hints.variant)
-    const format = typeof schema['format'] === 'string' ? FORMATS[schema['format']] : undefined
+  function text(flat: Schema, hinted: ValueHints): string {
+    if (typeof flat['pattern'] === 'string') return textMatching(flat['pattern'], hinted.variant)
+    const format = typeof flat['format'] === 'string' ? FORMATS.get(flat['format']) : undefined
     if (format !== undefined) return format
-    const least = numberOf(schema['minLength']) ?? 0
-    const most = numberOf(schema['maxLength']) ?? Infinity
-    return Array.from(hints.text.padEnd(Math.min(least, MAX_TEXT), '.'))
-      .slice(0, most)
-      .join('')
-  }
-
-  function number(schema: Schema, whole: boolean): number {
-    const unit = numberOf(schema['multipleOf']) ?? (whole ? 1 : 0)
-    if (unit === 0) return fraction(schema)
-    // Counted in units, so that both bounds and the value are whole numbers.
-    const low = Math.max(
-      Math.ceil((numberOf(schema['minimum']) ?? -Infinity) / unit),
-      Math.floor((numberOf(schema['exclusiveMinimum']) ?? -Infinity) / unit) + 1,
-    )
-    const high = Math.min(
-      Math.floor((numberOf(schema['maximum']) ?? Infinity) / unit),
-      Math.ceil((numberOf(schema['exclusiveMaximum']) ?? Infinity) / unit) - 1,
-    )
-    return Math.min(Math.max(1 + hints.variant, low), high) * unit
-  }
-
-  function fraction(schema: Schema): number {
-    const [above, below] = [numberOf(schema['exclusiveMinimum']), numberOf(schema['exclusiveMaximum'])]
-    const low = Math.max(numberOf(schema['minimum']) ?? -Infinity, above ?? -Infinity)
-    const high = Math.min(numberOf(schema['maximum']) ?? Infinity, below ?? Infinity)
-    const wanted = Math.min(Math.max(1 + hints.variant, low), high)
-    if (wanted !== above && wanted !== below) return wanted
-    if (Number.isFinite(low) && Number.isFinite(high)) return (low + high) / 2
-    return wanted === above ? wanted + 1 : wanted - 1
+    const least = numberOf(flat['minLength']) ?? 0
+    const most = numberOf(flat['maxLength']) ?? Infinity
+    spend(least / CHARACTERS_A_VALUE)
+    return Array.from(hinted.text.padEnd(least, '.')).slice(0, most).join('')
   }
 }
 
-const MAX_ITEMS = 1_000
-const MAX_TEXT = 10_000
+/** Stands in for a request's real hints while a constraint is only checked. */
+export const SAMPLE_HINTS: ValueHints = { userText: '', text: 'text', variant: 0 }
 
-const FORMATS: Readonly<Record<string, string>> = {
-  date: '2024-05-17',
-  time: '12:30:00Z',
-  'date-time': '2024-05-17T12:30:00Z',
-  duration: 'PT1H',
-  email: 'someone@example.com',
-  hostname: 'example.com',
-  ipv4: '192.0.2.1',
-  ipv6: '2001:db8::1',
-  uri: 'https://example.com/',
-  uuid: '123e4567-e89b-42d3-a456-426614174000',
+/** A function that writes a value of the schema as JSON. Throws a ConstraintError at once when there is none. */
+export function toJsonWriter(schema: unknown): (hints: ValueHints) => string {
+  const write = (hints: ValueHints) => JSON.stringify(valueFor(schema, hints))
+  write(SAMPLE_HINTS)
+  return write
 }
 
-const TYPES = ['object', 'array', 'string', 'integer', 'number', 'boolean', 'null'] as const
-type TypeName = (typeof TYPES)[number]
+/** Deeper than this, and beyond so much, only what is required is written, so that recursive schemas end. */
+const GENEROUS_DEPTH = 4
+const GENEROUS_SPENT = 500
+const MAX_SPENT = 20_000
+/** A text of so many characters counts as one value more. */
+const CHARACTERS_A_VALUE = 64
 
-function typeOf(schema: Schema): TypeName | 'any' {
-  const declared = schema['type']
-  const names: unknown[] = Array.isArray(declared) ? declared : declared === undefined ? [] : [declared]
-  const known = names.map((name) => {
-    const type = TYPES.find((one) => one === name)
-    if (type === undefined) throw new ConstraintError(`Grammar error: Invalid type: ${String(name)}`)
-    return type
-  })
-  const first = known.find((type) => type !== 'null') ?? known[0]
-  if (first !== undefined) return first
-  if ('properties' in schema || 'required' in schema || 'additionalProperties' in schema) return 'object'
-  if ('items' in schema || 'prefixItems' in schema) return 'array'
-  return 'any'
+function chosen(options: readonly JsonValue[], { userText, variant }: ValueHints): JsonValue {
+  const wanted = userText.toLowerCase()
+  const named = options.find(
+    (one) => typeof one === 'string' && one !== '' && wanted.includes(one.toLowerCase()),
+  )
+  return named ?? options[variant % options.length] ?? null
 }
 
-/** Both hold; where both say something, `second` says it, but properties and required add up. */
-function merge(first: Schema, second: unknown): Schema {
-  if (!isRecord(second)) return first
-  const properties = [first['properties'], second['properties']].filter(isRecord)
-  const required = [...stringsOf(first['required']), ...stringsOf(second['required'])]
-  return {
-    ...first,
-    ...second,
-    ...(properties.length > 0 && { properties: Object.assign({}, ...properties) }),
-    ...(required.length > 0 && { required }),
-  }
+function number(schema: Schema, whole: boolean, variant: number): number {
+  const unit = numberOf(schema['multipleOf']) ?? (whole ? 1 : 0)
+  if (unit === 0) return fraction(schema, variant)
+  // Counted in units, so that both bounds and the value are whole numbers.
+  const low = Math.max(
+    Math.ceil((numberOf(schema['minimum']) ?? -Infinity) / unit),
+    Math.floor((numberOf(schema['exclusiveMinimum']) ?? -Infinity) / unit) + 1,
+  )
+  const high = Math.min(
+    Math.floor((numberOf(schema['maximum']) ?? Infinity) / unit),
+    Math.ceil((numberOf(schema['exclusiveMaximum']) ?? Infinity) / unit) - 1,
+  )
+  return Math.min(Math.max(1 + variant, low), high) * unit
 }
 
-function without(schema: Schema, key: string): Schema {
-  return Object.fromEntries(Object.entries(schema).filter(([name]) => name !== key))
+function fraction(schema: Schema, variant: number): number {
+  const [above, below] = [numberOf(schema['exclusiveMinimum']), numberOf(schema['exclusiveMaximum'])]
+  const low = Math.max(numberOf(schema['minimum']) ?? -Infinity, above ?? -Infinity)
+  const high = Math.min(numberOf(schema['maximum']) ?? Infinity, below ?? Infinity)
+  const wanted = Math.min(Math.max(1 + variant, low), high)
+  if (wanted !== above && wanted !== below) return wanted
+  if (Number.isFinite(low) && Number.isFinite(high)) return (low + high) / 2
+  return wanted === above ? wanted + 1 : wanted - 1
 }
 
-function stringsOf(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
-}
-
-function numberOf(value: unknown): number | undefined {
-  return typeof value === 'number' ? value : undefined
-}
+const FORMATS = new Map(
+  Object.entries({
+    date: '2024-05-17',
+    time: '12:30:00Z',
+    'date-time': '2024-05-17T12:30:00Z',
+    duration: 'PT1H',
+    email: 'someone@example.com',
+    hostname: 'example.com',
+    ipv4: '192.0.2.1',
+    ipv6: '2001:db8::1',
+    uri: 'https://example.com/',
+    uuid: '123e4567-e89b-42d3-a456-426614174000',
+  }),
+)

@@ -1,6 +1,7 @@
-import { toSpacedJson } from '../constraints/json-text.ts'
+import type { Constraint, Tag, TagsConstraint } from '../constraints/constraint.ts'
+import { ConstraintError } from '../constraints/constraint-error.ts'
+import { toSpacedJson, type JsonValue } from '../constraints/json-text.ts'
 import { valueFor, type ValueHints } from '../constraints/json-value.ts'
-import type { Constraint, Tag } from '../constraints/parse-constraint.ts'
 import { parseDirective, type Directive } from './directives.ts'
 import { parseConversation, type Conversation, type Turn } from './parse-conversation.ts'
 
@@ -31,7 +32,7 @@ export function composeTurn(options: {
     text: subjectOf(conversation.lastUserText),
     variant,
   }
-  const constrained = constraint !== null && (constraint.kind === 'text' || constraint.forced)
+  const constrained = constraint !== null && (constraint.kind !== 'tags' || constraint.forced)
   const answer = writeAnswer(conversation, constraint, hints)
   // A grammar starts at the very token after `</think>`: no blank line fits in between.
   const thought = thinking
@@ -43,22 +44,37 @@ export function composeTurn(options: {
 function writeAnswer(conversation: Conversation, constraint: Constraint | null, hints: ValueHints): string {
   const { tools, toolResults, lastUserText } = conversation
   if (constraint?.kind === 'text') return constraint.write(hints)
-  if (constraint?.kind === 'tags') {
-    const named = constraint.tags.filter((tag) => mentions(lastUserText, nameOfTag(tag)))
-    if (constraint.forced) return writeTags(named.length > 0 ? named : constraint.tags.slice(0, 1), hints)
-    if (named.length > 0 && toolResults.length === 0) return writeTags(named, hints)
+  if (constraint !== null) {
+    const tags = constraint.kind === 'tags' ? constraint : constraint.tags
+    const wanted = tags.tags.filter((tag) => mentions(lastUserText, nameOfTag(tag)))
+    if (constraint.kind === 'tags' && constraint.forced) {
+      return writeTags(tags, wanted.length > 0 ? wanted : tags.tags.slice(0, 1), hints)
+    }
+    if (wanted.length > 0 && toolResults.length === 0) return writeTags(tags, wanted, hints)
+    if (constraint.kind === 'tags-or-text') return constraint.write(hints)
   }
   if (toolResults.length > 0) return `The tool says: ${toolResults.join('\n')}`
   const called = constraint === null ? tools.filter((tool) => mentions(lastUserText, tool.name)) : []
   if (called.length === 0) return echo(conversation)
   const calls = called.map(({ name, parameters }) =>
-    toSpacedJson({ name, arguments: valueFor(parameters, hints) }),
+    toSpacedJson({ name, arguments: argumentsFor(parameters, hints) }),
   )
   return calls.map((call) => `<tool_call>\n${call}\n</tool_call>`).join('\n')
 }
 
-function writeTags(tags: readonly Tag[], hints: ValueHints): string {
-  return tags.map((tag) => tag.begin + JSON.stringify(valueFor(tag.schema, hints)) + tag.end).join('\n')
+/** A model that is free to call writes something, whatever the tool's schema is. */
+function argumentsFor(parameters: unknown, hints: ValueHints): JsonValue {
+  try {
+    return valueFor(parameters, hints)
+  } catch (error) {
+    if (error instanceof ConstraintError) return {}
+    throw error
+  }
+}
+
+function writeTags({ single }: TagsConstraint, wanted: readonly Tag[], hints: ValueHints): string {
+  const written = single ? wanted.slice(0, 1) : wanted
+  return written.map((tag) => tag.begin + tag.write(hints) + tag.end).join('\n')
 }
 
 function nameOfTag(tag: Tag): string {

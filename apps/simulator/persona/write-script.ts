@@ -1,5 +1,5 @@
 import type { Tokenizer } from '#libs/text/tokenizer.ts'
-import type { Constraint } from '../constraints/parse-constraint.ts'
+import type { Constraint } from '../constraints/constraint.ts'
 import type { Script } from '../sampling/script.ts'
 import { composeTurn, type ComposedTurn } from './compose-turn.ts'
 import { TOKEN_MARK } from './parse-conversation.ts'

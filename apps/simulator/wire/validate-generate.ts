@@ -1,7 +1,8 @@
 import type { GenerateRequest__Output } from '#proto/types/vllm/grpc/engine/GenerateRequest.ts'
 import type { SamplingParams__Output } from '#proto/types/vllm/grpc/engine/SamplingParams.ts'
+import type { Constraint } from '../constraints/constraint.ts'
 import { ConstraintError } from '../constraints/constraint-error.ts'
-import { parseConstraint, type Constraint } from '../constraints/parse-constraint.ts'
+import { parseConstraint } from '../constraints/parse-constraint.ts'
 import type { SamplingSettings } from '../sampling/sampler.ts'
 import { InvalidRequest } from './statuses.ts'
 

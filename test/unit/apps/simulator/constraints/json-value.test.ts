@@ -1,7 +1,13 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ConstraintError } from '#apps/simulator/constraints/constraint-error.ts'
 import { toSpacedJson } from '#apps/simulator/constraints/json-text.ts'
 import { valueFor } from '#apps/simulator/constraints/json-value.ts'
+
+/** Each level has ten of the next: 10^levels values. */
+const wide = (levels: number): object =>
+  levels === 0 ? { type: 'null' } : { type: 'array', minItems: 10, items: wide(levels - 1) }
 
 const hints = { userText: 'How warm is it in Rome, in celsius?', text: 'Rome', variant: 0 }
 
@@ -57,6 +63,47 @@ describe('a value for a JSON schema', () => {
     expect(valueFor(tree, hints)).toMatchObject({ name: 'Rome', children: [{ name: 'Rome' }] })
   })
 
+  const node = (next: object) => ({
+    $ref: '#/$defs/node',
+    $defs: {
+      node: { type: 'object', properties: { v: { type: 'integer' }, next }, required: ['v', 'next'] },
+    },
+  })
+
+  test.each([
+    ['a list that ends in null', node({ anyOf: [{ $ref: '#/$defs/node' }, { type: 'null' }] })],
+    ['a list that ends in an empty list', node({ type: 'array', items: { $ref: '#' } })],
+    [
+      'an expression that ends in a number',
+      {
+        anyOf: [
+          {
+            type: 'object',
+            properties: { left: { $ref: '#' }, right: { $ref: '#' } },
+            required: ['left', 'right'],
+          },
+          { type: 'number' },
+        ],
+      },
+    ],
+    [
+      'a wide tree of which nothing is required',
+      {
+        type: 'object',
+        properties: Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`child${i}`, { $ref: '#' }])),
+      },
+    ],
+  ])('%s ends, small', (_, schema) => {
+    const value = valueFor(schema, hints)
+    expect(new Ajv2020({ strict: false }).validate(schema, value)).toBe(true)
+    expect(JSON.stringify(value).length).toBeLessThan(20_000)
+  })
+
+  test('a property named __proto__ is one like any other', () => {
+    const schema: unknown = JSON.parse('{"type":"object","properties":{"__proto__":{"const":1}}}')
+    expect(JSON.stringify(valueFor(schema, hints))).toBe('{"__proto__":1}')
+  })
+
   test.each([
     [{ type: 'nonsense' }],
     [
@@ -71,6 +118,12 @@ describe('a value for a JSON schema', () => {
     [{ $ref: '#' }],
     [{ type: 'object', required: ['a'], properties: { a: { $ref: '#' } } }],
     [false],
+    [{ type: 'object', required: ['toString'], $ref: '#/constructor' }],
+    [{ $ref: '#/%zz' }],
+    [{ anyOf: [{ $ref: '#' }, { $ref: '#' }] }],
+    [{ type: 'array', minItems: 1_000_000_000 }],
+    [{ type: 'string', minLength: 1_000_000_000 }],
+    [wide(8)],
   ])('%j is refused', (schema) => {
     expect(() => valueFor(schema, hints)).toThrow(ConstraintError)
   })
@@ -80,4 +133,50 @@ test('JSON is written with blanks as models write it', () => {
   expect(toSpacedJson({ name: 'f', arguments: { a: [1, 'x, y'], b: null } })).toBe(
     '{"name": "f", "arguments": {"a": [1, "x, y"], "b": null}}',
   )
+})
+
+test('what is written fits its schema, whatever the schema', () => {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false })
+  const names = ['a', 'b', 'c'] as const
+  const { schema } = fc.letrec<{ schema: object; child: object }>((tie) => ({
+    schema: fc.oneof(
+      { maxDepth: 4, withCrossShrink: true },
+      fc.constantFrom({ type: 'string' }, { type: 'boolean' }, { type: 'null' }, {}),
+      fc.nat(9).map((least) => ({ type: 'string', minLength: least, maxLength: least + 2 })),
+      fc
+        .integer({ min: -9, max: 9 })
+        .map((least) => ({ type: 'integer', minimum: least, maximum: least + 3 })),
+      fc.constantFrom({ enum: ['x', 'y'] }, { const: { z: [1] } }, { type: ['null', 'number'] }),
+      fc.array(tie('schema'), { minLength: 1, maxLength: 3 }).map((anyOf) => ({ anyOf })),
+      fc
+        .tuple(tie('child'), fc.nat(2))
+        .map(([items, minItems]) => ({ type: 'array', items, minItems, maxItems: minItems + 1 })),
+      fc
+        .tuple(fc.dictionary(fc.constantFrom(...names), tie('child')), fc.subarray([...names]))
+        .map(([properties, required]) => ({ type: 'object', properties, required })),
+    ),
+    // Only below an instance: what refers to itself at once is no schema, and ajv does not end on it.
+    child: fc.oneof(
+      tie('schema'),
+      fc.constantFrom(...names).map((name) => ({ $ref: `#/$defs/${name}` })),
+    ),
+  }))
+  let written = 0
+  fc.assert(
+    fc.property(schema, schema, schema, schema, fc.nat(3), (root, a, b, c, variant) => {
+      const whole = { allOf: [root], $defs: { a, b, c } }
+      let value: unknown
+      try {
+        value = valueFor(whole, { ...hints, variant })
+      } catch (error) {
+        // A recursion that cannot end has no value.
+        expect(error).toBeInstanceOf(ConstraintError)
+        return
+      }
+      written += 1
+      expect([ajv.validate(whole, value), value]).toEqual([true, value])
+    }),
+    { numRuns: 400 },
+  )
+  expect(written).toBeGreaterThan(200)
 })

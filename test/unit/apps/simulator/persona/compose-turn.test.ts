@@ -184,6 +184,58 @@ describe('it obeys constraints', () => {
     )
   })
 
+  const alone = (single: boolean) => ({
+    type: 'tags_with_separator',
+    tags: [tag('get_weather'), tag('get_time')],
+    separator: '\n',
+    at_least_one: true,
+    stop_after_first: single,
+  })
+  const tagged = (format: object) =>
+    ({
+      constraint: 'structuralTag',
+      structuralTag: JSON.stringify({ type: 'structural_tag', format }),
+    }) as const
+  const call = (name: string, city: string) =>
+    `<tool_call>\n{"name": "${name}", "arguments": {"city":"${city}"}}\n</tool_call>`
+
+  test('calls alone: those that are wanted, or the first; one where only one is allowed', async () => {
+    const both = [user('The time and the weather in Rome')]
+    expect(await answerTo({ messages: both, constraint: tagged(alone(false)) })).toBe(
+      `${call('get_weather', 'Rome')}\n${call('get_time', 'Rome')}`,
+    )
+    expect(await answerTo({ messages: both, constraint: tagged(alone(true)) })).toBe(
+      call('get_weather', 'Rome'),
+    )
+    expect(await answerTo({ messages: [user('Hello')], constraint: tagged(alone(false)) })).toBe(
+      call('get_weather', 'text'),
+    )
+  })
+
+  test('calls or JSON: calls that are wanted, else JSON, and JSON after their results', async () => {
+    const constraint = tagged({
+      type: 'or',
+      elements: [{ type: 'json_schema', json_schema: schema }, alone(false)],
+    })
+    const asked = user('The time in Rome')
+    expect(await answerTo({ messages: [asked], constraint })).toBe(call('get_time', 'Rome'))
+    expect(await answerTo({ messages: [user('Hello')], constraint })).toBe('{"city":"text"}')
+    const toolCalls = [{ id: 'c', name: 'get_time', arguments: '{}' }]
+    const messages: ChatMessage[] = [
+      asked,
+      { role: 'assistant', content: '', reasoning: '', toolCalls },
+      { role: 'tool', content: 'noon', toolCallId: 'c' },
+    ]
+    expect(await answerTo({ messages, constraint })).toBe('{"city":"Rome"}')
+    const thoughtful = await answerTo({ messages: [user('Hello')], constraint, family: 'thinking' })
+    expect(thoughtful).toMatch(/<\/think>\{"city":"text"\}$/u)
+  })
+
+  test('a tool that the model may call is called with nothing when its schema has no value', async () => {
+    const broken = { ...weather, parameters: { type: 'nonsense' } }
+    expect(await answerTo({ messages: [user('The weather')], tools: [broken] })).toContain('"arguments": {}')
+  })
+
   test('a tag that is only allowed is written when it is wanted', async () => {
     const constraint = { constraint: 'structuralTag', structuralTag: structuralTag(false) } as const
     expect(await answerTo({ messages: [user('Hello')], constraint })).toBe('You said: Hello')

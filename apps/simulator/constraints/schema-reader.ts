@@ -1,0 +1,191 @@
+import { ConstraintError } from './constraint-error.ts'
+import { isRecord } from './json-text.ts'
+
+export type Schema = Readonly<Record<string, unknown>>
+
+export type SchemaReader = {
+  /**
+   * The schema of the value to write, without `$ref`, allOf, anyOf and oneOf: the first alternative that is not
+   * null and can be finished. Throws a ConstraintError when there is none.
+   */
+  readonly richest: (given: unknown, depth: number) => Schema
+  /** The same, but the alternative whose smallest value has the fewest levels. */
+  readonly simplest: (given: unknown, depth: number) => Schema
+  /** Whether a value can be finished that begins at this depth. */
+  readonly isPossible: (given: unknown, depth: number) => boolean
+  readonly typeOf: (flat: Schema) => TypeName | 'any'
+  readonly propertiesOf: (flat: Schema) => [string, unknown][]
+  /** The schema of properties that are named nowhere. */
+  readonly extraOf: (flat: Schema) => unknown
+}
+
+const MAX_DEPTH = 40
+/** Of products of alternatives, those after so many are not looked at. */
+const MAX_ALTERNATIVES = 256
+
+/** Reads a JSON schema for one who writes values of it. Everything is remembered by the schema's own objects. */
+export function createSchemaReader(root: unknown): SchemaReader {
+  const alternatives = new Map<object, readonly Schema[]>()
+  /** Of each alternative: the most levels that are known to be too few, the fewest known to be enough. */
+  const levels = new Map<Schema, { tooFew: number; enough: number }>()
+
+  function alternativesOf(given: unknown): readonly Schema[] {
+    if (given === false) return []
+    if (!isRecord(given)) return ANYTHING
+    const known = alternatives.get(given)
+    if (known !== undefined) return known
+    // A schema that is reached again before a level has gone by adds nothing to itself.
+    alternatives.set(given, [])
+    const found = flatten(given)
+    alternatives.set(given, found)
+    return found
+  }
+
+  function flatten({ $ref: reference, anyOf, oneOf, allOf, ...own }: Schema): readonly Schema[] {
+    let flat = splitTypes(own)
+    const combine = (others: readonly Schema[]) => {
+      flat = flat.flatMap((one) => others.map((other) => merge(one, other))).slice(0, MAX_ALTERNATIVES)
+    }
+    if (typeof reference === 'string') combine(alternativesOf(pointed(reference)))
+    for (const options of [anyOf, oneOf]) {
+      if (Array.isArray(options)) combine(options.flatMap((option: unknown) => alternativesOf(option)))
+    }
+    if (Array.isArray(allOf)) for (const part of allOf) combine(alternativesOf(part))
+    return flat
+  }
+
+  function pointed(reference: string): Schema {
+    const steps = stepsOf(reference)
+    let target: unknown = steps === null ? undefined : root
+    for (const step of steps ?? []) {
+      if (Array.isArray(target)) target = target[Number(step)]
+      else target = isRecord(target) && Object.hasOwn(target, step) ? target[step] : undefined
+    }
+    if (isRecord(target)) return target
+    throw new ConstraintError(`Grammar error: cannot resolve $ref ${reference}`)
+  }
+
+  function fits(given: unknown, within: number): boolean {
+    return within >= 0 && alternativesOf(given).some((flat) => fitsFlat(flat, within))
+  }
+
+  function fitsFlat(flat: Schema, within: number): boolean {
+    const known = levels.get(flat) ?? { tooFew: -1, enough: Infinity }
+    if (within >= known.enough) return true
+    if (within <= known.tooFew) return false
+    const fitting = requiredBy(flat).every((part) => fits(part, within - 1))
+    const now = levels.get(flat) ?? known
+    levels.set(
+      flat,
+      fitting
+        ? { ...now, enough: Math.min(now.enough, within) }
+        : { ...now, tooFew: Math.max(now.tooFew, within) },
+    )
+    return fitting
+  }
+
+  /** The schemas below `flat` of which each value has one. */
+  function requiredBy(flat: Schema): unknown[] {
+    if ('const' in flat || 'enum' in flat) return []
+    const type = typeOf(flat)
+    if (type === 'object') {
+      const properties = new Map(propertiesOf(flat))
+      return stringsOf(flat['required']).map((name) =>
+        properties.has(name) ? properties.get(name) : extraOf(flat),
+      )
+    }
+    if (type !== 'array') return []
+    const least = numberOf(flat['minItems']) ?? 0
+    const prefix: unknown[] = Array.isArray(flat['prefixItems']) ? flat['prefixItems'].slice(0, least) : []
+    return least > prefix.length ? [...prefix, flat['items'] ?? true] : prefix
+  }
+
+  function finishable(given: unknown, depth: number): readonly Schema[] {
+    const possible = alternativesOf(given)
+    if (possible.length === 0) throw new ConstraintError('Grammar error: Unsatisfiable schema')
+    const finished = possible.filter((flat) => fitsFlat(flat, MAX_DEPTH - depth))
+    if (finished.length === 0) throw new ConstraintError('Grammar error: schema is nested too deeply')
+    return finished
+  }
+
+  return {
+    richest(given, depth) {
+      const finished = finishable(given, depth)
+      return finished.find((flat) => typeOf(flat) !== 'null') ?? finished[0] ?? {}
+    },
+    simplest(given, depth) {
+      const finished = finishable(given, depth)
+      let within = 0
+      while (!finished.some((flat) => fitsFlat(flat, within))) within += 1
+      return finished.find((flat) => fitsFlat(flat, within)) ?? {}
+    },
+    isPossible: (given, depth) => fits(given, MAX_DEPTH - depth),
+    typeOf,
+    propertiesOf,
+    extraOf,
+  }
+}
+
+const ANYTHING: readonly Schema[] = [{}]
+
+/** A JSON pointer within the schema; null for anything else. */
+function stepsOf(reference: string): string[] | null {
+  if (reference === '#') return []
+  if (!reference.startsWith('#/')) return null
+  try {
+    const steps = decodeURIComponent(reference.slice(2)).split('/')
+    return steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+  } catch {
+    return null
+  }
+}
+
+const TYPES = ['object', 'array', 'string', 'integer', 'number', 'boolean', 'null'] as const
+export type TypeName = (typeof TYPES)[number]
+
+function splitTypes(own: Schema): Schema[] {
+  const { type, ...others } = own
+  return Array.isArray(type) ? type.map((name: unknown) => ({ type: name, ...others })) : [own]
+}
+
+function typeOf(flat: Schema): TypeName | 'any' {
+  const declared = flat['type']
+  if (declared !== undefined) {
+    const type = TYPES.find((one) => one === declared)
+    if (type === undefined) throw new ConstraintError(`Grammar error: Invalid type: ${String(declared)}`)
+    return type
+  }
+  if ('properties' in flat || 'required' in flat || 'additionalProperties' in flat) return 'object'
+  if ('items' in flat || 'prefixItems' in flat) return 'array'
+  return 'any'
+}
+
+function propertiesOf(flat: Schema): [string, unknown][] {
+  return isRecord(flat['properties']) ? Object.entries(flat['properties']) : []
+}
+
+function extraOf(flat: Schema): unknown {
+  return flat['additionalProperties'] ?? true
+}
+
+/** Both hold; where both say something, `second` says it, but properties and required add up. */
+function merge(first: Schema, second: Schema): Schema {
+  const properties = [first['properties'], second['properties']].filter(isRecord)
+  const required = [...stringsOf(first['required']), ...stringsOf(second['required'])]
+  return {
+    ...first,
+    ...second,
+    ...(properties.length > 0 && {
+      properties: Object.fromEntries(properties.flatMap((part) => Object.entries(part))),
+    }),
+    ...(required.length > 0 && { required }),
+  }
+}
+
+export function stringsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
+}
+
+export function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined
+}

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { ConstraintError } from '#apps/simulator/constraints/constraint-error.ts'
+import { fromStructuralTag } from '#apps/simulator/constraints/structural-tag.ts'
+
+const hints = { userText: '', text: 'Rome', variant: 0 }
+const json = { type: 'json_schema', json_schema: { type: 'string' } }
+const tag = { type: 'tag', begin: '<', content: json, end: '>' }
+const calls = { type: 'tags_with_separator', tags: [tag], separator: '\n', at_least_one: true }
+
+test.each([
+  [calls, { kind: 'tags', forced: true, single: false }],
+  [
+    { ...calls, stop_after_first: true },
+    { kind: 'tags', forced: true, single: true },
+  ],
+  [
+    { type: 'triggered_tags', triggers: ['<'], tags: [tag] },
+    { kind: 'tags', forced: false, single: false },
+  ],
+  [
+    { type: 'or', elements: [json, calls] },
+    { kind: 'tags-or-text', tags: { forced: true, single: false } },
+  ],
+])('%j is read', (format, constraint) => {
+  expect(fromStructuralTag({ format })).toMatchObject(constraint)
+})
+
+test('the JSON of a tag and of an answer is written', () => {
+  const constraint = fromStructuralTag({ format: { type: 'or', elements: [json, calls] } })
+  if (constraint.kind !== 'tags-or-text') throw new Error(`it is ${constraint.kind}`)
+  expect(constraint.write(hints)).toBe('"Rome"')
+  expect(constraint.tags.tags.map((one) => one.begin + one.write(hints) + one.end)).toEqual(['<"Rome">'])
+})
+
+test.each([
+  [3],
+  [{ type: 'nonsense' }],
+  [{ ...calls, tags: [] }],
+  [{ ...calls, separator: 3 }],
+  [{ ...calls, tags: [{ ...tag, content: { type: 'json_schema', json_schema: { type: 'nonsense' } } }] }],
+  [{ type: 'or', elements: [{ type: 'json_schema', json_schema: false }, calls] }],
+])('%j is refused', (format) => {
+  expect(() => fromStructuralTag({ format })).toThrow(ConstraintError)
+})
