@@ -7,7 +7,7 @@ import { createGenerationRecord } from '#libs/generation-record/generation-recor
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
-import { loadModelFamily } from '#libs/text/load-model-family.ts'
+import { loadModelFamily, type LoadedFamily } from '#libs/text/load-model-family.ts'
 import { createClaimTicket } from './claim-ticket.ts'
 import { WorkerConfig } from './config.ts'
 import { connectEngine } from './connect-engine.ts'
@@ -116,10 +116,11 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     limitMs: config.DRAIN_GRACE_MS + 10_000,
   })
 
+  const loadFamily = createFamilyLoader(config.MODELS_DIR)
   // Each engine joins as soon as it answers; the others do not wait for it.
   await Promise.all(
     config.WORKERS.map(async ({ model, family: familyName, engine: address, maxNumSeqs }) => {
-      const { family, tokenizer } = await loadModelFamily(config.MODELS_DIR, familyName)
+      const { family, tokenizer } = await loadFamily(familyName)
       const { engine, limits } = await connectEngine({ address, maxNumSeqs, log: log.child({ model }) })
       clients.push(engine)
       const served = serveEngine({
@@ -145,3 +146,13 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   )
   log.info({ engines: config.WORKERS }, 'worker serves')
 })
+
+/** Loads each family once, whichever of its models asks first: a tokenizer takes megabytes. */
+function createFamilyLoader(modelsFolder: string): (name: string) => Promise<LoadedFamily> {
+  const families = new Map<string, Promise<LoadedFamily>>()
+  return (name) => {
+    const family = families.get(name) ?? loadModelFamily(modelsFolder, name)
+    families.set(name, family)
+    return family
+  }
+}
