@@ -1,43 +1,45 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CatalogFile } from '#libs/contracts/model-spec.ts'
+import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { freePort } from '../servers/free-port.ts'
 import { REPOSITORY } from '../servers/start-app.ts'
 import type { ClusterOptions } from './cluster-options.ts'
+import { SANDBOX_ENGINES } from './sandbox-models.ts'
 
-export const CATALOG = join(REPOSITORY, 'deploy/catalog.demo.json')
+/** Relative to the repository, where the apps run: its own path may hold a comma. */
+const CATALOG_FILES = ['deploy/catalog.demo.json', 'deploy/catalog.sandbox.json']
+export const CATALOG = CATALOG_FILES.join(',')
 export const CHAT_MODEL = 'demo-chat'
 
 /** Two engines for the chat model, so that a worker can be killed in the middle of a stream. */
-const MODELS = [
-  { model: CHAT_MODEL, family: 'demo', kind: 'chat', engines: 2 },
-  { model: 'millrace/demo-chat', family: 'demo', kind: 'chat', engines: 1 },
-  { model: 'demo-reasoning', family: 'demo-reasoning', kind: 'chat', engines: 1 },
+const ENGINES = [
+  { model: CHAT_MODEL, family: 'demo', kind: 'chat', maxNumSeqs: 8 },
+  { model: CHAT_MODEL, family: 'demo', kind: 'chat', maxNumSeqs: 8 },
+  { model: 'millrace/demo-chat', family: 'demo', kind: 'chat', maxNumSeqs: 8 },
+  { model: 'demo-reasoning', family: 'demo-reasoning', kind: 'chat', maxNumSeqs: 8 },
+  { model: 'demo-embed', family: 'demo', kind: 'embedding', maxNumSeqs: 8 },
+  ...SANDBOX_ENGINES,
 ] as const
 
-const RUNNING_AT_ONCE = 8
-
 /**
- * The values of SIMULATOR_ENGINES and WORKERS: one simulated engine and one worker per line, or, for the chat
- * model when a real engine is given, one worker on that.
+ * The values of SIMULATOR_ENGINES and WORKERS: one simulated engine and one worker per line. When a real engine
+ * is given, it serves the chat model, with one worker.
  */
 export async function planModels(
   engine: ClusterOptions['engine'],
 ): Promise<{ engines: object[]; workers: object[] }> {
-  const catalog = CatalogFile.parse(JSON.parse(readFileSync(CATALOG, 'utf8')))
+  const catalog = await readCatalogFiles(CATALOG_FILES.map((file) => join(REPOSITORY, file)))
   const plan: { engines: object[]; workers: object[] } = { engines: [], workers: [] }
-  for (const { model, family, kind, engines } of MODELS) {
-    const maxModelLen = catalog.models.find((spec) => spec.id === model)?.contextWindow
+  if (engine !== undefined) {
+    plan.workers.push({ model: CHAT_MODEL, family: engine.family, engine: engine.address })
+  }
+  for (const simulated of ENGINES) {
+    const { model, family } = simulated
+    if (model === CHAT_MODEL && engine !== undefined) continue
+    const maxModelLen = catalog.find((spec) => spec.id === model)?.contextWindow
     if (maxModelLen === undefined) throw new Error(`${CATALOG} has no model ${model}`)
-    if (model === CHAT_MODEL && engine !== undefined) {
-      plan.workers.push({ model, family: engine.family, engine: engine.address })
-      continue
-    }
-    for (let index = 0; index < engines; index += 1) {
-      const listen = `127.0.0.1:${await freePort()}`
-      plan.engines.push({ listen, model, family, kind, maxNumSeqs: RUNNING_AT_ONCE, maxModelLen })
-      plan.workers.push({ model, family, engine: listen })
-    }
+    const listen = `127.0.0.1:${await freePort()}`
+    plan.engines.push({ listen, maxModelLen, ...simulated })
+    plan.workers.push({ model, family, engine: listen })
   }
   return plan
 }

@@ -11,8 +11,12 @@ type EnginePlan = {
   family: string
   kind?: 'chat' | 'embedding'
   maxNumSeqs?: number
+  maxModelLen?: number
+  kvBlocks?: number
   stepMs?: number
   sequenceMs?: number
+  /** What an engine of a sandbox model does instead of the persona's part. */
+  behaviour?: object
 }
 
 export type TestAccount = { id: string; keyId: string; apiKey: string }

@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { EngineConfig } from '#apps/simulator/config.ts'
+import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
+import { planModels } from '#scripts/cluster/demo-models.ts'
+import { SANDBOX_ENGINES } from '#scripts/cluster/sandbox-models.ts'
+
+const Worker = z.object({ model: z.string(), family: z.string(), engine: z.string() })
+
+const isSandbox = ({ model }: { model: string }) => model.startsWith('test/')
+
+/** What differs between two ways to run the same engine. */
+const withoutAddress = (engines: readonly EngineConfig[]) =>
+  engines.filter(isSandbox).map((engine) => ({ ...engine, listen: '' }))
+
+const planned = z.array(EngineConfig).parse((await planModels(undefined)).engines)
+
+/** The JSON of a folded block of deploy/compose.yaml. */
+function readCompose(variable: string): unknown {
+  const compose = readFileSync('deploy/compose.yaml', 'utf8')
+  const block = new RegExp(`${variable}: >-\\n((?: {8,}.*\\n)+)`, 'u').exec(compose)?.[1]
+  return JSON.parse(block ?? '')
+}
+
+test('npm start serves each sandbox model that needs an engine, with the catalog’s context window', async () => {
+  const sandbox = await readCatalogFiles(['deploy/catalog.sandbox.json'])
+  const unserved = sandbox.filter(({ id }) => !planned.some(({ model }) => model === id))
+  expect(unserved.map(({ id, fixedState }) => [id, fixedState])).toEqual([
+    ['test/busy', 'busy'],
+    ['test/warming', 'warming'],
+    ['test/unavailable', null],
+  ])
+  const served = planned.filter(isSandbox).map(({ model, maxModelLen }) => [model, maxModelLen])
+  expect(served).toEqual(SANDBOX_ENGINES.map(({ model }) => [model, 8_192]))
+})
+
+test('the slow model waits 20 s, the long one writes 4,000 tokens, and the short one is cut', async () => {
+  const behaviours = Object.fromEntries(planned.map(({ model, behaviour }) => [model, behaviour]))
+  expect(behaviours['test/slow']).toEqual({ type: 'waits', firstTokenMs: 20_000 })
+  expect(behaviours['test/long']).toEqual({ type: 'writes', tokens: 4_000 })
+  const sandbox = await readCatalogFiles(['deploy/catalog.sandbox.json'])
+  const mostOutput = Object.fromEntries(sandbox.map(({ id, maxOutputTokens }) => [id, maxOutputTokens]))
+  expect(mostOutput['test/long']).toBeGreaterThan(4_000)
+  expect(mostOutput['test/length']).toBeLessThan(1_000)
+  expect(behaviours['test/length']).toEqual({ type: 'writes', tokens: 1_000 })
+})
+
+test('every sandbox model has a price, so that credits are held for it as for any other', async () => {
+  for (const { id, inputPriceNano, outputPriceNano } of await readCatalogFiles([
+    'deploy/catalog.sandbox.json',
+  ])) {
+    expect([id, BigInt(inputPriceNano) > 0n, BigInt(outputPriceNano) > 0n]).toEqual([id, true, true])
+  }
+})
+
+test('compose.yaml runs the same engines', () => {
+  const composed = z.array(EngineConfig).parse(readCompose('SIMULATOR_ENGINES'))
+  expect(withoutAddress(composed)).toEqual(withoutAddress(planned))
+  const workers = z.array(Worker).parse(readCompose('WORKERS'))
+  expect(workers.filter(isSandbox).map(({ model, engine }) => [model, engine.split(':')[1]])).toEqual(
+    composed.filter(isSandbox).map(({ model, listen }) => [model, listen.split(':')[1]]),
+  )
+})
