@@ -39,6 +39,8 @@ export type BodyDescription = {
 export type StreamDescription = {
   /** What the data of a frame holds as JSON, errors aside. */
   readonly frame: BodyDescription
+  /** Whether events may have an `event:` line. */
+  readonly areNamed: boolean
   readonly endsWithDone: boolean
   /** Response headers that only a stream has. */
   readonly headers: Readonly<Record<string, { readonly description: string; readonly schema: z.ZodType }>>

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { chatCompletionsDescription } from '../endpoints/chat-completions/describe.ts'
 import { completionsDescription } from '../endpoints/completions/describe.ts'
+import { embeddingsDescription } from '../endpoints/embeddings/describe.ts'
 import { describeModelDescription, listModelsDescription } from '../endpoints/models/describe.ts'
 import type { BodyDescription, OperationDescription } from '../endpoints/operation-description.ts'
+import { responsesDescription } from '../endpoints/responses/describe.ts'
 import { ErrorBody } from '../http/handle-error.ts'
 import { COMMON_HEADERS } from './common-headers.ts'
 import { describeErrors } from './describe-errors.ts'
@@ -10,7 +12,9 @@ import { describeOperation } from './describe-operation.ts'
 
 const OPERATIONS: readonly OperationDescription[] = [
   chatCompletionsDescription,
+  responsesDescription,
   completionsDescription,
+  embeddingsDescription,
   listModelsDescription,
   describeModelDescription,
 ]

@@ -58,7 +58,7 @@ function describeHeaders(headers: StreamDescription['headers']) {
 }
 
 /** One event of the stream. Its data is text; what that text holds as JSON is the frame. */
-function describeStream({ frame, endsWithDone }: StreamDescription) {
+function describeStream({ frame, areNamed, endsWithDone }: StreamDescription) {
   const json = (name: string) => ({
     type: 'string',
     contentMediaType: 'application/json',
@@ -73,7 +73,10 @@ function describeStream({ frame, endsWithDone }: StreamDescription) {
     schema: {
       type: 'object',
       required: ['data'],
-      properties: { data: { anyOf: endsWithDone ? [...data, { const: '[DONE]' }] : data } },
+      properties: {
+        ...(areNamed ? { event: { type: 'string' } } : {}),
+        data: { anyOf: endsWithDone ? [...data, { const: '[DONE]' }] : data },
+      },
     },
     examples: toExamples({
       ...Object.fromEntries(events),

@@ -117,6 +117,7 @@ export const chatCompletionsDescription: OperationDescription = {
         usage: { ...head, object: 'chat.completion.chunk', choices: [], usage },
       },
     },
+    areNamed: false,
     endsWithDone: true,
     headers: {},
   },

@@ -47,6 +47,7 @@ export const completionsDescription: OperationDescription = {
       schema: CompletionChunk,
       examples: { text: chunk('Hello!', null), finish: chunk('', 'stop') },
     },
+    areNamed: false,
     endsWithDone: true,
     headers: {},
   },

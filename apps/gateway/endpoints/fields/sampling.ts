@@ -32,7 +32,7 @@ const Seed = z
     (seed) => Number.isInteger(seed) && seed >= -INT64 && seed <= INT64,
     'expected a 64-bit whole number',
   )
-  .meta({ type: 'integer', format: 'int64' })
+  .meta({ type: 'integer', description: 'Of 64 bits.' })
 
 /** The fields by which every generation endpoint is told how to sample and where to stop. */
 export const SAMPLING_FIELDS = {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
+import { documentedAs } from '../fields/documented-as.ts'
 import { TEXT } from '../fields/field-texts.ts'
 
 const PARTS = 'expected text, or an array of parts {"type":"input_text","text":…}'
@@ -84,6 +85,7 @@ export const Input = z
   .union([z.string(), z.array(z.unknown())], 'expected text or an array of items')
   .transform((input) => (typeof input === 'string' ? [{ role: 'user', content: input }] : input))
   .pipe(z.array(InputItem).min(1, 'expected at least one item'))
+  .meta(documentedAs(z.union([z.string(), z.array(InputItem).min(1)])))
 
 function joinParts(parts: readonly { readonly text: string }[]): string {
   return parts.map((part) => part.text).join('')

@@ -1,0 +1,156 @@
+import { z } from 'zod'
+import { ModelId } from '../fields/model-id.ts'
+import type { OperationDescription } from '../operation-description.ts'
+import { EVENTS_HEADER } from './choose-events.ts'
+import { ResponseEvent } from './response-events.ts'
+import { ResponseObject } from './response-object.ts'
+import { ResponsesBody } from './responses-body.ts'
+
+const message = {
+  id: 'msg_0199_0',
+  type: 'message',
+  status: 'completed',
+  role: 'assistant',
+  content: [{ type: 'output_text', text: 'Hello!', annotations: [], logprobs: [] }],
+}
+const tool = {
+  type: 'function',
+  name: 'get_weather',
+  description: 'Tells the weather.',
+  parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+}
+const response = {
+  id: 'resp_0199',
+  object: 'response',
+  created_at: 1_764_547_200,
+  completed_at: 1_764_547_201,
+  status: 'completed',
+  incomplete_details: null,
+  error: null,
+  model: 'demo-chat',
+  usage: {
+    input_tokens: 12,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: 5,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 17,
+  },
+  background: false,
+  frequency_penalty: 0,
+  instructions: 'Be brief.',
+  max_output_tokens: null,
+  max_tool_calls: null,
+  metadata: {},
+  parallel_tool_calls: true,
+  presence_penalty: 0,
+  previous_response_id: null,
+  prompt_cache_key: null,
+  reasoning: { effort: 'none', summary: null },
+  safety_identifier: null,
+  service_tier: 'default',
+  store: false,
+  temperature: 1,
+  text: { format: { type: 'text' } },
+  tool_choice: 'auto',
+  tools: [],
+  top_logprobs: 0,
+  top_p: 1,
+  truncation: 'disabled',
+  user: null,
+  output: [message],
+}
+
+export const responsesDescription: OperationDescription = {
+  method: 'post',
+  path: '/v1/responses',
+  id: 'createResponse',
+  summary: 'Continues a conversation of items.',
+  description:
+    'Responses-style generation, built from one chat generation. The service keeps no state: callers send the ' +
+    'items they need. A stream has the six types of events of the interface (created, in_progress, ' +
+    'output_text.delta, output_text.done, output_item.done, completed), or OpenAI’s complete order for clients ' +
+    'that need it; both end in response.completed, a failed one in response.failed.',
+  parameters: [
+    {
+      name: EVENTS_HEADER,
+      in: 'header',
+      required: false,
+      description:
+        'The set of a stream’s events: spec or full. Without it known clients get full, others spec.',
+      schema: z.string(),
+      example: 'spec',
+    },
+  ],
+  request: {
+    name: 'ResponseRequest',
+    schema: z.object({ model: ModelId, ...ResponsesBody.shape }),
+    examples: {
+      text: { model: 'demo-chat', instructions: 'Be brief.', input: 'Hello!' },
+      stream: { model: 'demo-chat', input: 'Hello!', stream: true },
+      toolLoop: {
+        model: 'demo-chat',
+        input: [
+          { role: 'user', content: 'What is the weather in Paris?' },
+          { type: 'function_call', call_id: 'call_0', name: 'get_weather', arguments: '{"city":"Paris"}' },
+          { type: 'function_call_output', call_id: 'call_0', output: 'sunny, 21 °C' },
+        ],
+        tools: [tool],
+      },
+      structuredOutput: {
+        model: 'demo-chat',
+        input: 'Where is it?',
+        text: {
+          format: {
+            type: 'json_schema',
+            name: 'answer',
+            schema: { type: 'object', properties: { city: { type: 'string' } } },
+          },
+        },
+      },
+      reasoning: { model: 'demo-reasoning', input: 'Think!', reasoning: { effort: 'high', summary: 'auto' } },
+    },
+  },
+  answer: { name: 'Response', schema: ResponseObject, examples: { text: response } },
+  stream: {
+    frame: {
+      name: 'ResponseEvent',
+      schema: ResponseEvent,
+      examples: {
+        delta: {
+          type: 'response.output_text.delta',
+          sequence_number: 2,
+          item_id: message.id,
+          output_index: 0,
+          content_index: 0,
+          delta: 'Hello!',
+          logprobs: [],
+        },
+        itemDone: {
+          type: 'response.output_item.done',
+          sequence_number: 4,
+          output_index: 0,
+          item: message,
+        },
+        completed: { type: 'response.completed', sequence_number: 5, response },
+      },
+    },
+    areNamed: true,
+    endsWithDone: false,
+    headers: {
+      [EVENTS_HEADER]: {
+        description: 'The set of events that a stream has.',
+        schema: z.enum(['spec', 'full']),
+      },
+    },
+  },
+  errors: [
+    'invalid_request',
+    'invalid_key',
+    'insufficient_credits',
+    'model_not_found',
+    'request_too_large',
+    'model_busy',
+    'model_warming',
+    'model_unavailable',
+  ],
+}

@@ -1,0 +1,220 @@
+import { readFileSync } from 'node:fs'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { describe, expect, it, test } from 'vitest'
+import { z } from 'zod'
+import { API_ERRORS, ApiError } from '#libs/contracts/api-error.ts'
+import type { Generate, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import { describeInterface } from '#apps/gateway/openapi/describe-interface.ts'
+import { createConformance } from '#test/support/openapi-conformance.ts'
+import { always, AUTHORIZED, CHAT, END, failing, MODEL, serveApp, text, USAGE } from './gateway-app.ts'
+
+const document = describeInterface()
+const conformance = createConformance(document)
+
+const ERROR_CODES = [
+  'insufficient_credits',
+  'model_busy',
+  'model_warming',
+  'upstream_error',
+  'model_unavailable',
+] as const
+
+test('the description is public, and is OpenAPI 3.1 by the meta-schema of that', async () => {
+  const { url } = await serveApp(always([END]))
+  const response = await fetch(new URL('/openapi.json', url))
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/)
+  const served: unknown = await response.json()
+  expect(served).toEqual(document)
+  expect(served).toMatchObject({ openapi: '3.1.0', info: { version: '1.0.0' } })
+  const ajv = new Ajv2020({ strict: false, validateFormats: false })
+  const meta: object = JSON.parse(
+    readFileSync('test/fixtures/openapi-3.1/schema.json', 'utf8')
+      // It leaves open of what dialect the schemas inside are; they are of JSON schema's own.
+      .replaceAll('"$dynamicRef": "#meta"', '"$ref": "https://json-schema.org/draft/2020-12/schema"')
+      .replace('"$dynamicAnchor": "meta",', ''),
+  )
+  expect([ajv.validate(meta, served), ajv.errors]).toEqual([true, null])
+})
+
+/** How each operation is asked; every operation of the description must be here. */
+const OPERATIONS: Record<string, { path: string; body?: Record<string, unknown> }> = {
+  createChatCompletion: { path: '/v1/chat/completions', body: CHAT },
+  createResponse: { path: '/v1/responses', body: { model: MODEL, input: 'Hi' } },
+  createEmbedding: { path: '/v1/embeddings', body: { model: 'vectors', input: ['a', 'b'] } },
+  createCompletion: { path: '/v1/completions', body: { model: MODEL, prompt: 'Hi' } },
+  listModels: { path: '/v1/models' },
+  retrieveModel: { path: `/v1/models/${MODEL}` },
+}
+
+type Ask = { path?: string; body?: unknown; headers?: Record<string, string>; bodyBytes?: number }
+
+/** Asks an operation of an app with this core; what `ask` names is asked otherwise than usual. */
+async function answerOf(operationId: string, core: Generate, ask: Ask = {}): Promise<Response> {
+  const { path, body } = { ...OPERATIONS[operationId], ...ask }
+  const { url } = await serveApp(core, ask.bodyBytes === undefined ? {} : { bodyBytes: ask.bodyBytes })
+  return await fetch(new URL(path ?? '', url), {
+    headers: ask.headers ?? { ...AUTHORIZED, 'x-request-id': 'mine' },
+    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+  })
+}
+
+const REASONED: OutputEvent[][] = [
+  [{ type: 'reasoning-delta', text: 'hm' }],
+  [text('Hel'), text('lo')],
+  [END],
+]
+const CALLED: OutputEvent[][] = [
+  [
+    { type: 'tool-call-start', index: 0, id: 'call_0', name: 'f' },
+    { type: 'tool-call-delta', index: 0, text: '{}' },
+  ],
+  [{ type: 'generation-end', finishReason: 'tool-calls', usage: USAGE }],
+]
+/** A core that gives every input a vector. */
+const embedding: Generate = async function* ({ request, onVectors }) {
+  if (request.kind === 'embedding') onVectors?.(request.inputs.map(() => new Float32Array(8).fill(0.5)))
+  yield [END]
+}
+const CUT: OutputEvent[][] = [[text('a')], [{ type: 'generation-end', finishReason: 'length', usage: USAGE }]]
+
+/** The operations that can answer with a stream. */
+const generations = [...conformance.operations]
+  .filter(([, { responses }]) => responses['200']?.content['text/event-stream'] !== undefined)
+  .map(([operationId]) => operationId)
+
+test('every operation of the description is asked here', () => {
+  expect([...conformance.operations.keys()].toSorted()).toEqual(Object.keys(OPERATIONS).toSorted())
+})
+
+describe('an answer is as described', () => {
+  it.each(generations)('of %s, whole and streamed', async (operationId) => {
+    const { body } = OPERATIONS[operationId] ?? {}
+    for (const batches of [REASONED, CALLED, CUT]) {
+      for (const more of [{}, { stream: true }, { stream: true, stream_options: { include_usage: true } }]) {
+        const response = await answerOf(operationId, always(...batches), { body: { ...body, ...more } })
+        expect(response.status).toBe(200)
+        await conformance.assertAnswer(operationId, response)
+      }
+    }
+  })
+
+  it.each(generations)('of %s whose stream fails in the middle', async (operationId) => {
+    const core = failing(new ApiError('upstream_error', 'Lost.'), [text('a')])
+    const { body } = OPERATIONS[operationId] ?? {}
+    const response = await answerOf(operationId, core, { body: { ...body, stream: true } })
+    expect(await conformance.assertAnswer(operationId, response)).toContain('Lost.')
+  })
+
+  it.each(['spec', 'full'])('of createResponse with the events %s', async (events) => {
+    for (const batches of [REASONED, CALLED, CUT]) {
+      const response = await answerOf('createResponse', always(...batches), {
+        body: { model: MODEL, input: 'Hi', stream: true },
+        headers: { ...AUTHORIZED, 'x-responses-events': events },
+      })
+      expect(response.headers.get('x-responses-events')).toBe(events)
+      await conformance.assertAnswer('createResponse', response)
+    }
+  })
+
+  it.each(['float', 'base64'])('of createEmbedding as %s', async (encoding) => {
+    const { body } = OPERATIONS['createEmbedding'] ?? {}
+    const response = await answerOf('createEmbedding', embedding, {
+      body: { ...body, encoding_format: encoding },
+    })
+    expect(response.status).toBe(200)
+    await conformance.assertAnswer('createEmbedding', response)
+  })
+
+  it.each(['listModels', 'retrieveModel'])('of %s', async (operationId) => {
+    const response = await answerOf(operationId, always([END]))
+    expect(response.status).toBe(200)
+    await conformance.assertAnswer(operationId, response)
+  })
+})
+
+/** Every row of the error table that the description promises of an operation; its examples name the rows. */
+const rows = [...conformance.operations].flatMap(([operationId, { responses }]) =>
+  Object.entries(responses)
+    .filter(([status]) => status !== '200')
+    .flatMap(([status, { content }]) =>
+      Object.keys(content['application/json']?.examples ?? {}).map((code) => ({ operationId, status, code })),
+    ),
+)
+
+test('the rows are those of the error table', () => {
+  const documented = new Set(rows.map(({ status, code }) => `${status} ${code}`))
+  const table = Object.entries(API_ERRORS).filter(([code]) => code !== 'unknown_operation')
+  expect([...documented].toSorted()).toEqual(
+    table.map(([code, { status }]) => `${status} ${code}`).toSorted(),
+  )
+})
+
+it.each(rows)('a refusal by $operationId with $status $code is as described', async (row) => {
+  const response = await refusalOf(row)
+  expect(response.status).toBe(Number(row.status))
+  const body = await conformance.assertAnswer(row.operationId, response)
+  expect(body).toContain(`"code":"${row.code === 'request_too_large' ? 'invalid_request' : row.code}"`)
+})
+
+async function refusalOf({ operationId, code }: { operationId: string; code: string }): Promise<Response> {
+  const { body } = OPERATIONS[operationId] ?? {}
+  switch (code) {
+    case 'invalid_request':
+      return await answerOf(
+        operationId,
+        always([END]),
+        body === undefined ? { path: '/v1/models/%zz' } : { body: {} },
+      )
+    case 'invalid_key':
+      return await answerOf(operationId, always([END]), { headers: {} })
+    case 'model_not_found':
+      return await answerOf(
+        operationId,
+        always([END]),
+        body === undefined ? { path: '/v1/models/nope' } : { body: { ...body, model: 'nope' } },
+      )
+    case 'request_too_large':
+      return await answerOf(operationId, always([END]), { bodyBytes: 10 })
+    default: {
+      const error = new ApiError(z.enum(ERROR_CODES).parse(code), 'Refused.')
+      return body === undefined
+        ? await answerOf(operationId, always([END]), { headers: { authorization: 'Bearer broken' } })
+        : await answerOf(operationId, failing(error))
+    }
+  }
+}
+
+describe('the examples', () => {
+  const examples = [...conformance.operations].flatMap(([operationId, { requestBody }]) =>
+    Object.entries(requestBody?.content['application/json'].examples ?? {}).map(([name, { value }]) => ({
+      operationId,
+      name,
+      value,
+    })),
+  )
+
+  it.each(examples)('of $operationId ask what is served: $name', async ({ operationId, value }) => {
+    const schema =
+      conformance.operations.get(operationId)?.requestBody?.content['application/json'].schema ?? {}
+    conformance.assertValid(schema, value)
+    const model = OPERATIONS[operationId]?.body?.['model']
+    const body = { ...z.record(z.string(), z.unknown()).parse(value), model }
+    const core = operationId === 'createEmbedding' ? embedding : always([text('{}'), END])
+    const response = await answerOf(operationId, core, { body })
+    expect([response.status, await response.text()]).toEqual([200, expect.any(String)])
+  })
+
+  it('of answers are as described', () => {
+    for (const { responses } of conformance.operations.values()) {
+      for (const { content } of Object.values(responses)) {
+        for (const [type, { schema, examples }] of Object.entries(content)) {
+          expect(Object.keys(examples)).not.toEqual([])
+          for (const { value } of Object.values(examples)) {
+            if (type === 'application/json') conformance.assertValid(schema, value)
+            else conformance.assertEvent(schema, value)
+          }
+        }
+      }
+    }
+  })
+})
