@@ -1,4 +1,5 @@
-import { readdir } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Pool } from 'pg'
 import { migrate } from '#apps/billing/database/migrate.ts'
@@ -31,6 +32,40 @@ test('replicas that start together migrate once, and a later start finds nothing
 test('a migration that changed after it ran stops the start', async () => {
   await pool.query("update schema_migrations set sha256 = 'other' where version = 7")
   await expect(migrate(pool, log)).rejects.toThrow('0007-reserve.sql has changed since it was run')
+})
+
+test('embedding models of before, whose vectors have no known length, wait disabled for the catalog file', async () => {
+  const old = await createDatabase()
+  const oldPool = await openPool({ url: old.url, log, waitMs: 5_000 })
+  try {
+    await oldPool.query(
+      'create table schema_migrations (version integer primary key, name text not null, sha256 text not null)',
+    )
+    const before = (await readdir('apps/billing/sql')).toSorted().slice(0, 13)
+    for (const name of before) {
+      const sql = await readFile(`apps/billing/sql/${name}`, 'utf8')
+      await oldPool.query(sql)
+      const sha256 = createHash('sha256').update(sql).digest('hex')
+      await oldPool.query('insert into schema_migrations values ($1, $2, $3)', [
+        Number(name.slice(0, 4)),
+        name,
+        sha256,
+      ])
+    }
+    await oldPool.query(
+      `insert into models select id, kind, 0, 'test', 10, 0, false, false, 'off', true
+       from (values ('chat', 'chat'), ('embed', 'embedding')) as m (id, kind)`,
+    )
+    await migrate(oldPool, log)
+    const { rows } = await oldPool.query('select id, enabled, embedding_dimensions from models order by id')
+    expect(rows).toEqual([
+      { id: 'chat', enabled: true, embedding_dimensions: null },
+      { id: 'embed', enabled: false, embedding_dimensions: 1 },
+    ])
+  } finally {
+    await oldPool.end()
+    await old.drop()
+  }
 })
 
 test('a database that cannot be reached is a clear error after the wait, without its password', async () => {

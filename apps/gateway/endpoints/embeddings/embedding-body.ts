@@ -11,16 +11,7 @@ const Text = z.string(INPUT).min(1, 'expected text that is not empty')
  * others are accepted and ignored.
  */
 export const EmbeddingBody = z.object({
-  input: z.union(
-    [
-      Text,
-      z
-        .array(Text)
-        .min(1, 'expected at least one text')
-        .max(MOST_INPUTS, `expected at most ${MOST_INPUTS} texts`),
-    ],
-    INPUT,
-  ),
+  input: z.union([Text, z.array(Text).min(1, 'expected at least one text').max(MOST_INPUTS)], INPUT),
   encoding_format: optional(z.enum(['float', 'base64'], 'expected one of float, base64')),
   dimensions: optional(z.int('expected a whole number').min(1, 'expected at least 1')),
 })

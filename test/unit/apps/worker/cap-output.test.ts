@@ -1,6 +1,6 @@
 import { assert, bigInt, integer, pre, property, record } from 'fast-check'
 import { expect, test } from 'vitest'
-import { capOutput } from '#apps/worker/cap-output.ts'
+import { capOutput, coversInput } from '#apps/worker/cap-output.ts'
 import { priceTokens } from '#libs/money/price.ts'
 import { generationJob } from '../../../support/generation-job.ts'
 
@@ -69,4 +69,11 @@ test('using up the cap never costs more than the hold', () => {
       },
     ),
   )
+})
+
+test('an input without output is covered to the nano-credit, also where output has a price', () => {
+  expect(coversInput(hold(10, false), 10)).toBe(true)
+  expect(coversInput(hold(10, false), 11)).toBe(false)
+  expect(coversInput({ ...hold(1, false), inputPriceNano: '1' }, 1_000_000)).toBe(true)
+  expect(coversInput({ ...hold(1, false), inputPriceNano: '1' }, 1_000_001)).toBe(false)
 })

@@ -36,6 +36,24 @@ describe('encode', () => {
     expect(await tokenizer.encode(chat.prompt)).toEqual(chat.token_ids)
   })
 
+  it('puts the special tokens of the model’s own post-processor around a text that stands by itself', async () => {
+    const end = { id: '<|endoftext|>', ids: [2_000], tokens: ['<|endoftext|>'] }
+    const template = {
+      type: 'TemplateProcessing',
+      single: [{ Sequence: { id: 'A', type_id: 0 } }, { SpecialToken: { id: end.id, type_id: 0 } }],
+      pair: [],
+      special_tokens: { [end.id]: end },
+    }
+    const folder = await variant({
+      'tokenizer.json': (old) => JSON.stringify({ ...JSON.parse(old), post_processor: template }),
+    })
+    const ended = await loadTokenizer(folder)
+    const ids = await tokenizer.encode('Hello world')
+    expect(await ended.encodeWhole('Hello world')).toEqual(Uint32Array.of(...ids, 2_000))
+    expect(await ended.encode('Hello world')).toEqual(ids)
+    expect(await tokenizer.encodeWhole('Hello world')).toEqual(ids)
+  })
+
   it('never truncates nor pads, whatever tokenizer.json says', async () => {
     const folder = await variant({
       'tokenizer.json': (old) =>

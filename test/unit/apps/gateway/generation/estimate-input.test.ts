@@ -23,3 +23,12 @@ test('what workers count moves the estimate to a high quantile, for that model a
   expect(estimate('learned', request)).toBe(400)
   expect(estimate('other', request)).toBe(before)
 })
+
+test('inputs to embed are estimated together, and learned as prompts are', () => {
+  const { estimate, learn } = createInputEstimate()
+  const one = { kind: 'embedding' as const, inputs: ['hello'] }
+  const many = { kind: 'embedding' as const, inputs: ['hello', 'hello', '水水'] }
+  expect(estimate('m', many)).toBeGreaterThan(2 * estimate('m', one) - 1)
+  for (let turn = 0; turn < 16; turn += 1) learn('m', many, 300)
+  expect(estimate('m', many)).toBe(300)
+})

@@ -1,15 +1,18 @@
 import { expect, test } from 'vitest'
 import { createInputEstimate } from '#apps/gateway/generation/estimate-input.ts'
 import { createReserve } from '#apps/gateway/generation/reserve.ts'
-import type { HoldAnswer, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
+import { generationJob } from '../../../../support/generation-job.ts'
+import { modelSpec } from '../../../../support/model-spec.ts'
 
 const TERMS = { outputTokens: 100, deadlineMs: 1_000 }
 
 function setUp(answer: () => HoldAnswer) {
   const calls: ReserveCall[] = []
+  const replaced: ReplaceCall[] = []
   const released: string[] = []
   const reserve = createReserve({
     billing: {
@@ -17,12 +20,15 @@ function setUp(answer: () => HoldAnswer) {
         calls.push(call)
         return answer()
       },
-      replace: async () => answer(),
+      async replace(call) {
+        replaced.push(call)
+        return answer()
+      },
     },
     inputEstimate: createInputEstimate(),
     release: (id) => released.push(id),
   })
-  return { reserve, calls, released }
+  return { reserve, calls, replaced, released }
 }
 
 const granted: HoldAnswer = {
@@ -50,6 +56,32 @@ test('an estimate beyond the context window does not refuse what may fit', async
   const long = { ...request, messages: [{ role: 'user' as const, content: 'x'.repeat(100_000) }] }
   await reserve.first(generationCall({ request: long }), TERMS)
   expect(calls[0]?.inputTokens).toBe(4_096 - 100)
+})
+
+test('inputs to embed have the context window each for itself, and no output is held', async () => {
+  const { reserve, calls } = setUp(() => granted)
+  const model = modelSpec({
+    kind: 'embedding',
+    maxOutputTokens: 0,
+    embedding: { dimensions: 8, matryoshka: false },
+  })
+  const request = { kind: 'embedding' as const, inputs: ['x'.repeat(50_000), 'y'.repeat(50_000)] }
+  const call = generationCall({ request, model })
+  await reserve.first(call, { ...TERMS, outputTokens: 0 })
+  expect(calls[0]).toMatchObject({ inputTokens: 2 * 4_096, outputTokens: 0 })
+})
+
+test('an exact hold asks for what the caller wanted: nothing for embeddings, at least a token for a chat', async () => {
+  const { reserve, replaced } = setUp(() => granted)
+  const job = generationJob({ maxOutputTokens: 100, contextWindow: 4_096 })
+  await reserve.exact({ ...job, maxOutputTokens: 0 }, 5_000)
+  await reserve.exact(job, 5_000)
+  await reserve.exact(job, 10)
+  expect(replaced.map(({ inputTokens, outputTokens }) => [inputTokens, outputTokens])).toEqual([
+    [5_000, 0],
+    [5_000, 1],
+    [10, 100],
+  ])
 })
 
 test('without an answer it is 503, and what may have been reserved is given back', async () => {

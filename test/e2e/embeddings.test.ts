@@ -1,0 +1,182 @@
+import OpenAI from 'openai'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { embedText } from '#apps/simulator/embed-text.ts'
+import { priceTokens } from '#libs/money/price.ts'
+import { loadTokenizer, type Tokenizer } from '#libs/text/tokenizer.ts'
+import { expectBalancedBooks } from '../support/books.ts'
+import { demoPrices } from '../support/catalog.ts'
+import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+import { embed, embedOk } from '../support/embeddings.ts'
+
+/** Fast enough for thousands of inputs, slow enough to be met in the middle of them. */
+const ENGINE = { model: 'demo-embed', family: 'demo', kind: 'embedding', maxNumSeqs: 8, stepMs: 4 } as const
+const CHAT = { model: 'demo-chat', family: 'demo' }
+const MANY = Array.from({ length: 2_048 }, (_, index) => `Input number ${index} of many`)
+
+let cluster: TestCluster
+let account: TestAccount
+let tokenizer: Tokenizer
+
+beforeAll(async () => {
+  cluster = await startCluster({ workers: [[ENGINE, CHAT]] })
+  account = await cluster.createAccount('100')
+  tokenizer = await loadTokenizer('models/tiny')
+})
+afterAll(async () => await cluster.stop())
+
+const call = (input: string | readonly string[], fields: Record<string, unknown> = {}) => ({
+  baseUrl: cluster.baseUrl,
+  apiKey: account.apiKey,
+  input,
+  fields,
+})
+const running = async () => await cluster.metric(cluster.simulator, 'millrace_simulator_running')
+const waiting = async () => await cluster.metric(cluster.simulator, 'millrace_simulator_waiting')
+const vectorOf = async (text: string) => embedText(await tokenizer.encode(text), 256)
+
+async function countTokens(inputs: readonly string[]) {
+  let tokens = 0
+  for (const input of inputs) tokens += (await tokenizer.encode(input)).length
+  return tokens
+}
+
+/** What the account pays for `work`, from the books once they are balanced. */
+async function chargeOf<Result>(work: () => Promise<Result>): Promise<{ charge: bigint; result: Result }> {
+  const before = (await cluster.balance(account)).posted
+  const result = await work()
+  await expectBalancedBooks(cluster, [account])
+  return { charge: before - (await cluster.balance(account)).posted, result }
+}
+
+const priceOf = (input: number) => priceTokens({ input, cachedInput: 0, output: 0 }, demoPrices('demo-embed'))
+
+test('the openai client, which asks for base64, reads the same vectors as a caller who asks for numbers', async () => {
+  const client = new OpenAI({ baseURL: cluster.baseUrl, apiKey: account.apiKey, maxRetries: 0 })
+  const inputs = ['Grüße aus der Mühle 🌾', 'a second text']
+  const read = await client.embeddings.create({ model: 'demo-embed', input: inputs })
+  const numbers = await embedOk(call(inputs, { user: 'somebody' }))
+  expect(numbers).toMatchObject({
+    object: 'list',
+    model: 'demo-embed',
+    data: [
+      { object: 'embedding', index: 0 },
+      { object: 'embedding', index: 1 },
+    ],
+  })
+  expect(read.data.map(({ embedding }) => embedding)).toEqual(numbers.vectors)
+  const expected = await Promise.all(inputs.map(vectorOf))
+  expect(numbers.vectors.map((vector) => Float32Array.from(vector))).toEqual(expected)
+
+  const tokens = await countTokens(inputs)
+  expect(read.usage).toEqual({ prompt_tokens: tokens, total_tokens: tokens })
+  const text = await embed(call('one text', { encoding_format: 'base64' }))
+  expect(text).toMatchObject({ data: [{ index: 0, embedding: expect.any(String) }] })
+})
+
+test('2,048 inputs come back in order, charged to the nano-credit; the engine never has more than it runs at once', async () => {
+  const seen: number[] = []
+  const done = new AbortController()
+  const watch = (async () => {
+    while (!done.signal.aborted) seen.push((await running()) + (await waiting()))
+  })()
+  const { charge, result } = await chargeOf(async () => await embedOk(call(MANY)))
+  done.abort()
+  await watch
+
+  expect(result.data.map(({ index }) => index)).toEqual(MANY.keys().toArray())
+  for (const index of [0, 63, 64, 1_000, 2_047]) {
+    expect(Float32Array.from(result.vectors[index] ?? [])).toEqual(await vectorOf(MANY[index] ?? ''))
+  }
+  const tokens = await countTokens(MANY)
+  expect(result.usage).toEqual({ prompt_tokens: tokens, total_tokens: tokens })
+  expect(charge).toBe(priceOf(tokens))
+  expect(Math.max(...seen)).toBeGreaterThan(ENGINE.maxNumSeqs / 2)
+  expect(Math.max(...seen)).toBeLessThanOrEqual(ENGINE.maxNumSeqs)
+})
+
+test('one input does not wait for the thousands of another request', async () => {
+  const order: string[] = []
+  const many = embedOk(call(MANY)).then(() => order.push('many'))
+  await expect.poll(running, { timeout: 5_000 }).toBeGreaterThan(1)
+  const few = embedOk(call('just one')).then(() => order.push('one'))
+  await Promise.all([many, few])
+  expect(order).toEqual(['one', 'many'])
+})
+
+test('fewer dimensions are the beginning of the vector at unit length', async () => {
+  const [whole] = (await embedOk(call('A text'))).vectors
+  const [short] = (await embedOk(call('A text', { dimensions: 16 }))).vectors
+  if (whole === undefined || short === undefined) throw new Error('there are no vectors')
+  const length = Math.hypot(...whole.slice(0, 16))
+  expect(Math.hypot(...short)).toBeCloseTo(1, 6)
+  expect(short).toHaveLength(16)
+  for (const [at, value] of short.entries()) expect(value).toBeCloseTo((whole[at] ?? 0) / length, 6)
+
+  const more = await embed(call('A text', { dimensions: 257 }))
+  expect(more).toMatchObject({
+    status: 400,
+    error: { code: 'invalid_request', param: 'dimensions', message: expect.stringContaining('1 to 256') },
+  })
+})
+
+test('a model that chats does not embed, one that embeds does not chat, and neither costs anything', async () => {
+  const { charge } = await chargeOf(async () => {
+    const refused = await embed(call('Hi', { model: 'demo-chat' }))
+    expect(refused).toMatchObject({ status: 404, error: { code: 'model_not_found', type: 'api_error' } })
+    expect(await embed(call('Hi', { model: 'nobody' }))).toMatchObject({
+      status: 404,
+      error: { message: "Unknown model 'nobody'" },
+    })
+  })
+  expect(charge).toBe(0n)
+})
+
+test('one input that is too long is 400 with its index and both numbers, and free', async () => {
+  const long = 'word '.repeat(5_000)
+  const tokens = await countTokens([long])
+  const { charge } = await chargeOf(async () => {
+    const answer = await embed(call(['short', long]))
+    expect(answer).toMatchObject({ status: 400, error: { code: 'invalid_request' } })
+    const message = 'error' in answer ? answer.error.message : ''
+    for (const number of ['index 1', String(tokens), '4096']) expect(message).toContain(number)
+  })
+  expect(charge).toBe(0n)
+})
+
+test('texts of many tokens a byte get an exact hold in a second round', async () => {
+  // Every byte a token of its own, far above what the gateway has learned of the inputs before.
+  const dense = Array.from({ length: 20 }, () => '\u{1F9FF}\u{1FAE0}'.repeat(40))
+  const { charge } = await chargeOf(async () => await embedOk(call(dense)))
+  expect(charge).toBe(priceOf(await countTokens(dense)))
+})
+
+test('without the credits for its inputs it is 402', async () => {
+  const poor = await cluster.createAccount('0.000000001')
+  const answer = await embed({ ...call('Far too much for one nano-credit'), apiKey: poor.apiKey })
+  expect(answer).toMatchObject({ status: 402, error: { code: 'insufficient_credits' } })
+  await expectBalancedBooks(cluster, [poor])
+})
+
+test('hanging up midway frees the engine; what was embedded is charged, and no more', async () => {
+  const leaving = new AbortController()
+  const { charge } = await chargeOf(async () => {
+    const answer = embed({ ...call(MANY), signal: leaving.signal })
+    await expect.poll(running, { timeout: 5_000 }).toBeGreaterThan(1)
+    leaving.abort()
+    await expect(answer).rejects.toThrow('aborted')
+    await expect.poll(running, { timeout: 5_000 }).toBe(0)
+    expect(await waiting()).toBe(0)
+  })
+  expect(charge).toBeLessThan(priceOf(await countTokens(MANY)))
+})
+
+test('a worker killed with -9 midway: a clear error, nothing charged, nothing held, the engine freed', async () => {
+  const { charge } = await chargeOf(async () => {
+    const answer = embed(call(MANY))
+    await expect.poll(running, { timeout: 5_000 }).toBeGreaterThan(1)
+    await cluster.workers[0]?.kill()
+    expect(await answer).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
+    await expect.poll(running, { timeout: 5_000 }).toBe(0)
+  })
+  expect(charge).toBe(0n)
+})

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { refuseHopeless } from '#apps/gateway/generation/refuse-hopeless.ts'
+import { generationJob } from '../../../../support/generation-job.ts'
+import { modelSpec } from '../../../../support/model-spec.ts'
+
+const model = modelSpec({ contextWindow: 10 })
+const WINDOW_BYTES = 10 * 256
+
+const chat = (...contents: string[]) => ({
+  ...generationJob().request,
+  messages: contents.map((content) => ({ role: 'user' as const, content })),
+})
+const embedding = (...inputs: string[]) => ({ kind: 'embedding' as const, inputs })
+
+test('what may fit is let through', () => {
+  expect(() => refuseHopeless(chat('x'.repeat(WINDOW_BYTES / 2)), model)).not.toThrow()
+  expect(() => refuseHopeless(chat(...Array<string>(10).fill('x')), model)).not.toThrow()
+})
+
+test('a prompt of more bytes or of more messages than any tokenizer fits into the window is refused', () => {
+  const refusal = "The prompt cannot fit the model's context window of 10 tokens."
+  expect(() => refuseHopeless(chat('x'.repeat(WINDOW_BYTES + 1)), model)).toThrow(refusal)
+  expect(() => refuseHopeless(chat(...Array<string>(11).fill('x')), model)).toThrow(refusal)
+})
+
+test('inputs to embed have the window each for itself, and the one that cannot fit is named', () => {
+  const large = 'x'.repeat(WINDOW_BYTES - 100)
+  refuseHopeless(embedding(large, large, large), model)
+  refuseHopeless(embedding(...Array<string>(2_048).fill('x')), model)
+  expect(() => refuseHopeless(embedding('x', `${large}${large}`), model)).toThrow(
+    "The input at index 1 cannot fit the model's context window of 10 tokens.",
+  )
+})

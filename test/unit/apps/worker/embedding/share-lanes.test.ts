@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest'
+import { createLanes } from '#apps/worker/embedding/share-lanes.ts'
+
+const settled = async () => await new Promise((resolve) => setImmediate(resolve))
+
+/** Work that says when it begins and ends when it is told. */
+function createWorks() {
+  const begun: string[] = []
+  const ends = new Map<string, () => void>()
+  const work = (name: string) => async () => {
+    begun.push(name)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    ends.set(name, resolve)
+    await promise
+    return name
+  }
+  const end = (name: string) => {
+    const finish = ends.get(name)
+    if (finish === undefined) throw new Error(`${name} has not begun`)
+    finish()
+  }
+  return { begun, work, end }
+}
+
+test('never more than the capacity runs, and users who wait take turns', async () => {
+  const { begun, work, end } = createWorks()
+  const lanes = createLanes(2)
+  const many = lanes.open()
+  const one = lanes.open()
+  const results = ['a1', 'a2', 'a3', 'a4'].map((name) => many(work(name)))
+  const late = one(work('b1'))
+  await settled()
+  expect(begun).toEqual(['a1', 'a2'])
+
+  end('a1')
+  expect(await results[0]).toBe('a1')
+  await settled()
+  expect(begun).toEqual(['a1', 'a2', 'a3'])
+  end('a2')
+  await results[1]
+  await settled()
+  expect(begun).toEqual(['a1', 'a2', 'a3', 'b1'])
+  end('b1')
+  expect(await late).toBe('b1')
+  await settled()
+  expect(begun).toEqual(['a1', 'a2', 'a3', 'b1', 'a4'])
+})
+
+test('work that fails gives its lane back', async () => {
+  const run = createLanes(1).open()
+  const failing = run(async () => {
+    throw new Error('no')
+  })
+  const next = run(async () => 'next')
+  await expect(failing).rejects.toThrow('no')
+  expect(await next).toBe('next')
+  expect(await run(async () => 'later')).toBe('later')
+})
