@@ -19,22 +19,25 @@ import {
   createReportError,
   installErrorHandler,
 } from './http/handle-error.ts'
+import { installHeldBodies, type BodyLimits } from './http/hold-bodies.ts'
 import { installRequestId } from './http/request-id.ts'
 import { installRequestMetrics } from './http/request-metrics.ts'
 import { createSseSockets, type SseLimits } from './http/sse-socket.ts'
+import { createPrepareRequest, type PrepareBody } from './preparation/prepare-body.ts'
 
-export type HttpLimits = SseLimits & {
-  readonly bodyBytes: number
-  /** How long a request may take to arrive whole. */
-  readonly uploadMs: number
-  /** A connection on which nothing moves for so long is closed; above the longest deadline of a generation. */
-  readonly connectionIdleMs: number
-}
+export type HttpLimits = SseLimits &
+  BodyLimits & {
+    /** How long a request may take to arrive whole. */
+    readonly uploadMs: number
+    /** A connection on which nothing moves for so long is closed; above the longest deadline of a generation. */
+    readonly connectionIdleMs: number
+  }
 
 type AppDeps = {
   readonly generate: Generate
   readonly authenticate: Authenticate
   readonly catalog: Catalog
+  readonly prepareBody: PrepareBody
   /** UUIDv7. */
   readonly newId: () => string
   readonly nowMs: () => number
@@ -51,6 +54,11 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   const app = fastify({
     bodyLimit: limits.bodyBytes,
     requestTimeout: limits.uploadMs,
+    http: {
+      // Node exchanges the two times when the one for headers is the longer one.
+      headersTimeout: limits.uploadMs,
+      connectionsCheckingInterval: Math.ceil(limits.uploadMs / 10),
+    },
     connectionTimeout: limits.connectionIdleMs,
     genReqId: newId,
     return503OnClosing: false,
@@ -88,12 +96,18 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     return caller
   }
 
-  const serving = { generate, catalog, callerOf, sseSockets, reportError, nowMs }
+  const releaseBody = installHeldBodies(app, {
+    limits,
+    accountOf: (request) => callers.get(request)?.accountId,
+  })
+  const prepareRequest = createPrepareRequest(deps.prepareBody, releaseBody)
+
+  const serving = { generate, prepareRequest, callerOf, sseSockets, reportError, nowMs }
   app.post('/v1/chat/completions', { onRequest }, serveGeneration(chatCompletions, serving))
   app.post('/v1/responses', { onRequest }, serveGeneration(responses, serving))
   app.post('/v1/completions', { onRequest }, serveGeneration(completions, serving))
-  app.get('/v1/models', { onRequest }, listModels(catalog))
   app.post('/v1/embeddings', { onRequest }, serveEmbeddings(serving))
+  app.get('/v1/models', { onRequest }, listModels(catalog))
   app.get('/v1/models/*', { onRequest }, describeModel(catalog))
   return app
 }

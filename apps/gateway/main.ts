@@ -26,15 +26,20 @@ import { createGatewayMetrics } from './gateway-metrics.ts'
 import { createAuthenticate } from './http/authenticate.ts'
 import { everySecond } from './http/every-second.ts'
 import { createLiveCatalog } from './live-catalog.ts'
+import { createBodyThread } from './preparation/body-thread.ts'
+import { createPrepareBody } from './preparation/prepare-body.ts'
 
 const LIMITS = {
   bodyBytes: 32 * 1024 * 1024,
+  largeBodyBytes: 64 * 1024,
+  heldBodyBytes: 128 * 1024 * 1024,
   uploadMs: 60_000,
   headersAfterS: 10,
   keepAliveS: 10,
   queuedBytes: 1024 * 1024,
   lastReadS: 30,
 }
+const BODY_THREAD = { waiting: 256, prepareMs: 15_000, heapMib: 512 }
 const ABANDON_MS = 5_000
 const HEAR_EVERYBODY_MS = 1.2 * BEAT_MS
 
@@ -156,10 +161,14 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     nowMs,
   })
 
+  const thread = createBodyThread({ limits: BODY_THREAD, log })
+  releasers.add('thread for large bodies', thread, { run: async () => await thread.close() })
+
   const app = buildApp({
     generate,
     authenticate,
     catalog,
+    prepareBody: createPrepareBody({ catalog, thread, largeBytes: LIMITS.largeBodyBytes }),
     newId: () => randomUUIDv7(),
     nowMs,
     everySecond,

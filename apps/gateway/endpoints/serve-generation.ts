@@ -3,14 +3,13 @@ import { brokenOutput, collect } from '../generation/collect.ts'
 import type { Caller, Generate, GenerationCall } from '../generation/generation-call.ts'
 import { abortOnHangUp } from '../http/abort-on-hang-up.ts'
 import type { ReportError } from '../http/handle-error.ts'
-import { readJsonObject } from '../http/parse-body.ts'
 import type { SseSockets } from '../http/sse-socket.ts'
-import type { Catalog } from './find-model.ts'
+import type { PrepareRequest } from '../preparation/prepare-body.ts'
 import type { Answer, GenerationEndpoint } from './generation-endpoint.ts'
 
 export type ServeGenerationDeps = {
   readonly generate: Generate
-  readonly catalog: Catalog
+  readonly prepareRequest: PrepareRequest
   readonly callerOf: (request: FastifyRequest) => Caller
   readonly sseSockets: SseSockets
   readonly reportError: ReportError
@@ -29,7 +28,7 @@ export function serveGeneration<Options>(
       maxOutputTokens,
       stream,
       options,
-    } = endpoint.prepare(readJsonObject(request.body), deps.catalog)
+    } = await deps.prepareRequest(endpoint.prepare, request)
     const call = {
       id: request.id,
       caller: deps.callerOf(request),

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { checkJsonSize } from './check-json-size.ts'
 
 /** A request's body before its fields are checked. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -9,7 +10,7 @@ const JsonObject = z.record(z.string(), z.unknown())
 
 /**
  * The body as a JSON object. Throws an `ApiError` `invalid_request` for an absent body, for what is not JSON in
- * UTF-8, and for JSON that is no object.
+ * UTF-8, for JSON that is no object, and for more levels or values than any request needs.
  */
 export function readJsonObject(body: unknown): JsonObject {
   const object = JsonObject.safeParse(readJson(body))
@@ -46,6 +47,8 @@ export function optional<Schema extends z.ZodType>(schema: Schema) {
 
 function readJson(body: unknown): unknown {
   if (Buffer.isBuffer(body) && body.length > 0 && isUtf8(body)) {
+    const excess = checkJsonSize(body)
+    if (excess !== null) throw new ApiError('invalid_request', `The body must not be ${excess}.`)
     try {
       return JSON.parse(body.toString('utf8'))
     } catch {

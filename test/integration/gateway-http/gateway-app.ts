@@ -1,11 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
-import { onTestFinished } from 'vitest'
+import { afterAll, onTestFinished } from 'vitest'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
 import { buildApp, type HttpLimits } from '#apps/gateway/app.ts'
+import { createBodyThread, type BodyThread } from '#apps/gateway/preparation/body-thread.ts'
+import { createPrepareBody } from '#apps/gateway/preparation/prepare-body.ts'
 import type { Generate, GenerationCall, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
 
 export const KEY = 'good-key'
@@ -15,6 +17,8 @@ export const AUTHORIZED = { authorization: `Bearer ${KEY}` }
 
 const LIMITS: HttpLimits = {
   bodyBytes: 32 * 1_048_576,
+  largeBodyBytes: 65_536,
+  heldBodyBytes: 128 * 1_048_576,
   uploadMs: 60_000,
   connectionIdleMs: 600_000,
   headersAfterS: 10,
@@ -92,8 +96,27 @@ export function createFedCore() {
   }
 }
 
+/** One for all apps of a file, begun with the first large body. */
+let bodyThread: BodyThread | null = null
+afterAll(async () => await bodyThread?.close())
+
+const thread: Pick<BodyThread, 'prepare'> = {
+  async prepare(...work) {
+    bodyThread ??= createBodyThread({
+      limits: { waiting: 8, prepareMs: 60_000, heapMib: 512 },
+      log: pino({ level: 'silent' }),
+    })
+    return await bodyThread.prepare(...work)
+  },
+}
+
 /** The gateway's app on a free loopback port, closed with the test. `seconds` turns its clock. */
-export async function serveApp(generate: Generate, limits: Partial<HttpLimits> = {}) {
+export async function serveApp(generate: Generate, given: Partial<HttpLimits> = {}) {
+  const limits = { ...LIMITS, ...given }
+  const catalog = {
+    list: () => CATALOG,
+    find: (id: string) => CATALOG.find((model) => model.id === id) ?? null,
+  }
   const tickers = new Set<() => void>()
   const registry = new Registry()
   const logged: string[] = []
@@ -104,7 +127,8 @@ export async function serveApp(generate: Generate, limits: Partial<HttpLimits> =
       if (authorization === 'Bearer broken') throw new Error('test: the look-up broke')
       throw new ApiError('invalid_key', 'The API key is not valid.')
     },
-    catalog: { list: () => CATALOG, find: (id) => CATALOG.find((model) => model.id === id) ?? null },
+    catalog,
+    prepareBody: createPrepareBody({ catalog, thread, largeBytes: limits.largeBodyBytes }),
     newId: randomUUIDv7,
     nowMs: Date.now,
     everySecond: (run) => {
@@ -113,7 +137,7 @@ export async function serveApp(generate: Generate, limits: Partial<HttpLimits> =
     },
     registry,
     log: pino({ level: 'trace' }, { write: (line) => logged.push(line) }),
-    limits: { ...LIMITS, ...limits },
+    limits,
   })
   onTestFinished(async () => {
     app.server.closeAllConnections()

@@ -2,8 +2,7 @@ import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { brokenOutput, collect } from '../../generation/collect.ts'
 import type { Caller, Generate } from '../../generation/generation-call.ts'
 import { abortOnHangUp } from '../../http/abort-on-hang-up.ts'
-import { readJsonObject } from '../../http/parse-body.ts'
-import type { Catalog } from '../find-model.ts'
+import type { PrepareRequest } from '../../preparation/prepare-body.ts'
 import { prepareEmbeddings } from './prepare-embeddings.ts'
 import { shortenVector } from './shorten-vector.ts'
 import { toEntry, toList } from './to-list.ts'
@@ -11,12 +10,12 @@ import { toEntry, toList } from './to-list.ts'
 /** `POST /v1/embeddings`. */
 export function serveEmbeddings(deps: {
   generate: Generate
-  catalog: Catalog
+  prepareRequest: PrepareRequest
   callerOf: (request: FastifyRequest) => Caller
 }): RouteHandlerMethod {
-  const { generate, catalog, callerOf } = deps
+  const { generate, prepareRequest, callerOf } = deps
   return async (request, reply) => {
-    const prepared = prepareEmbeddings(readJsonObject(request.body), catalog)
+    const prepared = await prepareRequest(prepareEmbeddings, request)
     const { model, dimensions, encoding } = prepared
     const { signal } = abortOnHangUp(reply.raw)
     // Written as they come: the numbers of thousands of vectors at once would hold up every other answer.

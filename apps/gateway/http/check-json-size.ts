@@ -1,0 +1,45 @@
+/** Deeper than any field of ours, and shallow enough for every recursive reader. */
+const MAX_LEVELS = 256
+
+/** As many as 100,000 messages and 10,000 tools have together. What a parser makes of more fills its heap. */
+const MAX_VALUES = 1_000_000
+
+/**
+ * What is wrong with the size of a JSON text, by its brackets and commas alone, or null. It is asked before the
+ * text is parsed: a parser takes seconds and gigabytes for 32 MiB of brackets. Text that is no JSON may pass or
+ * not; the parser refuses it anyway.
+ */
+export function checkJsonSize(json: Buffer): string | null {
+  let levels = 0
+  let values = 1
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at]
+    if (byte === QUOTE) at = endOfText(json, at)
+    else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) {
+      levels += 1
+      values += 1
+    } else if (byte === CLOSE_BRACKET || byte === CLOSE_BRACE) levels -= 1
+    else if (byte === COMMA) values += 1
+    if (levels > MAX_LEVELS) return `nested more than ${MAX_LEVELS} levels deep`
+    if (values > MAX_VALUES) return `of more than ${MAX_VALUES} values`
+  }
+  return null
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
+/** Where the text that begins with the quote at `start` ends: a quote after an even number of backslashes. */
+function endOfText(json: Buffer, start: number): number {
+  for (let quote = json.indexOf(QUOTE, start + 1); quote >= 0; quote = json.indexOf(QUOTE, quote + 1)) {
+    let backslashes = 0
+    while (json[quote - 1 - backslashes] === BACKSLASH) backslashes += 1
+    if (backslashes % 2 === 0) return quote
+  }
+  return json.length
+}

@@ -1,0 +1,61 @@
+import type { FastifyRequest } from 'fastify'
+import type { Catalog } from '../endpoints/find-model.ts'
+import { refuseHopeless } from '../generation/refuse-hopeless.ts'
+import { readJsonObject } from '../http/parse-body.ts'
+import type { BodyThread } from './body-thread.ts'
+import type { Operation, Prepared } from './operations.ts'
+
+/** Reads a body's bytes for an operation, wherever that is best done. Throws an `ApiError`. */
+export type PrepareBody = <Result extends Prepared>(
+  operation: Operation<Result>,
+  body: unknown,
+) => Promise<Result>
+
+/** The same for a route: the body is taken from its request, so that a long answer does not keep it. */
+export type PrepareRequest = <Result extends Prepared>(
+  operation: Operation<Result>,
+  request: FastifyRequest,
+) => Promise<Result>
+
+/**
+ * Small bodies are prepared at once. Those of at least `largeBytes` would stop every stream of this process for
+ * as long as they take, so they go to a thread, and their bytes with them.
+ */
+export function createPrepareBody(deps: {
+  catalog: Pick<Catalog, 'list' | 'find'>
+  thread: Pick<BodyThread, 'prepare'>
+  largeBytes: number
+}): PrepareBody {
+  const { catalog, thread, largeBytes } = deps
+  return async (operation, body) => {
+    if (!Buffer.isBuffer(body) || body.length < largeBytes) return prepareNow(operation, body, catalog)
+    return await thread.prepare(operation, body, catalog.list())
+  }
+}
+
+/** `release` gives back what the body held while it arrived and waited. */
+export function createPrepareRequest(
+  prepareBody: PrepareBody,
+  release: (request: FastifyRequest) => void,
+): PrepareRequest {
+  return async (operation, request) => {
+    const { body } = request
+    request.body = undefined
+    try {
+      return await prepareBody(operation, body)
+    } finally {
+      release(request)
+    }
+  }
+}
+
+/** From bytes to a request that may be admitted. Throws an `ApiError`. */
+export function prepareNow<Result extends Prepared>(
+  operation: Operation<Result>,
+  body: unknown,
+  catalog: Pick<Catalog, 'find'>,
+): Result {
+  const prepared = operation(readJsonObject(body), catalog)
+  refuseHopeless(prepared.request, prepared.model)
+  return prepared
+}

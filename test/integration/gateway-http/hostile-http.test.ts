@@ -1,0 +1,150 @@
+import { connect } from 'node:net'
+import { text as readAll } from 'node:stream/consumers'
+import { describe, expect, it } from 'vitest'
+import { always, AUTHORIZED, CHAT, END, MODEL, serveApp, text } from './gateway-app.ts'
+
+const core = always([text('Hi'), END])
+const AUTHORIZATION = `authorization: ${AUTHORIZED.authorization}`
+const BODY = JSON.stringify(CHAT)
+
+/** Writes `raw` to a connection of its own and reads until the server closes it. */
+async function send(port: number, ...raw: (string | Buffer)[]): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  for (const part of raw) socket.write(part)
+  return await readAll(socket)
+}
+
+const get = (target: string, ...headers: string[]) =>
+  [`GET ${target} HTTP/1.1`, 'host: x', 'connection: close', AUTHORIZATION, ...headers, '', ''].join('\r\n')
+
+const post = (headers: string[], body: string) =>
+  [
+    'POST /v1/chat/completions HTTP/1.1',
+    'host: x',
+    'connection: close',
+    AUTHORIZATION,
+    ...headers,
+    '',
+    body,
+  ].join('\r\n')
+
+const statusesOf = (answer: string) =>
+  Array.from(answer.matchAll(/HTTP\/1\.1 (\d{3}) /gu), (match) => Number(match[1]))
+
+describe('a header', () => {
+  const length = `content-length: ${BODY.length}`
+  const chunked = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`
+
+  it.each([
+    ['two different content-lengths', post([length, 'content-length: 5'], BODY), 400],
+    ['the same content-length twice', post([length, length], BODY), 400],
+    ['a content-length that is no number', post(['content-length: 5x'], BODY), 400],
+    ['a negative content-length', post(['content-length: -1'], BODY), 400],
+    ['a content-length beyond all numbers', post([`content-length: ${'9'.repeat(40)}`], BODY), 400],
+    ['chunks and a content-length', post([length, 'transfer-encoding: chunked'], chunked), 400],
+    ['a transfer-encoding of our invention', post(['transfer-encoding: cow'], BODY), 400],
+    ['chunked twice', post(['transfer-encoding: chunked, chunked'], chunked), 400],
+    ['a chunk size that is none', post(['transfer-encoding: chunked'], 'zz\r\n'), 400],
+    ['more than 16 KiB', get('/v1/models', `x-large: ${'x'.repeat(17_000)}`), 431],
+    ['a thousand fields', get('/v1/models', ...Array.from({ length: 1_000 }, () => 'a: b')), 431],
+    ['a line folded into the next', get('/v1/models', 'x-fold: a\r\n b'), 400],
+    ['a space before the colon', get('/v1/models', 'x-space : a'), 400],
+    ['a NUL', get('/v1/models', 'x-nul: a\0b'), 400],
+    ['no name', get('/v1/models', ': a'), 400],
+    ['bytes that are no UTF-8', get('/v1/models', 'x-bytes: \u00ff'), 200],
+    ['no host', get('/v1/models').replace('host: x\r\n', ''), 400],
+    ['an authorization that repeats', get('/v1/models', 'authorization: Bearer other'), 200],
+    ['an upgrade to something else', get('/v1/models', 'upgrade: websocket', 'connection: upgrade'), 200],
+    ['an expectation nobody can meet', post([length, 'expect: cow'], BODY), 417],
+  ])('with %s is answered in order', async (...[, raw, status]) => {
+    const { port } = await serveApp(core)
+    expect(statusesOf(await send(port, raw))).toEqual([status])
+  })
+
+  it('of HTTP/1.0 is served, and the connection closed', async () => {
+    const { port } = await serveApp(core)
+    const raw = `GET /v1/models HTTP/1.0\r\n${AUTHORIZATION}\r\n\r\n`
+    expect(statusesOf(await send(port, raw))).toEqual([200])
+  })
+
+  it('may come with others in one packet: all are answered, in their order', async () => {
+    const { port } = await serveApp(core)
+    const kept = (raw: string) => raw.replace('connection: close\r\n', '')
+    const first = kept(post([length], BODY))
+    const answer = await send(port, first + kept(get('/v1/nowhere')) + get(`/v1/models/${MODEL}`))
+    expect(statusesOf(answer)).toEqual([200, 404, 200])
+  })
+})
+
+describe('a path or a method', () => {
+  it.each([
+    ['//v1/models', 404],
+    ['/v1//models', 404],
+    ['/v1/../v1/models', 404],
+    ['/v1/%2e%2e/v1/models', 404],
+    ['/V1/MODELS', 404],
+    ['/v1/models/', 404],
+    ['/v1/models/%00', 404],
+    ['/v1/models/..%2f..%2fetc%2fpasswd', 404],
+    ['/v1/models/%ff%fe', 400],
+    ['/v1/models/%', 400],
+    ['/v1/%c0%aemodels', 400],
+    [`/v1/models/${'x'.repeat(10_000)}`, 404],
+    ['/v1/models?a=b&a[]=c&__proto__[x]=1', 200],
+    ['/v1/models#fragment', 200],
+    ['http://elsewhere/v1/models', 200],
+    ['*', 404],
+    [`/v1/models/${MODEL.replace('/', '%2F')}?x=%ff`, 200],
+  ])('GET %s is answered in order', async (target, status) => {
+    const { port } = await serveApp(core)
+    expect(statusesOf(await send(port, get(target)))).toEqual([status])
+  })
+
+  it.each(['OPTIONS *', 'TRACE /v1/models', 'PROPFIND /v1/models', 'HEAD /v1/nowhere'])(
+    '%s is no operation',
+    async (line) => {
+      const { port } = await serveApp(core)
+      expect(statusesOf(await send(port, get('/').replace('GET /', line)))).toEqual([404])
+    },
+  )
+
+  it.each(['CONNECT x:443', 'COW /v1/models', 'get /v1/models'])(
+    '%s ends the connection without service',
+    async (line) => {
+      const { port } = await serveApp(core)
+      expect(statusesOf(await send(port, get('/').replace('GET /', line)))).not.toContain(200)
+    },
+  )
+})
+
+describe('a client that is slow on purpose', () => {
+  const limits = { uploadMs: 400 }
+  const answerOfSlow = async (raw: string) => {
+    const { port, chat } = await serveApp(core, limits)
+    const answer = await send(port, raw)
+    expect((await chat(CHAT)).status).toBe(200)
+    return answer
+  }
+
+  it('with its header is given up with 408', async () => {
+    const answer = await answerOfSlow('GET /v1/models HTTP/1.1\r\nhost: x\r\nx-slow: ')
+    expect(statusesOf(answer)).toEqual([408])
+    expect(answer).toContain('"code":"invalid_request"')
+  })
+
+  it('with its body is given up with 408', async () => {
+    for (const header of ['content-length: 100000', 'transfer-encoding: chunked']) {
+      expect(statusesOf(await answerOfSlow(post([header], '')))).toEqual([408])
+    }
+  })
+
+  it('that drips bytes is given up all the same', async () => {
+    const { port } = await serveApp(core, limits)
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write(post(['content-length: 100000'], ''))
+    const timer = setInterval(() => socket.write('x'), 20)
+    const answer = await readAll(socket).finally(() => clearInterval(timer))
+    expect(statusesOf(answer)).toEqual([408])
+  })
+})

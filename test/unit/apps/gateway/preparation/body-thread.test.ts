@@ -1,0 +1,112 @@
+import { pino } from 'pino'
+import { expect, it, onTestFinished } from 'vitest'
+import { chatCompletions } from '#apps/gateway/endpoints/chat-completions/endpoint.ts'
+import { createBodyThread, type BodyThreadLimits } from '#apps/gateway/preparation/body-thread.ts'
+import { ApiError } from '#libs/contracts/api-error.ts'
+import { modelSpec } from '#test/support/model-spec.ts'
+
+const model = modelSpec({ id: 'demo', contextWindow: 4_096 })
+const prepareChat = chatCompletions.prepare
+
+function createThread(limits: Partial<BodyThreadLimits> = {}) {
+  const thread = createBodyThread({
+    limits: { waiting: 8, prepareMs: 60_000, heapMib: 512, ...limits },
+    log: pino({ level: 'silent' }),
+  })
+  onTestFinished(async () => await thread.close())
+  return {
+    ...thread,
+    prepare: async (body: unknown) =>
+      await thread.prepare(prepareChat, Buffer.from(JSON.stringify(body)), [model]),
+  }
+}
+
+const chat = (content: string, more: object = {}) => ({
+  model: 'demo',
+  messages: [{ role: 'user', content }],
+  ...more,
+})
+
+/** Takes a thread a good while: as many values as a body may have. */
+const heavy = () =>
+  chat('Hi', { metadata: Array.from({ length: 400_000 }, (_, key) => ({ [`k${key}`]: 1 })) })
+
+it('prepares as the process itself would, one body after the other', async () => {
+  const { prepare } = createThread()
+  const texts = ['a', 'é😀', 'c']
+  const prepared = await Promise.all(texts.map(async (text) => await prepare(chat(text, { stream: true }))))
+  for (const [i, text] of texts.entries()) {
+    expect(prepared[i]).toEqual(prepareChat(chat(text, { stream: true }), { find: () => model }))
+  }
+})
+
+it('tells the refusals of an operation as they are', async () => {
+  const { prepare } = createThread()
+  for (const [body, expected] of [
+    [chat('x', { temperature: 3 }), { param: 'temperature', message: /from 0 to 2/ }],
+    [chat('x', { model: 'nope' }), { code: 'model_not_found', message: /Unknown model/ }],
+    [chat('x'.repeat(256 * 4_096)), { code: 'invalid_request', message: /cannot fit.*4096 tokens/ }],
+    [[1], { code: 'invalid_request', message: /JSON object/ }],
+  ] as const) {
+    const error = await prepare(body).catch((error: unknown) => error)
+    expect(error).toBeInstanceOf(ApiError)
+    expect(error).toMatchObject({ ...expected, message: expect.stringMatching(expected.message) })
+  }
+})
+
+it('leaves the process free while it works', async () => {
+  const { prepare } = createThread()
+  await prepare(chat('the thread has started'))
+  const body = heavy()
+  const preparing = prepare(body).then(() => performance.now())
+  const startedMs = performance.now()
+  let lastMs = startedMs
+  let longestMs = 0
+  const timer = setInterval(() => {
+    const nowMs = performance.now()
+    longestMs = Math.max(longestMs, nowMs - lastMs)
+    lastMs = nowMs
+  }, 1)
+  const endedMs = await preparing
+  clearInterval(timer)
+  expect(longestMs).toBeLessThan((endedMs - startedMs) / 2)
+})
+
+it('refuses what would wait too long', async () => {
+  const { prepare } = createThread({ waiting: 1 })
+  const first = prepare(chat('a'))
+  const second = prepare(chat('b'))
+  await expect(prepare(chat('c'))).rejects.toMatchObject({ code: 'model_unavailable' })
+  await Promise.all([first, second])
+})
+
+it('gives up a body that takes too long, and prepares the next one on a new thread', async () => {
+  const { prepare } = createThread({ prepareMs: 3_000 })
+  await prepare(chat('the thread has started'))
+  const { prepare: prepareShort } = createThread({ prepareMs: 1 })
+  await expect(prepareShort(chat('a'))).rejects.toMatchObject({ code: 'model_unavailable' })
+  await expect(prepareShort(chat('b'))).rejects.toMatchObject({ message: /more time or memory/ })
+  expect((await prepare(chat('c'))).model).toEqual(model)
+})
+
+it('survives the death of its thread', async () => {
+  const { prepare } = createThread({ heapMib: 24 })
+  await expect(prepare(heavy())).rejects.toMatchObject({ code: 'model_unavailable' })
+  expect((await prepare(chat('next'))).model).toEqual(model)
+})
+
+it('has memory for the largest body of the most values', async () => {
+  const { prepare } = createThread()
+  const values = Array.from({ length: 330_000 }, (_, key) => ({ [`${key}é`.padEnd(80, 'x')]: {} }))
+  expect((await prepare(chat('Hi', { metadata: values }))).model).toEqual(model)
+})
+
+it('fails what waits when it is closed', async () => {
+  const { prepare, close } = createThread()
+  const results = Promise.allSettled([prepare(heavy()), prepare(chat('b'))])
+  await close()
+  for (const result of await results) {
+    expect(result).toMatchObject({ status: 'rejected', reason: { code: 'model_unavailable' } })
+  }
+  await expect(prepare(chat('c'))).rejects.toMatchObject({ code: 'model_unavailable' })
+})
