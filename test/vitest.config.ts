@@ -7,6 +7,8 @@ const WITH_SERVERS = {
   hookTimeout: 120_000,
 }
 
+const CLIENTS = 'test/e2e/clients/*.test.ts'
+
 export default defineConfig({
   root: new URL('..', import.meta.url).pathname,
   test: {
@@ -27,8 +29,22 @@ export default defineConfig({
         test: {
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
+          exclude: [CLIENTS],
           ...WITH_SERVERS,
           testTimeout: 120_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'clients',
+          include: [CLIENTS],
+          ...WITH_SERVERS,
+          testTimeout: 60_000,
+          // One process for all files, after everything else: they share the one cluster of `client-test.ts`.
+          isolate: false,
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -1,0 +1,79 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test as base } from 'vitest'
+import { SANDBOX_ENGINES } from '#scripts/cluster/sandbox-models.ts'
+import { startCluster, type TestAccount, type TestCluster } from './cluster.ts'
+import { createRecordingFetch, type Exchange } from './recording-fetch.ts'
+import { scratchFolder } from './run-folder.ts'
+
+/** A context window for clients whose first prompt is longer than the demo models' window. */
+export const WIDE_MODEL = 'wide-chat'
+/** Runs one generation at a time, and nobody waits: a second one is told that the model is busy. */
+export const NARROW_MODEL = 'narrow-chat'
+
+/** What a client is given. `fetch` records its exchanges and refuses to leave this machine. */
+export type ClientAccess = {
+  readonly cluster: TestCluster
+  readonly account: TestAccount
+  readonly baseUrl: string
+  readonly apiKey: string
+  readonly fetch: typeof fetch
+  readonly exchanges: readonly Exchange[]
+}
+
+let starting: Promise<TestCluster> | undefined
+
+/**
+ * Tests of clients: all files of the project share one cluster, because its files run one after another in one
+ * process; each file has an account of its own, each test a `fetch` of its own.
+ */
+export const test = base
+  .extend('cluster', { scope: 'worker' }, async ({}, { onCleanup }) => {
+    // One that did not start is not tried again for every test.
+    starting ??= startClientCluster()
+    const cluster = await starting
+    onCleanup(() => cluster.stop())
+    return cluster
+  })
+  .extend('account', { scope: 'file' }, ({ cluster }) => cluster.createAccount('100'))
+  .extend('access', ({ cluster, account }): ClientAccess => {
+    const { fetch, exchanges } = createRecordingFetch()
+    return { cluster, account, baseUrl: cluster.baseUrl, apiKey: account.apiKey, fetch, exchanges }
+  })
+
+async function startClientCluster(): Promise<TestCluster> {
+  return await startCluster({
+    workers: [
+      [
+        { model: 'demo-chat', family: 'demo', ...QUICK },
+        { model: 'millrace/demo-chat', family: 'demo', ...QUICK },
+        { model: 'demo-reasoning', family: 'demo-reasoning', ...QUICK },
+        { model: 'demo-embed', family: 'demo', kind: 'embedding' },
+        { model: WIDE_MODEL, family: 'demo', maxModelLen: WIDE_WINDOW, ...QUICK },
+        { model: NARROW_MODEL, family: 'demo', maxNumSeqs: 1 },
+        ...SANDBOX_ENGINES.map((engine) => ({ ...engine, maxModelLen: SANDBOX_WINDOW, stepMs: 10 })),
+      ],
+    ],
+    billingEnv: { CATALOG_FILE: [DEMO_CATALOG, 'deploy/catalog.sandbox.json', writeCatalog()].join(',') },
+    // Nobody waits for a slot: a model without a free one is busy at once.
+    gatewayEnv: { DRAIN_BOUND_MS: '0', ASSUMED_GENERATION_MS: '500' },
+  })
+}
+
+const DEMO_CATALOG = 'deploy/catalog.demo.json'
+const QUICK = { stepMs: 2 }
+const WIDE_WINDOW = 65_536
+const SANDBOX_WINDOW = 8_192
+
+/** The catalog of this cluster's own two models; gives the file's path. */
+function writeCatalog(): string {
+  const { models }: { models: { id: string }[] } = JSON.parse(readFileSync(DEMO_CATALOG, 'utf8'))
+  const demo = models.find(({ id }) => id === 'demo-chat')
+  const path = join(scratchFolder('catalog'), 'catalog.json')
+  const own = [
+    { ...demo, id: WIDE_MODEL, contextWindow: WIDE_WINDOW },
+    { ...demo, id: NARROW_MODEL },
+  ]
+  writeFileSync(path, JSON.stringify({ models: own }))
+  return path
+}

@@ -1,0 +1,51 @@
+import { expect } from 'vitest'
+import type { TestCluster } from './cluster.ts'
+import { startChat } from './start-chat.ts'
+
+/**
+ * Fills a model that runs one generation at a time until it is busy for everybody: one runs, and each of the others
+ * waits for an account of its own, because admission counts only what is ahead of a tenant's own turn. `release`
+ * hangs all of them up, as does leaving the scope.
+ */
+export async function occupy(
+  cluster: TestCluster,
+  model: string,
+): Promise<AsyncDisposable & { release(): Promise<void> }> {
+  const calls: { hangUp(): void; openHolds(): Promise<number>; refused(): boolean }[] = []
+
+  async function start() {
+    const account = await cluster.createAccount('1')
+    const { answer, firstText, hangUp } = startChat({
+      baseUrl: cluster.baseUrl,
+      apiKey: account.apiKey,
+      model,
+      content: 'Talk [[tokens=2000]]',
+    })
+    let refused = false
+    answer.then(
+      ({ status }) => (refused = status === 429),
+      // Hung up, as planned.
+      () => {},
+    )
+    const openHolds = async () => (await cluster.balance(account)).openHolds
+    const call = { hangUp, openHolds, refused: () => refused }
+    calls.push(call)
+    return { ...call, firstText }
+  }
+
+  async function release() {
+    for (const call of calls) call.hangUp()
+    for (const call of calls) await expect.poll(call.openHolds, { timeout: 10_000 }).toBe(0)
+  }
+
+  await (
+    await start()
+  ).firstText
+  for (let busy = false; !busy;) {
+    const { openHolds, refused } = await start()
+    const isWaiting = async () => (await openHolds()) === 1
+    await expect.poll(async () => refused() || (await isWaiting()), { timeout: 5_000 }).toBe(true)
+    busy = refused()
+  }
+  return { release, [Symbol.asyncDispose]: release }
+}
