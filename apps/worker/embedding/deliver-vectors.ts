@@ -54,11 +54,17 @@ export function createDeliverVectors(deps: { redis: Redis; takeWithinMs?: number
         run.signal.throwIfAborted()
         const { gateway, stream } = run.job
         const key = vectorsKey({ gateway, stream, epoch: run.epoch, first })
-        await writeVectors(redis, key, vectors)
-        run.signal.throwIfAborted()
-        await untilTaken(key, run.signal, () =>
-          run.send({ type: 'vectors-ready', first, count: vectors.length }, []),
-        )
+        try {
+          await writeVectors(redis, key, vectors)
+          run.signal.throwIfAborted()
+          await untilTaken(key, run.signal, () =>
+            run.send({ type: 'vectors-ready', first, count: vectors.length }, []),
+          )
+        } catch (error) {
+          // Nobody will take it now; where this fails as well it expires.
+          redis.del(key).catch(() => undefined)
+          throw error
+        }
       })
     },
     noteTaken(key) {

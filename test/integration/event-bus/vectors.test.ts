@@ -1,11 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { pino } from 'pino'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { createTakeVectors } from '#apps/gateway/generation/take-vectors.ts'
 import { createDeliverVectors } from '#apps/worker/embedding/deliver-vectors.ts'
 import { createRunningGenerations, type RunningGeneration } from '#apps/worker/running-generations.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
+import { createStreamInbox, StreamLostError } from '#libs/event-bus/stream-inbox.ts'
 import { takeVectors, vectorsKey, writeVectors } from '#libs/event-bus/vectors.ts'
+import { subscribeControl } from '#libs/event-bus/worker-control.ts'
 import { generationJob } from '../../support/generation-job.ts'
+import { modelSpec } from '../../support/model-spec.ts'
 import { sharedRedis } from '../../support/redis.ts'
 
 let redis: Redis
@@ -67,7 +72,32 @@ test('a delivery ends when its gateway has taken it, and not before', async () =
   await delivery
 })
 
-test('a gateway that takes nothing fails the delivery; a run that is told to stop ends it at once', async () => {
+test('a gateway takes what an event points at and tells the worker; what is gone loses the stream', async () => {
+  const worker = randomUUID()
+  const taken: string[] = []
+  const subscriber = redis.duplicate()
+  onTestFinished(() => subscriber.disconnect())
+  await subscribeControl({
+    subscriber,
+    worker,
+    onCancel: () => {},
+    onVectorsTaken: (key) => taken.push(key),
+    log: pino({ level: 'silent' }),
+  })
+  const { inbox } = createStreamInbox(1, () => {})
+  inbox.assumeWorker(worker)
+  const model = modelSpec({ kind: 'embedding', embedding: { dimensions: 3, matryoshka: false } })
+  const take = createTakeVectors({ redis, gateway })
+  const ready = { type: 'vectors-ready', first: 64, count: 2 } as const
+
+  await writeVectors(redis, place(64), VECTORS)
+  expect(await take(ready, inbox, model)).toEqual(VECTORS)
+  await vi.waitFor(() => expect(taken).toEqual([place(64)]))
+  await expect(take(ready, inbox, model)).rejects.toBeInstanceOf(StreamLostError)
+  expect(taken).toHaveLength(1)
+})
+
+test('a gateway that takes nothing fails the delivery, a run that is told to stop ends it; nothing is left', async () => {
   const { deliver } = createDeliverVectors({ redis, takeWithinMs: 50 })
   await expect(deliver(openRun().run, 0, VECTORS)).rejects.toThrow('did not take vectors within 50 ms')
 
@@ -77,6 +107,7 @@ test('a gateway that takes nothing fails the delivery; a run that is told to sto
   const stop = vi.waitFor(() => expect(events).toHaveLength(1)).then(() => run.stop('gateway-dead'))
   await expect(delivery).rejects.toThrow('told to stop')
   await stop
+  await vi.waitFor(async () => expect(await redis.exists(place(0))).toBe(0))
 })
 
 test('what waits on the bus is bounded, whoever the generations belong to', async () => {

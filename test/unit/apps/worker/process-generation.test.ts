@@ -294,17 +294,21 @@ test('a hold that does not pay the exact inputs is given back; one that pays the
 })
 
 test.each([
-  ['cancelled', [], [['cancelled', 3, 0]]],
-  ['deadline', ['model_unavailable'], [['fault', 3, 0]]],
-  ['worker-stopping', ['upstream_error'], [['fault', 3, 0]]],
-] as const)('embeddings that are stopped midway (%s) are no answer', async (reason, errors, settled) => {
-  const { events, settlements } = await process({
-    ...embedding(),
-    async embed(run) {
-      run.stop(reason)
-      throw new Error('told to stop')
-    },
-  })
-  expect(events.slice(1)).toMatchObject(errors.map((code) => ({ type: 'generation-error', code })))
-  expect(settlements).toEqual(settled)
-})
+  ['cancelled', [], [['cancelled', 2, 0]]],
+  ['deadline', ['model_unavailable'], [['fault', 2, 0]]],
+  ['worker-stopping', ['upstream_error'], [['fault', 2, 0]]],
+] as const)(
+  'embeddings that are stopped midway (%s) are no answer, and only what was embedded counts',
+  async (reason, errors, settled) => {
+    const { events, settlements } = await process({
+      ...embedding(),
+      async embed(run, onVector) {
+        onVector(2)
+        run.stop(reason)
+        throw new Error('told to stop')
+      },
+    })
+    expect(events.slice(1)).toMatchObject(errors.map((code) => ({ type: 'generation-error', code })))
+    expect(settlements).toEqual(settled)
+  },
+)

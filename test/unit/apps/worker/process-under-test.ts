@@ -21,8 +21,8 @@ export type Given = {
   engine?: (run: RunningGeneration) => AsyncIterable<EngineOutput>
   job?: Partial<GenerationJob>
   inputs?: TokenizedInputs
-  /** What happens when the inputs were embedded. */
-  embed?: (run: RunningGeneration) => Promise<void>
+  /** Embeds the inputs; without it, all of them. */
+  embed?: (run: RunningGeneration, onVector: (tokens: number) => void) => Promise<void>
   claim?: Claim
   stopping?: boolean
   render?: (run: RunningGeneration) => Promise<typeof PROMPT>
@@ -92,8 +92,8 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       }),
     tokenizeInputs: async () => given.inputs ?? { status: 'tokenized', inputs: [], tokens: 0 },
     async embedInputs(run, inputs, onVector) {
+      if (given.embed !== undefined) return await given.embed(run, onVector)
       for (const ids of inputs) onVector(ids.length)
-      await given.embed?.(run)
     },
     open: (of, epoch) => (opened = running.open(of, epoch)),
     settle: {
