@@ -24,13 +24,14 @@ export function toGeneration(body: ResponsesBody, model: ModelSpec): ResponsesGe
     'reasoning.effort': body.reasoning?.effort,
     reasoning_effort: body.reasoning_effort,
   })
+  const outputFormat = agreeOnFormat(body)
   const { max_output_tokens, max_completion_tokens, max_tokens } = body
   return {
     request: {
       kind: 'chat',
       messages: toConversation(body),
-      ...toToolUse(body, model),
-      outputFormat: agreeOnFormat(body),
+      ...toToolUse(body, { model, outputFormat }),
+      outputFormat,
       sampling: toSampling(body),
       stop: body.stop ?? [],
       reasoningEffort: effort ?? model.defaultEffort,

@@ -1,0 +1,24 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { expect } from 'vitest'
+import { responses } from '#apps/gateway/endpoints/responses/endpoint.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { createAnswer } from '#test/support/answer.ts'
+import { modelSpec } from '#test/support/model-spec.ts'
+
+const MODEL = modelSpec({ id: 'org/demo', contextWindow: 8_192, reasoning: true, defaultEffort: 'low' })
+
+/** A request as the endpoint prepares it, with model and input unless the body names others. */
+export function prepare(body: Record<string, unknown>, changes: Partial<ModelSpec> = {}) {
+  const model = { ...MODEL, ...changes }
+  const find = (id: string) => (id === model.id ? model : null)
+  return responses.prepare({ model: model.id, input: 'Hi', ...body }, { find })
+}
+
+/** What names the answer to a request whose headers are these. */
+export function createResponsesAnswer(headers: IncomingHttpHeaders = {}, body: Record<string, unknown> = {}) {
+  return createAnswer({ id: '0197-x', model: 'org/demo', options: prepare(body).options, headers })
+}
+
+/** The 400 of a request whose field `param` is wrong. */
+export const refusal = (param: string, message = '') =>
+  expect.objectContaining({ code: 'invalid_request', param, message: expect.stringContaining(message) })

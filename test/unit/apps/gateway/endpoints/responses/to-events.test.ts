@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest'
+import { ResponseObject } from '#apps/gateway/endpoints/responses/response-object.ts'
+import { createResponseEvents } from '#apps/gateway/endpoints/responses/to-events.ts'
+import {
+  answerOf,
+  args,
+  call,
+  end,
+  ERROR,
+  read,
+  render,
+  text,
+  thought,
+  typesOf,
+  wholeOf,
+} from './rendered-stream.ts'
+
+describe.each(['spec', 'full'] as const)('a stream in the %s set', (eventSet) => {
+  it('says which set it is', () => {
+    expect(createResponseEvents(answerOf(eventSet)).headers).toEqual({ 'x-responses-events': eventSet })
+  })
+
+  it('begins with a response without output and ends with the whole one', async () => {
+    const batches = [[thought('h')], [text('a'), text('b')], [call(0), args(0, '{}'), end('tool-calls')]]
+    const events = read(render(eventSet, ...batches))
+    expect(typesOf(events).slice(0, 2)).toEqual(['created', 'in_progress'])
+    for (const { response } of events.slice(0, 2)) {
+      expect(response).toMatchObject({
+        object: 'response',
+        status: 'in_progress',
+        output: [],
+        usage: null,
+        created_at: 1_700_000_000,
+        model: 'org/demo',
+      })
+    }
+    expect(events.at(-1)).toMatchObject({
+      type: 'response.completed',
+      response: { completed_at: 1_700_000_002 },
+    })
+    expect(events.at(-1)?.response).toEqual(await wholeOf(batches))
+  })
+
+  it('numbers its events from 0 and keeps one response id', () => {
+    const events = read(render(eventSet, [text('a')], [text('b'), call(0)], [end()]))
+    expect(events.map((event) => event.sequence_number)).toEqual([...events.keys()])
+    expect(new Set(events.flatMap(({ response }) => response?.id ?? []))).toEqual(new Set(['resp_0197-x']))
+  })
+
+  it('ends with response.completed also when the limit cut it short', () => {
+    const events = read(render(eventSet, [text('a'), end('length')]))
+    expect(events.at(-1)).toMatchObject({
+      type: 'response.completed',
+      response: {
+        status: 'incomplete',
+        incomplete_details: { reason: 'max_output_tokens' },
+        completed_at: null,
+        output: [{ status: 'incomplete' }],
+      },
+    })
+  })
+
+  it('merges the deltas of one kind in a batch, and never those of two batches', () => {
+    const events = read(render(eventSet, [text('a'), text('b')], [text('c')], [end()]))
+    expect(events.flatMap(({ delta }) => delta ?? [])).toEqual(['ab', 'c'])
+  })
+
+  it('fails with the error in the response and beside it, what was done included', () => {
+    const events = createResponseEvents(answerOf(eventSet))
+    const before = events.render([text('a'), call(0), args(0, '{')])
+    const failed = read(before + events.renderError({ error: { ...ERROR, param: 'p' } })).at(-1)
+    expect(failed).toMatchObject({
+      type: 'response.failed',
+      sequence_number: read(before).length,
+      error: { ...ERROR, param: 'p' },
+      response: {
+        id: 'resp_0197-x',
+        status: 'failed',
+        error: { code: 'model_unavailable', message: 'm' },
+        usage: null,
+        output: [{ type: 'message', content: [{ text: 'a' }] }],
+      },
+    })
+    expect(Object.keys(ResponseObject.shape).filter((field) => !(field in (failed?.response ?? {})))).toEqual(
+      [],
+    )
+  })
+
+  it('that fails before its first event begins all the same', () => {
+    const events = createResponseEvents(answerOf(eventSet))
+    expect(typesOf(read(events.renderError({ error: ERROR })))).toEqual(['created', 'in_progress', 'failed'])
+  })
+
+  it('refuses a call that goes on after its end', () => {
+    expect(() => render(eventSet, [call(0), call(1), args(0, '{')])).toThrow(
+      expect.objectContaining({ code: 'upstream_error' }),
+    )
+  })
+
+  it('renders nothing for an empty batch, so that an answer can still get its status', () => {
+    expect(render(eventSet, [], [])).toBe('')
+  })
+
+  it('knows when it has ended', () => {
+    const events = createResponseEvents(answerOf(eventSet))
+    events.render([text('a')])
+    expect(events.ended).toBe(false)
+    events.render([end()])
+    expect(events.ended).toBe(true)
+  })
+
+  it.each(['"\\\n\r\t\b\u0000', 'ä€𝄞', '\ud800', '\u0085\u2028\u2029'])(
+    'carries the text %j whole, on lines of its own however a reader splits them',
+    (value) => {
+      const frames = render(eventSet, [thought(value), text(value), call(0), args(0, value), end()])
+      expect(frames.split(/[\n\u0085\u2028\u2029]/)).toHaveLength(frames.split('\n').length)
+      const output = read(frames).at(-1)?.response?.output
+      expect(output).toMatchObject([
+        { summary: [{ text: value }] },
+        { content: [{ text: value }] },
+        { arguments: value },
+      ])
+    },
+  )
+})
