@@ -50,13 +50,29 @@ function readJson(body: unknown): unknown {
     const excess = checkJsonSize(body)
     if (excess !== null) throw new ApiError('invalid_request', `The body must not be ${excess}.`)
     try {
-      return JSON.parse(body.toString('utf8'))
+      return JSON.parse(withoutLoneSurrogates(body.toString('utf8')))
     } catch {
       // The parser's own text quotes the body, which belongs neither into a log nor into an answer.
     }
   }
   throw new ApiError('invalid_request', 'The body must be JSON.')
 }
+
+/**
+ * A lone surrogate can only be written as an escape, in keys and texts. No UTF-8 can carry it on, so it becomes
+ * U+FFFD here, as in every lenient decoder, and everything inside is well-formed.
+ */
+function withoutLoneSurrogates(json: string): string {
+  if (!SURROGATE_ESCAPE.test(json)) return json
+  return json.replaceAll(ANY_ESCAPE, (escape, lone: string | undefined) =>
+    lone === undefined ? escape : '\\ufffd',
+  )
+}
+
+const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/u
+/** A pair, a lone one (in a group of its own), or any other escape. */
+const ANY_ESCAPE =
+  /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u[dD][89a-fA-F][\da-fA-F]{2})|\\[^]/gu
 
 /** `['messages', 0, 'content']` → `messages[0].content`. */
 function toFieldName(path: readonly PropertyKey[]): string {
