@@ -19,12 +19,13 @@ type ChatGeneration = {
  */
 export function toGeneration(body: ChatBody, model: ModelSpec): ChatGeneration {
   const { effort, reasoning_effort: reasoningEffort } = body
+  const outputFormat = toOutputFormat(body.response_format, 'response_format')
   return {
     request: {
       kind: 'chat',
       messages: body.messages.map(toMessage),
-      ...toToolUse(body, model),
-      outputFormat: toOutputFormat(body.response_format, 'response_format'),
+      ...toToolUse(body, { model, outputFormat }),
+      outputFormat,
       sampling: toSampling(body),
       stop: body.stop ?? [],
       reasoningEffort: agreeOnEffort({ effort, reasoning_effort: reasoningEffort }) ?? model.defaultEffort,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { ToolChoice, ToolDefinition } from '#libs/contracts/generation-request.ts'
+import type { OutputFormat, ToolChoice, ToolDefinition } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { optional } from '../../http/parse-body.ts'
 import { checkSchema } from './check-schema.ts'
@@ -32,18 +32,26 @@ const ToolDialects = z.union([
   z.object({ type: OtherType }).meta({ description: 'Of another kind: dropped, nobody here could run it.' }),
 ])
 
+/** `schemaAt`: where the caller wrote the function's parameters. */
+type OfferedTool = {
+  readonly type: string
+  readonly definition: ToolDefinition | null
+  readonly schemaAt: string
+}
+
 /**
  * A function, nested as chat writes it or flat as Responses does; or a tool of another kind, which clients offer
  * beside their functions without being asked.
  */
 const Tool = z
   .looseObject({ type: z.string('expected the type of a tool') }, 'expected a tool')
-  .transform((tool, context): { type: string; definition: ToolDefinition | null } => {
-    if (tool.type !== 'function') return { type: tool.type, definition: null }
+  .transform((tool, context): OfferedTool => {
+    if (tool.type !== 'function') return { type: tool.type, definition: null, schemaAt: '' }
     const read = parseDialect(FunctionDefinition, tool, { nestedUnder: 'function', context })
     if (read === undefined) return z.NEVER
     const { name, description = null, parameters = null } = read
-    return { type: tool.type, definition: { name, description, parameters } }
+    const schemaAt = tool['function'] == null ? 'parameters' : 'function.parameters'
+    return { type: tool.type, definition: { name, description, parameters }, schemaAt }
   })
   .meta(documentedAs(ToolDialects))
 
@@ -83,21 +91,27 @@ type ToolUse = {
 /**
  * Tools that cannot be served are dropped while functions remain or the choice is left to the model. Throws an
  * `ApiError` `invalid_request` for tools on a model without them, for a forced tool that is not there, and for
- * a forced tool's schema that is none: a call could not be held to it.
+ * a schema that is none where a call is held to it: where tools are forced, or a format holds the whole output.
  */
-export function toToolUse(fields: z.output<typeof ToolFields>, model: ModelSpec): ToolUse {
+export function toToolUse(
+  fields: z.output<typeof ToolFields>,
+  { model, outputFormat }: { model: ModelSpec; outputFormat: OutputFormat },
+): ToolUse {
   const offered = fields.tools ?? []
   if (offered.length > 0 && !model.tools) refuse('tools', `the model '${model.id}' has no tools`)
   const tools = offered.flatMap(({ definition }) => (definition === null ? [] : [definition]))
   const toolChoice = toToolChoice(fields.tool_choice ?? 'auto', tools)
-  if (toolChoice === 'required' || typeof toolChoice === 'object') {
-    for (const [index, { definition }] of offered.entries()) {
-      if (definition?.parameters == null) continue
-      const callable = toolChoice === 'required' || toolChoice.name === definition.name
-      if (callable) checkSchema(definition.parameters, `tools[${index}].function.parameters`)
-    }
+  for (const [index, { definition, schemaAt }] of offered.entries()) {
+    if (definition?.parameters == null || !isHeld(definition, toolChoice, outputFormat)) continue
+    checkSchema(definition.parameters, `tools[${index}].${schemaAt}`)
   }
   return { tools, toolChoice, parallelToolCalls: fields.parallel_tool_calls ?? true }
+}
+
+/** Whether a call of this tool is held to its schema. */
+function isHeld({ name }: ToolDefinition, choice: ToolChoice, format: OutputFormat): boolean {
+  if (typeof choice === 'object') return choice.name === name
+  return choice === 'required' || (choice === 'auto' && format.type !== 'text')
 }
 
 function toToolChoice(

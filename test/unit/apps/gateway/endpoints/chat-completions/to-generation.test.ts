@@ -137,6 +137,29 @@ describe('tools', () => {
     expect(() => translate(body)).toThrow(expect.objectContaining({ code: 'invalid_request', param }))
   })
 
+  const wrong = { type: 'function', function: { name: 'f', parameters: { type: 'nothing' } } }
+  const flat = { type: 'function', name: 'f', parameters: { type: 'nothing' } }
+  const jsonObject = { response_format: { type: 'json_object' } }
+
+  it.each([
+    ['tools[0].function.parameters', { tool_choice: 'required', tools: [wrong] }],
+    ['tools[0].parameters', { tool_choice: 'required', tools: [flat] }],
+    ['tools[1].parameters', { tool_choice: { type: 'function', name: 'f' }, tools: [{ type: 'x' }, flat] }],
+    ['tools[0].parameters', { tools: [flat], ...jsonObject }],
+  ])('names %s when a call that is held to it could not be', (param, body) => {
+    expect(() => translate(body)).toThrow(
+      expect.objectContaining({ code: 'invalid_request', param, message: expect.stringContaining('#/type') }),
+    )
+  })
+
+  it.each([
+    { tools: [wrong] },
+    { tools: [wrong], tool_choice: 'none', ...jsonObject },
+    { tools: [wrong, { type: 'function', name: 'g' }], tool_choice: { type: 'function', name: 'g' } },
+  ])('takes any schema of a tool whose calls are held to nothing: %j', (body) => {
+    expect(request(body).tools).toHaveLength(body.tools.length)
+  })
+
   it('refuses a schema that is nested so deeply that writing it would fail', () => {
     const depth = 200_000
     const parameters: unknown = JSON.parse(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`)

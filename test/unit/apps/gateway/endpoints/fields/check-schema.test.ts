@@ -1,0 +1,155 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { checkSchema } from '#apps/gateway/endpoints/fields/check-schema.ts'
+import { ApiError } from '#libs/contracts/api-error.ts'
+
+type Schema = Parameters<typeof checkSchema>[0]
+
+/** What the caller is told; null for a schema that is accepted. */
+function told(schema: Schema): string | null {
+  try {
+    checkSchema(schema, 'response_format')
+    return null
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'invalid_request') throw error
+    return `${error.param}: ${error.message}`
+  }
+}
+
+const inProperties = (schema: unknown): Schema => ({ type: 'object', properties: { city: schema } })
+
+/** Arrays within arrays, in a value that is no schema. */
+const nested = (levels: number): unknown => (levels === 0 ? 1 : [nested(levels - 1)])
+
+const DRAFT_7 = 'http://json-schema.org/draft-07/schema#'
+const DRAFT_2020 = 'https://json-schema.org/draft/2020-12/schema'
+
+const tree = {
+  $ref: '#/$defs/node',
+  $defs: {
+    node: {
+      type: 'object',
+      properties: {
+        value: { type: 'string' },
+        next: { anyOf: [{ $ref: '#/$defs/node' }, { type: 'null' }] },
+        children: { type: 'array', items: { $ref: '#' } },
+      },
+    },
+  },
+}
+
+describe('a schema is accepted', () => {
+  it.each<[string, Schema]>([
+    ['that says nothing', {}],
+    ['with keywords of nobody', { type: 'string', 'x-order': 1, nullable: true, discriminator: { a: 1 } }],
+    ['of draft 2020-12 that says so', { $schema: DRAFT_2020, prefixItems: [{}], items: false }],
+    ['of draft 7 that says so', { $schema: DRAFT_7, items: [{ type: 'string' }], definitions: { a: {} } }],
+    ['of draft 7 that does not say so', inProperties({ type: 'array', items: [{}], additionalItems: false })],
+    ['with definitions of the old name', { $ref: '#/definitions/a', definitions: { a: { type: 'null' } } }],
+    ['that refers to itself through what is inside', tree],
+    ['that refers to a property', { properties: { a: {}, b: { $ref: '#/properties/a' } } }],
+    ['that refers to names with signs in them', { $ref: '#/$defs/a~1b%25~0', $defs: { 'a/b%~': {} } }],
+    ['that refers to true', { $ref: '#/$defs/a', $defs: { a: true } }],
+    ['whose values look like schemas', { const: { $ref: '#/x', type: 3 }, default: { pattern: '(' } }],
+    [
+      'whose properties are named like keywords',
+      { properties: { $ref: { type: 'string' }, enum: {}, items: {} } },
+    ],
+    ['with a catastrophic pattern, which is never run', inProperties({ pattern: '^(a+)+$' })],
+    ['with a pattern that only some engines take', inProperties({ pattern: String.raw`^[\w-.]+\@x$` })],
+    ['with an id at its root', { $id: 'https://example.com/s', type: 'object' }],
+    ['as deep as the engine takes', { const: nested(63) }],
+  ])('%s', (_, schema) => {
+    expect(told(schema)).toBeNull()
+  })
+})
+
+describe('a schema is refused, with the place and what is allowed there', () => {
+  it.each<[Schema, string]>([
+    [inProperties({ type: 'strng' }), '#/properties/city/type: expected one of array, boolean, '],
+    [inProperties({ type: ['string', 'nil'] }), '#/properties/city/type: expected one of array'],
+    [inProperties(3), '#/properties/city: must be object,boolean'],
+    [inProperties({ minimum: '1' }), '#/properties/city/minimum: must be number'],
+    [inProperties({ 'a/b': 1, required: 'a' }), '#/properties/city/required: must be array'],
+    [{ $schema: 3 }, '#/$schema: must be string'],
+    [{ $schema: DRAFT_2020, items: [{}] }, '#/items: must be object,boolean'],
+    [{ $schema: DRAFT_7, items: 3 }, '#/items: must be '],
+    [inProperties({ pattern: '(' }), '#/properties/city/pattern: expected a regular expression'],
+    [{ patternProperties: { '[': {} } }, '#/patternProperties/[: expected a regular expression'],
+    [{ $ref: 'https://example.com/s' }, '#/$ref: expected a reference within the schema'],
+    [{ $ref: '#node', $defs: { a: { $anchor: 'node' } } }, '#/$ref: expected a reference within the schema'],
+    [{ $ref: '#/%zz' }, '#/$ref: expected a reference within the schema'],
+    [{ allOf: [{ $ref: '#/$defs/a' }] }, '#/allOf/0/$ref: it points at no schema'],
+    [{ $ref: '#/properties', properties: { a: {} } }, '#/$ref: it points at no schema'],
+    [{ $ref: '#/constructor' }, '#/$ref: it points at no schema'],
+    [{ $ref: '#/__proto__' }, '#/$ref: it points at no schema'],
+    [inProperties({ $dynamicRef: '#a' }), '#/properties/city/$dynamicRef: expected $ref'],
+    [
+      inProperties({ $id: 'https://example.com/s' }),
+      '#/properties/city/$id: expected an $id at the root alone',
+    ],
+    [{ $ref: '#' }, '#: it refers to itself without end'],
+    [{ anyOf: [{ $ref: '#' }, { type: 'null' }] }, '#/anyOf/0: it refers to itself without end'],
+    [inProperties({ $ref: '#/$defs/a', $defs: { x: {} } }), '#/properties/city/$ref: it points at no schema'],
+    [
+      {
+        properties: { city: { $ref: '#/$defs/a' } },
+        $defs: { a: { $ref: '#/$defs/b' }, b: { not: { allOf: [{}, { $ref: '#/$defs/a' }] } } },
+      },
+      '#/$defs/a: it refers to itself without end',
+    ],
+    [{ const: nested(64) }, '#: expected at most 64 levels'],
+    [{ enum: Array.from({ length: 50_001 }, (_, i) => i) }, '#: expected at most 50000 values'],
+    [{ description: 'x'.repeat(1_000_001) }, '#: expected at most 1000000 characters'],
+  ])('%#', (schema, problem) => {
+    expect(told(schema)).toContain(`response_format: 'response_format': wrong schema at ${problem}`)
+  })
+
+  it('in a property named __proto__ too', () => {
+    const schema: Schema = Object(JSON.parse('{"properties": {"__proto__": {"type": "nil"}}}'))
+    expect(told(schema)).toContain('#/properties/__proto__/type: expected one of')
+  })
+})
+
+it('a chain of references as long as a schema may be is followed to its end', () => {
+  const $defs = Object.fromEntries(
+    Array.from({ length: 20_000 }, (_, i) => [`d${i}`, { $ref: `#/$defs/d${i + 1}` }]),
+  )
+  expect(told({ $ref: '#/$defs/d0', $defs: { ...$defs, d20000: { type: 'null' } } })).toBeNull()
+  expect(told({ $ref: '#/$defs/d0', $defs: { ...$defs, d20000: { $ref: '#/$defs/d0' } } })).toContain(
+    'without end',
+  )
+})
+
+it('what is accepted compiles, and what only refers wrongly is refused', () => {
+  const ajv = new Ajv2020({ strict: false })
+  const names = ['a', 'b', 'c'] as const
+  const reference = fc.constantFrom('#', '#/$defs/a', '#/$defs/b', '#/$defs/c', '#/$defs/missing')
+  const { schema } = fc.letrec<{ schema: object }>((tie) => ({
+    schema: fc.oneof(
+      { maxDepth: 3 },
+      fc.constantFrom({ type: 'string' }, {}, { enum: [1] }),
+      reference.map(($ref) => ({ $ref })),
+      fc.array(tie('schema'), { minLength: 1, maxLength: 2 }).map((anyOf) => ({ anyOf })),
+      tie('schema').map((items) => ({ items })),
+      fc.dictionary(fc.constantFrom(...names), tie('schema')).map((properties) => ({ properties })),
+    ),
+  }))
+  let accepted = 0
+  fc.assert(
+    fc.property(schema, fc.record({ a: schema, b: schema, c: schema }), (root, $defs) => {
+      const whole = { ...root, $defs }
+      const problem = told(whole)
+      expect(problem ?? 'fine').toMatch(
+        /^fine$|: it points at no schema\.$|: it refers to itself without end\.$/,
+      )
+      if (problem !== null) return
+      accepted += 1
+      // Neither compiling nor validating a value ends where a schema refers to itself without end.
+      ajv.compile(whole)({ a: { a: [{}] }, b: [[{ c: 1 }]] })
+    }),
+    { numRuns: 100 },
+  )
+  expect(accepted).toBeGreaterThan(15)
+})
