@@ -152,7 +152,9 @@ function typeOf(flat: Schema): TypeName | 'any' {
   const declared = flat['type']
   if (declared !== undefined) {
     const type = TYPES.find((one) => one === declared)
-    if (type === undefined) throw new ConstraintError(`Grammar error: Invalid type: ${String(declared)}`)
+    if (type === undefined) {
+      throw new ConstraintError(`Grammar error: Invalid type: ${JSON.stringify(declared)}`)
+    }
     return type
   }
   if ('properties' in flat || 'required' in flat || 'additionalProperties' in flat) return 'object'

@@ -163,20 +163,20 @@ test('what is written fits its schema, whatever the schema', () => {
   }))
   let written = 0
   fc.assert(
-    fc.property(schema, schema, schema, schema, fc.nat(3), (root, a, b, c, variant) => {
-      const whole = { allOf: [root], $defs: { a, b, c } }
+    fc.property(schema, fc.record({ a: schema, b: schema, c: schema }), fc.nat(3), (root, $defs, variant) => {
+      const whole = { allOf: [root], $defs }
       let value: unknown
       try {
         value = valueFor(whole, { ...hints, variant })
       } catch (error) {
         // A recursion that cannot end has no value.
-        expect(error).toBeInstanceOf(ConstraintError)
-        return
+        if (error instanceof ConstraintError) return
+        throw error
       }
       written += 1
       expect([ajv.validate(whole, value), value]).toEqual([true, value])
     }),
-    { numRuns: 400 },
+    { numRuns: 100 },
   )
-  expect(written).toBeGreaterThan(200)
+  expect(written).toBeGreaterThan(50)
 })
