@@ -16,6 +16,8 @@ export default defineConfig({
     pool: 'forks',
     // Two at a time: the servers and the apps under test need the processor as well.
     maxWorkers: 2,
+    // A test that hangs must end; none is about time, and the processor may be busy with others.
+    testTimeout: 30_000,
     projects: [
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       { extends: true, test: { name: 'architecture', include: ['test/architecture/**/*.test.ts'] } },

@@ -23,6 +23,7 @@ import { installHeldBodies, type BodyLimits } from './http/hold-bodies.ts'
 import { installRequestId } from './http/request-id.ts'
 import { installRequestMetrics } from './http/request-metrics.ts'
 import { createSseSockets, type SseLimits } from './http/sse-socket.ts'
+import { serveDescription } from './openapi/route.ts'
 import { createPrepareRequest, type PrepareBody } from './preparation/prepare-body.ts'
 
 export type HttpLimits = SseLimits &
@@ -109,6 +110,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   app.post('/v1/embeddings', { onRequest }, serveEmbeddings(serving))
   app.get('/v1/models', { onRequest }, listModels(catalog))
   app.get('/v1/models/*', { onRequest }, describeModel(catalog))
+  app.get('/openapi.json', serveDescription)
   return app
 }
 
