@@ -7,8 +7,7 @@ const COMMON = { family: 'demo', kind: 'chat', maxNumSeqs: 64, kvBlocks: 2_048 }
  */
 export const SANDBOX_ENGINES = [
   { model: 'test/upstream-error', ...COMMON, behaviour: { type: 'fails-before-text' } },
-  // Slow steps, so that words are with the caller before the failure is.
-  { model: 'test/midstream-error', ...COMMON, stepMs: 50, behaviour: { type: 'fails-in-text' } },
+  { model: 'test/midstream-error', ...COMMON, behaviour: { type: 'fails-in-text' } },
   { model: 'test/slow', ...COMMON, behaviour: { type: 'waits', firstTokenMs: 20_000 } },
   // More than the catalog lets it say.
   { model: 'test/length', ...COMMON, behaviour: { type: 'writes', tokens: 1_000 } },
