@@ -1,0 +1,17 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { REPOSITORY } from '../bootstrap/dependencies.mjs'
+
+/** Runs a program in our terminal, ended after `limitMs`, and resolves with its exit code. */
+export async function runProgram(command, args, { env, limitMs }) {
+  const child = spawn(command, args, {
+    cwd: REPOSITORY,
+    stdio: ['ignore', 'inherit', 'inherit'],
+    // Compiled Python would lie about in the work tree.
+    env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1', ...env },
+    timeout: limitMs,
+  })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  const [code] = await once(child, 'exit')
+  return code ?? 1
+}

@@ -1,0 +1,89 @@
+import { spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { NODE, REPOSITORY } from '../bootstrap/dependencies.mjs'
+import { SetupError } from '../bootstrap/fail.mjs'
+import { say, startedAt } from '../bootstrap/progress.mjs'
+
+/**
+ * Runs `use` with a cluster of its own, on a free port and in a new home that goes afterwards. `use` is given
+ * the environment by which a client reaches the cluster and its operators' interface, and the home; it resolves
+ * with the exit code.
+ */
+export async function withCluster(use) {
+  const home = makeHome()
+  const cluster = startCluster(home, await freePort())
+  const stop = () => cluster.leash.destroy()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, stop)
+  try {
+    await cluster.ready
+    return await use({ env: readEnvironment(home), home })
+  } finally {
+    stop()
+    await cluster.exited
+    rmSync(home, { recursive: true, force: true })
+  }
+}
+
+/** PostgreSQL runs as another user than root and passes through; a Redis that was compiled once serves here too. */
+function makeHome() {
+  const home = mkdtempSync(join(tmpdir(), 'millrace-python-'))
+  chmodSync(home, 0o711)
+  const tools = join(REPOSITORY, '.millrace/tools')
+  mkdirSync(tools, { recursive: true })
+  symlinkSync(tools, join(home, 'tools'))
+  return home
+}
+
+/** The runner of `npm start`, which stops its cluster when the pipe on descriptor 3 ends. */
+function startCluster(home, port) {
+  const options = { host: '127.0.0.1', port, home, logLevel: 'info', startedAt }
+  const child = spawn(NODE, ['scripts/cluster/main.ts', JSON.stringify(options)], {
+    cwd: REPOSITORY,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
+  })
+  const leash = child.stdio[3]
+  leash.on('error', () => {})
+  const exited = once(child, 'exit')
+  const { promise: ready, resolve, reject } = Promise.withResolvers()
+  createInterface(child.stdout).on('line', (line) => {
+    if (line.includes('Millrace is ready at')) resolve()
+  })
+  exited.then(
+    () => reject(new SetupError('The cluster ended before it was ready.')),
+    (error) => reject(new SetupError(`The cluster cannot be started: ${error.message}`)),
+  )
+  say(`starting a cluster on port ${port}`)
+  return { leash, exited, ready }
+}
+
+function readEnvironment(home) {
+  const client = readFileSync(join(home, 'client.env'), 'utf8').trim().split('\n')
+  const { processes } = JSON.parse(readFileSync(join(home, 'cluster.json'), 'utf8'))
+  const { adminToken } = JSON.parse(readFileSync(join(home, 'secrets.json'), 'utf8'))
+  return {
+    ...Object.fromEntries(client.map((line) => line.split('='))),
+    MILLRACE_ADMIN_URL: processes.find(({ addresses }) => addresses.admin !== undefined).addresses.admin,
+    MILLRACE_ADMIN_TOKEN: adminToken,
+  }
+}
+
+/** Below the kernel's own range, from which any outgoing connection could take it before the gateway does. */
+async function freePort() {
+  for (;;) {
+    const port = randomInt(12_000, 32_768)
+    const server = createServer().listen(port, '127.0.0.1')
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    )
+    server.close()
+    if (isFree) return port
+  }
+}

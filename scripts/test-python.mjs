@@ -1,0 +1,23 @@
+// `npm run test:python`: the openai package for Python against a cluster of its own.
+import { join } from 'node:path'
+import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
+import { runScript } from './bootstrap/fail.mjs'
+import { ensurePython } from './python/ensure-python.mjs'
+import { runProgram } from './python/run-program.mjs'
+import { withCluster } from './python/with-cluster.mjs'
+
+const LIMIT_MS = 10 * 60_000
+
+await runScript(async () => {
+  checkPlatform()
+  await ensureDependencies()
+  const programs = ensurePython()
+  return await withCluster(
+    async ({ env }) =>
+      await runProgram(
+        join(programs, 'python'),
+        ['-m', 'unittest', 'discover', '--start-directory', 'test/python', ...process.argv.slice(2)],
+        { env, limitMs: LIMIT_MS },
+      ),
+  )
+})
