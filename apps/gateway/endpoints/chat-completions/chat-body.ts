@@ -69,14 +69,18 @@ const Message = z.discriminatedUnion(
  */
 export const ChatBody = z.object({
   messages: z.array(Message, 'expected an array of messages').min(1, 'expected at least one message'),
-  max_tokens: optional(OutputLimit),
-  max_completion_tokens: optional(OutputLimit),
+  max_tokens: optional(OutputLimit).meta({
+    description: 'The most tokens of the answer. Absent: as many as the model and the context window allow.',
+  }),
+  max_completion_tokens: optional(OutputLimit).meta({
+    description: 'The same as max_tokens; the smaller one holds.',
+  }),
   stream: optional(z.boolean(BOOLEAN)),
   stream_options: optional(z.object({ include_usage: optional(z.boolean(BOOLEAN)) }, 'expected an object')),
   ...TOOL_FIELDS,
   response_format: optional(ResponseFormat),
-  reasoning_effort: optional(Effort),
-  effort: optional(Effort),
+  reasoning_effort: optional(Effort).meta({ description: 'Absent: the model’s own.' }),
+  effort: optional(Effort).meta({ description: 'The same as reasoning_effort.' }),
   ...SAMPLING_FIELDS,
 })
 export type ChatBody = z.output<typeof ChatBody>

@@ -5,6 +5,13 @@ import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
 
+/**
+ * The output limit of a request that names none. The interface states this number for this operation alone; chat
+ * states it beside the model's maximum, which applies there: 1,024 tokens cut tool calls and reasoning in two,
+ * and here there are neither.
+ */
+export const DEFAULT_MAX_TOKENS = 1_024
+
 const PROMPT = 'expected text or an array of strings; tokens are not read'
 
 const Prompt = z.union([z.string(), z.array(z.string(PROMPT)).min(1, 'expected at least one string')], PROMPT)
@@ -14,8 +21,8 @@ const Prompt = z.union([z.string(), z.array(z.string(PROMPT)).min(1, 'expected a
  * Fields that it refuses are in `refuse-unserved.ts`; all others are accepted and ignored.
  */
 export const CompletionBody = z.object({
-  prompt: Prompt,
-  max_tokens: optional(OutputLimit),
+  prompt: Prompt.meta({ description: 'An array is joined with a newline character.' }),
+  max_tokens: optional(OutputLimit).meta({ description: `Absent: ${DEFAULT_MAX_TOKENS}.` }),
   stream: optional(z.boolean(BOOLEAN)),
   response_format: optional(ResponseFormat),
   ...SAMPLING_FIELDS,

@@ -3,14 +3,7 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSampling } from '../fields/sampling.ts'
-import type { CompletionBody } from './completion-body.ts'
-
-/**
- * The output limit of a request that names none. The interface states this number for this operation alone; chat
- * states it beside the model's maximum, which applies there: 1,024 tokens cut tool calls and reasoning in two,
- * and here there are neither.
- */
-const DEFAULT_MAX_TOKENS = 1_024
+import { DEFAULT_MAX_TOKENS, type CompletionBody } from './completion-body.ts'
 
 /** What a legacy completion request asks of the core. */
 type CompletionGeneration = {

@@ -76,7 +76,7 @@ const Choice = z
 export const TOOL_FIELDS = {
   tools: optional(z.array(Tool, 'expected an array of tools')),
   tool_choice: optional(Choice),
-  parallel_tool_calls: optional(z.boolean(BOOLEAN)),
+  parallel_tool_calls: optional(z.boolean(BOOLEAN)).meta({ description: 'False: at most one call.' }),
 }
 
 const ToolFields = z.object(TOOL_FIELDS)
