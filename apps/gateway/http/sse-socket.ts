@@ -31,7 +31,10 @@ export type SseLimits = {
   readonly headersAfterS: number
   /** A comment goes out after this long without a frame. */
   readonly keepAliveS: number
-  /** A reader with more than this still unread is cut off. */
+  /**
+   * A reader with more than this still unread, and more than the largest single write beside it, is cut off: the
+   * end of a long response repeats all of it at once, which no reader can have read yet.
+   */
   readonly queuedBytes: number
   /** How long a client may take to read the rest of an ended stream. */
   readonly lastReadS: number
@@ -83,6 +86,7 @@ function attach(
   let send: ((frames: string) => void) | null = null
   let ended = false
   let quietS = 0
+  let largestBytes = 0
 
   const stream: Watched = {
     onSecond() {
@@ -98,9 +102,10 @@ function attach(
   function write(frames: string) {
     if (ended || frames === '' || hangUp.signal.aborted) return
     quietS = 0
+    largestBytes = Math.max(largestBytes, Buffer.byteLength(frames))
     if (send === null) send = open(reply, frames)
     else send(frames)
-    if (response.writableLength > limits.queuedBytes) {
+    if (response.writableLength > limits.queuedBytes + largestBytes) {
       onSlowReader()
       hangUp.abort()
       response.destroy()

@@ -239,6 +239,11 @@ describe('a slow reader', () => {
     expect(contentOf(fromChunks(bodyOf(await readAll(socket))).body)).toHaveLength(64_000)
   })
 
+  it('is not who is sent more than the bound at once', async () => {
+    const { chat } = await serveApp(always([text('x'.repeat(5_000_000))], [text('y'), END]))
+    expect(contentOf(await (await chat(STREAM)).text())).toHaveLength(5_000_001)
+  })
+
   it('of an ended stream is cut off after 30 s', async () => {
     const megabytes = Array.from({ length: 24 }, () => [text('x'.repeat(1_000_000))])
     const { app, port, seconds, registry } = await serveApp(always(...megabytes, [END]), {
