@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { EngineConfig } from '#apps/simulator/config.ts'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
@@ -12,7 +12,11 @@ const isSandbox = ({ model }: { model: string }) => model.startsWith('test/')
 
 /** What differs between two ways to run the same engine. */
 const withoutAddress = (engines: readonly EngineConfig[]) =>
-  engines.filter(isSandbox).map((engine) => ({ ...engine, listen: '' }))
+  engines.map((engine) => ({ ...engine, listen: '' }))
+
+const portOf = (address: string) => address.split(':')[1]
+
+const DOCUMENT = readFileSync('docs/sandbox.md', 'utf8')
 
 const planned = z.array(EngineConfig).parse((await planModels(undefined)).engines)
 
@@ -21,6 +25,15 @@ function readCompose(variable: string): unknown {
   const compose = readFileSync('deploy/compose.yaml', 'utf8')
   const block = new RegExp(`${variable}: >-\\n((?: {8,}.*\\n)+)`, 'u').exec(compose)?.[1]
   return JSON.parse(block ?? '')
+}
+
+/** The two JSON blocks of docs/sandbox.md: engines, workers. */
+function readDocument(): [unknown, unknown] {
+  const [engines = '', workers = ''] = Array.from(
+    DOCUMENT.matchAll(/```json\n(.*?)```/gsu),
+    ([, json]) => json,
+  )
+  return [JSON.parse(engines), JSON.parse(workers)]
 }
 
 test('npm start serves each sandbox model that needs an engine, with the catalog’s context window', async () => {
@@ -54,11 +67,25 @@ test('every sandbox model has a price, so that credits are held for it as for an
   }
 })
 
-test('compose.yaml runs the same engines', () => {
-  const composed = z.array(EngineConfig).parse(readCompose('SIMULATOR_ENGINES'))
-  expect(withoutAddress(composed)).toEqual(withoutAddress(planned))
-  const workers = z.array(Worker).parse(readCompose('WORKERS'))
-  expect(workers.filter(isSandbox).map(({ model, engine }) => [model, engine.split(':')[1]])).toEqual(
-    composed.filter(isSandbox).map(({ model, listen }) => [model, listen.split(':')[1]]),
-  )
+describe.each([
+  ['compose.yaml', readCompose('SIMULATOR_ENGINES'), readCompose('WORKERS')],
+  ['docs/sandbox.md', ...readDocument()],
+])('%s', (_, engines, workers) => {
+  const composed = z.array(EngineConfig).parse(engines).filter(isSandbox)
+
+  test('has the same engines as npm start', () => {
+    expect(withoutAddress(composed)).toEqual(withoutAddress(planned.filter(isSandbox)))
+  })
+
+  test('has a worker on each of them', () => {
+    const served = z.array(Worker).parse(workers).filter(isSandbox)
+    const places = served.map(({ model, family, engine }) => [model, family, portOf(engine)])
+    expect(places).toEqual(composed.map(({ model, family, listen }) => [model, family, portOf(listen)]))
+  })
+})
+
+test('the table of docs/sandbox.md has each model of the catalog', async () => {
+  const rows = DOCUMENT.matchAll(/^\| `(test\/[^`]+)` \|/gmu)
+  const sandbox = await readCatalogFiles(['deploy/catalog.sandbox.json'])
+  expect(Array.from(rows, ([, model]) => model)).toEqual(sandbox.map(({ id }) => id))
 })
