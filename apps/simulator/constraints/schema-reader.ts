@@ -153,7 +153,9 @@ function typeOf(flat: Schema): TypeName | 'any' {
   if (declared !== undefined) {
     const type = TYPES.find((one) => one === declared)
     if (type === undefined) {
-      throw new ConstraintError(`Grammar error: Invalid type: ${JSON.stringify(declared)}`)
+      throw new ConstraintError(
+        `Grammar error: Invalid type: ${typeof declared === 'string' ? declared : JSON.stringify(declared)}`,
+      )
     }
     return type
   }
