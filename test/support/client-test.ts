@@ -7,7 +7,7 @@ import { createRecordingFetch, type Exchange } from './recording-fetch.ts'
 import { scratchFolder } from './run-folder.ts'
 
 /** A context window for clients whose first prompt is longer than the demo models' window. */
-export const WIDE_MODEL = 'wide-chat'
+const WIDE_MODEL = 'wide-chat'
 /** Runs one generation at a time, and nobody waits: a second one is told that the model is busy. */
 export const NARROW_MODEL = 'narrow-chat'
 
