@@ -16,7 +16,7 @@ export type Dispatch = {
    * Queues a declined generation again, in its next epoch and before every fair tag; where the hold was too
    * small, with an exact one. Returns the job as it now stands.
    */
-  again(job: GenerationJob, declined: GenerationDeclined, inbox: StreamInbox): Promise<GenerationJob>
+  requeue(job: GenerationJob, declined: GenerationDeclined, inbox: StreamInbox): Promise<GenerationJob>
 }
 
 /** Declines end: each further one after this many is answered with an error. */
@@ -56,7 +56,7 @@ export function createDispatch(deps: {
         return opening
       })
     },
-    async again(job, declined, inbox) {
+    async requeue(job, declined, inbox) {
       const next =
         declined.reason === 'hold-too-small'
           ? { ...job, hold: await reserve.exact(job, declined.promptTokens) }

@@ -80,7 +80,7 @@ export function createGenerate(deps: {
           } else if (event.type === 'generation-declined') {
             // Until it is queued again nobody runs it, and nobody but us can settle it.
             ending = 'lost'
-            job = await dispatch.again(job, event, inbox)
+            job = await dispatch.requeue(job, event, inbox)
             ending = 'abandoned'
           } else if (event.type === 'generation-error') {
             ending = 'over'

@@ -67,14 +67,14 @@ test('a queue that does not answer is 503', async () => {
 test('what a stopping worker declined is queued again as it is', async () => {
   const { dispatch, inbox, log } = setUp()
   const job = generationJob()
-  expect(await dispatch.again(job, stopping, inbox)).toEqual(job)
+  expect(await dispatch.requeue(job, stopping, inbox)).toEqual(job)
   expect(log).toEqual(['raise 1 same job', 'ticket 2 at 1'])
   expect(inbox.epoch()).toBe(2)
 })
 
 test('a hold that was too small is replaced before it is queued again', async () => {
   const { dispatch, inbox, log, raised } = setUp()
-  const next = await dispatch.again(generationJob(), tooSmall, inbox)
+  const next = await dispatch.requeue(generationJob(), tooSmall, inbox)
   expect(next.hold.amountNano).toBe('42')
   expect(raised[0]?.hold.amountNano).toBe('42')
   expect(log).toEqual(['raise 1 new hold', 'ticket 2 at 1'])
@@ -83,14 +83,14 @@ test('a hold that was too small is replaced before it is queued again', async ()
 test('declines end', async () => {
   const { dispatch, inbox } = setUp()
   inbox.expectEpoch(8)
-  await expect(dispatch.again(generationJob(), stopping, inbox)).rejects.toMatchObject({
+  await expect(dispatch.requeue(generationJob(), stopping, inbox)).rejects.toMatchObject({
     code: 'upstream_error',
   })
 })
 
 test('one that was settled meanwhile is not queued again', async () => {
   const { dispatch, inbox, log } = setUp({ raise: { status: 'settled' } })
-  await expect(dispatch.again(generationJob(), stopping, inbox)).rejects.toMatchObject({
+  await expect(dispatch.requeue(generationJob(), stopping, inbox)).rejects.toMatchObject({
     code: 'model_unavailable',
   })
   expect(log).toEqual(['raise 1 same job'])

@@ -27,7 +27,7 @@ type Given = {
   enqueue?: () => Promise<void>
   /** Somebody else deleted what the worker wrote. */
   vectorsGone?: boolean
-  again?: (job: GenerationJob, inbox: StreamInbox) => Promise<GenerationJob>
+  requeue?: (job: GenerationJob, inbox: StreamInbox) => Promise<GenerationJob>
   call?: Partial<GenerationCall>
 }
 
@@ -70,10 +70,10 @@ function setUp(given: Given) {
         given.answer?.(send, inbox)
         return found
       },
-      async again(job, _declined, into) {
-        log.push('again')
-        if (given.again === undefined) throw new Error('nothing was declined')
-        const next = await given.again(job, into)
+      async requeue(job, _declined, into) {
+        log.push('requeue')
+        if (given.requeue === undefined) throw new Error('nothing was declined')
+        const next = await given.requeue(job, into)
         send(CLAIMED, TEXT, END)
         return next
       },
@@ -292,20 +292,20 @@ test('one that nobody took in time is 503', async () => {
 test('a declined one is queued again and goes on in its next epoch', async () => {
   const { events, log } = setUp({
     answer: (send) => send(DECLINED),
-    again: async (job, inbox) => {
+    requeue: async (job, inbox) => {
       inbox.expectEpoch(2)
       return job
     },
   })
   expect(await collect(events)).toEqual([TEXT, END])
-  expect(log).toContain('again')
+  expect(log).toContain('requeue')
   expect(log).not.toContain('write off')
 })
 
 test('a declined one that cannot be queued again is settled by us: its worker has let it go', async () => {
   const { events, log } = setUp({
     answer: (send) => send(DECLINED),
-    again: async () => {
+    requeue: async () => {
       throw new ApiError('insufficient_credits', 'Not enough credits.')
     },
   })
