@@ -1,20 +1,23 @@
+import type { ModelFamily } from '#libs/contracts/model-family.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import type { EngineClient } from './engine/engine-client.ts'
+import type { EngineClient, EngineServerInfo } from './engine/engine-client.ts'
 import { createGrpcEngineClient } from './engine/grpc-engine-client.ts'
 
 const PAUSES = { firstPauseMs: 500, lastPauseMs: 500 }
 
 /**
  * Connects to an engine and waits until it answers: a real one needs minutes to load its weights. Throws when
- * the engine does not say how much it can run at once and the configuration does not either.
+ * the engine does not say how much it can run at once and the configuration does not either. An engine that was
+ * started for another kind of model is only warned of: it serves all but forced tools and JSON formats.
  */
 export async function connectEngine(options: {
   address: string
   maxNumSeqs: number | undefined
+  family: Pick<ModelFamily, 'reasoning'>
   log: Logger
 }): Promise<{ engine: EngineClient; limits: { maxNumSeqs: number; contextWindow: number } }> {
-  const { address, log } = options
+  const { address, family, log } = options
   const engine = createGrpcEngineClient({ address })
   const onFailure = (error: unknown) => log.info({ address, reason: String(error) }, 'waiting for the engine')
   const info = await untilAnswered(engine.getModelInfo, { ...PAUSES, onFailure })
@@ -23,6 +26,26 @@ export async function connectEngine(options: {
   if (maxNumSeqs === null) {
     throw new Error(`the engine at ${address} does not tell its max_num_seqs: set maxNumSeqs in WORKERS`)
   }
+  const mismatch = findMismatch(family, server.constraintStart)
+  if (mismatch !== null) log.warn({ address }, mismatch)
   log.info({ address, maxNumSeqs, contextWindow: info.maxContextLength }, 'engine connected')
   return { engine, limits: { maxNumSeqs, contextWindow: info.maxContextLength } }
+}
+
+/**
+ * vLLM holds a grammar back until its `--reasoning-parser` has seen the thinking end: in the output, or in a prompt
+ * whose template has closed it. Without a parser the grammar would forbid the thinking; with one, a model that
+ * never thinks is never held to anything.
+ */
+function findMismatch(
+  { reasoning }: Pick<ModelFamily, 'reasoning'>,
+  start: EngineServerInfo['constraintStart'],
+): string | null {
+  if (reasoning !== 'none' && start === 'first-token') {
+    return 'the engine holds this model’s thinking to grammars too: start it with --reasoning-parser'
+  }
+  if (reasoning === 'none' && start === 'after-reasoning') {
+    return 'the engine waits for a thinking that this model does not have: start it without --reasoning-parser'
+  }
+  return null
 }

@@ -121,7 +121,12 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   await Promise.all(
     config.WORKERS.map(async ({ model, family: familyName, engine: address, maxNumSeqs }) => {
       const { family, tokenizer } = await loadFamily(familyName)
-      const { engine, limits } = await connectEngine({ address, maxNumSeqs, log: log.child({ model }) })
+      const { engine, limits } = await connectEngine({
+        address,
+        maxNumSeqs,
+        family,
+        log: log.child({ model }),
+      })
       clients.push(engine)
       const served = serveEngine({
         model,

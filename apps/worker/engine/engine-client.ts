@@ -22,8 +22,7 @@ export type EngineClient = {
   readonly healthCheck: () => Promise<{ readonly healthy: boolean; readonly message: string }>
   readonly getModelInfo: () => Promise<EngineModelInfo>
   readonly getLoads: () => Promise<EngineLoads>
-  /** `maxNumSeqs`: how many generations the engine runs at once; null when it does not say. */
-  readonly getServerInfo: () => Promise<{ readonly maxNumSeqs: number | null }>
+  readonly getServerInfo: () => Promise<EngineServerInfo>
   /** Takes no new calls; those that run end by themselves or by their signal. */
   readonly close: () => void
 }
@@ -91,6 +90,14 @@ export type EngineModelInfo = {
   readonly eosTokenIds: readonly number[]
   /** generation_config.json, as far as the engine tells it. */
   readonly defaultSampling: Sampling
+}
+
+/** null: the engine does not say. */
+export type EngineServerInfo = {
+  /** How many generations it runs at once. */
+  readonly maxNumSeqs: number | null
+  /** From where on a constraint holds. */
+  readonly constraintStart: 'first-token' | 'after-reasoning' | null
 }
 
 /** Summed over the engine's ranks. A dead or hung engine keeps telling its last numbers. */

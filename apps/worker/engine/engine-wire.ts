@@ -3,6 +3,7 @@ import type { Sampling } from '#libs/contracts/generation-request.ts'
 import type { GenerateRequest } from '#proto/types/vllm/grpc/engine/GenerateRequest.ts'
 import type { GetLoadsResponse__Output } from '#proto/types/vllm/grpc/engine/GetLoadsResponse.ts'
 import type { GetModelInfoResponse__Output } from '#proto/types/vllm/grpc/engine/GetModelInfoResponse.ts'
+import type { GetServerInfoResponse__Output } from '#proto/types/vllm/grpc/engine/GetServerInfoResponse.ts'
 import type { SamplingParams } from '#proto/types/vllm/grpc/engine/SamplingParams.ts'
 import type { CompleteMessage } from './decode-chunk.ts'
 import type {
@@ -12,6 +13,7 @@ import type {
   EngineLoads,
   EngineModelInfo,
   EngineRequest,
+  EngineServerInfo,
 } from './engine-client.ts'
 import { EngineError } from './engine-error.ts'
 
@@ -128,6 +130,18 @@ function toSampling(json: string): Sampling {
     ...(typeof defaults.repetition_penalty === 'number' && {
       repetitionPenalty: defaults.repetition_penalty,
     }),
+  }
+}
+
+/** Older servicers know no such fields, which then read as 0 and ''. */
+export function fromServerInfoMessage(
+  message: Pick<GetServerInfoResponse__Output, 'maxNumSeqs' | 'constrainedDecodingStart'>,
+): EngineServerInfo {
+  const { maxNumSeqs, constrainedDecodingStart: start } = message
+  return {
+    maxNumSeqs: maxNumSeqs > 0 ? maxNumSeqs : null,
+    constraintStart:
+      start === 'first_token' ? 'first-token' : start === 'after_reasoning' ? 'after-reasoning' : null,
   }
 }
 

@@ -19,7 +19,12 @@ import { checkRequest } from './check-request.ts'
 import { decodeChunk } from './decode-chunk.ts'
 import type { EngineClient, EngineOutput, EngineRequest } from './engine-client.ts'
 import { EngineError, toEngineError } from './engine-error.ts'
-import { fromLoadsMessage, fromModelInfoMessage, toGenerateMessage } from './engine-wire.ts'
+import {
+  fromLoadsMessage,
+  fromModelInfoMessage,
+  fromServerInfoMessage,
+  toGenerateMessage,
+} from './engine-wire.ts'
 import { iterateGenerate } from './generate-call.ts'
 
 /**
@@ -124,9 +129,7 @@ export function createGrpcEngineClient({ address }: { readonly address: string }
     getModelInfo: async () => fromModelInfoMessage(await asEngine(askModelInfo({}))),
     getLoads: async () => fromLoadsMessage(await asEngine(askLoads({}))),
     async getServerInfo() {
-      // Older servicers know no such field, which then reads as 0.
-      const { maxNumSeqs } = await asEngine(askServerInfo({}))
-      return { maxNumSeqs: maxNumSeqs > 0 ? maxNumSeqs : null }
+      return fromServerInfoMessage(await asEngine(askServerInfo({})))
     },
     close: () => client.close(),
   }

@@ -297,11 +297,14 @@ describe('the other calls', () => {
     expect(calls).toBe(1)
   })
 
-  it('tell max_num_seqs, or null where an old servicer does not know it', async () => {
-    const known = await connect({ unary: { GetServerInfo: { reply: { maxNumSeqs: 8 } } } })
-    expect(await known.client.getServerInfo()).toEqual({ maxNumSeqs: 8 })
-    const unknown = await connect({ unary: { GetServerInfo: { reply: {} } } })
-    expect(await unknown.client.getServerInfo()).toEqual({ maxNumSeqs: null })
+  it.each([
+    [{ maxNumSeqs: 8, constrainedDecodingStart: 'first_token' }, 8, 'first-token'],
+    [{ maxNumSeqs: 8, constrainedDecodingStart: 'after_reasoning' }, 8, 'after-reasoning'],
+    [{}, null, null],
+  ])('tell of the server what it says, null where an old servicer does not: %j', async (...row) => {
+    const [reply, maxNumSeqs, constraintStart] = row
+    const { client } = await connect({ unary: { GetServerInfo: { reply } } })
+    expect(await client.getServerInfo()).toEqual({ maxNumSeqs, constraintStart })
   })
 
   it('tell health, loads and the model, and abort', async () => {

@@ -1,0 +1,53 @@
+import { pino } from 'pino'
+import { afterEach, expect, it } from 'vitest'
+import { connectEngine } from '#apps/worker/connect-engine.ts'
+import type { ModelFamily } from '#libs/contracts/model-family.ts'
+import { startEngineServer } from './engine/engine-server.ts'
+
+const closers: (() => void)[] = []
+afterEach(() => {
+  for (const close of closers.splice(0).reverse()) close()
+})
+
+async function connect(given: { server: object; maxNumSeqs?: number; reasoning?: ModelFamily['reasoning'] }) {
+  const { address, stop } = await startEngineServer({
+    unary: { GetModelInfo: { reply: { maxContextLength: 2_048 } }, GetServerInfo: { reply: given.server } },
+  })
+  closers.push(stop)
+  const warnings: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line).msg) })
+  const { engine, limits } = await connectEngine({
+    address,
+    maxNumSeqs: given.maxNumSeqs,
+    family: { reasoning: given.reasoning ?? 'none' },
+    log,
+  })
+  closers.push(engine.close)
+  return { limits, warnings }
+}
+
+it('takes the limits that the engine tells, and the configuration before it', async () => {
+  const server = { maxNumSeqs: 8 }
+  expect(await connect({ server })).toEqual({
+    limits: { maxNumSeqs: 8, contextWindow: 2_048 },
+    warnings: [],
+  })
+  expect((await connect({ server, maxNumSeqs: 3 })).limits.maxNumSeqs).toBe(3)
+})
+
+it('refuses an engine of which nobody says how much it can run', async () => {
+  await expect(connect({ server: {} })).rejects.toThrow('set maxNumSeqs in WORKERS')
+})
+
+it.each([
+  ['none', 'first_token', []],
+  ['none', 'after_reasoning', [expect.stringContaining('without --reasoning-parser')]],
+  ['none', '', []],
+  ['think-tags', 'first_token', [expect.stringContaining('with --reasoning-parser')]],
+  ['think-tags', 'after_reasoning', []],
+  ['think-tags', '', []],
+] as const)('a family with reasoning %s on an engine whose grammars begin at %j', async (...row) => {
+  const [reasoning, constrainedDecodingStart, expected] = row
+  const server = { maxNumSeqs: 8, constrainedDecodingStart }
+  expect((await connect({ server, reasoning })).warnings).toEqual(expected)
+})
