@@ -107,8 +107,9 @@ function echo({ turns, tools }: Conversation): string {
   return `You said: ${said}${before.length === 0 ? '' : `\n\nBefore that:\n${before.join('\n')}`}`
 }
 
+/** Without the tags around calls and their results: an earlier call, written again with them, would be a new one. */
 function toLine({ role, content }: Turn): string {
-  return `${role}: ${content}`
+  return `${role}: ${content.replaceAll(/\s*<\/?tool_(?:call|response)>\s*/gu, ' ').trim()}`
 }
 
 function thoughtAbout({ turns, tools, toolResults }: Conversation): string {

@@ -113,8 +113,30 @@ describe('it calls tools', () => {
       { role: 'tool', content: 'rain', toolCallId: 'call_2' },
     ]
     expect(await answerTo({ messages, tools: [weather] })).toBe('The tool says: {"degrees": 21}\nrain')
-    expect(await answerTo({ messages: [...messages, user('Thanks')], tools: [weather] })).toMatch(
-      /^You said: Thanks\n\nBefore that:\ntools: get_weather\n/u,
+  })
+
+  test('and an earlier call is told without being made again', async () => {
+    const messages: ChatMessage[] = [
+      user('What is the weather in Paris?'),
+      {
+        role: 'assistant',
+        content: 'I look it up.',
+        reasoning: '',
+        toolCalls: [{ id: 'call_1', name: 'get_weather', arguments: '{"city": "Paris"}' }],
+      },
+      { role: 'tool', content: 'rain', toolCallId: 'call_1' },
+      { role: 'assistant', content: 'It rains.', reasoning: '', toolCalls: [] },
+      user('Thanks'),
+    ]
+    expect(await answerTo({ messages, tools: [weather] })).toBe(
+      [
+        'You said: Thanks\n\nBefore that:',
+        'tools: get_weather',
+        'user: What is the weather in Paris?',
+        'assistant: I look it up. {"name": "get_weather", "arguments": {"city": "Paris"}}',
+        'user: rain',
+        'assistant: It rains.',
+      ].join('\n'),
     )
   })
 })
