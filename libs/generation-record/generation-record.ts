@@ -15,6 +15,7 @@ import {
   waitingKey,
 } from './keys.ts'
 import { packRequest, unpackRequest } from './pack-request.ts'
+import { FIRST_TAG } from './priorities.ts'
 import { createRunScript } from './run-script.ts'
 
 export type Admission = { readonly admitted: boolean; readonly tag: number; readonly ahead: number }
@@ -81,7 +82,7 @@ export function createGenerationRecord(options: {
         finishKey(model),
         fairKey(model),
       ]
-      const reply = await run('admit', keys, [id, accountId, String(mostAhead)])
+      const reply = await run('admit', keys, [id, accountId, String(mostAhead), String(FIRST_TAG)])
       const [admitted, tag, ahead] = AdmitReply.parse(reply)
       return { admitted: admitted === 1, tag, ahead }
     },

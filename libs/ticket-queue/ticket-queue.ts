@@ -5,9 +5,9 @@ import { TICKET_QUEUE, ticketPrefix } from '#libs/generation-record/keys.ts'
 
 export type TicketQueue = {
   /**
-   * Adds "someone may claim this generation". `priority` is the fair tag (lower is served first), 1 for a
-   * re-dispatch. Adding the same ticket twice adds it once. When this rejects, the ticket may still have
-   * been added: only cancelling the record settles the matter.
+   * Adds "someone may claim this generation". `priority` is the fair tag, or `REQUEUE_PRIORITY`. Adding
+   * the same ticket twice adds it once. When this rejects, the ticket may still have been added: only
+   * cancelling the record settles the matter.
    */
   add(model: string, ticket: GenerationTicket, priority: number): Promise<void>
   close(): Promise<void>

@@ -3,6 +3,7 @@ import type { GenerationDeclined } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { GenerationRecord, Opening } from '#libs/generation-record/generation-record.ts'
+import { REQUEUE_PRIORITY } from '#libs/generation-record/priorities.ts'
 import type { TicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import type { Reserve } from './reserve.ts'
 
@@ -21,7 +22,6 @@ export type Dispatch = {
 
 /** Declines end: each further one after this many is answered with an error. */
 const MAX_EPOCHS = 8
-const REDISPATCH_PRIORITY = 1
 
 /**
  * Both throw `model_unavailable` when the queue gives no answer in time. Then record and ticket may exist all
@@ -43,7 +43,7 @@ export function createDispatch(deps: {
     const raised = await record.raise(job, { epoch, keepJob })
     if (raised.status !== 'raised')
       throw new Error(`a declined generation could not be raised: ${raised.status}`)
-    await tickets.add(job.model, { id: job.id, epoch: raised.epoch }, REDISPATCH_PRIORITY)
+    await tickets.add(job.model, { id: job.id, epoch: raised.epoch }, REQUEUE_PRIORITY)
   }
 
   return {
@@ -51,7 +51,7 @@ export function createDispatch(deps: {
       return await orUnavailable(async () => {
         const opening = await record.open(job, tag)
         if (opening.status === 'opened' || opening.status === 'waiting') {
-          await tickets.add(job.model, { id: job.id, epoch }, epoch === 1 ? tag : REDISPATCH_PRIORITY)
+          await tickets.add(job.model, { id: job.id, epoch }, epoch === 1 ? tag : REQUEUE_PRIORITY)
         }
         return opening
       })

@@ -7,16 +7,16 @@
 --       4 promises  zset id → Unix ms of the promise
 --       5 finish    zset account → the tag at which its last generation ends
 --       6 fair      hash: v = virtual time (the highest tag claimed), last = Unix ms of the last tag
--- ARGV  1 id   2 account   3 how many may be ahead
+-- ARGV  1 id   2 account   3 how many may be ahead   4 the first tag
 -- Returns { 1 admitted | 0 refused, tag, how many are ahead }
 --
 -- A refused tag is not handed out; an unused one dies after 2 s. A tag is the account's own finish or the
 -- virtual time, whichever is later, so that a flooding account only delays itself. Tags are BullMQ
--- priorities: 2 to 2097151 (1 is kept for re-dispatch), clamped at the end. They start anew only when nothing
--- waits and none was handed out for 2 s.
-local PROMISE_MS, FIRST_TAG, LAST_TAG, CLEAN_AT_MOST = 2000, 2, 2097151, 200
+-- priorities, clamped at BullMQ's highest. They start anew only when nothing waits and none was handed out for
+-- 2 s.
+local PROMISE_MS, LAST_TAG, CLEAN_AT_MOST = 2000, 2097151, 200
 local waiting, expiry, promised, promises, finish, fair = unpack(KEYS)
-local id, account, most_ahead = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local id, account, most_ahead, first_tag = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -35,7 +35,7 @@ if now - last > PROMISE_MS and redis.call('ZCARD', waiting) == 0 and redis.call(
   redis.call('DEL', fair, finish)
 end
 
-local virtual = tonumber(redis.call('HGET', fair, 'v') or FIRST_TAG)
+local virtual = tonumber(redis.call('HGET', fair, 'v') or first_tag)
 redis.call('ZREMRANGEBYSCORE', finish, '-inf', virtual)
 local own = tonumber(redis.call('ZSCORE', finish, account) or virtual)
 local tag = math.min(math.max(virtual, own), LAST_TAG)
