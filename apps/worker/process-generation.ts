@@ -216,7 +216,8 @@ type Failure = Omit<GenerationError, 'type'>
 const REFUSALS = {
   'prompt-too-long': {
     code: 'invalid_request',
-    message: "The prompt fills the model's context window; no token of output fits.",
+    // LangChain knows an overflow by the words `exceeds the context window`.
+    message: 'The prompt exceeds the context window: no token of output fits.',
   },
   'insufficient-credits': {
     code: 'insufficient_credits',

@@ -25,6 +25,7 @@ export function refuseHopeless(request: GenerationRequest, { contextWindow }: Mo
 function refuse(what: string, contextWindow: number): never {
   throw new ApiError(
     'invalid_request',
-    `${what} cannot fit the model's context window of ${contextWindow} tokens.`,
+    // LangChain knows an overflow by the words `exceeds the context window`.
+    `${what} exceeds the context window of ${contextWindow} tokens.`,
   )
 }

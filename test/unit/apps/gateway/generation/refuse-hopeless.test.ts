@@ -18,7 +18,7 @@ test('what may fit is let through', () => {
 })
 
 test('a prompt of more bytes or of more messages than any tokenizer fits into the window is refused', () => {
-  const refusal = "The prompt cannot fit the model's context window of 10 tokens."
+  const refusal = 'The prompt exceeds the context window of 10 tokens.'
   expect(() => refuseHopeless(chat('x'.repeat(WINDOW_BYTES + 1)), model)).toThrow(refusal)
   expect(() => refuseHopeless(chat(...Array<string>(11).fill('x')), model)).toThrow(refusal)
 })
@@ -28,6 +28,6 @@ test('inputs to embed have the window each for itself, and the one that cannot f
   refuseHopeless(embedding(large, large, large), model)
   refuseHopeless(embedding(...Array<string>(2_048).fill('x')), model)
   expect(() => refuseHopeless(embedding('x', `${large}${large}`), model)).toThrow(
-    "The input at index 1 cannot fit the model's context window of 10 tokens.",
+    'The input at index 1 exceeds the context window of 10 tokens.',
   )
 })
