@@ -22,7 +22,7 @@ import { createMoneyStream } from './money-stream.ts'
 
 /**
  * Billing, as the gateway sees it. Every function that asks rejects with BillingUnavailable when no answer comes
- * within the deadline; a call that billing calls malformed rejects with a RangeError.
+ * within its time-out; a call that billing calls malformed rejects with a RangeError.
  */
 export type BillingClient = {
   reserve(call: ReserveCall): Promise<HoldAnswer>
@@ -66,14 +66,14 @@ export function createBillingClient(options: {
   address: string
   log?: Logger
   /** For each call, 2 s unless told. */
-  deadlineMs?: number
+  timeoutMs?: number
   /** Money calls that may wait for an answer at once, 10,000 unless told. */
   maxOutstanding?: number
 }): BillingClient {
-  const { address, log, deadlineMs = 2_000, maxOutstanding = 10_000 } = options
+  const { address, log, timeoutMs = 2_000, maxOutstanding = 10_000 } = options
   const { Billing } = loadProto<ProtoGrpcType>('billing.proto').millrace.billing
   const client = new Billing(address, credentials.createInsecure(), CHANNEL_OPTIONS)
-  const money = createMoneyStream({ open: () => client.money(), deadlineMs, maxOutstanding })
+  const money = createMoneyStream({ open: () => client.money(), timeoutMs, maxOutstanding })
   const stops = new Set<() => void>()
 
   /** Lets `close` end a watch that nobody stopped. */
@@ -110,7 +110,7 @@ export function createBillingClient(options: {
         const { key } = await callUnary<LookUpKeyRequest, LookUpKeyResponse__Output>(
           (request, callOptions, callback) => client.lookUpKey(request, callOptions, callback),
           { keySha256: sha256 },
-          { deadlineMs },
+          { timeoutMs },
         )
         return key ? fromKeyMessage(key) : null
       } catch (error) {

@@ -28,17 +28,17 @@ const MAX_CALLS_PER_MESSAGE = 512
  * One bidirectional stream for all money calls of a process: the calls of one event-loop turn go out as one
  * message, replies are matched by `seq`.
  *
- * Each call ends within `deadlineMs`. When a working stream breaks (a replica of billing restarts), its
+ * Each call ends within `timeoutMs`. When a working stream breaks (a replica of billing restarts), its
  * unanswered calls are sent once more on a new stream, which is safe because they are idempotent; when no
  * stream can be opened they fail at once. grpc itself paces the attempts to connect. At most `maxOutstanding`
  * calls wait; more are refused.
  */
 export function createMoneyStream(options: {
   open: () => Stream
-  deadlineMs: number
+  timeoutMs: number
   maxOutstanding: number
 }): MoneyStream {
-  const { open, deadlineMs, maxOutstanding } = options
+  const { open, timeoutMs, maxOutstanding } = options
   const outstanding = new Map<string, Waiting>()
   let unsent: Waiting[] = []
   let flushScheduled = false
@@ -56,8 +56,8 @@ export function createMoneyStream(options: {
     const seq = String(lastSeq)
     const timer = setTimeout(() => {
       outstanding.delete(seq)
-      reject(new BillingUnavailable(`no answer within ${deadlineMs} ms`))
-    }, deadlineMs)
+      reject(new BillingUnavailable(`no answer within ${timeoutMs} ms`))
+    }, timeoutMs)
     const waiting = { seq, call: { ...call, seq }, resolve, reject, timer, sentBefore: false }
     outstanding.set(seq, waiting)
     unsent.push(waiting)

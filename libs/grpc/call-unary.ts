@@ -8,17 +8,17 @@ type UnaryMethod<Request, Response> = (
 
 /**
  * A unary call as a promise. Rejects with grpc's ServiceError (its `code` tells what happened), also when
- * `deadlineMs` (from now) passes and when `signal` cancels the call. `method` must be bound to its client.
+ * `timeoutMs` has passed and when `signal` cancels the call. `method` must be bound to its client.
  */
 export async function callUnary<Request, Response>(
   method: UnaryMethod<Request, Response>,
   request: Request,
-  options: { deadlineMs: number; signal?: AbortSignal },
+  options: { timeoutMs: number; signal?: AbortSignal },
 ): Promise<Response> {
   const { promise, resolve, reject } = Promise.withResolvers<Response>()
   const { signal } = options
   signal?.throwIfAborted()
-  const call = method(request, { deadline: Date.now() + options.deadlineMs }, (error, response) => {
+  const call = method(request, { deadline: Date.now() + options.timeoutMs }, (error, response) => {
     if (error) reject(error)
     else if (response === undefined) reject(new Error('unary call ended without error and without message'))
     else resolve(response)

@@ -99,7 +99,7 @@ export async function reply<Request, Response>(
   request: Request,
 ): Promise<{ response: Response | null; ending: Ending }> {
   try {
-    const response = await callUnary(method, request, { deadlineMs: 10_000 })
+    const response = await callUnary(method, request, { timeoutMs: 10_000 })
     return { response, ending: { code: 'OK', details: '' } }
   } catch (error) {
     if (!isServiceError(error)) throw error

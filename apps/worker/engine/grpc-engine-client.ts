@@ -40,9 +40,9 @@ const CHANNEL_OPTIONS = {
   'grpc.enable_retries': 0,
 } as const
 
-const ASK_DEADLINE_MS = 5_000
+const ASK_TIMEOUT_MS = 5_000
 /** An embedding waits behind others in the engine. */
-const EMBED_DEADLINE_MS = 120_000
+const EMBED_TIMEOUT_MS = 120_000
 /** A killed engine says so within 200 ms of failing its calls. */
 const HEALTH_SETTLES_MS = 250
 
@@ -54,27 +54,27 @@ export function createGrpcEngineClient({ address }: { readonly address: string }
 
   const askEmbed = unary<EmbedRequest, EmbedResponse__Output>(
     (...call) => client.Embed(...call),
-    EMBED_DEADLINE_MS,
+    EMBED_TIMEOUT_MS,
   )
   const askAbort = unary<AbortRequest, AbortResponse__Output>(
     (...call) => client.Abort(...call),
-    ASK_DEADLINE_MS,
+    ASK_TIMEOUT_MS,
   )
   const askHealth = unary<HealthCheckRequest, HealthCheckResponse__Output>(
     (...call) => client.HealthCheck(...call),
-    ASK_DEADLINE_MS,
+    ASK_TIMEOUT_MS,
   )
   const askModelInfo = unary<GetModelInfoRequest, GetModelInfoResponse__Output>(
     (...call) => client.GetModelInfo(...call),
-    ASK_DEADLINE_MS,
+    ASK_TIMEOUT_MS,
   )
   const askServerInfo = unary<GetServerInfoRequest, GetServerInfoResponse__Output>(
     (...call) => client.GetServerInfo(...call),
-    ASK_DEADLINE_MS,
+    ASK_TIMEOUT_MS,
   )
   const askLoads = unary<GetLoadsRequest, GetLoadsResponse__Output>(
     (...call) => client.GetLoads(...call),
-    ASK_DEADLINE_MS,
+    ASK_TIMEOUT_MS,
   )
 
   async function isHealthy(): Promise<boolean> {
@@ -137,10 +137,10 @@ export function createGrpcEngineClient({ address }: { readonly address: string }
 
 function unary<Request, Response>(
   method: Parameters<typeof callUnary<Request, Response>>[0],
-  deadlineMs: number,
+  timeoutMs: number,
 ): (request: Request, signal?: AbortSignal) => Promise<Response> {
   return async (request, signal) =>
-    await callUnary(method, request, { deadlineMs, ...(signal !== undefined && { signal }) })
+    await callUnary(method, request, { timeoutMs, ...(signal !== undefined && { signal }) })
 }
 
 /** For questions about the engine itself: whatever goes wrong, it cannot be reached. */

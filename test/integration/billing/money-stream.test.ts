@@ -24,7 +24,7 @@ afterEach(() => {
 /** `onCalls` gets each message with the number of its stream, counting from 1. */
 async function connect(
   onCalls: (stream: Stream, message: MoneyCalls__Output, opened: number) => void,
-  limits: { deadlineMs?: number; maxOutstanding?: number } = {},
+  limits: { timeoutMs?: number; maxOutstanding?: number } = {},
 ): Promise<BillingClient> {
   let opened = 0
   server = new Server()
@@ -78,7 +78,7 @@ test('and not a third time', async () => {
 })
 
 test('a call without an answer ends at its deadline', async () => {
-  const billing = await connect(() => undefined, { deadlineMs: 50 })
+  const billing = await connect(() => undefined, { timeoutMs: 50 })
   await expect(billing.release(randomUUID())).rejects.toThrow('no answer within 50 ms')
 })
 
@@ -97,7 +97,7 @@ test('more calls than may wait are refused at once', async () => {
 })
 
 test('nobody there fails at once, and so does a closed client', async () => {
-  client = createBillingClient({ address: '127.0.0.1:1', deadlineMs: 60_000 })
+  client = createBillingClient({ address: '127.0.0.1:1', timeoutMs: 60_000 })
   await expect(client.release(randomUUID())).rejects.toBeInstanceOf(BillingUnavailable)
   await expect(client.lookUpKey(Buffer.alloc(32))).rejects.toBeInstanceOf(BillingUnavailable)
   client.close()
