@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { createAdminClient } from './admin-client.ts'
 import { readJson, writePrivate } from './private-file.ts'
 
 const Account = z.object({ id: z.string() })
@@ -18,12 +19,12 @@ export async function createClient(options: {
   baseUrl: string
 }): Promise<string> {
   const { home, baseUrl } = options
-  const admin = createAdmin(options)
+  const admin = createAdminClient({ url: options.adminUrl, token: options.adminToken })
   const accountPath = join(home, 'account.json')
   const clientPath = join(home, 'client.env')
   const known = readJson(accountPath, Account)
   const isKnown =
-    known !== undefined && (await admin.exists(`/admin/accounts/${encodeURIComponent(known.id)}`))
+    known !== undefined && (await admin.find(`/admin/accounts/${encodeURIComponent(known.id)}`)) !== null
   const account = isKnown ? known : Account.parse(await admin.post('/admin/accounts', { name: 'demo' }))
   if (!isKnown) writePrivate(accountPath, JSON.stringify({ id: account.id }))
   const path = `/admin/accounts/${encodeURIComponent(account.id)}`
@@ -45,31 +46,5 @@ function readSecret(path: string): string | undefined {
     return /^OPENAI_API_KEY=(\S+)$/m.exec(readFileSync(path, 'utf8'))?.[1]
   } catch {
     return undefined
-  }
-}
-
-function createAdmin({ adminUrl, adminToken }: { adminUrl: string; adminToken: string }) {
-  async function call(method: string, path: string, body?: object): Promise<Response> {
-    return await fetch(`${adminUrl}${path}`, {
-      method,
-      headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
-      signal: AbortSignal.timeout(10_000),
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-  }
-  return {
-    async exists(path: string): Promise<boolean> {
-      const response = await call('GET', path)
-      await response.body?.cancel()
-      if (!response.ok && response.status !== 404)
-        throw new Error(`billing answered ${response.status} to ${path}`)
-      return response.ok
-    },
-    async post(path: string, body: object): Promise<unknown> {
-      const response = await call('POST', path, body)
-      const text = await response.text()
-      if (!response.ok) throw new Error(`billing answered ${response.status} to ${path}: ${text}`)
-      return JSON.parse(text)
-    },
   }
 }

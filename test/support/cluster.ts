@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import { createAdminClient } from '#scripts/cluster/admin-client.ts'
 import { freePort } from './free-port.ts'
 import { createDatabase } from './postgres.ts'
 import { startApp, type RunningApp } from './processes.ts'
@@ -103,16 +104,7 @@ export async function startCluster(options: {
     }),
   )
 
-  async function admin(method: string, path: string, body?: object): Promise<unknown> {
-    const response = await fetch(adminUrl + path, {
-      method,
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
-    return await response.json()
-  }
-
+  const admin = createAdminClient({ url: adminUrl, token: ADMIN_TOKEN })
   const cluster: TestCluster = {
     redis,
     billing,
@@ -124,20 +116,20 @@ export async function startCluster(options: {
       cluster.billing = await startBilling()
     },
     async createAccount(credits) {
-      const { id } = Id.parse(await admin('POST', '/admin/accounts', { name: 'test' }))
-      await admin('POST', `/admin/accounts/${id}/topups`, {
+      const { id } = Id.parse(await admin.post('/admin/accounts', { name: 'test' }))
+      await admin.post(`/admin/accounts/${id}/topups`, {
         credits,
         idempotencyKey: randomUUID(),
         reason: 'test',
       })
-      const key = Key.parse(await admin('POST', `/admin/accounts/${id}/keys`, { name: 'test' }))
+      const key = Key.parse(await admin.post(`/admin/accounts/${id}/keys`, { name: 'test' }))
       return { id, keyId: key.id, apiKey: key.secret }
     },
     async balance({ id }) {
-      return Account.parse(await admin('GET', `/admin/accounts/${id}`))
+      return Account.parse(await admin.get(`/admin/accounts/${id}`))
     },
     async reconcile() {
-      return Reconciliation.parse(await admin('GET', '/admin/reconcile'))
+      return Reconciliation.parse(await admin.get('/admin/reconcile'))
     },
     async metric(app, name, labels = {}) {
       const text = await (await fetch(`${app.opsUrl}/metrics`)).text()

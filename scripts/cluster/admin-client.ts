@@ -1,0 +1,36 @@
+const LIMIT_MS = 10_000
+
+/** Billing's admin interface. What it answers is the caller's to parse; every refusal throws with its text. */
+export type AdminClient = {
+  get(path: string): Promise<unknown>
+  /** Null when there is no such thing. */
+  find(path: string): Promise<unknown>
+  post(path: string, body: object): Promise<unknown>
+}
+
+export function createAdminClient({ url, token }: { url: string; token: string }): AdminClient {
+  async function call(path: string, init: RequestInit = {}): Promise<Response> {
+    return await fetch(`${url}${path}`, {
+      ...init,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      signal: AbortSignal.timeout(LIMIT_MS),
+    })
+  }
+  return {
+    get: async (path) => await read(await call(path), path),
+    async find(path) {
+      const response = await call(path)
+      if (response.status !== 404) return await read(response, path)
+      await response.body?.cancel()
+      return null
+    },
+    post: async (path, body) =>
+      await read(await call(path, { method: 'POST', body: JSON.stringify(body) }), path),
+  }
+}
+
+async function read(response: Response, path: string): Promise<unknown> {
+  const text = await response.text()
+  if (!response.ok) throw new Error(`billing answered ${response.status} to ${path}: ${text}`)
+  return JSON.parse(text)
+}
