@@ -40,8 +40,9 @@ async function countTokens(inputs: readonly string[]) {
   return tokens
 }
 
-/** What the account pays for `work`, from the books once they are balanced. */
+/** What the account pays for `work`; before and after it everything that was answered has been charged. */
 async function chargeOf<Result>(work: () => Promise<Result>): Promise<{ charge: bigint; result: Result }> {
+  await expectBalancedBooks(cluster, [account])
   const before = (await cluster.balance(account)).posted
   const result = await work()
   await expectBalancedBooks(cluster, [account])
