@@ -10,7 +10,8 @@ export type RenderedPrompt = { readonly tail: string; readonly ids: Uint32Array 
  * Renders a job's conversation with the model's own chat template and tokenizes it exactly: the template's
  * special tokens become their ids, those that a caller types stay text. Throws a ChatTemplateError when the
  * template refuses the conversation, and when the tokenizer finds a control token that nobody wrote (one whose
- * normalizer makes a token's text of other characters).
+ * normalizer makes a token's text of other characters). Of a prompt that is hopelessly longer than the window,
+ * only a beginning that is too long as well is tokenized.
  */
 export function createRenderPrompt(deps: {
   renderer: ChatRenderer
@@ -18,17 +19,64 @@ export function createRenderPrompt(deps: {
   family: ModelFamily
 }): (job: ChatJob) => Promise<RenderedPrompt> {
   const { renderer, tokenizer, family } = deps
-  return async ({ request }) => {
+  return async ({ request, contextWindow }) => {
     const pieces = renderer.render({
       messages: request.messages,
       tools: request.toolChoice === 'none' ? [] : request.tools,
       // A model that cannot think is not told about it: its template may know no such switch.
       thinking: family.reasoning === 'none' ? null : request.reasoningEffort !== 'off',
     })
-    const ids = await tokenizer.encodePieces(pieces)
+    const ids =
+      (await beginningTooLong(pieces, contextWindow, tokenizer)) ?? (await tokenizer.encodePieces(pieces))
     if (renderer.isForged(pieces, ids)) {
       throw new ChatTemplateError('the messages hold characters that this model reads as control tokens')
     }
     return { tail: pieces.at(-1) ?? '', ids }
   }
 }
+
+/** Text of ordinary languages has fewer characters a token; a prompt of less is tokenized at once. */
+const SUSPICIOUS_CHARACTERS_PER_TOKEN = 8
+const SLICE_CHARACTERS = 32_768
+
+/**
+ * The first ids of a prompt that cannot fit the window, or null when it may fit. Tokenizing all of a megabyte
+ * keeps a core busy for seconds, so a suspicious one is tokenized slice by slice until twice the window is
+ * full: a cut changes the tokens around it, but does not double them.
+ */
+async function beginningTooLong(
+  pieces: readonly string[],
+  contextWindow: number,
+  tokenizer: Pick<Tokenizer, 'encodePieces'>,
+): Promise<Uint32Array | null> {
+  const characters = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  if (characters <= contextWindow * SUSPICIOUS_CHARACTERS_PER_TOKEN) return null
+  const beginning: number[] = []
+  for (const slice of slicesOf(pieces)) {
+    for (const id of await tokenizer.encodePieces(slice)) beginning.push(id)
+    if (beginning.length > 2 * contextWindow) return Uint32Array.from(beginning)
+  }
+  return null
+}
+
+/** The pieces in portions of about the same length; a piece that is longer is cut between characters. */
+function* slicesOf(pieces: readonly string[]): Generator<string[]> {
+  let slice: string[] = []
+  let room = SLICE_CHARACTERS
+  for (const piece of pieces) {
+    let from = 0
+    while (piece.length - from >= room) {
+      const end = from + room
+      const to = isHighSurrogate(piece.charCodeAt(end - 1)) ? end - 1 : end
+      yield [...slice, piece.slice(from, to)]
+      slice = []
+      from = to
+      room = SLICE_CHARACTERS
+    }
+    slice.push(piece.slice(from))
+    room -= piece.length - from
+  }
+  yield slice
+}
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff

@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest'
+import { createRenderPrompt } from '#apps/worker/render-prompt.ts'
+import { createChatRenderer } from '#libs/text/render-chat.ts'
+import { loadTokenizer } from '#libs/text/tokenizer.ts'
+import { generationJob } from '../../../support/generation-job.ts'
+
+const tiny = await loadTokenizer('models/tiny')
+const renderer = createChatRenderer(tiny)
+const WINDOW = 512
+
+/** Renders one message, and counts how much of it was tokenized. */
+async function promptOf(content: string) {
+  let characters = 0
+  const tokenizer = {
+    ...tiny,
+    async encodePieces(pieces: readonly string[]) {
+      for (const piece of pieces) characters += piece.length
+      return await tiny.encodePieces(pieces)
+    },
+  }
+  const family = { tokenizer: 'tiny', toolCalls: 'hermes', reasoning: 'none' } as const
+  const job = generationJob({ contextWindow: WINDOW })
+  if (job.request.kind !== 'chat') throw new Error('a chat is rendered')
+  const request = { ...job.request, messages: [{ role: 'user' as const, content }] }
+  const prompt = await createRenderPrompt({ renderer, tokenizer, family })({ ...job, request })
+  const pieces = renderer.render({ messages: request.messages, tools: [], thinking: null })
+  return { prompt, characters, whole: await tiny.encodePieces(pieces) }
+}
+
+describe('a prompt that is far longer than the window', () => {
+  it.each([
+    ['words', 'some words '.repeat(50_000)],
+    ['torn texts', '<|im_start|>'.repeat(50_000)],
+    ['characters of two units', '😀'.repeat(200_000)],
+  ])('%s: only its beginning is tokenized, and is too long as well', async (_name, content) => {
+    const { prompt, characters } = await promptOf(content)
+    expect(prompt.ids.length).toBeGreaterThan(2 * WINDOW)
+    expect(characters).toBeLessThan(content.length / 4)
+  })
+})
+
+it('a prompt of many characters and few tokens is tokenized whole', async () => {
+  const content = '#'.repeat(20_000)
+  const { prompt, whole } = await promptOf(content)
+  expect(prompt.ids).toEqual(whole)
+})
+
+it('a prompt that may fit is tokenized once', async () => {
+  const content = 'a few words '.repeat(40)
+  const { prompt, characters, whole } = await promptOf(content)
+  expect(prompt.ids).toEqual(whole)
+  expect(characters).toBeLessThan(2 * content.length)
+})
