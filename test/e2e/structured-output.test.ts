@@ -1,0 +1,242 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import OpenAI from 'openai'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { expectBalancedBooks } from '../support/books.ts'
+import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+
+let cluster: TestCluster
+let account: TestAccount
+let openai: OpenAI
+
+beforeAll(async () => {
+  cluster = await startCluster({
+    workers: [
+      [
+        { model: 'demo-chat', family: 'demo' },
+        { model: 'demo-reasoning', family: 'demo-reasoning' },
+      ],
+    ],
+  })
+  account = await cluster.createAccount('100')
+  openai = new OpenAI({ baseURL: cluster.baseUrl, apiKey: account.apiKey, maxRetries: 0 })
+})
+
+afterAll(async () => await cluster.stop())
+
+type Params = Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'model' | 'messages' | 'stream'>
+
+const node = {
+  type: 'object',
+  properties: {
+    city: { type: 'string' },
+    mood: { enum: ['good', 'bad'] },
+    stars: { type: 'integer', minimum: 1, maximum: 5 },
+    next: { anyOf: [{ $ref: '#/$defs/node' }, { type: 'null' }] },
+  },
+  required: ['city', 'mood', 'stars', 'next'],
+  additionalProperties: false,
+}
+const schema = { $ref: '#/$defs/node', $defs: { node } }
+const jsonSchema = {
+  type: 'json_schema',
+  json_schema: { name: 'review', schema, strict: true },
+} satisfies Params['response_format']
+
+const toolNamed = (name: string, property: string) => ({
+  type: 'function' as const,
+  function: {
+    name,
+    parameters: { type: 'object', properties: { [property]: { type: 'string' } }, required: [property] },
+  },
+})
+const weather = toolNamed('get_weather', 'city')
+const time = toolNamed('get_time', 'zone')
+const ping = { type: 'function' as const, function: { name: 'ping' } }
+
+/** An answer, whole and as the client's own stream helper puts it together: both must be the same. */
+async function ask(content: string, params: Params, model = 'demo-chat') {
+  const body = { model, messages: [{ role: 'user' as const, content }], ...params }
+  const [whole] = (await openai.chat.completions.create(body)).choices
+  const [streamed] = (await openai.chat.completions.stream(body).finalChatCompletion()).choices
+  const answer = read(whole)
+  // The helper takes the empty content of the first chunk for the answer's.
+  expect({ ...read(streamed), content: streamed?.message.content || null }).toEqual(answer)
+  // Nor does it know of reasoning.
+  const { reasoning_content: reasoning = null } = Object(whole?.message)
+  return { ...answer, reasoning }
+}
+
+function read(choice: OpenAI.ChatCompletion.Choice | undefined) {
+  const calls = (choice?.message.tool_calls ?? []).map((call) => {
+    if (call.type !== 'function') throw new Error(`a call of type ${call.type}`)
+    const given: unknown = JSON.parse(call.function.arguments)
+    return [call.function.name, given]
+  })
+  return { content: choice?.message.content, finish: choice?.finish_reason, calls }
+}
+
+const fits = new Ajv2020({ strict: false }).compile(schema)
+
+/** `fits`, or what was said instead of a review. */
+function reviewOf(content: string | null | undefined): string | null | undefined {
+  return fits(JSON.parse(content ?? '')) ? 'fits' : content
+}
+
+const CASES: [model: string, effort: Params, reasons: boolean][] = [
+  ['demo-chat', {}, false],
+  ['demo-reasoning', { reasoning_effort: 'high' }, true],
+  // The interface's levels are not all of the client's.
+  ['demo-reasoning', Object.fromEntries([['reasoning_effort', 'off']]), false],
+]
+
+describe.each(CASES)('%s %j', (model, effort, reasons) => {
+  const ending = (finish: string) => ({
+    finish,
+    reasoning: reasons ? expect.stringContaining('I answer the last one') : null,
+  })
+
+  test('answers in JSON that fits the schema, recursive as it is', async () => {
+    const answer = await ask('A review of Rome, please', { response_format: jsonSchema, ...effort }, model)
+    expect(reviewOf(answer.content)).toBe('fits')
+    expect(answer).toMatchObject({ calls: [], ...ending('stop') })
+  })
+
+  test('answers in some JSON object', async () => {
+    const answer = await ask('Anything', { response_format: { type: 'json_object' }, ...effort }, model)
+    expect(JSON.parse(answer.content ?? '')).toBeTypeOf('object')
+    expect(answer).toMatchObject({ calls: [], ...ending('stop') })
+  })
+
+  test('calls a tool when one is required, whatever was said', async () => {
+    const params: Params = { tools: [weather, time], tool_choice: 'required', ...effort }
+    expect(await ask('Hello', params, model)).toEqual({
+      content: null,
+      calls: [['get_weather', { city: 'text' }]],
+      ...ending('tool_calls'),
+    })
+    expect((await ask('The time and the weather in Rome', params, model)).calls).toEqual([
+      ['get_weather', { city: 'Rome' }],
+      ['get_time', { zone: 'Rome' }],
+    ])
+  })
+
+  test('calls the tool that is named, once, over any format', async () => {
+    const params: Params = {
+      tools: [weather, time, ping],
+      tool_choice: { type: 'function', function: { name: 'ping' } },
+      response_format: jsonSchema,
+      ...effort,
+    }
+    expect(await ask('The weather in Rome', params, model)).toEqual({
+      content: null,
+      calls: [['ping', {}]],
+      ...ending('tool_calls'),
+    })
+  })
+
+  test.each(['auto', 'required'] as const)(
+    'makes one call where several are not allowed, %s',
+    async (choice) => {
+      const params: Params = {
+        tools: [weather, time],
+        tool_choice: choice,
+        parallel_tool_calls: false,
+        ...effort,
+      }
+      expect(await ask('The time and the weather in Rome', params, model)).toEqual({
+        content: null,
+        calls: [['get_weather', { city: 'Rome' }]],
+        ...ending('tool_calls'),
+      })
+    },
+  )
+
+  test('chooses between calls and JSON when it has tools and a format', async () => {
+    const params: Params = { tools: [weather, time], response_format: jsonSchema, ...effort }
+    expect(await ask('The weather in Rome', params, model)).toEqual({
+      content: null,
+      calls: [['get_weather', { city: 'Rome' }]],
+      ...ending('tool_calls'),
+    })
+    const answer = await ask('Hello', params, model)
+    expect(reviewOf(answer.content)).toBe('fits')
+    expect(answer).toMatchObject({ calls: [], ...ending('stop') })
+  })
+})
+
+test('a call that the limit cuts short ends as length', async () => {
+  const answer = await openai.chat.completions.create({
+    model: 'demo-chat',
+    messages: [{ role: 'user', content: 'Hello' }],
+    tools: [weather],
+    tool_choice: 'required',
+    max_tokens: 18,
+  })
+  expect(answer.choices[0]?.finish_reason).toBe('length')
+  expect(answer.choices[0]?.message.tool_calls?.[0]).toMatchObject({ function: { name: 'get_weather' } })
+})
+
+test('responses are held to text.format as chats are', async () => {
+  const answer = await openai.responses.create({
+    model: 'demo-chat',
+    input: 'A review of Rome, please',
+    text: { format: { type: 'json_schema', name: 'review', schema } },
+  })
+  expect(reviewOf(answer.output_text)).toBe('fits')
+})
+
+describe('refused before anything is reserved', () => {
+  const wrong = { type: 'object', properties: { city: { type: 'strng' } } }
+  const wrongTool = { type: 'function' as const, function: { name: 'f', parameters: wrong } }
+
+  test.each<[string, Params, RegExp]>([
+    [
+      'response_format',
+      { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: wrong } } },
+      /#\/properties\/city\/type: expected one of array, boolean/,
+    ],
+    [
+      'response_format',
+      { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { $ref: '#' } } } },
+      /refers to itself without end/,
+    ],
+    [
+      'tools[0].function.parameters',
+      { tools: [wrongTool], tool_choice: 'required' },
+      /#\/properties\/city\/type/,
+    ],
+    [
+      'tools[0].function.parameters',
+      { tools: [wrongTool], response_format: { type: 'json_object' } },
+      /#\/properties\/city\/type/,
+    ],
+    ['tool_choice', { tools: [], tool_choice: 'required' }, /no function is offered/],
+    [
+      'tool_choice',
+      { tools: [weather], tool_choice: { type: 'function', function: { name: 'fly' } } },
+      /no function 'fly' is offered/,
+    ],
+  ])('%s', async (param, params, message) => {
+    // An account without credits: a reservation would be refused with 402.
+    const poor = await cluster.createAccount('0.000000001')
+    const client = new OpenAI({ baseURL: cluster.baseUrl, apiKey: poor.apiKey, maxRetries: 0 })
+    const call = client.chat.completions.create({
+      model: 'demo-chat',
+      messages: [{ role: 'user', content: 'Hello' }],
+      ...params,
+    })
+    await expect(call).rejects.toMatchObject({
+      status: 400,
+      code: 'invalid_request',
+      type: 'api_error',
+      param,
+      message: expect.stringMatching(message),
+    })
+    expect(await cluster.balance(poor)).toMatchObject({ posted: 1n, held: 0n, openHolds: 0 })
+  })
+})
+
+test('afterwards the books are balanced and nothing is held', async () => {
+  await expectBalancedBooks(cluster, [account])
+  expect((await cluster.balance(account)).held).toBe(0n)
+})
