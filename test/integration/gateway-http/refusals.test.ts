@@ -215,4 +215,12 @@ describe('a gateway that is closing', () => {
     expect(answer).toMatch(/\r\nretry-after: 1\r\n/i)
     expect(answer).toContain('"code":"model_unavailable"')
   })
+  it('does not wait for connections that never carried a request', async () => {
+    const { app, port } = await serveApp(core)
+    const accepted = new Promise((resolve) => app.server.once('connection', resolve))
+    const socket = connect(port, '127.0.0.1')
+    await accepted
+    await app.close()
+    await once(socket, 'close')
+  })
 })
