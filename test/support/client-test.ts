@@ -6,9 +6,11 @@ import { startCluster, type TestAccount, type TestCluster } from './cluster.ts'
 import { createRecordingFetch, type Exchange } from './recording-fetch.ts'
 import { scratchFolder } from './run-folder.ts'
 
-/** A context window for clients whose first prompt is longer than the demo models' window. */
-const WIDE_MODEL = 'wide-chat'
-/** Runs one generation at a time, and nobody waits: a second one is told that the model is busy. */
+/** Has a context window for clients whose first prompt is longer than that of the demo models. */
+export const WIDE_MODEL = 'wide-chat'
+/** As wide, and its engine fails in the middle of each answer. */
+export const BREAKING_MODEL = 'wide-breaking'
+/** As wide, and runs one generation at a time; nobody waits: a second one is told that the model is busy. */
 export const NARROW_MODEL = 'narrow-chat'
 
 /** What a client is given. `fetch` records its exchanges and refuses to leave this machine. */
@@ -50,7 +52,13 @@ async function startClientCluster(): Promise<TestCluster> {
         { model: 'demo-reasoning', family: 'demo-reasoning', ...QUICK },
         { model: 'demo-embed', family: 'demo', kind: 'embedding' },
         { model: WIDE_MODEL, family: 'demo', maxModelLen: WIDE_WINDOW, ...QUICK },
-        { model: NARROW_MODEL, family: 'demo', maxNumSeqs: 1 },
+        {
+          model: BREAKING_MODEL,
+          family: 'demo',
+          maxModelLen: WIDE_WINDOW,
+          behaviour: { type: 'fails-in-text' },
+        },
+        { model: NARROW_MODEL, family: 'demo', maxModelLen: WIDE_WINDOW, maxNumSeqs: 1 },
         ...SANDBOX_ENGINES.map((engine) => ({ ...engine, maxModelLen: SANDBOX_WINDOW, stepMs: 10 })),
       ],
     ],
@@ -65,15 +73,16 @@ const QUICK = { stepMs: 2 }
 const WIDE_WINDOW = 65_536
 const SANDBOX_WINDOW = 8_192
 
-/** The catalog of this cluster's own two models; gives the file's path. */
+/** The catalog of this cluster's own models; gives the file's path. */
 function writeCatalog(): string {
   const { models }: { models: { id: string }[] } = JSON.parse(readFileSync(DEMO_CATALOG, 'utf8'))
   const demo = models.find(({ id }) => id === 'demo-chat')
   const path = join(scratchFolder('catalog'), 'catalog.json')
-  const own = [
-    { ...demo, id: WIDE_MODEL, contextWindow: WIDE_WINDOW },
-    { ...demo, id: NARROW_MODEL },
-  ]
+  const own = [WIDE_MODEL, BREAKING_MODEL, NARROW_MODEL].map((id) => ({
+    ...demo,
+    id,
+    contextWindow: WIDE_WINDOW,
+  }))
   writeFileSync(path, JSON.stringify({ models: own }))
   return path
 }

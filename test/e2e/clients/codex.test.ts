@@ -1,0 +1,131 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { expect } from 'vitest'
+import { expectBalancedBooks } from '../../support/books.ts'
+import {
+  BREAKING_MODEL,
+  NARROW_MODEL,
+  test as clientTest,
+  WIDE_MODEL,
+  type ClientAccess,
+} from '../../support/client-test.ts'
+import { occupy } from '../../support/occupy.ts'
+import { scratchFolder } from '../../support/run-folder.ts'
+
+const COMMAND = resolve('node_modules/.bin/codex')
+
+const test = clientTest.extend('codex', ({ access }) => installCodex(access))
+
+test('calls its tool, answers, and goes on from its history', async ({ codex }) => {
+  // Told to update something, the demo model calls `update_goal`, and Codex has none.
+  const refusal = 'The tool says: cannot update goal because this thread has no goal'
+  const first = await codex.exec(WIDE_MODEL, 'Update it, please').ended
+  expect(first).toMatchObject({ code: 0, messages: [refusal] })
+  const second = await codex.resumeBriefly(WIDE_MODEL, 'Thanks!').ended
+  expect(second).toMatchObject({ code: 0, messages: [expect.stringContaining('You said: Thanks!')] })
+  expect(second.messages[0]).toContain('user: Update it, please')
+  expect(second.messages[0]).toContain(`assistant: ${refusal}`)
+})
+
+test('asks a busy model again until there is room', async ({ codex, cluster }) => {
+  const [gateway] = cluster.gateways
+  if (gateway === undefined) throw new Error('there is no gateway')
+  const refusals = () => cluster.metric(gateway, 'millrace_http_requests_total', { status: '429' })
+  await using occupied = await occupy(cluster, NARROW_MODEL)
+  const before = await refusals()
+  const { ended } = codex.execBriefly(NARROW_MODEL, 'Hello')
+  await expect.poll(refusals, { timeout: 20_000 }).toBeGreaterThan(before)
+  await occupied.release()
+  expect(await ended).toMatchObject({ code: 0, messages: [expect.stringContaining('You said: Hello')] })
+})
+
+test('a stream that breaks fails the turn with our words', async ({ codex }) => {
+  const { code, messages, output } = await codex.exec(BREAKING_MODEL, 'Hello').ended
+  expect(code).toBe(1)
+  expect(output).toContain('The inference backend failed')
+  expect(messages).toEqual([])
+})
+
+test('an interrupted turn frees the engine', async ({ codex, cluster, account }) => {
+  const running = () => cluster.metric(cluster.simulator, 'millrace_simulator_running')
+  const { child, ended } = codex.exec(WIDE_MODEL, 'Talk [[tokens=3000]]')
+  await expect.poll(running, { timeout: 20_000 }).toBe(1)
+  child.kill('SIGINT')
+  await ended
+  await expect.poll(running, { timeout: 5_000 }).toBe(0)
+  await expectBalancedBooks(cluster, [account])
+})
+
+/** A Codex with a home of its own that knows our gateway, and no way to any other host. */
+function installCodex({ baseUrl, apiKey }: ClientAccess) {
+  const home = scratchFolder('codex')
+  const project = join(home, 'project')
+  mkdirSync(project)
+  writeFileSync(
+    join(home, 'config.toml'),
+    `
+model_provider = "millrace"
+[model_providers.millrace]
+name = "Millrace"
+base_url = "${baseUrl}"
+env_key = "MILLRACE_API_KEY"
+wire_api = "responses"
+# What it waits for after a broken stream doubles each time.
+stream_max_retries = 1
+[features]
+plugins = false
+`,
+  )
+
+  function run(arguments_: readonly string[]) {
+    const nowhere = 'http://127.0.0.1:9'
+    const child = spawn(COMMAND, ['exec', ...arguments_], {
+      cwd: project,
+      env: {
+        PATH: process.env['PATH'],
+        HOME: home,
+        CODEX_HOME: home,
+        MILLRACE_API_KEY: apiKey,
+        HTTPS_PROXY: nowhere,
+        HTTP_PROXY: nowhere,
+        NO_PROXY: '127.0.0.1',
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: 50_000,
+    })
+    let output = ''
+    child.stdout.on('data', (piece: Buffer) => (output += piece.toString()))
+    child.stderr.on('data', (piece: Buffer) => (output += piece.toString()))
+    const ended = once(child, 'close').then(() => ({
+      code: child.exitCode,
+      messages: messagesOf(output),
+      output,
+    }))
+    return { child, ended }
+  }
+
+  const brief = join(home, 'brief.md')
+  writeFileSync(brief, 'Be brief.')
+  const options = ['--json', '--skip-git-repo-check', '-c', `sandbox_mode="read-only"`]
+  const short = ['-c', `model_instructions_file="${brief}"`]
+  return {
+    exec: (model: string, task: string) => run([...options, '--model', model, task]),
+    /** Without the 10,000 tokens of Codex's own instructions: the demo model repeats what it is told. */
+    execBriefly: (model: string, task: string) => run([...options, ...short, '--model', model, task]),
+    resumeBriefly: (model: string, task: string) =>
+      run(['resume', '--last', ...options, ...short, '--model', model, task]),
+  }
+}
+
+/** What the agent said, from the events that it prints one a line. */
+function messagesOf(output: string): string[] {
+  return output
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .flatMap((line) => {
+      const { item }: { item?: { type: string; text: string } } = JSON.parse(line)
+      return item?.type === 'agent_message' ? [item.text] : []
+    })
+}
