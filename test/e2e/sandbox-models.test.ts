@@ -17,7 +17,7 @@ let openai: OpenAI
 
 beforeAll(async () => {
   const engines = SANDBOX_ENGINES.map((engine) => ({
-    maxModelLen: 8_192,
+    maxModelLen: 32_768,
     ...engine,
     ...QUICKER[engine.model],
   }))

@@ -6,11 +6,7 @@ import { startCluster, type TestAccount, type TestCluster } from './cluster.ts'
 import { createRecordingFetch, type Exchange } from './recording-fetch.ts'
 import { scratchFolder } from './run-folder.ts'
 
-/** Has a context window for clients whose first prompt is longer than that of the demo models. */
-export const WIDE_MODEL = 'wide-chat'
-/** As wide, and its engine fails in the middle of each answer. */
-export const BREAKING_MODEL = 'wide-breaking'
-/** As wide, and runs one generation at a time; nobody waits: a second one is told that the model is busy. */
+/** Runs one generation at a time, and nobody waits: a second one is told that the model is busy. */
 export const NARROW_MODEL = 'narrow-chat'
 
 /** What a client is given. `fetch` records its exchanges and refuses to leave this machine. */
@@ -47,19 +43,12 @@ async function startClientCluster(): Promise<TestCluster> {
   return await startCluster({
     workers: [
       [
-        { model: 'demo-chat', family: 'demo', ...QUICK },
-        { model: 'millrace/demo-chat', family: 'demo', ...QUICK },
-        { model: 'demo-reasoning', family: 'demo-reasoning', ...QUICK },
+        { model: 'demo-chat', family: 'demo', ...WIDE, ...QUICK },
+        { model: 'millrace/demo-chat', family: 'demo', ...WIDE, ...QUICK },
+        { model: 'demo-reasoning', family: 'demo-reasoning', ...WIDE, ...QUICK },
         { model: 'demo-embed', family: 'demo', kind: 'embedding' },
-        { model: WIDE_MODEL, family: 'demo', maxModelLen: WIDE_WINDOW, ...QUICK },
-        {
-          model: BREAKING_MODEL,
-          family: 'demo',
-          maxModelLen: WIDE_WINDOW,
-          behaviour: { type: 'fails-in-text' },
-        },
-        { model: NARROW_MODEL, family: 'demo', maxModelLen: WIDE_WINDOW, maxNumSeqs: 1 },
-        ...SANDBOX_ENGINES.map((engine) => ({ ...engine, maxModelLen: SANDBOX_WINDOW, stepMs: 10 })),
+        { model: NARROW_MODEL, family: 'demo', maxNumSeqs: 1, ...WIDE },
+        ...SANDBOX_ENGINES.map((engine) => ({ ...engine, ...WIDE, stepMs: 10 })),
       ],
     ],
     billingEnv: { CATALOG_FILE: [DEMO_CATALOG, 'deploy/catalog.sandbox.json', writeCatalog()].join(',') },
@@ -70,19 +59,14 @@ async function startClientCluster(): Promise<TestCluster> {
 
 const DEMO_CATALOG = 'deploy/catalog.demo.json'
 const QUICK = { stepMs: 2 }
-const WIDE_WINDOW = 65_536
-const SANDBOX_WINDOW = 8_192
+/** As the catalogs have it, for clients with long instructions. */
+const WIDE = { maxModelLen: 32_768 }
 
-/** The catalog of this cluster's own models; gives the file's path. */
+/** The catalog of this cluster's own model; gives the file's path. */
 function writeCatalog(): string {
   const { models }: { models: { id: string }[] } = JSON.parse(readFileSync(DEMO_CATALOG, 'utf8'))
   const demo = models.find(({ id }) => id === 'demo-chat')
   const path = join(scratchFolder('catalog'), 'catalog.json')
-  const own = [WIDE_MODEL, BREAKING_MODEL, NARROW_MODEL].map((id) => ({
-    ...demo,
-    id,
-    contextWindow: WIDE_WINDOW,
-  }))
-  writeFileSync(path, JSON.stringify({ models: own }))
+  writeFileSync(path, JSON.stringify({ models: [{ ...demo, id: NARROW_MODEL }] }))
   return path
 }

@@ -4,13 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect } from 'vitest'
 import { expectBalancedBooks } from '../../support/books.ts'
-import {
-  BREAKING_MODEL,
-  NARROW_MODEL,
-  test as clientTest,
-  WIDE_MODEL,
-  type ClientAccess,
-} from '../../support/client-test.ts'
+import { NARROW_MODEL, test as clientTest, type ClientAccess } from '../../support/client-test.ts'
 import { occupy } from '../../support/occupy.ts'
 import { scratchFolder } from '../../support/run-folder.ts'
 
@@ -21,9 +15,9 @@ const test = clientTest.extend('codex', ({ access }) => installCodex(access))
 test('calls its tool, answers, and goes on from its history', async ({ codex }) => {
   // Told to update something, the demo model calls `update_goal`, and Codex has none.
   const refusal = 'The tool says: cannot update goal because this thread has no goal'
-  const first = await codex.exec(WIDE_MODEL, 'Update it, please').ended
+  const first = await codex.exec('demo-chat', 'Update it, please').ended
   expect(first).toMatchObject({ code: 0, messages: [refusal] })
-  const second = await codex.resumeBriefly(WIDE_MODEL, 'Thanks!').ended
+  const second = await codex.resumeBriefly('demo-chat', 'Thanks!').ended
   expect(second).toMatchObject({ code: 0, messages: [expect.stringContaining('You said: Thanks!')] })
   expect(second.messages[0]).toContain('user: Update it, please')
   expect(second.messages[0]).toContain(`assistant: ${refusal}`)
@@ -42,7 +36,7 @@ test('asks a busy model again until there is room', async ({ codex, cluster }) =
 })
 
 test('a stream that breaks fails the turn with our words', async ({ codex }) => {
-  const { code, messages, output } = await codex.exec(BREAKING_MODEL, 'Hello').ended
+  const { code, messages, output } = await codex.exec('test/midstream-error', 'Hello').ended
   expect(code).toBe(1)
   expect(output).toContain('The inference backend failed')
   expect(messages).toEqual([])
@@ -50,7 +44,7 @@ test('a stream that breaks fails the turn with our words', async ({ codex }) => 
 
 test('an interrupted turn frees the engine', async ({ codex, cluster, account }) => {
   const running = () => cluster.metric(cluster.simulator, 'millrace_simulator_running')
-  const { child, ended } = codex.exec(WIDE_MODEL, 'Talk [[tokens=3000]]')
+  const { child, ended } = codex.exec('demo-chat', 'Talk [[tokens=3000]]')
   await expect.poll(running, { timeout: 20_000 }).toBe(1)
   child.kill('SIGINT')
   await ended

@@ -89,7 +89,7 @@ describe.each([
     await expect(unknown).rejects.toMatchObject({ status: 404, lc_error_code: 'MODEL_NOT_FOUND' })
     const stranger = connect(access, { apiKey: 'wrong' }).invoke('Hello')
     await expect(stranger).rejects.toMatchObject({ status: 401, lc_error_code: 'MODEL_AUTHENTICATION' })
-    for (const content of ['word '.repeat(10_000), 'word '.repeat(1_000_000)]) {
+    for (const content of ['word '.repeat(40_000), 'word '.repeat(2_000_000)]) {
       await expect(connect(access).invoke(content)).rejects.toBeInstanceOf(ContextOverflowError)
     }
     expect(access.exchanges.map(({ status }) => status)).toEqual([404, 401, 400, 400])

@@ -84,7 +84,7 @@ test('a prompt beyond the context window is the caller’s mistake and costs not
   const openai = connect(access)
   await expectBalancedBooks(cluster, [account])
   const before = await cluster.balance(account)
-  const content = 'word '.repeat(10_000)
+  const content = 'word '.repeat(40_000)
   const error = await raised(
     BadRequestError,
     openai.chat.completions.create({ model: 'demo-chat', messages: [{ role: 'user', content }] }),

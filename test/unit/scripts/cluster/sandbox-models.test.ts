@@ -45,7 +45,7 @@ test('npm start serves each sandbox model that needs an engine, with the catalog
     ['test/unavailable', null],
   ])
   const served = planned.filter(isSandbox).map(({ model, maxModelLen }) => [model, maxModelLen])
-  expect(served).toEqual(SANDBOX_ENGINES.map(({ model }) => [model, 8_192]))
+  expect(served).toEqual(SANDBOX_ENGINES.map(({ model }) => [model, 32_768]))
 })
 
 test('the slow model waits 20 s, the long one writes 4,000 tokens, and the short one is cut', async () => {
