@@ -7,7 +7,6 @@ import type { Admit } from './admit.ts'
 import type { Dispatch } from './dispatch.ts'
 import type { Generate, GenerationCall, OutputEvent } from './generation-call.ts'
 import type { KeepQueued } from './keep-queued.ts'
-import { refuseHopeless } from './refuse-hopeless.ts'
 import type { Reserve } from './reserve.ts'
 import type { TakeVectors } from './take-vectors.ts'
 
@@ -41,23 +40,22 @@ export function createGenerate(deps: {
     const deadlineMs = deps.nowMs() + deps.limitMs
     const outputTokens = Math.min(call.maxOutputTokens ?? Infinity, call.model.maxOutputTokens)
 
-    refuseHopeless(call.request, call.model)
     const tag = await admit(call)
     const hold = await reserve.first(call, { outputTokens, deadlineMs })
 
     // Subscribe, then enqueue: no event can be missed.
     const inbox = openInbox()
-    const stopWaiting = () => inbox.close()
-    call.signal.addEventListener('abort', stopWaiting)
-    const deadline = setTimeout(() => inbox.fail('its deadline has passed'), deps.limitMs + LATE_END_MS)
+    const unbindInbox = bindInbox(inbox, { signal: call.signal, limitMs: deps.limitMs + LATE_END_MS })
     let job = toJob(call, { hold, outputTokens, deadlineMs, inbox, gateway: deps.gateway })
     let stopQueueing = () => {}
     let watched: string | null = null
-    let ending: 'abandoned' | 'withdrawn' | 'lost' | 'over' = 'abandoned'
+    // Who settles it if we leave now. A caller who stops reading ends this function wherever it stands.
+    let settledBy: 'worker' | 'cancel' | 'withdraw' | 'writeOff' = 'cancel'
 
     function watch(worker: string) {
       inbox.assumeWorker(worker)
-      if (watched !== null) return
+      if (watched === worker) return
+      if (watched !== null) unwatchWorker(watched)
       watched = worker
       watchWorker(worker)
     }
@@ -70,56 +68,80 @@ export function createGenerate(deps: {
         if (found.status === 'settled') inbox.fail('it was settled without an answer')
         if (found.status === 'claimed') watch(found.worker)
       })
+
       for await (const batch of inbox) {
         const output: OutputEvent[] = []
         for (const event of batch) {
-          if (event.type === 'generation-claimed') {
-            stopQueueing()
-            watch(event.worker)
-            learnInput(call, event.promptTokens)
-          } else if (event.type === 'generation-declined') {
-            // Until it is queued again nobody runs it, and nobody but us can settle it.
-            ending = 'lost'
-            job = await dispatch.requeue(job, event, inbox)
-            ending = 'abandoned'
-          } else if (event.type === 'generation-error') {
-            ending = 'over'
-            throw toApiError(event)
-          } else if (event.type === 'vectors-ready') {
-            const vectors = await takeVectors(event, inbox, call.model)
-            call.onVectors?.(vectors)
-          } else {
-            output.push(event)
-            if (event.type === 'generation-end') ending = 'over'
+          switch (event.type) {
+            case 'generation-claimed':
+              stopQueueing()
+              watch(event.worker)
+              learnInput(call, event.promptTokens)
+              break
+            case 'generation-declined':
+              // Until it is queued again nobody runs it, and nobody but us can settle it.
+              settledBy = 'writeOff'
+              job = await dispatch.requeue(job, event, inbox)
+              settledBy = 'cancel'
+              break
+            case 'vectors-ready': {
+              const vectors = await takeVectors(event, inbox, call.model)
+              call.onVectors?.(vectors)
+              break
+            }
+            case 'generation-error':
+              settledBy = 'worker'
+              throw toApiError(event)
+            case 'generation-end':
+              settledBy = 'worker'
+              output.push(event)
+              break
+            case 'reasoning-delta':
+            case 'text-delta':
+            case 'tool-call-start':
+            case 'tool-call-delta':
+              output.push(event)
+              break
           }
         }
         if (output.length > 0) yield output
-        if (ending === 'over') return
+        if (settledBy === 'worker') return
       }
     } catch (error) {
-      if (!(error instanceof StreamLostError)) {
-        if (ending === 'abandoned') ending = 'withdrawn'
-        throw error
+      if (error instanceof StreamLostError) {
+        settledBy = 'writeOff'
+        throw toInterruption(error, inbox.worker() !== null)
       }
-      ending = 'lost'
-      throw toInterruption(error, inbox.worker() !== null)
+      if (settledBy === 'cancel') settledBy = 'withdraw'
+      throw error
     } finally {
       stopQueueing()
-      clearTimeout(deadline)
-      call.signal.removeEventListener('abort', stopWaiting)
-      const worker = inbox.worker()
-      const generation = { id: job.id, model: job.model, stream: inbox.stream, epoch: inbox.epoch(), worker }
+      unbindInbox()
+      const { id, model } = job
+      const generation = { id, model, stream: inbox.stream, epoch: inbox.epoch(), worker: inbox.worker() }
       inbox.close()
       if (watched !== null) unwatchWorker(watched)
-      if (ending === 'abandoned') abandon.cancel(generation)
-      if (ending === 'withdrawn') abandon.withdraw(generation)
-      if (ending === 'lost') abandon.writeOff(generation)
+      if (settledBy !== 'worker') abandon[settledBy](generation)
     }
   }
 }
 
 /** A worker ends a generation at its deadline by itself; its last event may need this much longer. */
 const LATE_END_MS = 10_000
+
+/** Closes an inbox when its caller hangs up and fails it after `limitMs`, until the returned function is called. */
+function bindInbox(
+  inbox: StreamInbox,
+  { signal, limitMs }: { signal: AbortSignal; limitMs: number },
+): () => void {
+  const close = () => inbox.close()
+  const deadline = setTimeout(() => inbox.fail('its deadline has passed'), limitMs)
+  signal.addEventListener('abort', close)
+  return () => {
+    clearTimeout(deadline)
+    signal.removeEventListener('abort', close)
+  }
+}
 
 function toJob(
   call: GenerationCall,

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { Catalog } from '../endpoints/find-model.ts'
-import { refuseHopeless } from '../generation/refuse-hopeless.ts'
 import { readJsonObject } from '../http/parse-body.ts'
 import type { BodyThread } from './body-thread.ts'
 import type { Operation, Prepared } from './operations.ts'
+import { refuseHopeless } from './refuse-hopeless.ts'
 
 /** Reads a body's bytes for an operation, wherever that is best done. Throws an `ApiError`. */
 export type PrepareBody = <Result extends Prepared>(

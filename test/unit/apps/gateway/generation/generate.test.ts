@@ -126,7 +126,7 @@ function setUp(given: Given) {
     /** What keeps it queued looks again, and finds this. */
     async findLater(opening: Opening) {
       found = opening
-      given = {}
+      given = { ...given, answer: () => {} }
       await lookAgain()
     },
   }
@@ -257,20 +257,6 @@ test('a claim that arrives after the enqueueing failed unwatches nobody', async 
   expect(log.filter((step) => step.includes('watch'))).toEqual([])
 })
 
-test('what cannot fit the context window is refused before anything is asked', async () => {
-  const { request } = generationCall()
-  const long = { ...request, messages: [{ role: 'user' as const, content: 'x'.repeat(4_096 * 256) }] }
-  const many = {
-    ...request,
-    messages: Array.from({ length: 4_097 }, () => ({ role: 'user' as const, content: '' })),
-  }
-  for (const hopeless of [long, many]) {
-    const { events, log } = setUp({ call: { request: hopeless } })
-    await expect(collect(events)).rejects.toMatchObject({ code: 'invalid_request' })
-    expect(log).toEqual([])
-  }
-})
-
 test('a stream that is lost while it runs is written off, and says that it was interrupted', async () => {
   const { events, log, abandoned } = setUp({
     answer: (send, inbox) => {
@@ -300,6 +286,26 @@ test('a declined one is queued again and goes on in its next epoch', async () =>
   expect(await collect(events)).toEqual([TEXT, END])
   expect(log).toContain('requeue')
   expect(log).not.toContain('write off')
+})
+
+test('the worker that takes over is watched in place of the one that declined', async () => {
+  const { events, send, log, findLater } = setUp({
+    requeue: async (job, inbox) => {
+      inbox.expectEpoch(2)
+      return job
+    },
+  })
+  const answer = collect(events)
+  await expect.poll(() => log).toContain('keep queued')
+  await findLater({ status: 'claimed', worker: 'worker-0' })
+  send(DECLINED)
+  expect(await answer).toEqual([TEXT, END])
+  expect(log.filter((step) => step.includes('watch'))).toEqual([
+    'watch worker-0',
+    'unwatch worker-0',
+    'watch worker-1',
+    'unwatch worker-1',
+  ])
 })
 
 test('a declined one that cannot be queued again is settled by us: its worker has let it go', async () => {

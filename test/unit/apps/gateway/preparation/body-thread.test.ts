@@ -45,7 +45,10 @@ it('tells the refusals of an operation as they are', async () => {
   for (const [body, expected] of [
     [chat('x', { temperature: 3 }), { param: 'temperature', message: /from 0 to 2/ }],
     [chat('x', { model: 'nope' }), { code: 'model_not_found', message: /Unknown model/ }],
-    [chat('x'.repeat(256 * 4_096)), { code: 'invalid_request', message: /exceeds the context window of 4096 tokens/ }],
+    [
+      chat('x'.repeat(256 * 4_096)),
+      { code: 'invalid_request', message: /exceeds the context window of 4096 tokens/ },
+    ],
     [[1], { code: 'invalid_request', message: /JSON object/ }],
   ] as const) {
     const error = await prepare(body).catch((error: unknown) => error)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { refuseHopeless } from '#apps/gateway/generation/refuse-hopeless.ts'
+import { refuseHopeless } from '#apps/gateway/preparation/refuse-hopeless.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
 import { modelSpec } from '../../../../support/model-spec.ts'
 

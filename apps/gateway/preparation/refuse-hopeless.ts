@@ -1,7 +1,7 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
-import { countInputBytes, countPromptBytes } from './estimate-input.ts'
+import { countInputBytes, countPromptBytes } from '../generation/estimate-input.ts'
 
 /** No tokenizer in use has a token of more bytes: even runs of blanks are cut at 128. */
 const LONGEST_TOKEN_BYTES = 256
