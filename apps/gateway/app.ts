@@ -22,6 +22,7 @@ import {
 import { installHeldBodies, type BodyLimits } from './http/hold-bodies.ts'
 import { installRequestId } from './http/request-id.ts'
 import { installRequestMetrics } from './http/request-metrics.ts'
+import { shorten } from './http/shorten.ts'
 import { createSseSockets, type SseLimits } from './http/sse-socket.ts'
 import { serveDescription } from './openapi/route.ts'
 import { createPrepareRequest, type PrepareBody } from './preparation/prepare-body.ts'
@@ -124,7 +125,7 @@ function refuseWhatIsNoOperation(app: FastifyInstance): void {
     if (request.is404) {
       throw new ApiError(
         'unknown_operation',
-        `There is no operation ${request.method} ${request.url.slice(0, 200)}.`,
+        `There is no operation ${request.method} ${shorten(request.url)}.`,
       )
     }
     if (closing) {

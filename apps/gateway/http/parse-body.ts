@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { checkJsonSize } from './check-json-size.ts'
+import { shorten } from './shorten.ts'
 
 /** A request's body before its fields are checked. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -74,10 +75,11 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/u
 const ANY_ESCAPE =
   /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u[dD][89a-fA-F][\da-fA-F]{2})|\\[^]/gu
 
-/** `['messages', 0, 'content']` → `messages[0].content`. */
+/** `['messages', 0, 'content']` → `messages[0].content`. The names of a record's entries are the caller's. */
 function toFieldName(path: readonly PropertyKey[]): string {
-  return path.reduce<string>((name, step) => {
-    if (typeof step === 'number') return `${name}[${step}]`
-    return name === '' ? String(step) : `${name}.${String(step)}`
+  const name = path.reduce<string>((outer, step) => {
+    if (typeof step === 'number') return `${outer}[${step}]`
+    return outer === '' ? String(step) : `${outer}.${String(step)}`
   }, '')
+  return shorten(name)
 }

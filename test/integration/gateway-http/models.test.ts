@@ -21,7 +21,8 @@ it.each(['org/demo', 'org%2Fdemo', 'org%2fdemo', 'org/demo?x=1'])(
 it.each([
   ['nope-1', 'nope-1'],
   ['no%20pe/1', 'no pe/1'],
-  ['x'.repeat(300), 'x'.repeat(200)],
+  ['x'.repeat(200), 'x'.repeat(200)],
+  ['x'.repeat(300), `${'x'.repeat(200)}…`],
 ])('says that /models/%s is unknown', async (path, id) => {
   const { url } = await serveApp(always([END]))
   const response = await fetch(`${url}/models/${path}`, { headers: AUTHORIZED })

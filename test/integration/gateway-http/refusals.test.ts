@@ -150,6 +150,55 @@ describe('fields', () => {
   })
 })
 
+describe('a refusal', () => {
+  const LONG = 'x'.repeat(100_000)
+  const forced = { tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: { type: 'function' } }
+  const schema = { properties: { [LONG]: { type: 'cow' } } }
+
+  it.each([
+    ['a model', '/chat/completions', { ...CHAT, model: LONG }],
+    ['the name of an entry', '/chat/completions', { ...CHAT, logit_bias: { [LONG]: 1 } }],
+    ['the type of a tool', '/chat/completions', { ...CHAT, tool_choice: { type: LONG } }],
+    [
+      'a function',
+      '/chat/completions',
+      { ...CHAT, ...forced, tool_choice: { type: 'function', name: LONG } },
+    ],
+    [
+      'a place in a schema',
+      '/chat/completions',
+      { ...CHAT, response_format: { type: 'json_schema', schema } },
+    ],
+    ['the type of an item', '/responses', { model: MODEL, input: [{ type: LONG }] }],
+    ['the id of an item', '/responses', { model: MODEL, input: [{ type: 'item_reference', id: LONG }] }],
+    ['a path', `/${LONG.slice(0, 10_000)}`, {}],
+  ])('repeats no more of %s than tells which is meant', async (_what, path, body) => {
+    const { url } = await serveApp(core)
+    const init = { method: 'POST', headers: AUTHORIZED, body: JSON.stringify(body) }
+    const answer = await (await fetch(url + path, init)).text()
+    expect(answer).toContain('x'.repeat(100))
+    expect(answer.length).toBeLessThan(1_000)
+  })
+
+  it('repeats whole characters alone', async () => {
+    const { chat } = await serveApp(core)
+    const answer = await (await chat({ ...CHAT, model: `${'x'.repeat(199)}🙂` })).text()
+    expect(answer).toContain("x�…'")
+  })
+
+  it.each([
+    [{ logit_bias: { 5: 101 } }, "'logit_bias.5': expected a number from -100 to 100."],
+    [{ logit_bias: { 5: 'x' } }, "'logit_bias.5': expected a number from -100 to 100."],
+    [
+      { effort: 'low', reasoning_effort: 'high' },
+      "'effort' and 'reasoning_effort' say different things: expected one of them, or the same in both.",
+    ],
+  ])('of %j says what is allowed', async (...[fields, message]) => {
+    const { chat } = await serveApp(core)
+    expect(await (await chat({ ...CHAT, ...fields })).json()).toMatchObject({ error: { message } })
+  })
+})
+
 describe('what is no operation', () => {
   it.each([
     ['GET', '/v1/nowhere'],

@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { shorten } from '../../http/shorten.ts'
 import { findLoop } from './schema/find-loop.ts'
 import { checkReferences } from './schema/references.ts'
 import { collectSubschemas, type SchemaObject, type SchemaProblem } from './schema/subschemas.ts'
@@ -15,9 +16,13 @@ import { checkSize } from './schema/size.ts'
 export function checkSchema(schema: SchemaObject, param: string): void {
   const problem = findProblem(schema)
   if (problem === null) return
-  throw new ApiError('invalid_request', `'${param}': wrong schema at ${problem.pointer}: ${problem.text}.`, {
-    param,
-  })
+  throw new ApiError(
+    'invalid_request',
+    `'${param}': wrong schema at ${shorten(problem.pointer)}: ${problem.text}.`,
+    {
+      param,
+    },
+  )
 }
 
 function findProblem(schema: SchemaObject): SchemaProblem | null {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { ReasoningEffort } from '#libs/contracts/generation-request.ts'
+import { DIFFER } from './field-texts.ts'
 
 export const Effort = z.enum(ReasoningEffort.options, `expected one of ${ReasoningEffort.options.join(', ')}`)
 
@@ -12,7 +13,7 @@ export function agreeOnEffort(
   const [first] = named
   const other = named.find(([, effort]) => effort !== first?.[1])
   if (first !== undefined && other !== undefined) {
-    throw new ApiError('invalid_request', `'${first[0]}' and '${other[0]}' say different things.`, {
+    throw new ApiError('invalid_request', `'${first[0]}' and '${other[0]}' ${DIFFER}.`, {
       param: first[0],
     })
   }

@@ -47,7 +47,7 @@ export const SAMPLING_FIELDS = {
   seed: optional(Seed),
   logit_bias: optional(
     z
-      .record(z.string().regex(/^\d{1,9}$/), z.number().min(-100).max(100), BIASES)
+      .record(z.string().regex(/^\d{1,9}$/), numberBetween(-100, 100), BIASES)
       .refine((biases) => Object.keys(biases).length <= MAX_BIASES, BIASES)
       .meta({ maxProperties: MAX_BIASES, description: 'Token id, as text, to bias.' }),
   ),

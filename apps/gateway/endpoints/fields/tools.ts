@@ -3,6 +3,7 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { OutputFormat, ToolChoice, ToolDefinition } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { optional } from '../../http/parse-body.ts'
+import { shorten } from '../../http/shorten.ts'
 import { checkSchema } from './check-schema.ts'
 import { documentedAs } from './documented-as.ts'
 import { BOOLEAN, TEXT } from './field-texts.ts'
@@ -123,10 +124,10 @@ function toToolChoice(
     return tools.length > 0 ? choice : refuse('tool_choice', 'required, but no function is offered')
   }
   if ('otherType' in choice) {
-    return refuse('tool_choice', `tools of type '${choice.otherType}' are not served; ${CHOICES}`)
+    return refuse('tool_choice', `tools of type '${shorten(choice.otherType)}' are not served; ${CHOICES}`)
   }
   if (tools.some(({ name }) => name === choice.name)) return choice
-  return refuse('tool_choice', `no function '${choice.name}' is offered`)
+  return refuse('tool_choice', `no function '${shorten(choice.name)}' is offered`)
 }
 
 function refuse(param: string, problem: string): never {

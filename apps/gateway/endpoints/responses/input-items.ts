@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
+import { shorten } from '../../http/shorten.ts'
 import { documentedAs } from '../fields/documented-as.ts'
 import { TEXT } from '../fields/field-texts.ts'
 
@@ -71,7 +72,6 @@ const ReasoningItem = z
 const ItemReference = z.object({ type: z.literal('item_reference'), id: z.string(TEXT) })
 
 const TYPES = 'message, function_call, function_call_output, reasoning or item_reference'
-const MAX_SHOWN_TYPE = 64
 
 const InputItem = z.discriminatedUnion(
   'type',
@@ -94,6 +94,6 @@ function joinParts(parts: readonly { readonly text: string }[]): string {
 function describeType(item: unknown): string {
   const type = typeof item === 'object' && item !== null && 'type' in item ? item.type : undefined
   return typeof type === 'string'
-    ? `items of type '${type.slice(0, MAX_SHOWN_TYPE)}' are not served; expected ${TYPES}`
+    ? `items of type '${shorten(type)}' are not served; expected ${TYPES}`
     : `expected one of ${TYPES}`
 }

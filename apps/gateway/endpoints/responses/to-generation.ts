@@ -3,6 +3,7 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ChatMessage, OutputFormat } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { agreeOnEffort } from '../fields/effort.ts'
+import { DIFFER } from '../fields/field-texts.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSampling } from '../fields/sampling.ts'
@@ -55,7 +56,7 @@ function agreeOnFormat({ text, response_format: responseFormat }: ResponsesBody)
   const other = toOutputFormat(responseFormat, 'response_format')
   if (text?.format === undefined) return other
   if (responseFormat === undefined || isDeepStrictEqual(format, other)) return format
-  throw new ApiError('invalid_request', `'text.format' and 'response_format' say different things.`, {
+  throw new ApiError('invalid_request', `'text.format' and 'response_format' ${DIFFER}.`, {
     param: 'text.format',
   })
 }

@@ -1,5 +1,6 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ChatMessage } from '#libs/contracts/generation-request.ts'
+import { shorten } from '../../http/shorten.ts'
 import type { InputItem } from './input-items.ts'
 
 type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
@@ -70,13 +71,11 @@ function toHeardMessage(item: Extract<InputItem, { type: 'message' | 'function_c
   return { role: item.role === 'user' ? 'user' : 'system', content: item.content }
 }
 
-const MAX_SHOWN_ID = 100
-
 function refuseReference({ id, index }: Reference): never {
   const param = `input[${index}]`
   throw new ApiError(
     'invalid_request',
-    `'${param}': this service keeps no state and cannot look up '${id.slice(0, MAX_SHOWN_ID)}': send the item itself ` +
+    `'${param}': this service keeps no state and cannot look up '${shorten(id)}': send the item itself ` +
       '(with the AI SDK: providerOptions.openai.store = false).',
     { param },
   )
