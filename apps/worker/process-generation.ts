@@ -20,7 +20,8 @@ export type ProcessResult = 'ran' | 'not-ran'
 /**
  * One generation as the worker sees it: claim → render → cap → generate → parse → publish ‖ settle, or, of an
  * embedding model, claim → tokenize → embed → deliver ‖ settle. Every branch is here; how each step is done is in
- * the file of its name. It never rejects: what goes wrong is told to the gateway and settled.
+ * the file of its name. It rejects only when nobody answered whether the ticket is claimed: what goes wrong
+ * afterwards is told to the gateway and settled.
  */
 export function createProcessGeneration(deps: {
   claim: ClaimTicket
@@ -51,28 +52,24 @@ export function createProcessGeneration(deps: {
     if (claim.status !== 'claimed') return 'not-ran'
 
     const { job } = claim
+    const { request } = job
     const run = open(job, ticket.epoch)
     const work: Work = { run, usage: { ...NO_USAGE }, parser: null, ran: false }
     try {
-      if (run.stopReason() !== null) return endStopped(work)
-      if (deps.isStopping()) return decline(run, 'worker-stopping', 0)
-
-      const { request } = job
-      return request.kind === 'chat' ? await chat(work, { ...job, request }) : await embed(work, request)
+      if (run.stopReason() !== null) endStopped(work)
+      else if (deps.isStopping()) decline(run, 'worker-stopping', 0)
+      else if (request.kind === 'chat') await chat(work, { ...job, request })
+      else await embed(work, request)
     } catch (error) {
-      if (run.stopReason() !== null) return endStopped(work)
-      const failure = toGenerationError(error)
-      if (failure.code === 'upstream_error') {
-        log.error({ err: error, generationId: job.id }, 'generation failed')
-        if (!work.ran) watch.failureSeen()
-      }
-      return fail(work, failure)
+      if (run.stopReason() !== null) endStopped(work)
+      else endFailed(work, error)
     } finally {
       run.close()
     }
+    return work.ran ? 'ran' : 'not-ran'
   }
 
-  async function chat(work: Work, job: ChatJob): Promise<ProcessResult> {
+  async function chat(work: Work, job: ChatJob): Promise<void> {
     const { run, usage } = work
     const prompt = await renderPrompt(job)
     // Nobody would hear a decline of a generation whose caller has left: it must be settled here.
@@ -84,7 +81,7 @@ export function createProcessGeneration(deps: {
     run.send({ type: 'generation-claimed', worker, promptTokens: prompt.ids.length }, [])
     usage.promptTokens = prompt.ids.length
     work.parser = createParser(job, prompt)
-    const finish = await pour(work, work.parser, {
+    const finish = await generate(work, work.parser, {
       requestId: `${job.id}-${run.epoch}`,
       promptIds: prompt.ids,
       sampling: { ...deps.samplingDefaults, ...job.request.sampling },
@@ -92,11 +89,12 @@ export function createProcessGeneration(deps: {
       stop: job.request.stop,
       constraint: deps.constrain(job),
     })
-    return finish === 'stopped' ? endStopped(work) : finishChat(work, work.parser, finish)
+    if (finish === 'stopped') endStopped(work)
+    else completeChat(work, work.parser, finish)
   }
 
   /** Each input counts once its vector is there: a caller who leaves midway pays for those. */
-  async function embed(work: Work, { inputs }: EmbeddingRequest): Promise<ProcessResult> {
+  async function embed(work: Work, { inputs }: EmbeddingRequest): Promise<void> {
     const { run, usage } = work
     const contextWindow = Math.min(run.job.contextWindow, deps.contextWindow)
     const prompt = await tokenizeInputs(inputs, { contextWindow, signal: run.signal })
@@ -110,11 +108,12 @@ export function createProcessGeneration(deps: {
       work.ran = true
       usage.promptTokens += tokens
     })
-    return run.stopReason() === null ? complete(work, 'stop') : endStopped(work)
+    if (run.stopReason() === null) complete(work, 'stop')
+    else endStopped(work)
   }
 
   /** Engine → parser → events, until the engine or the parser ends it, or the run is told to stop. */
-  async function pour(
+  async function generate(
     work: Work,
     parser: OutputParser,
     request: EngineRequest,
@@ -144,46 +143,55 @@ export function createProcessGeneration(deps: {
     throw new Error('the engine closed the stream without ending the generation')
   }
 
-  function finishChat(work: Work, parser: OutputParser, finish: 'stop' | 'length'): ProcessResult {
+  function completeChat(work: Work, parser: OutputParser, finish: 'stop' | 'length'): void {
     for (const event of parser.finish()) work.run.send(event, [])
     work.usage.reasoningTokens = parser.reasoningTokens()
-    return complete(work, parser.toolCalls() > 0 && finish === 'stop' ? 'tool-calls' : finish)
+    complete(work, parser.toolCalls() > 0 && finish === 'stop' ? 'tool-calls' : finish)
   }
 
-  function complete(work: Work, finishReason: GenerationEnd['finishReason']): ProcessResult {
-    const { run, usage } = work
+  function complete({ run, usage }: Work, finishReason: GenerationEnd['finishReason']): void {
     run.send({ type: 'generation-end', finishReason, usage }, [])
     settle.settle(run, { outcome: 'completed', usage })
-    return resultOf(work)
   }
 
   /**
    * The run was told to stop: by its deadline (a short answer, or none, which is free), its caller (charged), or by
    * our fault (free).
    */
-  function endStopped(work: Work): ProcessResult {
+  function endStopped(work: Work): void {
     const { run, usage, parser } = work
     switch (run.stopReason()) {
       case 'deadline':
-        return parser === null ? fail(work, REFUSALS['too-late']) : finishChat(work, parser, 'length')
+        if (parser === null) fail(work, REFUSALS['too-late'])
+        else completeChat(work, parser, 'length')
+        break
       case 'cancelled':
         settle.settle(run, { outcome: 'cancelled', usage })
-        return resultOf(work)
+        break
       case 'gateway-dead':
         settle.settle(run, { outcome: 'fault', usage })
-        return resultOf(work)
+        break
       case 'worker-stopping':
       case 'engine-lost':
       case null:
-        return fail(work, REFUSALS['interrupted'])
+        fail(work, REFUSALS['interrupted'])
+        break
     }
   }
 
-  function fail(work: Work, failure: Failure): ProcessResult {
-    const { run, usage } = work
+  /** A step threw. What is the engine's fault counts against it, unless it had begun to answer. */
+  function endFailed(work: Work, error: unknown): void {
+    const failure = toGenerationError(error)
+    if (failure.code === 'upstream_error') {
+      log.error({ err: error, generationId: work.run.job.id }, 'generation failed')
+      if (!work.ran) watch.failureSeen()
+    }
+    fail(work, failure)
+  }
+
+  function fail({ run, usage }: Work, failure: Failure): void {
     run.send({ type: 'generation-error', ...failure }, [])
     settle.settle(run, { outcome: 'fault', usage })
-    return resultOf(work)
   }
 
   /** Gives it back untouched; the gateway queues it again. */
@@ -191,9 +199,8 @@ export function createProcessGeneration(deps: {
     run: RunningGeneration,
     reason: 'worker-stopping' | 'hold-too-small',
     promptTokens: number,
-  ): ProcessResult {
+  ): void {
     run.send({ type: 'generation-declined', reason, promptTokens }, [])
-    return 'not-ran'
   }
 }
 
@@ -204,8 +211,6 @@ type Work = {
   parser: OutputParser | null
   ran: boolean
 }
-
-const resultOf = ({ ran }: Work): ProcessResult => (ran ? 'ran' : 'not-ran')
 
 const NO_USAGE: Usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 }
 
