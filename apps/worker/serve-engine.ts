@@ -9,7 +9,7 @@ import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
 import type { ClaimTicket } from './claim-ticket.ts'
 import type { DeliverVectors } from './embedding/deliver-vectors.ts'
 import { createEmbedInputs } from './embedding/embed-inputs.ts'
-import { createLanes } from './embedding/share-lanes.ts'
+import { createFairLimit } from './embedding/fair-limit.ts'
 import { createTokenizeInputs } from './embedding/tokenize-inputs.ts'
 import type { EngineClient } from './engine/engine-client.ts'
 import { createProcessGeneration } from './process-generation.ts'
@@ -91,13 +91,12 @@ export function serveEngine(deps: {
         singleCall: allowsOneCall(job.request),
         stop: job.request.stop,
         startsInReasoning: startsInReasoning(prompt.tail),
-        minTokens: 0,
       }),
     tokenizeInputs: createTokenizeInputs(tokenizer),
     embedInputs: createEmbedInputs({
       embed: engine.embed,
-      // A generation has a slot, each of its inputs a lane: neither is ever more than the engine runs at once.
-      lanes: createLanes(limits.maxNumSeqs),
+      // A generation takes a slot, each of its inputs a place here: neither is more than the engine runs at once.
+      limit: createFairLimit(limits.maxNumSeqs),
       deliver: deps.deliverVectors,
     }),
     open(job, epoch) {

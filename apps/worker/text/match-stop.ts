@@ -1,9 +1,6 @@
 export type StopMatcher = {
-  /**
-   * The part of the text so far that no stop string can take back any more. `armed` false: a stop string that
-   * ends within `text` does not count (one that ends later still does).
-   */
-  readonly push: (text: string, armed: boolean) => string
+  /** The part of the text so far that no stop string can take back any more. */
+  readonly push: (text: string) => string
   /** The stop string that was found; from then on nothing comes out. */
   readonly matched: () => string | null
   /** What was held back in vain. */
@@ -23,7 +20,7 @@ export function createStopMatcher(stops: readonly string[]): StopMatcher {
   let matched: string | null = null
 
   return {
-    push(text, armed) {
+    push(text) {
       if (matched !== null) return ''
       if (automata.length === 0) return text
       const all = held + text
@@ -34,15 +31,12 @@ export function createStopMatcher(stops: readonly string[]): StopMatcher {
           let state = automaton.state
           while (state > 0 && stop.charCodeAt(state) !== unit) state = borders[state - 1] ?? 0
           if (stop.charCodeAt(state) === unit) state += 1
-          if (state < stop.length) {
-            automaton.state = state
-          } else if (armed) {
+          automaton.state = state
+          if (state === stop.length) {
             matched = stop
             const end = held.length + i + 1
             held = ''
             return all.slice(0, end - stop.length)
-          } else {
-            automaton.state = borders[state - 1] ?? 0
           }
         }
       }

@@ -37,8 +37,6 @@ export function createOutputParser(options: {
   readonly singleCall: boolean
   readonly stop: readonly string[]
   readonly startsInReasoning: boolean
-  /** Stop strings that end within the first so many tokens do not count. */
-  readonly minTokens: number
 }): OutputParser {
   const { tokenizer, family, tools } = options
   const collector = createCollector(options.generationId)
@@ -69,15 +67,13 @@ export function createOutputParser(options: {
   const skips = (id: number) => (tokenizer.isSpecial(id) && !markers.has(id)) || tokenizer.eosIds.has(id)
   const decoder = createDecodeStream(tokenizer, skips)
   const stops = createStopMatcher(options.stop)
-  let tokens = 0
   let reasoningTokens = 0
 
   const isStopped = () => stops.matched() !== null || hermes?.isOver() === true
 
   function read(id: number): void {
-    tokens += 1
     const wasReasoning = thinkTags !== null && thinkTags.isReasoning()
-    const text = stops.push(decoder.push(id), tokens > options.minTokens)
+    const text = stops.push(decoder.push(id))
     if (text !== '') consume(text)
     if (wasReasoning && thinkTags.isReasoning() && !skips(id)) reasoningTokens += 1
   }
@@ -91,7 +87,7 @@ export function createOutputParser(options: {
       return { events: collector.take(), stopped: isStopped() }
     },
     finish() {
-      const text = stops.push(decoder.flush(), tokens > options.minTokens) + stops.flush()
+      const text = stops.push(decoder.flush()) + stops.flush()
       if (text !== '') consume(text)
       thinkTags?.finish()
       hermes?.finish()

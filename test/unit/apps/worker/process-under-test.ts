@@ -88,7 +88,6 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
         singleCall: given.singleCall ?? false,
         stop: job.request.kind === 'chat' ? job.request.stop : [],
         startsInReasoning: false,
-        minTokens: 0,
       }),
     tokenizeInputs: async () => given.inputs ?? { status: 'tokenized', inputs: [], tokens: 0 },
     async embedInputs(run, inputs, onVector) {

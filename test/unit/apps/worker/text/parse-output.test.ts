@@ -29,7 +29,6 @@ function createParser(options: Options = {}) {
     singleCall: false,
     stop: [],
     startsInReasoning: false,
-    minTokens: 0,
     ...options,
   })
 }
@@ -129,7 +128,7 @@ it('random ids give the same events however they are chunked, stop strings and a
       fc.array(fc.constantFrom('e', '\n\n', ' the', '>', '\uFFFD'), { maxLength: 2 }),
       fc.boolean(),
       ([list, chunks], stop, startsInReasoning) => {
-        const options = { stop, startsInReasoning, minTokens: 3 }
+        const options = { stop, startsInReasoning }
         expect(parse(chunks, options)).toEqual(parse([list], options))
       },
     ),
@@ -151,14 +150,6 @@ describe('stop strings', () => {
     const parser = createParser({ stop: ['lo!'], tools: false })
     expect(parser.push(await tokenizer.encode('Hello')).events).toEqual([{ type: 'text-delta', text: 'Hel' }])
     expect(parser.finish()).toEqual([{ type: 'text-delta', text: 'lo' }])
-  })
-
-  it('do not count within the first tokens', async () => {
-    const ids = await tokenizer.encode('1.2.3.')
-    expect(ids).toHaveLength(6)
-    expect(parse([ids], { stop: ['.'], minTokens: 4 }).events).toEqual([
-      { type: 'text-delta', text: '1.2.3' },
-    ])
   })
 })
 
