@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { vectorsKey, writeVectors } from '#libs/event-bus/vectors.ts'
 import type { RunningGeneration } from '../running-generations.ts'
-import { createLanes } from './share-lanes.ts'
+import { createFairLimit } from './fair-limit.ts'
 
 /** Resolves when the gateway has taken the vectors of the inputs from `first` on; rejects when the run is stopped. */
 export type DeliverVectors = (
@@ -26,7 +26,7 @@ export function createDeliverVectors(deps: { redis: Redis; takeWithinMs?: number
 } {
   const { redis, takeWithinMs = TAKE_WITHIN_MS } = deps
   const untaken = new Map<string, () => void>()
-  const lanes = createLanes(MOST_UNTAKEN)
+  const limit = createFairLimit(MOST_UNTAKEN)
 
   async function untilTaken(key: string, signal: AbortSignal, tell: () => void) {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -50,7 +50,7 @@ export function createDeliverVectors(deps: { redis: Redis; takeWithinMs?: number
 
   return {
     async deliver(run, first, vectors) {
-      await lanes.open()(async () => {
+      await limit.join()(async () => {
         run.signal.throwIfAborted()
         const { gateway, stream } = run.job
         const key = vectorsKey({ gateway, stream, epoch: run.epoch, first })

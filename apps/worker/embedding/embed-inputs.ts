@@ -1,7 +1,7 @@
 import type { EngineClient } from '../engine/engine-client.ts'
 import type { RunningGeneration } from '../running-generations.ts'
 import type { DeliverVectors } from './deliver-vectors.ts'
-import type { Lanes } from './share-lanes.ts'
+import type { FairLimit } from './fair-limit.ts'
 
 /**
  * Embeds a generation's inputs and delivers their vectors in order; resolves when the gateway has them all.
@@ -19,21 +19,21 @@ const CHUNK_VECTORS = 64
 /** Chunks of one generation in the making: enough to fill an engine, few enough to hold in memory. */
 const CHUNKS_AHEAD = 4
 
-/** `lanes` are the engine's: together, all generations have so many calls at once. */
+/** `limit` is the engine's: all generations share it. */
 export function createEmbedInputs(deps: {
   embed: EngineClient['embed']
-  lanes: Lanes
+  limit: FairLimit
   deliver: DeliverVectors
 }): EmbedInputs {
-  const { embed, lanes, deliver } = deps
+  const { embed, limit, deliver } = deps
 
   return async (run, inputs, onVector) => {
     const leaving = new AbortController()
     const signal = AbortSignal.any([run.signal, leaving.signal])
-    const runInLane = lanes.open()
+    const runInTurn = limit.join()
 
     async function embedOne(promptIds: Uint32Array, index: number): Promise<Float32Array> {
-      return await runInLane(async () => {
+      return await runInTurn(async () => {
         signal.throwIfAborted()
         const requestId = `${run.job.id}-${run.epoch}-${index}`
         const { embedding } = await embed({ requestId, promptIds }, signal)

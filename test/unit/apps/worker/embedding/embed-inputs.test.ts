@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createEmbedInputs } from '#apps/worker/embedding/embed-inputs.ts'
-import { createLanes } from '#apps/worker/embedding/share-lanes.ts'
+import { createFairLimit } from '#apps/worker/embedding/fair-limit.ts'
 import type { RunningGeneration } from '#apps/worker/running-generations.ts'
 import { createRunningGenerations } from '#apps/worker/running-generations.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
@@ -32,7 +32,7 @@ function setUp(given: { atIndex?: (index: number) => void; deliver?: () => Promi
       given.atIndex?.(index)
       return { embedding: Float32Array.of(index), promptTokens: 1 }
     },
-    lanes: createLanes(5),
+    limit: createFairLimit(5),
     async deliver(_run, first, vectors) {
       delivered.push({ first, values: vectors.map(([value = -1]) => value) })
       await given.deliver?.()
@@ -56,7 +56,7 @@ test('vectors are delivered in the order of their inputs, in chunks, each input 
   expect(seen).toMatchObject({ calls: 200, most: 5 })
 })
 
-test('two generations together have no more calls than there are lanes', async () => {
+test('two generations together have no more calls than the limit allows', async () => {
   const { embedInputs, seen } = setUp()
   await Promise.all([embedInputs(openRun(), INPUTS, () => {}), embedInputs(openRun(), INPUTS, () => {})])
   expect(seen).toMatchObject({ calls: 400, most: 5 })

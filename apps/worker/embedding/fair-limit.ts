@@ -1,16 +1,16 @@
-/** Runs work in a lane, once one is free and it is this user's turn; the result is the work's own. */
-export type RunInLane = <Result>(work: () => Promise<Result>) => Promise<Result>
+/** Runs work once there is room and it is this user's turn; the result is the work's own. */
+export type RunInTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
-export type Lanes = {
-  /** One more user of the lanes. */
-  open(): RunInLane
+export type FairLimit = {
+  /** One more user who shares the limit. */
+  join(): RunInTurn
 }
 
 /**
- * `capacity` lanes that many users share. Users who wait take turns, one piece of work each, so that one with
- * thousands does not hold up another with one.
+ * At most `capacity` pieces of work at once, of all users together. Users who wait take turns, one piece each, so
+ * that one with thousands does not hold up another with one.
  */
-export function createLanes(capacity: number): Lanes {
+export function createFairLimit(capacity: number): FairLimit {
   let free = capacity
   /** Of each user who waits, what waits; whose turn is next comes first. */
   const turns: (() => void)[][] = []
@@ -26,7 +26,7 @@ export function createLanes(capacity: number): Lanes {
     await promise
   }
 
-  /** The lane goes straight to the next in turn; nobody can slip in between. */
+  /** The room goes straight to the next in turn; nobody can slip in between. */
   function leave() {
     const waiting = turns.shift()
     const begin = waiting?.shift()
@@ -39,7 +39,7 @@ export function createLanes(capacity: number): Lanes {
   }
 
   return {
-    open() {
+    join() {
       const waiting: (() => void)[] = []
       return async (work) => {
         await enter(waiting)

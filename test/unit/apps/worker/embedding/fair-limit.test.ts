@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLanes } from '#apps/worker/embedding/share-lanes.ts'
+import { createFairLimit } from '#apps/worker/embedding/fair-limit.ts'
 
 const settled = async () => await new Promise((resolve) => setImmediate(resolve))
 
@@ -24,9 +24,9 @@ function createWorks() {
 
 test('never more than the capacity runs, and users who wait take turns', async () => {
   const { begun, work, end } = createWorks()
-  const lanes = createLanes(2)
-  const many = lanes.open()
-  const one = lanes.open()
+  const limit = createFairLimit(2)
+  const many = limit.join()
+  const one = limit.join()
   const results = ['a1', 'a2', 'a3', 'a4'].map((name) => many(work(name)))
   const late = one(work('b1'))
   await settled()
@@ -46,8 +46,8 @@ test('never more than the capacity runs, and users who wait take turns', async (
   expect(begun).toEqual(['a1', 'a2', 'a3', 'b1', 'a4'])
 })
 
-test('work that fails gives its lane back', async () => {
-  const run = createLanes(1).open()
+test('work that fails gives its place back', async () => {
+  const run = createFairLimit(1).join()
   const failing = run(async () => {
     throw new Error('no')
   })
