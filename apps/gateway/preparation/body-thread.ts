@@ -2,16 +2,16 @@ import { MessageChannel, Worker } from 'node:worker_threads'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { OPERATIONS, type Operation, type Prepared } from './operations.ts'
+import { PREPARATIONS, type Preparation, type Prepared } from './preparations.ts'
 import type { Order, Outcome } from './thread.ts'
 
 export type BodyThread = {
   /**
-   * What `operation` makes of these bytes, which are the thread's from now on. Throws an `ApiError`: the
-   * operation's own, or `model_unavailable` when too many bodies wait or the thread did not live to answer.
+   * What `preparation` makes of these bytes, which are the thread's from now on. Throws an `ApiError`: the
+   * preparation's own, or `model_unavailable` when too many bodies wait or the thread did not live to answer.
    */
   prepare<Result extends Prepared>(
-    operation: Operation<Result>,
+    preparation: Preparation<Result>,
     body: Buffer,
     models: readonly ModelSpec[],
   ): Promise<Result>
@@ -67,12 +67,12 @@ export function createBodyThread(options: { limits: BodyThreadLimits; log: Logge
 
   return {
     async prepare<Result extends Prepared>(
-      operation: Operation<Result>,
+      preparation: Preparation<Result>,
       body: Buffer,
       models: readonly ModelSpec[],
     ) {
-      const place = OPERATIONS.indexOf(operation)
-      if (place < 0) throw new Error('this operation is not in the list of operations')
+      const place = PREPARATIONS.indexOf(preparation)
+      if (place < 0) throw new Error('this preparation is not in the list of preparations')
       if (closed || waiting.length >= limits.waiting) throw tooMany()
       const { port1: inbox, port2: reply } = new MessageChannel()
       const { promise, resolve, reject } = Promise.withResolvers<Outcome<Result>>()
@@ -80,7 +80,7 @@ export function createBodyThread(options: { limits: BodyThreadLimits; log: Logge
       let timer: NodeJS.Timeout | undefined
       waiting.push({
         begin(on) {
-          const order: Order = { operation: place, body: toWhole(body), models, reply }
+          const order: Order = { preparation: place, body: toWhole(body), models, reply }
           timer = setTimeout(giveUp, limits.prepareMs)
           on.postMessage(order, [order.body, reply])
         },

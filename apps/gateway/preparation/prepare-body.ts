@@ -2,18 +2,18 @@ import type { FastifyRequest } from 'fastify'
 import type { Catalog } from '../endpoints/find-model.ts'
 import { readJsonObject } from '../http/parse-body.ts'
 import type { BodyThread } from './body-thread.ts'
-import type { Operation, Prepared } from './operations.ts'
+import type { Preparation, Prepared } from './preparations.ts'
 import { refuseHopeless } from './refuse-hopeless.ts'
 
-/** Reads a body's bytes for an operation, wherever that is best done. Throws an `ApiError`. */
+/** Reads a body's bytes by an operation's preparation, wherever that is best done. Throws an `ApiError`. */
 export type PrepareBody = <Result extends Prepared>(
-  operation: Operation<Result>,
+  preparation: Preparation<Result>,
   body: unknown,
 ) => Promise<Result>
 
 /** The same for a route: the body is taken from its request, so that a long answer does not keep it. */
 export type PrepareRequest = <Result extends Prepared>(
-  operation: Operation<Result>,
+  preparation: Preparation<Result>,
   request: FastifyRequest,
 ) => Promise<Result>
 
@@ -27,9 +27,9 @@ export function createPrepareBody(deps: {
   largeBytes: number
 }): PrepareBody {
   const { catalog, thread, largeBytes } = deps
-  return async (operation, body) => {
-    if (!Buffer.isBuffer(body) || body.length < largeBytes) return prepareNow(operation, body, catalog)
-    return await thread.prepare(operation, body, catalog.list())
+  return async (preparation, body) => {
+    if (!Buffer.isBuffer(body) || body.length < largeBytes) return prepareNow(preparation, body, catalog)
+    return await thread.prepare(preparation, body, catalog.list())
   }
 }
 
@@ -38,11 +38,11 @@ export function createPrepareRequest(
   prepareBody: PrepareBody,
   release: (request: FastifyRequest) => void,
 ): PrepareRequest {
-  return async (operation, request) => {
+  return async (preparation, request) => {
     const { body } = request
     request.body = undefined
     try {
-      return await prepareBody(operation, body)
+      return await prepareBody(preparation, body)
     } finally {
       release(request)
     }
@@ -51,11 +51,11 @@ export function createPrepareRequest(
 
 /** From bytes to a request that may be admitted. Throws an `ApiError`. */
 export function prepareNow<Result extends Prepared>(
-  operation: Operation<Result>,
+  preparation: Preparation<Result>,
   body: unknown,
   catalog: Pick<Catalog, 'find'>,
 ): Result {
-  const prepared = operation(readJsonObject(body), catalog)
+  const prepared = preparation(readJsonObject(body), catalog)
   refuseHopeless(prepared.request, prepared.model)
   return prepared
 }

@@ -2,12 +2,12 @@
 import { parentPort, type MessagePort } from 'node:worker_threads'
 import { ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
-import { OPERATIONS } from './operations.ts'
+import { PREPARATIONS } from './preparations.ts'
 import { prepareNow } from './prepare-body.ts'
 
 export type Order = {
-  /** Its place in the list of operations. */
-  readonly operation: number
+  /** Its place in the list of preparations. */
+  readonly preparation: number
   readonly body: ArrayBuffer
   /** The catalog as it is now. */
   readonly models: readonly ModelSpec[]
@@ -29,12 +29,12 @@ parentPort?.on('message', (order: Order) => {
   order.reply.close()
 })
 
-function toOutcome({ operation: place, body, models }: Order): Outcome<unknown> {
-  const operation = OPERATIONS[place]
+function toOutcome({ preparation: place, body, models }: Order): Outcome<unknown> {
+  const preparation = PREPARATIONS[place]
   const catalog = { find: (id: string) => models.find((model) => model.id === id) ?? null }
   try {
-    if (operation === undefined) throw new Error(`there is no operation ${place}`)
-    return { status: 'prepared', prepared: prepareNow(operation, Buffer.from(body), catalog) }
+    if (preparation === undefined) throw new Error(`there is no preparation ${place}`)
+    return { status: 'prepared', prepared: prepareNow(preparation, Buffer.from(body), catalog) }
   } catch (error) {
     if (!(error instanceof ApiError)) return { status: 'failed', error }
     const { code, message, param } = error

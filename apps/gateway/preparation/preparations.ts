@@ -7,14 +7,17 @@ import type { Catalog } from '../endpoints/find-model.ts'
 import { responses } from '../endpoints/responses/endpoint.ts'
 import type { JsonObject } from '../http/parse-body.ts'
 
-/** What an operation makes of a body. Pure, and its result is plain data. Throws an `ApiError`. */
-export type Operation<Result extends Prepared> = (body: JsonObject, catalog: Pick<Catalog, 'find'>) => Result
+/** How an operation reads its bodies. Pure, and its result is plain data. Throws an `ApiError`. */
+export type Preparation<Result extends Prepared> = (
+  body: JsonObject,
+  catalog: Pick<Catalog, 'find'>,
+) => Result
 
 /** What every body becomes, whatever else its operation makes of it. */
 export type Prepared = { readonly model: ModelSpec; readonly request: GenerationRequest }
 
-/** Every operation whose requests have a body; its place in this list is its name on the thread. */
-export const OPERATIONS: readonly Operation<Prepared>[] = [
+/** One for each operation whose requests have a body; its place in this list is its name on the thread. */
+export const PREPARATIONS: readonly Preparation<Prepared>[] = [
   chatCompletions.prepare,
   responses.prepare,
   completions.prepare,
