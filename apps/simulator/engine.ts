@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Server } from '@grpc/grpc-js'
 import { bindGrpc, closeGrpc, UNLIMITED_MESSAGES } from '#libs/grpc/serve-grpc.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -50,7 +50,7 @@ export async function startEngine(options: {
   let changes = Promise.resolve()
 
   async function open(): Promise<void> {
-    if (faults.startDelayMs > 0) await delay(faults.startDelayMs)
+    if (faults.startDelayMs > 0) await sleep(faults.startDelayMs)
     if (stopped) return
     life.core.applyFaults(faults)
     if (!faults.refuseConnections) await listen()

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
  * Repeats `ask` until it resolves, with pauses that double from `firstPauseMs` to `lastPauseMs`. Gives up, with
@@ -21,6 +21,6 @@ export async function untilAnswered<Answer>(
       if (giveUp?.() === true) throw error
       onFailure?.(error)
     }
-    await pause(pauseMs)
+    await sleep(pauseMs)
   }
 }

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { SetupError } from '../servers/setup-error.ts'
 import { CHAT_MODEL } from './demo-models.ts'
 
@@ -45,7 +45,7 @@ export async function proveServing(options: {
     if (outcome === 'ok') return
     if (Date.now() > deadline)
       throw new SetupError(`The cluster runs, but does not answer a chat: ${outcome}`)
-    await delay(100)
+    await sleep(100)
   }
 }
 

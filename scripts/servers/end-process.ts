@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { isRunning, ProcessIdentity } from './process-identity.ts'
 
@@ -26,7 +26,7 @@ export async function endProcess({ identity, stop }: Charge): Promise<void> {
       signalGroup(identity.pid, 'SIGKILL')
       return
     }
-    await delay(20)
+    await sleep(20)
   }
 }
 

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import type { StreamEpoch } from '#libs/event-bus/worker-control.ts'
 import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
@@ -75,7 +75,7 @@ export function createAbandon(deps: {
    */
   async function confirmSettled(generation: AbandonedGeneration) {
     for (let look = 0; look < CONFIRM_LOOKS; look += 1) {
-      await pause(CONFIRM_PAUSE_MS)
+      await sleep(CONFIRM_PAUSE_MS)
       const { status } = await record.cancel(generation.model, generation.id)
       if (status !== 'claimed') return
     }

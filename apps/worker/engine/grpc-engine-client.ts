@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { credentials, type ServiceError } from '@grpc/grpc-js'
 import { callUnary } from '#libs/grpc/call-unary.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
@@ -79,9 +80,7 @@ export function createGrpcEngineClient({ address }: { readonly address: string }
 
   async function isHealthy(): Promise<boolean> {
     if (!(await askHealth({})).healthy) return false
-    const { promise, resolve } = Promise.withResolvers<void>()
-    setTimeout(resolve, HEALTH_SETTLES_MS)
-    await promise
+    await sleep(HEALTH_SETTLES_MS)
     return (await askHealth({})).healthy
   }
 
@@ -128,9 +127,7 @@ export function createGrpcEngineClient({ address }: { readonly address: string }
     },
     getModelInfo: async () => fromModelInfoMessage(await asEngine(askModelInfo({}))),
     getLoads: async () => fromLoadsMessage(await asEngine(askLoads({}))),
-    async getServerInfo() {
-      return fromServerInfoMessage(await asEngine(askServerInfo({})))
-    },
+    getServerInfo: async () => fromServerInfoMessage(await asEngine(askServerInfo({}))),
     close: () => client.close(),
   }
 }
