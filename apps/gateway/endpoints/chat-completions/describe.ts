@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ModelId } from '../fields/model-id.ts'
+import { GENERATION_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
 import { ChatBody } from './chat-body.ts'
 import { ChatChunk } from './chat-chunk.ts'
@@ -121,15 +122,5 @@ export const chatCompletionsDescription: OperationDescription = {
     endsWithDone: true,
     headers: {},
   },
-  errors: [
-    'invalid_request',
-    'invalid_key',
-    'insufficient_credits',
-    'model_not_found',
-    'request_too_large',
-    'model_busy',
-    'model_warming',
-    'upstream_error',
-    'model_unavailable',
-  ],
+  errors: [...GENERATION_ERRORS, 'upstream_error'],
 }

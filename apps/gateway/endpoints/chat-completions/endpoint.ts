@@ -1,5 +1,5 @@
-import { ApiError } from '#libs/contracts/api-error.ts'
 import { parseBody, requireFields } from '../../http/parse-body.ts'
+import { refuseLongList } from '../fields/refuse-long-list.ts'
 import { refuseUnserved } from '../fields/refuse-unserved.ts'
 import { findModelOfBody } from '../find-model.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
@@ -14,12 +14,7 @@ export const chatCompletions: GenerationEndpoint<ChatOptions> = {
     requireFields(json, ['model', 'messages'])
     const model = findModelOfBody(catalog, json, 'chat')
     refuseUnserved(json)
-    // Before a million messages are looked at one by one.
-    if (Array.isArray(json['messages']) && json['messages'].length > model.contextWindow) {
-      throw new ApiError('invalid_request', `'messages': at most ${model.contextWindow} fit this model.`, {
-        param: 'messages',
-      })
-    }
+    refuseLongList(json, 'messages', model)
     const body = parseBody(ChatBody, json)
     return {
       model,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ModelId } from '../fields/model-id.ts'
+import { GENERATION_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
 import { CompletionBody } from './completion-body.ts'
 import { CompletionChunk } from './completion-chunk.ts'
@@ -51,15 +52,5 @@ export const completionsDescription: OperationDescription = {
     endsWithDone: true,
     headers: {},
   },
-  errors: [
-    'invalid_request',
-    'invalid_key',
-    'insufficient_credits',
-    'model_not_found',
-    'request_too_large',
-    'model_busy',
-    'model_warming',
-    'upstream_error',
-    'model_unavailable',
-  ],
+  errors: [...GENERATION_ERRORS, 'upstream_error'],
 }

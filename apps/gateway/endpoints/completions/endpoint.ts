@@ -1,5 +1,5 @@
-import { ApiError } from '#libs/contracts/api-error.ts'
 import { parseBody, requireFields } from '../../http/parse-body.ts'
+import { refuseLongList } from '../fields/refuse-long-list.ts'
 import { refuseUnserved } from '../fields/refuse-unserved.ts'
 import { findModelOfBody } from '../find-model.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
@@ -14,16 +14,7 @@ export const completions: GenerationEndpoint<null> = {
     requireFields(json, ['model', 'prompt'])
     const model = findModelOfBody(catalog, json, 'chat')
     refuseUnserved(json)
-    // Before a million strings are looked at one by one.
-    if (Array.isArray(json['prompt']) && json['prompt'].length > model.contextWindow) {
-      throw new ApiError(
-        'invalid_request',
-        `'prompt': at most ${model.contextWindow} strings fit this model.`,
-        {
-          param: 'prompt',
-        },
-      )
-    }
+    refuseLongList(json, 'prompt', model)
     const body = parseBody(CompletionBody, json)
     return { model, ...toGeneration(body, model), stream: body.stream === true, options: null }
   },

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ModelId } from '../fields/model-id.ts'
+import { GENERATION_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
 import { EmbeddingBody } from './embedding-body.ts'
 import { EmbeddingList } from './embedding-list.ts'
@@ -30,14 +31,5 @@ export const embeddingsDescription: OperationDescription = {
     },
   },
   stream: null,
-  errors: [
-    'invalid_request',
-    'invalid_key',
-    'insufficient_credits',
-    'model_not_found',
-    'request_too_large',
-    'model_busy',
-    'model_warming',
-    'model_unavailable',
-  ],
+  errors: GENERATION_ERRORS,
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ModelId } from '../fields/model-id.ts'
+import { GENERATION_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
 import { EVENTS_HEADER } from './choose-events.ts'
 import { ResponseEvent } from './response-events.ts'
@@ -143,14 +144,5 @@ export const responsesDescription: OperationDescription = {
       },
     },
   },
-  errors: [
-    'invalid_request',
-    'invalid_key',
-    'insufficient_credits',
-    'model_not_found',
-    'request_too_large',
-    'model_busy',
-    'model_warming',
-    'model_unavailable',
-  ],
+  errors: GENERATION_ERRORS,
 }

@@ -1,5 +1,5 @@
-import { ApiError } from '#libs/contracts/api-error.ts'
 import { parseBody, requireFields } from '../../http/parse-body.ts'
+import { refuseLongList } from '../fields/refuse-long-list.ts'
 import { refuseUnserved } from '../fields/refuse-unserved.ts'
 import { findModelOfBody } from '../find-model.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
@@ -16,12 +16,7 @@ export const responses: GenerationEndpoint<ResponsesOptions> = {
     requireFields(json, ['model', 'input'])
     const model = findModelOfBody(catalog, json, 'chat')
     refuseUnserved(json, RESPONSES_UNSERVED)
-    // Before a million items are looked at one by one.
-    if (Array.isArray(json['input']) && json['input'].length > model.contextWindow) {
-      throw new ApiError('invalid_request', `'input': at most ${model.contextWindow} items fit this model.`, {
-        param: 'input',
-      })
-    }
+    refuseLongList(json, 'input', model)
     const body = parseBody(ResponsesBody, json)
     const generation = toGeneration(body, model)
     return {
