@@ -11,6 +11,7 @@ import { responses } from './endpoints/responses/endpoint.ts'
 import { serveGeneration } from './endpoints/serve-generation.ts'
 import type { Caller, Generate } from './generation/generation-call.ts'
 import { installAcceptBody } from './http/accept-body.ts'
+import { installAcceptHeader } from './http/accept-header.ts'
 import type { Authenticate } from './http/authenticate.ts'
 import { closeIdleConnections } from './http/close-idle-connections.ts'
 import {
@@ -57,6 +58,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     bodyLimit: limits.bodyBytes,
     requestTimeout: limits.uploadMs,
     http: {
+      requireHostHeader: false,
       // Node exchanges the two times when the one for headers is the longer one.
       headersTimeout: limits.uploadMs,
       connectionsCheckingInterval: Math.ceil(limits.uploadMs / 10),
@@ -65,13 +67,15 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     genReqId: newId,
     return503OnClosing: false,
     frameworkErrors: (_error, request, reply) => answerUnrouted(request, reply),
-    clientErrorHandler: (error, socket) => answerMalformed(error, socket, newId()),
+    clientErrorHandler: (error, socket) =>
+      answerMalformed(error, socket, { requestId: newId(), uploadMs: limits.uploadMs }),
   })
 
   installRequestId(app)
   const noteFailure = installRequestMetrics(app, { registry, nowMs })
-  const reportError = createReportError({ log, noteFailure })
+  const reportError = createReportError({ log, noteFailure, bodyBytes: limits.bodyBytes })
   installErrorHandler(app, reportError)
+  installAcceptHeader(app)
   refuseWhatIsNoOperation(app)
   closeIdleConnections(app)
   installAcceptBody(app)

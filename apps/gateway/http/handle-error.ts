@@ -1,10 +1,11 @@
-import { ServerResponse, STATUS_CODES } from 'node:http'
+import { maxHeaderSize, ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { API_ERRORS, ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { drainBody } from './accept-body.ts'
+import { tellRequestId } from './request-id.ts'
 import type { NoteFailure } from './request-metrics.ts'
 
 /** The error object of the interface, ready to be sent as a body or as a frame of a stream. */
@@ -37,10 +38,15 @@ const RETRY_AFTER_S = 5
 /** How long a refused upload may go on before the connection is closed on it. */
 const DRAIN_LIMIT_MS = 5_000
 
-export function createReportError(options: { log: Logger; noteFailure: NoteFailure }): ReportError {
-  const { log, noteFailure } = options
+export function createReportError(options: {
+  log: Logger
+  noteFailure: NoteFailure
+  /** The longest body that is read. */
+  bodyBytes: number
+}): ReportError {
+  const { log, noteFailure, bodyBytes } = options
   return (error, request) => {
-    const failure = toApiError(error)
+    const failure = toApiError(error, bodyBytes)
     const code = toCodeOfOperation(failure.code, request)
     noteFailure(request, code)
     const { status } = API_ERRORS[code]
@@ -70,7 +76,7 @@ export function installErrorHandler(app: FastifyInstance, reportError: ReportErr
 
 /** Fastify's answer to a request that never reached a route, such as one with a malformed percent-encoding. */
 export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): void {
-  reply.raw.setHeader('x-request-id', request.id)
+  tellRequestId(request, reply)
   const error = new ApiError('invalid_request', 'The path is malformed.')
   sendError(reply, toPublicError(error, error.code))
 }
@@ -79,7 +85,11 @@ export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): vo
  * Answers what is not even HTTP, or too slow or too large in its header, with the error object; never into a
  * response that has begun.
  */
-export function answerMalformed(error: Error, socket: Socket, requestId: string): void {
+export function answerMalformed(
+  error: Error,
+  socket: Socket,
+  { requestId, uploadMs }: { requestId: string; uploadMs: number },
+): void {
   const busy = '_httpMessage' in socket ? socket._httpMessage : null
   const begun = busy instanceof ServerResponse && busy.headersSent
   if (!socket.writable || begun) {
@@ -89,9 +99,9 @@ export function answerMalformed(error: Error, socket: Socket, requestId: string)
   const code = 'code' in error ? error.code : ''
   const [status, message] =
     code === 'HPE_HEADER_OVERFLOW'
-      ? [431, 'The header is too large.']
+      ? [431, HEADER_TOO_LARGE]
       : code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? [408, 'The request took too long to arrive.']
+        ? [408, `The request must arrive whole within ${uploadMs / 1_000} s.`]
         : [400, 'The request is not HTTP.']
   const body = JSON.stringify(toPublicError(new ApiError('invalid_request', message), 'invalid_request').body)
   socket.end(
@@ -100,7 +110,12 @@ export function answerMalformed(error: Error, socket: Socket, requestId: string)
   )
 }
 
+/** Both are the defaults of Node's parser. */
+const HEADER_TOO_LARGE = `The header must not be larger than ${maxHeaderSize / 1_024} KiB or have more than 1,000 fields.`
+
 function sendError(reply: FastifyReply, failure: PublicError): void {
+  // RFC 9110, section 15.5.2, wants it on every 401.
+  if (failure.status === 401) reply.header('www-authenticate', 'Bearer')
   if (failure.retryAfterS !== null) reply.header('retry-after', String(failure.retryAfterS))
   void reply.code(failure.status).type('application/json; charset=utf-8').send(JSON.stringify(failure.body))
 }
@@ -127,11 +142,12 @@ function toCodeOfOperation(code: ApiErrorCode, request: FastifyRequest): ApiErro
   return code === 'upstream_error' && !has502 ? 'model_unavailable' : code
 }
 
-function toApiError(error: unknown): ApiError {
+function toApiError(error: unknown, bodyBytes: number): ApiError {
   if (error instanceof ApiError) return error
   const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined
   if (status === 413) {
-    return new ApiError('request_too_large', 'The body is larger than this service accepts.')
+    const most = bodyBytes.toLocaleString('en')
+    return new ApiError('request_too_large', `The body must not be larger than ${most} bytes.`)
   }
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new ApiError('invalid_request', 'The request could not be read.')

@@ -26,6 +26,11 @@ export const COMMON_HEADERS = {
       description: 'The caller’s own x-request-id, where it was well-formed.',
       schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,128}$' },
     },
+    Authenticate: {
+      description: 'The scheme that a key is told in.',
+      required: true,
+      schema: { const: 'Bearer' },
+    },
     RetryAfter: {
       description: 'Whole seconds to wait before the next try.',
       required: true,

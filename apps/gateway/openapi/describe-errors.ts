@@ -8,7 +8,7 @@ const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }
   invalid_request: { meaning: 'A field is missing or wrong.', message: "'model' is required." },
   request_too_large: {
     meaning: 'The body is too large.',
-    message: 'The body is larger than this service accepts.',
+    message: 'The body must not be larger than 33,554,432 bytes.',
   },
   invalid_key: { meaning: 'The API key is missing or not valid.', message: 'The API key is not valid.' },
   insufficient_credits: {
@@ -40,17 +40,18 @@ export function toErrorName(status: number): string {
 export function describeErrors(errors: ReadonlySet<OperationError>): Record<string, object> {
   const statuses = Map.groupBy(errors, (code) => API_ERRORS[code].status)
   return Object.fromEntries(
-    [...statuses].map(([status, codes]) => [toErrorName(status), describeStatus(codes)]),
+    [...statuses].map(([status, codes]) => [toErrorName(status), describeStatus(status, codes)]),
   )
 }
 
-function describeStatus(codes: readonly OperationError[]) {
+function describeStatus(status: number, codes: readonly OperationError[]) {
   const wireCodes = new Set(codes.map((code) => API_ERRORS[code].wireCode))
   const retryAfter = codes.every((code) => API_ERRORS[code].retryAfter)
   return {
     description: codes.map((code) => ROWS[code].meaning).join(' Or: '),
     headers: {
       ...EVERY_ANSWER,
+      ...(status === 401 ? { 'www-authenticate': { $ref: '#/components/headers/Authenticate' } } : {}),
       ...(retryAfter ? { 'retry-after': { $ref: '#/components/headers/RetryAfter' } } : {}),
     },
     content: {

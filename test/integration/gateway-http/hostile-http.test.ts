@@ -31,6 +31,15 @@ const post = (headers: string[], body: string) =>
 const statusesOf = (answer: string) =>
   Array.from(answer.matchAll(/HTTP\/1\.1 (\d{3}) /gu), (match) => Number(match[1]))
 
+/** Its statuses, and whether it has what every answer has: our id and, if it is an error, the error object. */
+const lookAt = (answer: string) => ({
+  statuses: statusesOf(answer),
+  isWhole: REQUEST_ID.test(answer) && (answer.startsWith('HTTP/1.1 200 ') || ERROR_OBJECT.test(answer)),
+})
+
+const REQUEST_ID = /\r\nx-request-id: [0-9a-f-]{36}\r\n/u
+const ERROR_OBJECT = /\{"error":\{"message":"[^"]+","type":"api_error","code":"[a-z_]+"/u
+
 describe('a header', () => {
   const length = `content-length: ${BODY.length}`
   const chunked = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`
@@ -55,10 +64,27 @@ describe('a header', () => {
     ['no host', get('/v1/models').replace('host: x\r\n', ''), 400],
     ['an authorization that repeats', get('/v1/models', 'authorization: Bearer other'), 200],
     ['an upgrade to something else', get('/v1/models', 'upgrade: websocket', 'connection: upgrade'), 200],
-    ['an expectation nobody can meet', post([length, 'expect: cow'], BODY), 417],
+    ['an expectation nobody can meet', post([length, 'expect: cow'], BODY), 200],
   ])('with %s is answered in order', async (...[, raw, status]) => {
     const { port } = await serveApp(core)
-    expect(statusesOf(await send(port, raw))).toEqual([status])
+    expect(lookAt(await send(port, raw))).toEqual({ statuses: [status], isWhole: true })
+  })
+
+  it('may have 1,000 fields and 16 KiB; a larger one is told so', async () => {
+    const { port } = await serveApp(core)
+    const fields = (count: number) => get('/v1/models', ...Array.from({ length: count }, () => 'a: b'))
+    expect(lookAt(await send(port, fields(997)))).toEqual({ statuses: [200], isWhole: true })
+    const refusal = 'The header must not be larger than 16 KiB or have more than 1,000 fields.'
+    for (const raw of [fields(998), get('/v1/models', `x-large: ${'x'.repeat(17_000)}`)]) {
+      expect(await send(port, raw)).toContain(refusal)
+    }
+  })
+
+  it('without a host says what is missing', async () => {
+    const { port } = await serveApp(core)
+    expect(await send(port, get('/v1/models').replace('host: x\r\n', ''))).toContain(
+      `"The header 'host' is required."`,
+    )
   })
 
   it('of HTTP/1.0 is served, and the connection closed', async () => {
@@ -97,7 +123,7 @@ describe('a path or a method', () => {
     [`/v1/models/${MODEL.replace('/', '%2F')}?x=%ff`, 200],
   ])('GET %s is answered in order', async (target, status) => {
     const { port } = await serveApp(core)
-    expect(statusesOf(await send(port, get(target)))).toEqual([status])
+    expect(lookAt(await send(port, get(target)))).toEqual({ statuses: [status], isWhole: true })
   })
 
   it.each(['OPTIONS *', 'TRACE /v1/models', 'PROPFIND /v1/models', 'HEAD /v1/nowhere'])(
@@ -128,8 +154,8 @@ describe('a client that is slow on purpose', () => {
 
   it('with its header is given up with 408', async () => {
     const answer = await answerOfSlow('GET /v1/models HTTP/1.1\r\nhost: x\r\nx-slow: ')
-    expect(statusesOf(answer)).toEqual([408])
-    expect(answer).toContain('"code":"invalid_request"')
+    expect(lookAt(answer)).toEqual({ statuses: [408], isWhole: true })
+    expect(answer).toContain('"The request must arrive whole within 0.4 s."')
   })
 
   it('with its body is given up with 408', async () => {

@@ -27,7 +27,9 @@ describe('authentication', () => {
     for (const authorization of [undefined, 'Bearer wrong', 'Basic abc', 'Bearer ']) {
       const headers = authorization === undefined ? {} : { authorization }
       const body = method === 'POST' ? '{nope' : null
-      expect(await errorOf(await fetch(url + path, { method, headers, body }))).toEqual([401, 'invalid_key'])
+      const response = await fetch(url + path, { method, headers, body })
+      expect(response.headers.get('www-authenticate')).toBe('Bearer')
+      expect(await errorOf(response)).toEqual([401, 'invalid_key'])
     }
   })
 })
@@ -56,7 +58,9 @@ describe('a body', () => {
     const { chat } = await serveApp(core)
     const padding = 'x'.repeat(32 * 1_048_576 - JSON.stringify({ ...CHAT, padding: '' }).length)
     expect((await chat({ ...CHAT, padding })).status).toBe(200)
-    expect(await errorOf(await chat({ ...CHAT, padding: `${padding}y` }))).toEqual([413, 'invalid_request'])
+    const refused = await chat({ ...CHAT, padding: `${padding}y` })
+    expect(await refused.clone().text()).toContain('"The body must not be larger than 33,554,432 bytes."')
+    expect(await errorOf(refused)).toEqual([413, 'invalid_request'])
   })
 
   it('that only turns out to be too large is 413 as well, also where the connection is to be closed', async () => {
@@ -239,6 +243,13 @@ describe('the request id', () => {
       expect(response.headers.get('x-request-id')).not.toBe('mine-1')
       await response.text()
     }
+  })
+
+  it('is on the answer to a malformed path as well', async () => {
+    const { url } = await serveApp(core)
+    const { headers } = await fetch(`${url}/models/%zz`, { headers: { 'x-request-id': 'mine-1' } })
+    expect(headers.get('x-client-request-id')).toBe('mine-1')
+    expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
   })
 
   it.each(['two words', 'x'.repeat(129)])('of the caller is dropped when it is %j', async (id) => {
