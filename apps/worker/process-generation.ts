@@ -1,6 +1,7 @@
 import type { GenerationEnd, GenerationError, Usage } from '#libs/contracts/generation-event.ts'
-import type { ChatJob, GenerationJob, GenerationTicket } from '#libs/contracts/generation-job.ts'
+import type { ChatJob, GenerationJob, GenerationTicket, Hold } from '#libs/contracts/generation-job.ts'
 import type { EmbeddingRequest, Sampling } from '#libs/contracts/generation-request.ts'
+import { formatCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { capOutput, coversInput } from './cap-output.ts'
 import type { ClaimTicket } from './claim-ticket.ts'
@@ -74,9 +75,11 @@ export function createProcessGeneration(deps: {
     const prompt = await renderPrompt(job)
     // Nobody would hear a decline of a generation whose caller has left: it must be settled here.
     if (run.stopReason() !== null) return endStopped(work)
-    const cap = capOutput(job, prompt.ids.length, Math.min(job.contextWindow, deps.contextWindow))
+    const contextWindow = Math.min(job.contextWindow, deps.contextWindow)
+    const cap = capOutput(job, prompt.ids.length, contextWindow)
     if (cap.status === 'hold-too-small') return decline(run, cap.status, prompt.ids.length)
-    if (cap.status !== 'capped') return fail(work, REFUSALS[cap.status])
+    if (cap.status === 'prompt-too-long') return fail(work, promptTooLong(contextWindow))
+    if (cap.status === 'insufficient-credits') return fail(work, insufficientCredits(job.hold))
 
     run.send({ type: 'generation-claimed', worker, promptTokens: prompt.ids.length }, [])
     usage.promptTokens = prompt.ids.length
@@ -219,15 +222,6 @@ type MutableUsage = { -readonly [Field in keyof Usage]: Usage[Field] }
 type Failure = Omit<GenerationError, 'type'>
 
 const REFUSALS = {
-  'prompt-too-long': {
-    code: 'invalid_request',
-    // LangChain knows an overflow by the words `exceeds the context window`.
-    message: 'The prompt exceeds the context window: no token of output fits.',
-  },
-  'insufficient-credits': {
-    code: 'insufficient_credits',
-    message: 'Not enough credits for this prompt and one token of output.',
-  },
   'too-late': {
     code: 'model_unavailable',
     message: 'The deadline passed before there was an answer; nothing is charged.',
@@ -237,3 +231,17 @@ const REFUSALS = {
     message: 'The generation was interrupted; nothing is charged for it.',
   },
 } as const satisfies Record<string, Failure>
+
+const promptTooLong = (contextWindow: number): Failure => ({
+  code: 'invalid_request',
+  // LangChain knows an overflow by the words `exceeds the context window`.
+  message: `The prompt exceeds the context window of ${contextWindow} tokens: no token of output fits.`,
+})
+
+/** Money had set the hold: it is all that was left. */
+const insufficientCredits = ({ amountNano }: Hold): Failure => ({
+  code: 'insufficient_credits',
+  message:
+    'Not enough credits for this prompt and one token of output: ' +
+    `${formatCredits(toNanoCredits(amountNano))} available beside what other requests hold.`,
+})

@@ -167,11 +167,19 @@ test('a caller that left while it was rendered is settled, not given back to nob
 })
 
 test.each([
-  ['insufficient_credits', { hold: { ...generationJob().hold, amountNano: '1', clamped: true } }],
-  ['invalid_request', { contextWindow: 3 }],
-])('what cannot run is %s and costs nothing', async (code, job) => {
+  [
+    'insufficient_credits',
+    { hold: { ...generationJob().hold, amountNano: '1', clamped: true } },
+    'Not enough credits for this prompt and one token of output: 0.000000001 available beside what other requests hold.',
+  ],
+  [
+    'invalid_request',
+    { contextWindow: 3 },
+    'The prompt exceeds the context window of 3 tokens: no token of output fits.',
+  ],
+])('what cannot run is %s with the numbers in its way, and costs nothing', async (code, job, message) => {
   const { events, settlements } = await process({ job })
-  expect(events).toMatchObject([{ type: 'generation-error', code }])
+  expect(events).toEqual([{ type: 'generation-error', code, message }])
   expect(settlements).toEqual([['fault', 0, 0]])
 })
 
