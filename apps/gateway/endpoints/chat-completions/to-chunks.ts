@@ -1,8 +1,7 @@
 import type { OutputEvent } from '../../generation/generation-call.ts'
 import type { Answer, StreamRenderer } from '../generation-endpoint.ts'
 import { quote } from '../quote.ts'
-import { toChatUsage, toFinishReason } from './to-finish.ts'
-import { toCompletionId } from './to-object.ts'
+import { toChatUsage, toCompletionId, toFinishReason } from './shared-fields.ts'
 
 /** What a stream depends on beside its generation. */
 export type ChatOptions = { readonly includeUsage: boolean }

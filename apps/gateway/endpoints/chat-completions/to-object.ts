@@ -1,7 +1,7 @@
 import type { FinishedGeneration } from '../../generation/collect.ts'
 import type { Answer } from '../generation-endpoint.ts'
 import type { ChatObject } from './chat-object.ts'
-import { toChatUsage, toFinishReason } from './to-finish.ts'
+import { toChatUsage, toCompletionId, toFinishReason } from './shared-fields.ts'
 
 /** The body of a chat completion that is not streamed. */
 export function toObject(generation: FinishedGeneration, answer: Answer<unknown>): ChatObject {
@@ -33,8 +33,4 @@ export function toObject(generation: FinishedGeneration, answer: Answer<unknown>
     ],
     usage: toChatUsage(usage),
   }
-}
-
-export function toCompletionId(id: string): string {
-  return `chatcmpl-${id}`
 }

@@ -3,10 +3,10 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { shorten } from '../../http/shorten.ts'
 import { findLoop } from './schema/find-loop.ts'
-import { checkReferences } from './schema/references.ts'
-import { collectSubschemas, type SchemaObject, type SchemaProblem } from './schema/subschemas.ts'
-import { checkPatterns } from './schema/patterns.ts'
-import { checkSize } from './schema/size.ts'
+import { checkReferences } from './schema/check-references.ts'
+import { collectSubschemas, type SchemaObject, type SchemaProblem } from './schema/collect-subschemas.ts'
+import { checkPatterns } from './schema/check-patterns.ts'
+import { checkSize } from './schema/check-size.ts'
 
 /**
  * Checks a schema that the engine is to hold an output to, before anything is reserved for it. Throws an

@@ -1,5 +1,5 @@
-import type { References } from './references.ts'
-import { toPointer, type SchemaObject, type SchemaProblem, type Subschema } from './subschemas.ts'
+import type { References } from './check-references.ts'
+import { toPointer, type SchemaObject, type SchemaProblem, type Subschema } from './collect-subschemas.ts'
 
 /**
  * Finds a schema that refers back to itself before any value inside has been entered (`{"$ref":"#"}`, a → b → a):

@@ -1,4 +1,4 @@
-import type { SchemaObject, SchemaProblem } from './subschemas.ts'
+import type { SchemaObject, SchemaProblem } from './collect-subschemas.ts'
 
 /** As vLLM counts them; it refuses deeper ones. */
 const MAX_LEVELS = 64

@@ -1,6 +1,11 @@
 import type { GenerationEnd, Usage } from '#libs/contracts/generation-event.ts'
 import type { ChatFinishReason, ChatUsage } from './chat-object.ts'
 
+/** The id of the answer: the same in the whole object and in every chunk. */
+export function toCompletionId(requestId: string): string {
+  return `chatcmpl-${requestId}`
+}
+
 /** The chat interface's word for how a generation ended. */
 export function toFinishReason(reason: GenerationEnd['finishReason']): ChatFinishReason {
   return reason === 'tool-calls' ? 'tool_calls' : reason

@@ -4,7 +4,7 @@ import {
   type SchemaObject,
   type SchemaProblem,
   type Subschema,
-} from './subschemas.ts'
+} from './collect-subschemas.ts'
 
 /** Which schema a schema's `$ref` names. */
 export type References = ReadonlyMap<SchemaObject, SchemaObject>

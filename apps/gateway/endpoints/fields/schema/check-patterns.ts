@@ -1,4 +1,4 @@
-import { isSchemaObject, toPointer, type SchemaProblem, type Subschema } from './subschemas.ts'
+import { isSchemaObject, toPointer, type SchemaProblem, type Subschema } from './collect-subschemas.ts'
 
 /** Each `pattern` and each name under `patternProperties` must be a regular expression. */
 export function checkPatterns(subschemas: readonly Subschema[]): SchemaProblem | null {
@@ -20,11 +20,14 @@ const EXPECTED = 'expected a regular expression of ECMA-262'
 
 /** With the flag `u`, as the specification wants it; many are written for engines that escape more freely. */
 function isPattern(source: string): boolean {
-  return ['u', ''].some((flags) => {
-    try {
-      return new RegExp(source, flags) instanceof RegExp
-    } catch {
-      return false
-    }
-  })
+  return canParse(source, 'u') || canParse(source, '')
+}
+
+function canParse(source: string, flags: 'u' | ''): boolean {
+  try {
+    new RegExp(source, flags)
+    return true
+  } catch {
+    return false
+  }
 }
