@@ -20,7 +20,7 @@ import { createSlots } from './slots.ts'
 import { allowsOneCall } from './text/constraints/allows-one-call.ts'
 import { toConstraint } from './text/constraints/to-constraint.ts'
 import { createOutputParser } from './text/parse-output.ts'
-import { startsInReasoning } from './text/starts-in-reasoning.ts'
+import { startsInReasoning } from './text/reasoning/starts-in-reasoning.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 import { createEngineWatch } from './watch-engine.ts'
 

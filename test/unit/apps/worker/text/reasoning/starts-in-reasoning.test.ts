@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { startsInReasoning } from '#apps/worker/text/starts-in-reasoning.ts'
+import { startsInReasoning } from '#apps/worker/text/reasoning/starts-in-reasoning.ts'
 
 it('is so when the template ends with an open tag', () => {
   expect(startsInReasoning('<|im_start|>assistant\n<think>\n')).toBe(true)
