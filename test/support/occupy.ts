@@ -38,14 +38,13 @@ export async function occupy(
     for (const call of calls) await expect.poll(call.openHolds, { timeout: 10_000 }).toBe(0)
   }
 
-  await (
-    await start()
-  ).firstText
-  for (let busy = false; !busy;) {
+  const running = await start()
+  await running.firstText
+  for (;;) {
     const { openHolds, refused } = await start()
     const isWaiting = async () => (await openHolds()) === 1
     await expect.poll(async () => refused() || (await isWaiting()), { timeout: 5_000 }).toBe(true)
-    busy = refused()
+    if (refused()) break
   }
   return { release, [Symbol.asyncDispose]: release }
 }
