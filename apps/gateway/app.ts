@@ -13,6 +13,7 @@ import type { Caller, Generate } from './generation/generation-call.ts'
 import { installAcceptBody } from './http/accept-body.ts'
 import { installAcceptHeader } from './http/accept-header.ts'
 import type { Authenticate } from './http/authenticate.ts'
+import { installBodyBudget, type BodyLimits } from './http/body-budget.ts'
 import { closeIdleConnections } from './http/close-idle-connections.ts'
 import {
   answerMalformed,
@@ -20,7 +21,6 @@ import {
   createReportError,
   installErrorHandler,
 } from './http/handle-error.ts'
-import { installHeldBodies, type BodyLimits } from './http/hold-bodies.ts'
 import { installRequestId } from './http/request-id.ts'
 import { installRequestMetrics } from './http/request-metrics.ts'
 import { shorten } from './http/shorten.ts'
@@ -102,7 +102,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     return caller
   }
 
-  const releaseBody = installHeldBodies(app, {
+  const releaseBody = installBodyBudget(app, {
     limits,
     accountOf: (request) => callers.get(request)?.accountId,
   })

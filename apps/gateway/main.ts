@@ -32,7 +32,7 @@ import { createPrepareBody } from './preparation/prepare-body.ts'
 const LIMITS = {
   bodyBytes: 32 * 1024 * 1024,
   largeBodyBytes: 64 * 1024,
-  heldBodyBytes: 128 * 1024 * 1024,
+  allBodiesBytes: 128 * 1024 * 1024,
   uploadMs: 60_000,
   headersAfterS: 10,
   keepAliveS: 10,

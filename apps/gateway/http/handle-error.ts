@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { API_ERRORS, ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { drainBody } from './accept-body.ts'
+import { drainBody } from './drain-body.ts'
 import { tellRequestId } from './request-id.ts'
 import type { NoteFailure } from './request-metrics.ts'
 

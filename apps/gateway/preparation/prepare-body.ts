@@ -33,7 +33,7 @@ export function createPrepareBody(deps: {
   }
 }
 
-/** `release` gives back what the body held while it arrived and waited. */
+/** `release` gives back the memory that the body took while it arrived and waited. */
 export function createPrepareRequest(
   prepareBody: PrepareBody,
   release: (request: FastifyRequest) => void,

@@ -18,7 +18,7 @@ export const AUTHORIZED = { authorization: `Bearer ${KEY}` }
 const LIMITS: HttpLimits = {
   bodyBytes: 32 * 1_048_576,
   largeBodyBytes: 65_536,
-  heldBodyBytes: 128 * 1_048_576,
+  allBodiesBytes: 128 * 1_048_576,
   uploadMs: 60_000,
   connectionIdleMs: 600_000,
   headersAfterS: 10,

@@ -51,7 +51,7 @@ it.each([true, false])(
   'bodies that would take too much memory together are 503 (announced: %s), until others are done',
   async (announced) => {
     const fed = createFedCore()
-    const { chat, port } = await serveApp(fed.generate, { heldBodyBytes: 4 * LARGE })
+    const { chat, port } = await serveApp(fed.generate, { allBodiesBytes: 4 * LARGE })
     const body = JSON.stringify(padded)
     const first = await beginUpload(port, body, announced)
     // Half of all is for one account, and it has used up most of that.
