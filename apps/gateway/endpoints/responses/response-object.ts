@@ -67,7 +67,7 @@ const TextFormat = z.union([
   }),
 ])
 
-/** The request's settings as they are in force. Those of more than 64 KiB are not repeated. */
+/** The request's settings as they are in force. Long ones are not repeated (`to-settings.ts`). */
 const SETTINGS = {
   background: z.literal(false),
   frequency_penalty: z.number(),
