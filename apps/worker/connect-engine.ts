@@ -8,8 +8,8 @@ const PAUSES = { firstPauseMs: 500, lastPauseMs: 500 }
 
 /**
  * Connects to an engine and waits until it answers: a real one needs minutes to load its weights. Throws when
- * the engine does not say how much it can run at once and the configuration does not either. An engine that was
- * started for another kind of model is only warned of: it serves all but forced tools and JSON formats.
+ * the engine does not say how much it can run at once and the configuration does not either. For an engine
+ * that was started for another kind of model it only logs a warning: all but forced tools and JSON formats work.
  */
 export async function connectEngine(options: {
   address: string

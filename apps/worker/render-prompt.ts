@@ -9,8 +9,8 @@ export type RenderedPrompt = { readonly tail: string; readonly ids: Uint32Array 
 /**
  * Renders a job's conversation with the model's own chat template and tokenizes it exactly: the template's
  * special tokens become their ids, those that a caller types stay text. Throws a ChatTemplateError when the
- * template refuses the conversation, and when the tokenizer finds a control token that nobody wrote (one whose
- * normalizer makes a token's text of other characters). Of a prompt that is hopelessly longer than the window,
+ * template refuses the conversation, and when the tokenizer finds a control token that nobody wrote (its
+ * normalizer may turn other characters into a token's text). Of a prompt that is hopelessly longer than the window,
  * only a beginning that is too long as well is tokenized.
  */
 export function createRenderPrompt(deps: {

@@ -17,9 +17,9 @@ const UNANSWERED = 'the health check got no answer'
 
 /**
  * Tells whether work may be pulled for an engine. States: ready → unready when a health check says dead, when
- * two in a row get no answer (one may be our own stall), when generations run and no token came for `silenceMs` (health checks do not see a hang), or after
- * five failures in a row; unready → ready when a health check is good again, after a rest of 10 s where the
- * check had been good all along.
+ * two in a row get no answer (one may be our own stall), when generations run and no token came for `silenceMs`
+ * (health checks do not see a hang), or after five failures in a row; unready → ready when a health check is good
+ * again, after a rest of 10 s where the check had been good all along.
  *
  * `onChange` is told each move; `onLost` that what runs now will not end by itself.
  */

@@ -44,6 +44,7 @@ type Waiter = {
   reject: (error: StreamLostError) => void
 }
 
+/** `onClose` is called once. */
 export function createStreamInbox(
   stream: number,
   onClose: () => void,

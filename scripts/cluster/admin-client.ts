@@ -8,6 +8,7 @@ export type AdminClient = {
   post(path: string, body: object): Promise<unknown>
 }
 
+/** Each call is given up after 10 s. */
 export function createAdminClient({ url, token }: { url: string; token: string }): AdminClient {
   async function call(path: string, init: RequestInit = {}): Promise<Response> {
     return await fetch(`${url}${path}`, {

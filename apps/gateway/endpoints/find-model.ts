@@ -20,7 +20,7 @@ export function findModel(catalog: Pick<Catalog, 'find'>, id: string): ModelSpec
 
 /**
  * The model that a body names, of the kind that the operation needs. Throws an `ApiError` `invalid_request` when
- * `model` is no text, `model_not_found` when there is none or it is of the other kind.
+ * `model` is not text, `model_not_found` when the catalog has no such model or it is of the other kind.
  */
 export function findModelOfBody(
   catalog: Pick<Catalog, 'find'>,

@@ -16,7 +16,7 @@ export type OperationDescription = {
   readonly errors: readonly OperationError[]
 }
 
-/** A row of the error table that an operation can answer with; a path that is none has no operation. */
+/** A row of the error table that an operation can answer with; an unknown path has no operation. */
 export type OperationError = Exclude<ApiErrorCode, 'unknown_operation'>
 
 export type ParameterDescription = {

@@ -54,6 +54,7 @@ export function countPromptBytes(request: GenerationRequest): number {
   return bytes
 }
 
+/** The text of one input to embed in bytes, with what it costs beyond it. */
 export function countInputBytes(input: string): number {
   return INPUT_BYTES + Buffer.byteLength(input)
 }

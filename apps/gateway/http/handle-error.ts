@@ -38,6 +38,7 @@ const RETRY_AFTER_S = 5
 /** How long a refused upload may go on before the connection is closed on it. */
 const DRAIN_LIMIT_MS = 5_000
 
+/** Unforeseen failures of ours are logged as errors; refusals with a cause and failed backends as warnings. */
 export function createReportError(options: {
   log: Logger
   noteFailure: NoteFailure

@@ -32,8 +32,8 @@ export type SseLimits = {
   /** A comment goes out after this long without a frame. */
   readonly keepAliveS: number
   /**
-   * A reader with more than this still unread, and more than the largest single write beside it, is cut off: the
-   * end of a long response repeats all of it at once, which no reader can have read yet.
+   * A reader is cut off when more than this is unread beyond its largest single write: the end of a long response
+   * repeats all of it at once, which no reader can have read yet.
    */
   readonly queuedBytes: number
   /** How long a client may take to read the rest of an ended stream. */

@@ -84,7 +84,7 @@ export function createSchemaReader(root: unknown): SchemaReader {
     return fitting
   }
 
-  /** The schemas below `flat` of which each value has one. */
+  /** The schemas of the parts that every value of `flat` must have. */
   function requiredBy(flat: Schema): unknown[] {
     if ('const' in flat || 'enum' in flat) return []
     const type = typeOf(flat)

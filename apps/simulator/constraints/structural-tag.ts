@@ -4,7 +4,7 @@ import { ConstraintError } from './constraint-error.ts'
 import { toJsonWriter } from './json-value.ts'
 
 /**
- * Reads the formats of xgrammar's structural tags of which this engine can write a text: tags around JSON, in
+ * Reads the formats of xgrammar's structural tags for which this engine can write a text: tags around JSON, in
  * free text (`triggered_tags`) or alone (`tags_with_separator`), and the choice between such and JSON (`or`). All
  * others are refused as the recorded engine refuses what it does not know. Throws a ConstraintError.
  */

@@ -12,10 +12,9 @@ export type ComposedTurn =
 
 /**
  * The persona. It writes back the conversation that it was given, so that a person sees what arrived; it calls
- * an offered tool of whose name a word stands in the last message; it repeats a tool's result; under a
- * constraint it writes what the constraint allows. With `thinking` it thinks first. A function of its
- * arguments alone, and it never looks at a partly written answer: so a continued answer equals an undisturbed
- * one.
+ * an offered tool when the last message contains a word of its name; it repeats a tool's result; under a
+ * constraint it writes what the constraint allows. With `thinking` it thinks first. The turn depends on the
+ * arguments alone, never on what is already written of it: so a continued answer equals an undisturbed one.
  */
 export function composeTurn(options: {
   prompt: string

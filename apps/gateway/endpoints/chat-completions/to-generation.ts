@@ -15,7 +15,7 @@ type ChatGeneration = {
 
 /**
  * Throws an `ApiError` `invalid_request` for what only the whole body can tell: tools on a model without them,
- * a forced tool that is not offered, a schema that is none, two different efforts.
+ * a forced tool that is not offered, an invalid schema, two different efforts.
  */
 export function toGeneration(body: ChatBody, model: ModelSpec): ChatGeneration {
   const { effort, reasoning_effort: reasoningEffort } = body

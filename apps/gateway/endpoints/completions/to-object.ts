@@ -22,8 +22,9 @@ export function toObject(
   }
 }
 
-export function toCompletionId(id: string): string {
-  return `cmpl-${id}`
+/** The id of the answer: the same in the whole object and in every chunk. */
+export function toCompletionId(requestId: string): string {
+  return `cmpl-${requestId}`
 }
 
 /** The legacy interface knows no tool calls: a turn that ended with one has simply stopped. */

@@ -56,6 +56,7 @@ export const SAMPLING_FIELDS = {
 const SamplingFields = z.object(SAMPLING_FIELDS)
 type SamplingFields = z.output<typeof SamplingFields>
 
+/** What is absent stays absent: the worker fills in the model's own defaults. */
 export function toSampling(fields: SamplingFields): Sampling {
   const { seed, top_k: topK } = fields
   return {

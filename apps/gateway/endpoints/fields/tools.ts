@@ -91,8 +91,8 @@ type ToolUse = {
 
 /**
  * Tools that cannot be served are dropped while functions remain or the choice is left to the model. Throws an
- * `ApiError` `invalid_request` for tools on a model without them, for a forced tool that is not there, and for
- * a schema that is none where a call is held to it: where tools are forced, or a format holds the whole output.
+ * `ApiError` `invalid_request` for tools on a model without them, for a forced tool that is not offered,
+ * and for an invalid schema to which a call is held: where tools are forced, or a format holds the whole output.
  */
 export function toToolUse(
   fields: z.output<typeof ToolFields>,

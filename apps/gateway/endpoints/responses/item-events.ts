@@ -22,6 +22,7 @@ export type ItemEvents = {
 /** Writes the frame of one event of the stream; `fields` are the JSON of its fields, braces aside. */
 export type WriteEvent = (type: string, fields: string) => string
 
+/** Numbers the events of one stream from 0; `named` writes an `event:` line before each of them. */
 export function createWriteEvent(options: { named: boolean }): WriteEvent {
   let sequence = 0
   return (type, fields) => {

@@ -12,7 +12,7 @@ import { createItemWriter } from './write-items.ts'
 /**
  * Creates the renderer of one stream: it begins with `response.created` and `response.in_progress` and ends with
  * `response.completed`, also when the output was cut short. Throws an `ApiError` `invalid_request` when the
- * request asks for a set of events that there is not.
+ * request asks for an unknown set of events.
  */
 export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRenderer {
   const eventSet = chooseEvents(answer.headers)

@@ -17,7 +17,7 @@ export type ResponsesGeneration = Pick<PreparedGeneration<unknown>, 'request' | 
 
 /**
  * Throws an `ApiError` `invalid_request` for what only the whole body can tell: references to what is not here,
- * tools on a model without them, a forced tool that is not offered, a schema that is none, one thing said in two
+ * tools on a model without them, a forced tool that is not offered, an invalid schema, one thing said in two
  * fields differently.
  */
 export function toGeneration(body: ResponsesBody, model: ModelSpec): ResponsesGeneration {

@@ -24,6 +24,7 @@ export function toItems(
 
 const NO_TEXT = { type: 'text', text: '' } as const
 
+/** The status in which a response and its last item end: only the output limit cuts them short. */
 export function toEndStatus(finishReason: GenerationEnd['finishReason']): 'completed' | 'incomplete' {
   return finishReason === 'length' ? 'incomplete' : 'completed'
 }
@@ -52,10 +53,12 @@ export function toItem(part: OutputPart, { id, status }: { id: string; status: I
   }
 }
 
+/** The one content part of a message. */
 export function toOutputText(text: string) {
   return { type: 'output_text' as const, text, annotations: [], logprobs: [] }
 }
 
+/** The one summary part of a reasoning item. */
 export function toSummaryText(text: string) {
   return { type: 'summary_text' as const, text }
 }

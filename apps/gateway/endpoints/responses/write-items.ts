@@ -16,8 +16,8 @@ type ItemWriter = {
 }
 
 /**
- * Items come strictly one after another: what is of another kind than the open item ends it. Of the open item its
- * text is kept, of an ended one its JSON, for the response that ends the stream.
+ * Items come strictly one after another: what is of another kind than the open item ends it. Kept are
+ * the open item's text and the ended items' JSON, for the response that ends the stream.
  */
 export function createItemWriter(events: ItemEvents, requestId: string): ItemWriter {
   const ended: string[] = []

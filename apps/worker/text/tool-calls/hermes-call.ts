@@ -166,7 +166,7 @@ export function createHermesCall(
     else early += text
   }
 
-  /** A call whose name never came is none; its brace is left to become text with the rest. */
+  /** Without a name it was no call; its brace is left to become text with the rest. */
   function endObject(): boolean {
     if (started) state = 'after-object'
     return started
