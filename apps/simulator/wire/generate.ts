@@ -2,7 +2,7 @@ import type { ServerWritableStream } from '@grpc/grpc-js'
 import type { GenerateRequest__Output } from '#proto/types/vllm/grpc/engine/GenerateRequest.ts'
 import type { EngineCore } from '../engine-core.ts'
 import type { ScriptWriter } from '../persona/write-script.ts'
-import { createSampler, type Finish, type SampledModel } from '../sampling/sampler.ts'
+import { createSampler, type Finish, type SampledModel, type Sampler } from '../sampling/sampler.ts'
 import type { Sequence } from '../scheduler/scheduler.ts'
 import { createAnswerStream, type AnswerStream } from './answer-stream.ts'
 import { CALL_FAILED, ENGINE_DEAD, toStatus, type Status } from './statuses.ts'
@@ -90,24 +90,15 @@ export async function generate(
 
   let open = order.choices
   for (const [index, sampler] of samplers.entries()) {
-    let end: Finish | null = null
-    const sequence: Sequence = {
-      promptIds,
-      // The model must see every prompt position to give its probability.
-      readsPrefixCache: order.promptLogprobs === null,
-      next() {
-        if (end !== null) return { tokenId: null, ended: true }
-        const { tokenId, finish: reached } = sampler.next()
-        end = reached
-        return { tokenId, ended: reached !== null && !parts.fails }
-      },
-    }
+    // The model must see every prompt position to give its probability.
+    const readsPrefixCache = order.promptLogprobs === null
+    const { sequence, reached } = createChoice(sampler, { promptIds, readsPrefixCache, fails: parts.fails })
     sequences.push(sequence)
     core.submit(sequence, {
       onOutput({ tokenId, ended, cachedTokens }) {
         if (ended) open -= 1
         if (tokenId === null) return
-        stream.push({ index, tokenId, cachedTokens, finish: parts.fails ? null : end })
+        stream.push({ index, tokenId, cachedTokens, finish: reached() })
       },
       onStepEnd() {
         stream.flush()
@@ -119,6 +110,26 @@ export async function generate(
     })
   }
   await over
+}
+
+/** One choice as the scheduler runs it, and the finish that it has reached; a call that fails reaches none. */
+function createChoice(
+  sampler: Sampler,
+  options: { promptIds: Uint32Array; readsPrefixCache: boolean; fails: boolean },
+): { sequence: Sequence; reached: () => Finish | null } {
+  const { promptIds, readsPrefixCache, fails } = options
+  let finish: Finish | null = null
+  const sequence: Sequence = {
+    promptIds,
+    readsPrefixCache,
+    next() {
+      if (finish !== null) return { tokenId: null, ended: true }
+      const next = sampler.next()
+      finish = next.finish
+      return { tokenId: next.tokenId, ended: finish !== null && !fails }
+    },
+  }
+  return { sequence, reached: () => (fails ? null : finish) }
 }
 
 async function prepare(request: GenerateRequest__Output, { model, encode, writeScript }: GenerateParts) {
