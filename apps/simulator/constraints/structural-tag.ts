@@ -4,14 +4,15 @@ import { ConstraintError } from './constraint-error.ts'
 import { toJsonWriter } from './json-value.ts'
 
 /**
- * Reads the formats of xgrammar's structural tags for which this engine can write a text: tags around JSON, in
- * free text (`triggered_tags`) or alone (`tags_with_separator`), and the choice between such and JSON (`or`). All
- * others are refused as the recorded engine refuses what it does not know. Throws a ConstraintError.
+ * Reads the formats of xgrammar's structural tags for which this engine can write a text: JSON alone, tags
+ * around JSON, in free text (`triggered_tags`) or alone (`tags_with_separator`), and the choice between such and
+ * JSON (`or`). All others are refused as the recorded engine refuses what it does not know. Throws a ConstraintError.
  */
 export function fromStructuralTag(given: unknown): Constraint {
   const parsed = StructuralTag.safeParse(given)
   if (!parsed.success) throw new ConstraintError("Invalid grammar specification: 'triggers'")
   const { format } = parsed.data
+  if (format.type === 'json_schema') return { kind: 'text', write: toJsonWriter(format.json_schema) }
   if (format.type !== 'or') return toTags(format)
   const [json, tags] = format.elements
   return { kind: 'tags-or-text', tags: toTags(tags), write: toJsonWriter(json.json_schema) }
@@ -44,7 +45,7 @@ const TriggeredTags = z.object({
 const JsonOrTags = z.object({ type: z.literal('or'), elements: z.tuple([JsonFormat, TagsWithSeparator]) })
 
 const StructuralTag = z.object({
-  format: z.discriminatedUnion('type', [TagsWithSeparator, TriggeredTags, JsonOrTags]),
+  format: z.discriminatedUnion('type', [JsonFormat, TagsWithSeparator, TriggeredTags, JsonOrTags]),
 })
 
 function toTags(format: z.infer<typeof TagsWithSeparator> | z.infer<typeof TriggeredTags>): TagsConstraint {

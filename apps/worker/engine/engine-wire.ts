@@ -14,6 +14,7 @@ import type {
   EngineModelInfo,
   EngineRequest,
   EngineServerInfo,
+  JsonSchema,
 } from './engine-client.ts'
 import { EngineError } from './engine-error.ts'
 
@@ -53,19 +54,31 @@ function toSamplingMessage({ sampling, maxTokens, stop, constraint }: EngineRequ
 }
 
 /**
- * Formats of xgrammar's structural tags, which is vLLM's grammar library. `triggered_tags`, the usual one for
- * tools, would allow free text around the calls.
+ * Formats of xgrammar's structural tags, for plain JSON too. vLLM takes the grammar library of the first constraint
+ * that it gets for good, and a bare schema with a keyword that is new to xgrammar makes it take another one, which
+ * knows no such tags: from then on every forced call on that engine would fail. `triggered_tags`, the usual
+ * format for tools, would allow free text around the calls.
  */
-function toConstraintMessage(
-  constraint: EngineConstraint,
-): Pick<SamplingParams, 'jsonSchema' | 'structuralTag'> {
-  if (constraint.type === 'json') return { jsonSchema: JSON.stringify(constraint.schema) }
-  const calls = toCallsFormat(constraint.calls)
-  const format =
-    constraint.type === 'calls'
-      ? calls
-      : { type: 'or', elements: [{ type: 'json_schema', json_schema: constraint.schema }, calls] }
-  return { structuralTag: JSON.stringify({ type: 'structural_tag', format }) }
+function toConstraintMessage(constraint: EngineConstraint): Pick<SamplingParams, 'structuralTag'> {
+  return { structuralTag: JSON.stringify({ type: 'structural_tag', format: toFormat(constraint) }) }
+}
+
+function toFormat(constraint: EngineConstraint) {
+  switch (constraint.type) {
+    case 'json':
+      return toJsonFormat(constraint.schema)
+    case 'calls':
+      return toCallsFormat(constraint.calls)
+    case 'calls-or-json':
+      return {
+        type: 'or',
+        elements: [toJsonFormat(constraint.schema), toCallsFormat(constraint.calls)],
+      }
+  }
+}
+
+function toJsonFormat(schema: JsonSchema) {
+  return { type: 'json_schema', json_schema: schema }
 }
 
 function toCallsFormat({ tags, separator, single }: CallsShape) {
@@ -74,7 +87,7 @@ function toCallsFormat({ tags, separator, single }: CallsShape) {
     tags: tags.map(({ begin, schema, end }) => ({
       type: 'tag',
       begin,
-      content: { type: 'json_schema', json_schema: schema },
+      content: toJsonFormat(schema),
       end,
     })),
     separator,

@@ -8,6 +8,7 @@ const tag = { type: 'tag', begin: '<', content: json, end: '>' }
 const calls = { type: 'tags_with_separator', tags: [tag], separator: '\n', at_least_one: true }
 
 test.each([
+  [json, { kind: 'text' }],
   [calls, { kind: 'tags', forced: true, single: false }],
   [
     { ...calls, stop_after_first: true },

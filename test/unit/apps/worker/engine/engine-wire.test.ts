@@ -79,10 +79,12 @@ describe('a constraint on the wire', () => {
     expect(paramsOf(null)?.constraint).toBeUndefined()
   })
 
-  it('is a schema for an answer of JSON', () => {
-    const params = paramsOf({ type: 'json', schema })
-    expect(params?.constraint).toBe('jsonSchema')
-    expect(JSON.parse(params?.jsonSchema ?? '')).toEqual(schema)
+  it('is a structural tag for plain JSON as well, so that no schema moves the engine to another grammar library', () => {
+    expect(paramsOf({ type: 'json', schema })?.constraint).toBe('structuralTag')
+    expect(formatOf({ type: 'json', schema })).toEqual({
+      type: 'structural_tag',
+      format: { type: 'json_schema', json_schema: schema },
+    })
   })
 
   it('is a structural tag of nothing but calls for calls', () => {
