@@ -19,8 +19,9 @@ import { createFaultsRoute } from './serve-faults.ts'
 
 await runApp({ name: 'simulator', schema: SimulatorConfig, environment: process.env }, async (context) => {
   const { config, log, releasers } = context
-  const started: (Engine & { model: string; listen: string })[] = []
-  const engines = () => started
+  const started: (Engine & { model: string; listen: string; place: number })[] = []
+  // In the order of the configuration, whichever started first.
+  const engines = () => started.toSorted((a, b) => a.place - b.place)
   const registry = new Registry()
   registerEngineMetrics(registry, engines)
   const ops = await serveOps({
@@ -51,11 +52,11 @@ await runApp({ name: 'simulator', schema: SimulatorConfig, environment: process.
     ),
   )
   await Promise.all(
-    config.SIMULATOR_ENGINES.map(async (engineConfig) => {
+    config.SIMULATOR_ENGINES.map(async (engineConfig, place) => {
       const model = models.get(engineConfig.family)
       if (model === undefined) throw new Error(`no model was loaded for ${engineConfig.family}`)
       const engine = await startEngine({ config: engineConfig, model, log })
-      started.push({ ...engine, model: engineConfig.model, listen: engineConfig.listen })
+      started.push({ ...engine, model: engineConfig.model, listen: engineConfig.listen, place })
     }),
   )
 })
