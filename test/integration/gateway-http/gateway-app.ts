@@ -124,6 +124,8 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
     generate,
     authenticate: async (authorization) => {
       if (authorization === AUTHORIZED.authorization) return { keyId: 'key-1', accountId: 'account-1' }
+      if (authorization === 'Bearer unchecked')
+        throw new ApiError('model_unavailable', 'Nobody can check it.')
       if (authorization === 'Bearer broken') throw new Error('test: the look-up broke')
       throw new ApiError('invalid_key', 'The API key is not valid.')
     },

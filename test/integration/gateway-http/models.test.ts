@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { always, AUTHORIZED, CATALOG, END, serveApp } from './gateway-app.ts'
+import { always, AUTHORIZED, CATALOG, CHAT, END, serveApp } from './gateway-app.ts'
 
 const object = { id: 'org/demo', object: 'model', created: 1_700_000_000, owned_by: 'millrace' }
 
@@ -36,4 +36,14 @@ it('answers HEAD without a body', async () => {
   const { url } = await serveApp(always([END]))
   const response = await fetch(`${url}/models`, { method: 'HEAD', headers: AUTHORIZED })
   expect([response.status, await response.text()]).toEqual([200, ''])
+})
+
+it('shows the catalog to a key that cannot be checked at the moment, which pays for nothing', async () => {
+  const { url, chat } = await serveApp(always([END]))
+  const headers = { authorization: 'Bearer unchecked' }
+  for (const path of ['/models', '/models/org/demo']) {
+    expect((await fetch(url + path, { headers })).status).toBe(200)
+  }
+  expect((await fetch(`${url}/models/nope`, { headers })).status).toBe(404)
+  expect((await chat(CHAT, { headers })).status).toBe(503)
 })
