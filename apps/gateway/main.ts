@@ -21,7 +21,7 @@ import { createInputEstimate } from './generation/estimate-input.ts'
 import { createGenerate } from './generation/generate.ts'
 import { createKeepQueued } from './generation/keep-queued.ts'
 import { createReserve } from './generation/reserve.ts'
-import { createTakeVectors } from './generation/take-vectors.ts'
+import { createReceiveVectors } from './generation/receive-vectors.ts'
 import { createGatewayMetrics } from './gateway-metrics.ts'
 import { createAuthenticate } from './http/authenticate.ts'
 import { everySecond } from './http/every-second.ts'
@@ -150,7 +150,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     reserve,
     dispatch: createDispatch({ record, tickets, reserve }),
     keepQueued: createKeepQueued((error) => log.warn({ err: error }, 'not queued again')),
-    takeVectors: createTakeVectors({ redis: busRedis, gateway }),
+    receiveVectors: createReceiveVectors({ redis: busRedis, gateway }),
     abandon,
     openInbox: inboxes.open,
     watchWorker: presence.watch,

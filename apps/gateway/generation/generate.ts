@@ -8,7 +8,7 @@ import type { Dispatch } from './dispatch.ts'
 import type { Generate, GenerationCall, OutputEvent } from './generation-call.ts'
 import type { KeepQueued } from './keep-queued.ts'
 import type { Reserve } from './reserve.ts'
-import type { TakeVectors } from './take-vectors.ts'
+import type { ReceiveVectors } from './receive-vectors.ts'
 
 /**
  * One generation as the gateway sees it: admit → reserve → enqueue → events → end. Every branch is here; how
@@ -22,7 +22,7 @@ export function createGenerate(deps: {
   reserve: Reserve
   dispatch: Dispatch
   keepQueued: KeepQueued
-  takeVectors: TakeVectors
+  receiveVectors: ReceiveVectors
   abandon: Abandon
   openInbox: () => StreamInbox
   watchWorker: (worker: string) => void
@@ -33,7 +33,7 @@ export function createGenerate(deps: {
   limitMs: number
   nowMs: () => number
 }): Generate {
-  const { admit, reserve, dispatch, keepQueued, takeVectors, abandon } = deps
+  const { admit, reserve, dispatch, keepQueued, receiveVectors, abandon } = deps
   const { openInbox, watchWorker, unwatchWorker, learnInput } = deps
 
   return async function* generate(call) {
@@ -85,7 +85,7 @@ export function createGenerate(deps: {
               settledBy = 'cancel'
               break
             case 'vectors-ready': {
-              const vectors = await takeVectors(event, inbox, call.model)
+              const vectors = await receiveVectors(event, inbox, call.model)
               call.onVectors?.(vectors)
               break
             }

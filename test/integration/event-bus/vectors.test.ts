@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createTakeVectors } from '#apps/gateway/generation/take-vectors.ts'
+import { createReceiveVectors } from '#apps/gateway/generation/receive-vectors.ts'
 import { createDeliverVectors } from '#apps/worker/embedding/deliver-vectors.ts'
 import { createRunningGenerations, type RunningGeneration } from '#apps/worker/running-generations.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
@@ -87,7 +87,7 @@ test('a gateway takes what an event points at and tells the worker; what is gone
   const { inbox } = createStreamInbox(1, () => {})
   inbox.assumeWorker(worker)
   const model = modelSpec({ kind: 'embedding', embedding: { dimensions: 3, matryoshka: false } })
-  const take = createTakeVectors({ redis, gateway })
+  const take = createReceiveVectors({ redis, gateway })
   const ready = { type: 'vectors-ready', first: 64, count: 2 } as const
 
   await writeVectors(redis, place(64), VECTORS)

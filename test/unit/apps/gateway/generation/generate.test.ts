@@ -99,7 +99,7 @@ function setUp(given: Given) {
       release: () => {},
       drain: async () => {},
     },
-    async takeVectors({ count }, from) {
+    async receiveVectors({ count }, from) {
       log.push(`take ${count} from ${from.worker()}`)
       if (given.vectorsGone === true) throw new StreamLostError('vectors could not be taken')
       return Array.from({ length: count }, () => VECTOR)

@@ -6,14 +6,14 @@ import { takeVectors, vectorsKey } from '#libs/event-bus/vectors.ts'
 import { sendVectorsTaken } from '#libs/event-bus/worker-control.ts'
 
 /** Fetches the vectors at which an event points, and tells the worker, which waits for that before it ends. */
-export type TakeVectors = (
+export type ReceiveVectors = (
   ready: VectorsReady,
   inbox: StreamInbox,
   model: ModelSpec,
 ) => Promise<readonly Float32Array[]>
 
 /** Throws a StreamLostError: vectors that are gone are an event that is missing. */
-export function createTakeVectors(deps: { redis: Redis; gateway: string }): TakeVectors {
+export function createReceiveVectors(deps: { redis: Redis; gateway: string }): ReceiveVectors {
   const { redis, gateway } = deps
   return async ({ first, count }, inbox, { embedding }) => {
     const key = vectorsKey({ gateway, stream: inbox.stream, epoch: inbox.epoch(), first })
