@@ -22,33 +22,31 @@ export function serveGeneration<Options>(
   deps: ServeGenerationDeps,
 ): RouteHandlerMethod {
   return async (request, reply) => {
-    const {
-      model,
-      request: generation,
-      maxOutputTokens,
-      stream,
-      options,
-    } = await deps.prepareRequest(endpoint.prepare, request)
-    const call = {
-      id: request.id,
-      caller: deps.callerOf(request),
-      model,
-      request: generation,
-      maxOutputTokens,
-    }
+    const { stream, options, ...asked } = await deps.prepareRequest(endpoint.prepare, request)
+    const { id, headers } = request
     const nowS = () => Math.floor(deps.nowMs() / 1_000)
-    const answer = { id: request.id, created: nowS(), nowS, model, options, headers: request.headers }
-    if (!stream) return answerWhole(endpoint, deps, { call, answer, reply })
-    return answerStream(endpoint, deps, { call, answer, request, reply })
+    const exchange: Exchange<Options> = {
+      call: { id, caller: deps.callerOf(request), ...asked },
+      answer: { id, created: nowS(), nowS, model: asked.model, options, headers },
+      request,
+      reply,
+    }
+    return stream ? answerStream(endpoint, deps, exchange) : answerWhole(endpoint, deps, exchange)
   }
 }
 
-type Call = Omit<GenerationCall, 'signal'>
+/** What is asked of the core, what names the answer, and where it goes. */
+type Exchange<Options> = {
+  readonly call: Omit<GenerationCall, 'signal'>
+  readonly answer: Answer<Options>
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+}
 
 async function answerWhole<Options>(
   endpoint: GenerationEndpoint<Options>,
   { generate }: ServeGenerationDeps,
-  { call, answer, reply }: { call: Call; answer: Answer<Options>; reply: FastifyReply },
+  { call, answer, reply }: Exchange<Options>,
 ) {
   const { signal } = abortOnHangUp(reply.raw)
   return endpoint.renderWhole(await collect(generate({ ...call, signal })), answer)
@@ -57,12 +55,7 @@ async function answerWhole<Options>(
 async function answerStream<Options>(
   endpoint: GenerationEndpoint<Options>,
   { generate, sseSockets, reportError }: ServeGenerationDeps,
-  {
-    call,
-    answer,
-    request,
-    reply,
-  }: { call: Call; answer: Answer<Options>; request: FastifyRequest; reply: FastifyReply },
+  { call, answer, request, reply }: Exchange<Options>,
 ) {
   const renderer = endpoint.renderStream(answer)
   for (const [name, value] of Object.entries(renderer.headers)) reply.raw.setHeader(name, value)
