@@ -43,7 +43,7 @@ test('a job that this version cannot read is settled at nothing', async () => {
   expect(log).toEqual(['claim g1 2 worker-1', 'settle g1 2 fault'])
 })
 
-test('it gives up in the end', async () => {
+test('a claim that is never answered is given up after 30 s', async () => {
   let now = 0
   const { claim } = setUp([new Error('Connection is closed.')], () => (now += 40_000))
   await expect(claim('demo-chat', TICKET)).rejects.toThrow('Connection is closed.')

@@ -80,7 +80,7 @@ test('a hold that was too small is replaced before it is queued again', async ()
   expect(log).toEqual(['raise 1 new hold', 'ticket 2 at 1'])
 })
 
-test('declines end', async () => {
+test('one that is declined again and again ends with an error', async () => {
   const { dispatch, inbox } = setUp()
   inbox.expectEpoch(8)
   await expect(dispatch.requeue(generationJob(), stopping, inbox)).rejects.toMatchObject({

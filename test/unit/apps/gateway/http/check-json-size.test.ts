@@ -27,7 +27,7 @@ it('counts nothing inside texts, wherever their quotes and backslashes are', () 
   )
 })
 
-it('ends where a text does not', () => {
+it('stops at the end of the bytes where a text is never closed', () => {
   expect(check('["abc')).toBeNull()
   expect(check('["abc\\"')).toBeNull()
   expect(check('')).toBeNull()

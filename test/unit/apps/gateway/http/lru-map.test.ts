@@ -19,7 +19,7 @@ it('takes a new value of an entry as a use, not as another entry', () => {
   expect([map.get('a'), map.get('b'), map.get('c')]).toEqual([4, undefined, 3])
 })
 
-it('forgets', () => {
+it('forgets an entry that is deleted, and all when it is cleared', () => {
   const map = createLruMap<number>(2)
   map.set('a', 1)
   map.delete('a')

@@ -234,7 +234,7 @@ describe('a failure', () => {
     await expect(client.healthCheck()).rejects.toMatchObject({ kind: 'unavailable' })
   })
 
-  it('is it too when the stream ends without being complete', async () => {
+  it('of a stream that ends without being complete says unavailable', async () => {
     const { client } = await connect({
       generate(call) {
         call.write(chunk(1))
