@@ -3,6 +3,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { shorten } from '../../http/shorten.ts'
 import { findLoop } from './schema/find-loop.ts'
+import { checkBounds } from './schema/check-bounds.ts'
+import { checkDepth } from './schema/check-depth.ts'
 import { checkReferences } from './schema/check-references.ts'
 import { collectSubschemas, type SchemaObject, type SchemaProblem } from './schema/collect-subschemas.ts'
 import { checkPatterns } from './schema/check-patterns.ts'
@@ -30,7 +32,13 @@ function findProblem(schema: SchemaObject): SchemaProblem | null {
   if (general !== null) return general
   const subschemas = collectSubschemas(schema)
   const { problem, references } = checkReferences(schema, subschemas)
-  return problem ?? checkPatterns(subschemas) ?? findLoop(subschemas, references)
+  return (
+    problem ??
+    checkBounds(subschemas) ??
+    checkPatterns(subschemas) ??
+    findLoop(subschemas, references) ??
+    checkDepth(subschemas, references)
+  )
 }
 
 const current = metaSchema(

@@ -36,7 +36,8 @@ export function checkReferences(
     const steps = toSteps(reference)
     if (steps === null) return refuse(subschema, '$ref', 'expected a reference within the schema, # or #/…')
     const target = follow(root, steps)
-    if (typeof target === 'boolean') continue
+    if (target === false) return refuse(subschema, '$ref', 'no value fits false')
+    if (target === true) continue
     if (!isSchemaObject(target) || !known.has(target)) {
       return refuse(subschema, '$ref', 'it points at no schema')
     }

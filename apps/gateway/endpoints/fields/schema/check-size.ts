@@ -3,8 +3,9 @@ import type { SchemaObject, SchemaProblem } from './collect-subschemas.ts'
 /** As vLLM counts them; it refuses deeper ones. */
 const MAX_LEVELS = 64
 /** A tool of a thousand arguments has about five thousand values. */
-const MAX_VALUES = 50_000
-const MAX_CHARACTERS = 1_000_000
+const MAX_VALUES = 20_000
+/** One text of half a million keeps an engine from all other work for half a minute. */
+const MAX_CHARACTERS = 200_000
 
 /** Refuses what would cost the engine more to turn into a grammar than any use of it is worth. */
 export function checkSize(schema: SchemaObject): SchemaProblem | null {
