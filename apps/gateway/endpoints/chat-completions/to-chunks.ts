@@ -34,15 +34,22 @@ export function createChatChunks({ id, created, model, options }: Answer<ChatOpt
     return finish + usage + DONE
   }
 
-  function renderDelta(event: Exclude<OutputEvent, { type: 'generation-end' }>, text: string): string {
-    if (event.type === 'text-delta') return textHead + quote(text) + deltaTail
-    if (event.type === 'reasoning-delta') return reasoningHead + quote(text) + deltaTail
-    if (event.type === 'tool-call-start') {
-      // Clients concatenate what is repeated, so only this delta has id, type and name.
-      const names = `"id":${quote(event.id)},"type":"function","function":{"name":${quote(event.name)},"arguments":""}`
-      return chunk(`"tool_calls":[{"index":${event.index},${names}}]`, 'null')
+  function renderDelta(event: Exclude<OutputEvent, { type: 'generation-end' }>): string {
+    switch (event.type) {
+      case 'text-delta':
+        return textHead + quote(event.text) + deltaTail
+      case 'reasoning-delta':
+        return reasoningHead + quote(event.text) + deltaTail
+      case 'tool-call-start': {
+        // Clients concatenate what is repeated, so only this delta has id, type and name.
+        const names = `"id":${quote(event.id)},"type":"function","function":{"name":${quote(event.name)},"arguments":""}`
+        return chunk(`"tool_calls":[{"index":${event.index},${names}}]`, 'null')
+      }
+      case 'tool-call-delta': {
+        const text = `"function":{"arguments":${quote(event.text)}}`
+        return chunk(`"tool_calls":[{"index":${event.index},${text}}]`, 'null')
+      }
     }
-    return chunk(`"tool_calls":[{"index":${event.index},"function":{"arguments":${quote(text)}}}]`, 'null')
   }
 
   return {
@@ -51,22 +58,9 @@ export function createChatChunks({ id, created, model, options }: Answer<ChatOpt
       if (events.length === 0) return ''
       let frames = begun ? '' : chunk('"role":"assistant","content":""', 'null')
       begun = true
-      for (let at = 0; at < events.length; at += 1) {
-        const event = events[at]
-        if (event === undefined || ended) break
-        if (event.type === 'generation-end') frames += renderEnd(event)
-        else {
-          let text = 'text' in event ? event.text : ''
-          for (
-            let next = events[at + 1];
-            next !== undefined && continues(event, next);
-            next = events[at + 1]
-          ) {
-            text += next.text
-            at += 1
-          }
-          frames += renderDelta(event, text)
-        }
+      for (const event of mergeDeltas(events)) {
+        if (ended) break
+        frames += event.type === 'generation-end' ? renderEnd(event) : renderDelta(event)
       }
       return frames
     },
@@ -78,10 +72,25 @@ export function createChatChunks({ id, created, model, options }: Answer<ChatOpt
   }
 }
 
-type TextEvent = Extract<OutputEvent, { text: string }>
+/** Deltas of one kind that stand beside each other become one; most batches hold a single event. */
+function mergeDeltas(events: readonly OutputEvent[]): readonly OutputEvent[] {
+  if (events.length === 1) return events
+  const merged: OutputEvent[] = []
+  for (const event of events) {
+    const last = merged.at(-1)
+    if (last !== undefined && 'text' in last && goesOn(last, event)) {
+      merged[merged.length - 1] = { ...last, text: last.text + event.text }
+    } else {
+      merged.push(event)
+    }
+  }
+  return merged
+}
+
+type Delta = Extract<OutputEvent, { text: string }>
 
 /** Whether `next` is more of the same delta. */
-function continues(event: OutputEvent, next: OutputEvent): next is TextEvent {
-  if (!('text' in next) || event.type !== next.type) return false
-  return event.type !== 'tool-call-delta' || next.type !== 'tool-call-delta' || event.index === next.index
+function goesOn(delta: Delta, next: OutputEvent): next is Delta {
+  if (!('text' in next) || delta.type !== next.type) return false
+  return delta.type !== 'tool-call-delta' || next.type !== 'tool-call-delta' || delta.index === next.index
 }
