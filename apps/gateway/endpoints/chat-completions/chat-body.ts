@@ -5,11 +5,19 @@ import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
-import { textContent } from '../fields/text-content.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
 
-/** Null is within the interface's type of `content`; it means that there is none. */
-const Content = textContent(['text'])
+const TextPart = z.object({ type: z.literal('text'), text: z.string() })
+
+/**
+ * Text, or text parts, between which nothing is put that the caller did not write. Null is within the interface's
+ * type of `content`; it means that there is none.
+ */
+const Content = z
+  .union(
+    [z.string(), z.array(TextPart).transform((parts) => parts.map((part) => part.text).join(''))],
+    'expected text, or an array of parts {"type":"text","text":…}',
+  )
   .nullable()
   .transform((content) => content ?? '')
 
