@@ -14,11 +14,13 @@ export function checkBounds(subschemas: readonly Subschema[]): SchemaProblem | n
   let optional = 0
   for (const subschema of subschemas) {
     const { schema } = subschema
-    if ('minProperties' in schema || 'maxProperties' in schema) optional += countOptional(schema)
+    const own = countOptional(schema)
+    if ('minProperties' in schema || 'maxProperties' in schema) optional += own
     const found =
       findImpossible(schema) ??
       findUncountable(schema) ??
-      (optional > MAX_OPTIONAL ? { at: [countedBy(schema)], text: TOO_MANY_OPTIONAL } : null)
+      (own > MAX_OPTIONAL ? { at: ['properties'], text: TOO_MANY_OPTIONAL } : null) ??
+      (optional > MAX_COUNTED ? { at: [countedBy(schema)], text: TOO_MANY_COUNTED } : null)
     if (found !== null) return { pointer: toPointer(subschema, ...found.at), text: found.text }
   }
   return null
@@ -26,9 +28,12 @@ export function checkBounds(subschemas: readonly Subschema[]): SchemaProblem | n
 
 type Found = { readonly at: readonly string[]; readonly text: string }
 
-/** Each of them is kept in mind through all the others. */
-const MAX_OPTIONAL = 64
-const TOO_MANY_OPTIONAL = `expected at most ${MAX_OPTIONAL} optional properties where they are counted`
+/** Each may be followed by any after it. */
+const MAX_OPTIONAL = 1_000
+const TOO_MANY_OPTIONAL = `expected at most ${MAX_OPTIONAL} optional properties in one object`
+/** Of all objects that count theirs: how many there are so far is kept in mind through all of them. */
+const MAX_COUNTED = 64
+const TOO_MANY_COUNTED = `expected at most ${MAX_COUNTED} optional properties where they are counted`
 const MAX_COUNT = 2 ** 31 - 1
 /** JavaScript writes the last whole numbers of 64 bits one too large. */
 const MAX_INTEGER = 2 ** 63 - 2 ** 10

@@ -6,44 +6,65 @@ export type ReadPattern = {
   readonly repeated: number
 }
 
-/** Longer ones fail in the library's cache, after the engine has accepted the request. */
+/** Higher ones fail in the library's cache, after the engine has accepted the request. */
 const MAX_COUNT = 128
+/** Measured: where counted groups repeat more of them, the grammar takes minutes. */
+const MAX_LOOSE = 128
+
+/** Of a part of the pattern, with its counts multiplied. `loose`: those that may be there more or less often. */
+type Steps = { readonly all: number; readonly loose: number }
 
 /**
  * Reads a regular expression of ECMA-262 from left to right. Groups keep their sums on a stack of their own: they
  * may nest as deep as the pattern is long.
  */
 export function readPattern(source: string): ReadPattern {
-  const atoms = source.matchAll(ATOM)
-  const groups: number[] = []
-  let sum = 0
-  let last = 0
+  const groups: Steps[] = []
+  let sum = NONE
+  let last = { ...NONE, isGroup: false }
   let plain = 0
-  for (const [text] of atoms) {
+  const quantify = (steps: Steps) => {
+    sum = { all: sum.all - last.all + steps.all, loose: sum.loose - last.loose + steps.loose }
+    last = { ...last, ...steps }
+  }
+  for (const [text] of source.matchAll(ATOM)) {
     const problem = problemOf(text)
     if (problem !== null) return { problem, repeated: 0 }
-    const counts = /^\{(\d+)(?:,(\d*))?\}$/.exec(text)
-    if (counts !== null) {
-      const count = Math.max(Number(counts[1]), Number(counts[2] ?? 0))
+    const range = countsOf(text)
+    if (range !== null) {
+      const count = Math.max(range.most, 1)
       if (count > MAX_COUNT) return { problem: TOO_OFTEN, repeated: 0 }
-      sum += last * Math.max(count - 1, 0)
-      last *= Math.max(count, 1)
+      const ownLoose = range.least === range.most ? 0 : count
+      quantify({ all: last.all * count, loose: last.isGroup ? last.loose * count : ownLoose })
+      if (last.isGroup && last.loose > MAX_LOOSE) return { problem: TOO_LOOSE, repeated: 0 }
+    } else if (/^[*+?]$/.test(text)) {
+      quantify({ all: last.all, loose: Math.max(last.loose, 1) })
     } else if (text.startsWith('(')) {
       groups.push(sum)
-      sum = 0
+      sum = NONE
     } else if (text === ')') {
-      last = sum
-      sum += groups.pop() ?? 0
-    } else if (!/^[*+?|^$]$/.test(text)) {
-      last = 1
-      sum += 1
+      last = { ...sum, isGroup: true }
+      const outer = groups.pop() ?? NONE
+      sum = { all: outer.all + sum.all, loose: outer.loose + sum.loose }
+    } else if (!/^[|^$]$/.test(text)) {
+      last = { all: 1, loose: 0, isGroup: false }
+      sum = { ...sum, all: sum.all + 1 }
       plain += 1
     }
   }
-  return { problem: null, repeated: sum - plain }
+  return { problem: null, repeated: sum.all - plain }
 }
 
+const NONE: Steps = { all: 0, loose: 0 }
 const TOO_OFTEN = `expected at most ${MAX_COUNT} repetitions; minLength and maxLength may count further`
+const TOO_LOOSE = `expected counted groups to repeat at most ${MAX_LOOSE} steps whose number is open`
+
+function countsOf(text: string): { least: number; most: number } | null {
+  const counts = /^\{(\d+)(,(\d*))?\}$/.exec(text)
+  if (counts === null) return null
+  const least = Number(counts[1])
+  return { least, most: counts[2] === undefined ? least : Math.max(least, Number(counts[3])) }
+}
 
 /** One step of a pattern: an escape, a class, the opening of a group, a count, or any other character. */
 const ATOM = new RegExp(

@@ -135,6 +135,8 @@ describe('what would stop the engine or break its answer', () => {
     [text(String.raw`^\u0022$`), '#/properties/city/pattern: quotes, backslashes and control characters'],
     [text('^.{1,129}$'), '#/properties/city/pattern: expected at most 128 repetitions'],
     [text('^(.{100}){11}$'), '#/properties/city/pattern: expected counts that repeat at most 1000 steps'],
+    [text('^(.?b?){65}$'), '#/properties/city/pattern: expected counted groups to repeat at most 128 steps'],
+    [text('^((.{0,5}){6}){5}$'), '#/properties/city/pattern: expected counted groups to repeat at most 128'],
     [{ patternProperties: { 'a{129}': {} } }, '#/patternProperties/a{129}: expected at most 128'],
     [
       { items: { anyOf: Array.from({ length: 41 }, () => ({ pattern: 'a{126}' })) } },
@@ -166,6 +168,7 @@ describe('what would stop the engine or break its answer', () => {
     [{ $ref: '#/$defs/a', $defs: { a: false } }, '#/$ref: no value fits false'],
     [{ prefixItems: [{}], items: false, minItems: 2 }, '#/minItems: expected at most 1'],
     [{ prefixItems: [{}, {}], maxItems: 1 }, '#/maxItems: expected at least 2'],
+    [{ properties: optional(1_001).properties }, '#/properties: expected at most 1000 optional properties'],
     [optional(65), '#/minProperties: expected at most 64 optional properties'],
     [{ items: optional(40), contains: optional(25) }, '#/contains/minProperties: expected at most 64'],
   ])('is refused: %j', (schema, problem) => {
@@ -175,6 +178,8 @@ describe('what would stop the engine or break its answer', () => {
   it.each<[Schema]>([
     [text('^(?:[a-z]{64},?){15}$')],
     [text(String.raw`^(\d{1,3}\.){3}\d{1,3}$`)],
+    [text(String.raw`^(?:(?:\w+\s*){64}|(?<year>[0-9]{4})|.{1,128}.{0,128})+?$`)],
+    [text('^(ab{3}c|){42}$')],
     [text(String.raw`^[^"\\\n]*\.(?!x)[\s\S]{0,128}$`)],
     [inProperties({ minLength: 1, maxLength: 100_000 })],
     [inProperties({ type: 'integer', exclusiveMinimum: 1, exclusiveMaximum: 3 })],
