@@ -159,10 +159,12 @@ function resolveEdges(piece: string, pattern: RegExp, { tokens }: Parts): string
   const cuts = new Set<number>()
   let next = 0
   for (const { index } of whole.matchAll(pattern)) {
-    const length = tokens.find((token) => whole.startsWith(token, index))?.length ?? 0
-    while (next < edges.length && Number(edges[next]) <= index) next += 1
-    for (let at = next; at < edges.length && Number(edges[at]) < index + length; at++) {
-      cuts.add(Number(edges[at]))
+    const end = index + (tokens.find((token) => whole.startsWith(token, index))?.length ?? 0)
+    while ((edges[next] ?? Infinity) <= index) next += 1
+    for (let at = next; at < edges.length; at++) {
+      const edge = edges[at] ?? Infinity
+      if (edge >= end) break
+      cuts.add(edge)
     }
   }
   const bounds = [0, ...cuts, whole.length]

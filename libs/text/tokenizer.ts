@@ -53,25 +53,15 @@ export type Tokenizer = {
  * text a fixed string of bytes, on which the incremental decoder depends.
  */
 export async function loadTokenizer(folder: string): Promise<Tokenizer> {
-  const [tokenizerText, tokenizerConfigText, configText, generationText, templateText] = await Promise.all([
-    readFile(join(folder, 'tokenizer.json'), 'utf8'),
-    readOptional(join(folder, 'tokenizer_config.json')),
-    readOptional(join(folder, 'config.json')),
-    readOptional(join(folder, 'generation_config.json')),
-    readOptional(join(folder, 'chat_template.jinja')),
+  const path = (name: string) => join(folder, name)
+  const [tokenizerText, tokenizerConfig, config, generation, templateText] = await Promise.all([
+    readFile(path('tokenizer.json'), 'utf8'),
+    readSettings(TokenizerConfig, path('tokenizer_config.json')),
+    readSettings(ModelConfig, path('config.json')),
+    readSettings(GenerationConfig, path('generation_config.json')),
+    readOptional(path('chat_template.jinja')),
   ])
-  const file = parseJson(TokenizerFile, { folder, name: 'tokenizer.json', text: tokenizerText })
-  const tokenizerConfig = parseJson(TokenizerConfig, {
-    folder,
-    name: 'tokenizer_config.json',
-    text: tokenizerConfigText ?? '{}',
-  })
-  const config = parseJson(ModelConfig, { folder, name: 'config.json', text: configText ?? '{}' })
-  const generation = parseJson(GenerationConfig, {
-    folder,
-    name: 'generation_config.json',
-    text: generationText ?? '{}',
-  })
+  const file = parseJson(TokenizerFile, path('tokenizer.json'), tokenizerText)
   assertByteLevel(file, folder)
 
   const native = NativeTokenizer.fromString(tokenizerText)
@@ -202,6 +192,14 @@ function toList(ids: z.infer<typeof EosIds>): number[] {
   return typeof ids === 'number' ? [ids] : ids
 }
 
+/** A file of settings, all of which may be absent, and so may the file. */
+async function readSettings<Schema extends z.ZodType>(
+  schema: Schema,
+  path: string,
+): Promise<z.infer<Schema>> {
+  return parseJson(schema, path, (await readOptional(path)) ?? '{}')
+}
+
 async function readOptional(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
@@ -211,13 +209,10 @@ async function readOptional(path: string): Promise<string | undefined> {
   }
 }
 
-function parseJson<Schema extends z.ZodType>(
-  schema: Schema,
-  file: { folder: string; name: string; text: string },
-): z.infer<Schema> {
+function parseJson<Schema extends z.ZodType>(schema: Schema, path: string, text: string): z.infer<Schema> {
   try {
-    return schema.parse(JSON.parse(file.text))
+    return schema.parse(JSON.parse(text))
   } catch (error) {
-    throw new Error(`${join(file.folder, file.name)} cannot be used`, { cause: error })
+    throw new Error(`${path} cannot be used`, { cause: error })
   }
 }
