@@ -40,13 +40,6 @@ describe('a prompt', () => {
       }),
     )
   })
-
-  it('of more strings than the model has room for is refused before they are looked at', () => {
-    const prompt = Array.from({ length: model.contextWindow + 1 }, () => 5)
-    expect(() => prepare({ prompt })).toThrow(
-      `'prompt': expected at most ${model.contextWindow} for this model.`,
-    )
-  })
 })
 
 describe('the checks', () => {
