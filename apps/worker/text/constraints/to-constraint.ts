@@ -3,6 +3,7 @@ import type { ModelFamily } from '#libs/contracts/model-family.ts'
 import type { CallsShape, EngineConstraint, JsonSchema } from '../../engine/engine-client.ts'
 import { allowsOneCall } from './allows-one-call.ts'
 import { ConstraintError } from './constraint-error.ts'
+import { nameReferences } from './name-references.ts'
 import { toCurrentDraft } from './to-current-draft.ts'
 
 /**
@@ -37,7 +38,7 @@ function toSchema(format: OutputFormat): JsonSchema | null {
     case 'json-object':
       return { type: 'object' }
     case 'json-schema':
-      return toCurrentDraft(format.schema)
+      return toServed(format.schema)
   }
 }
 
@@ -60,5 +61,8 @@ const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {}, additionalPro
 function toArgumentsSchema({ parameters }: ToolDefinition): JsonSchema {
   if (parameters === null) return NO_ARGUMENTS
   const saysWhat = ['type', '$ref', 'anyOf', 'oneOf', 'allOf'].some((keyword) => keyword in parameters)
-  return toCurrentDraft(saysWhat ? parameters : { ...parameters, type: 'object' })
+  return toServed(saysWhat ? parameters : { ...parameters, type: 'object' })
 }
+
+/** The same schema as the engine's grammar library can read it. */
+const toServed = (schema: JsonSchema): JsonSchema => toCurrentDraft(nameReferences(schema))

@@ -38,6 +38,20 @@ describe('what the engine is told to hold the output to', () => {
     ['an object', { outputFormat: { type: 'json-object' } }, { type: 'json', schema: { type: 'object' } }],
     ['a schema', { outputFormat: jsonSchema }, { type: 'json', schema: answer }],
     [
+      'a schema whose references the engine cannot follow',
+      {
+        outputFormat: { type: 'json-schema', schema: { anyOf: [{ $ref: '#/x/0' }], x: [{ type: 'null' }] } },
+      },
+      {
+        type: 'json',
+        schema: {
+          anyOf: [{ $ref: '#/$defs/millrace-reference-1' }],
+          x: [{ type: 'null' }],
+          $defs: { 'millrace-reference-1': { type: 'null' } },
+        },
+      },
+    ],
+    [
       'a schema, tools that may not be called',
       { ...bothTools, toolChoice: 'none', outputFormat: jsonSchema },
       { type: 'json', schema: answer },
