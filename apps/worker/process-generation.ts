@@ -10,6 +10,7 @@ import type { TokenizeInputs } from './embedding/tokenize-inputs.ts'
 import type { EngineClient, EngineConstraint, EngineRequest } from './engine/engine-client.ts'
 import type { EngineWatch } from './watch-engine.ts'
 import type { Settle } from './settle.ts'
+import { ConstraintError } from './text/constraints/constraint-error.ts'
 import type { OutputParser } from './text/parse-output.ts'
 import { toGenerationError } from './to-generation-error.ts'
 import type { RenderedPrompt } from './render-prompt.ts'
@@ -129,6 +130,10 @@ export function createProcessGeneration(deps: {
       if (output.type === 'end') {
         if (output.finishReason === 'stop' || output.finishReason === 'length') return output.finishReason
         if (run.stopReason() !== null) return 'stopped'
+        // vLLM compiles a grammar after it has accepted the request, and ends it like this when that fails.
+        if (output.finishReason === 'error' && request.constraint !== null && !work.ran) {
+          throw new ConstraintError('the model’s engine cannot hold the output to this schema')
+        }
         throw new Error(`the engine ended the generation with '${output.finishReason}'`)
       }
       watch.tokenSeen()

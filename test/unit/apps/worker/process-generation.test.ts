@@ -96,6 +96,31 @@ test('a constraint that the model cannot be held to is the caller’s mistake an
   expect(requests).toEqual([])
 })
 
+test('a grammar that the engine cannot compile is the caller’s mistake and costs nothing', async () => {
+  const constraint = { type: 'json', schema: { type: 'object' } } as const
+  const ended = (given: Given, output: readonly EngineOutput[] = []) =>
+    process({
+      ...given,
+      async *engine() {
+        yield* output
+        yield { ...END, finishReason: 'error' }
+      },
+    })
+  const refused = await ended({ constrain: () => constraint })
+  expect(refused.events.at(-1)).toEqual({
+    type: 'generation-error',
+    code: 'invalid_request',
+    message: 'the model’s engine cannot hold the output to this schema',
+  })
+  expect(refused.settlements).toEqual([['fault', 3, 0]])
+  expect(refused.seen.failures).toBe(0)
+
+  const begun = await ended({ constrain: () => constraint }, [await tokensOf('one')])
+  expect(begun.events.at(-1)).toMatchObject({ type: 'generation-error', code: 'upstream_error' })
+  const free = await ended({})
+  expect(free.events.at(-1)).toMatchObject({ type: 'generation-error', code: 'upstream_error' })
+})
+
 test('the only call ends it before the engine does, and what follows is neither sent nor asked for', async () => {
   const output = await tokensOf('<tool_call>{"name": "f", "arguments": {}}</tool_call> and more')
   const { events, settlements } = await process({
