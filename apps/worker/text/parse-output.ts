@@ -55,6 +55,8 @@ export function createOutputParser(options: {
     family.reasoning === 'think-tags'
       ? createThinkTags({
           startsInReasoning: options.startsInReasoning,
+          // Some models call a tool out of their thinking; nothing of that call is thought.
+          endsAt: hermes === null ? null : '<tool_call>',
           onReasoning: collector.reasoning,
           onText: hermes === null ? collector.text : hermes.push,
         })

@@ -13,14 +13,17 @@ const CLOSE = '</think>'
  * Splits `<think>` … `</think>` from the answer. The states are: *start*, while only blanks and perhaps the
  * beginning of an open tag have come; *reasoning*, until the close tag; *answer*, until the end. An open tag
  * counts only at the very start (also when the template has opened one already: some models repeat it), so an
- * answer may talk about tags. Line breaks just inside the tags and after the close tag are markup and dropped.
+ * answer may talk about tags; so does a close tag that nothing opened. Line breaks just inside the tags and after
+ * the close tag are markup and dropped. `endsAt`: what ends the thinking as well, but belongs to the answer. An
+ * engine that waits for the end of the thinking takes all of these for it.
  */
 export function createThinkTags(options: {
   readonly startsInReasoning: boolean
+  readonly endsAt: string | null
   readonly onReasoning: (text: string) => void
   readonly onText: (text: string) => void
 }): ReasoningParser {
-  const { onReasoning, onText } = options
+  const { onReasoning, onText, endsAt } = options
   let state: 'start' | 'reasoning' | 'answer' = 'start'
   /** The beginning of a tag, perhaps. */
   let held = ''
@@ -39,7 +42,10 @@ export function createThinkTags(options: {
       afterTag = true
       blanks = ''
       pushReasoning(rest.slice(OPEN.length))
-    } else if (OPEN.startsWith(rest)) {
+    } else if (rest.startsWith(CLOSE)) {
+      blanks = ''
+      endReasoning(rest.slice(CLOSE.length))
+    } else if (OPEN.startsWith(rest) || CLOSE.startsWith(rest)) {
       held = rest
     } else {
       leaveStart(rest)
@@ -61,22 +67,38 @@ export function createThinkTags(options: {
       all = dropLeadingBreaks(all)
       if (all === '') return
     }
-    const close = all.indexOf(CLOSE)
-    const tag = close === -1 ? all.length - partialMarker(all, CLOSE) : close
-    const end = withoutTrailingBreaks(all, tag)
-    if (end > 0) {
-      emitReasoning(blanks + all.slice(0, end))
+    const end = endOf(all)
+    const tag = end === null ? all.length - partialEnd(all) : end.at
+    const trimmed = withoutTrailingBreaks(all, tag)
+    if (trimmed > 0) {
+      emitReasoning(blanks + all.slice(0, trimmed))
       blanks = ''
     }
-    if (close === -1) {
-      blanks += all.slice(end, tag)
+    if (end === null) {
+      blanks += all.slice(trimmed, tag)
       held = all.slice(tag)
       return
     }
+    blanks = ''
+    endReasoning(all.slice(end.answerAt))
+  }
+
+  /** Where the thinking ends and where the answer begins. */
+  function endOf(text: string): { at: number; answerAt: number } | null {
+    const close = text.indexOf(CLOSE)
+    const other = endsAt === null ? -1 : text.indexOf(endsAt)
+    if (other !== -1 && (close === -1 || other < close)) return { at: other, answerAt: other }
+    return close === -1 ? null : { at: close, answerAt: close + CLOSE.length }
+  }
+
+  function partialEnd(text: string): number {
+    return Math.max(partialMarker(text, CLOSE), endsAt === null ? 0 : partialMarker(text, endsAt))
+  }
+
+  function endReasoning(rest: string): void {
     state = 'answer'
     afterTag = true
-    blanks = ''
-    pushAnswer(all.slice(close + CLOSE.length))
+    pushAnswer(rest)
   }
 
   function emitReasoning(text: string): void {

@@ -5,10 +5,11 @@ import { cutAnywhere, everyCut } from '../cuts.ts'
 
 type Parts = { reasoning: string; text: string }
 
-function parse(pieces: readonly string[], startsInReasoning = false): Parts {
+function parse(pieces: readonly string[], startsInReasoning = false, endsAt: string | null = null): Parts {
   const parts = { reasoning: '', text: '' }
   const parser = createThinkTags({
     startsInReasoning,
+    endsAt,
     onReasoning: (text) => (parts.reasoning += text),
     onText: (text) => (parts.text += text),
   })
@@ -28,6 +29,9 @@ describe('wherever the output is cut', () => {
     ['never closed\n', true, { reasoning: 'never closed\n', text: '' }],
     ['cut in the tag</thi', true, { reasoning: 'cut in the tag</thi', text: '' }],
     ['a </think > b</think>c', true, { reasoning: 'a </think > b', text: 'c' }],
+    ['</think>\n\nHello', false, { reasoning: '', text: 'Hello' }],
+    ['\n</think></think>', false, { reasoning: '', text: '</think>' }],
+    ['</thin', false, { reasoning: '', text: '</thin' }],
     ['  Hello', false, { reasoning: '', text: '  Hello' }],
     ['\n', false, { reasoning: '', text: '\n' }],
     ['<thin', false, { reasoning: '', text: '<thin' }],
@@ -35,6 +39,17 @@ describe('wherever the output is cut', () => {
     ['<think>a</think>b<think>c</think>d', false, { reasoning: 'a', text: 'b<think>c</think>d' }],
   ])('%j (opened by the template: %j) is told apart', ([output, startsInReasoning, parts]) => {
     for (const pieces of everyCut(output)) expect(parse(pieces, startsInReasoning)).toEqual(parts)
+  })
+
+  it.for<[string, boolean, Parts]>([
+    ['<think>Hm.\n<call>f</call>', false, { reasoning: 'Hm.', text: '<call>f</call>' }],
+    ['Hm<call>f', true, { reasoning: 'Hm', text: '<call>f' }],
+    ['<think><call>f</think>g', false, { reasoning: '', text: '<call>f</think>g' }],
+    ['<think>Hm</think><call>f', false, { reasoning: 'Hm', text: '<call>f' }],
+    ['<think>a <cal</think>b', false, { reasoning: 'a <cal', text: 'b' }],
+    ['<call>f', false, { reasoning: '', text: '<call>f' }],
+  ])('%j (opened: %j) ends the thinking at a call as well', ([output, startsInReasoning, parts]) => {
+    for (const pieces of everyCut(output)) expect(parse(pieces, startsInReasoning, '<call>')).toEqual(parts)
   })
 
   it('random mixtures of tags and text come out the same', () => {
@@ -61,6 +76,7 @@ it('sends reasoning on at once, but for line breaks and what may be the close ta
   const out: string[] = []
   const parser = createThinkTags({
     startsInReasoning: true,
+    endsAt: null,
     onReasoning: (text) => out.push(text),
     onText: (text) => out.push(text),
   })
