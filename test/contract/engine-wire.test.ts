@@ -20,6 +20,10 @@ const DEVIATIONS: Readonly<Record<string, { why: string; leaveOut: LeftOut }>> =
   'error-unsupported-json-schema': { why: 'the persona ends its object', leaveOut: 'tokens and finish' },
   'alt-reasoning-parser-json-schema-closes': { why: 'the thought is longer', leaveOut: 'tokens and finish' },
   'alt-reasoning-parser-json-schema-open': { why: 'the thought is shorter', leaveOut: 'tokens and finish' },
+  'alt-reasoning-parser-tool-call-ends-thinking': {
+    why: 'the persona closes its thought before it calls',
+    leaveOut: 'tokens and finish',
+  },
   'finish-stop-token-id-after-text': { why: 'the stop token stands earlier in the text', leaveOut: 'text' },
   'generate-stream-n3-uneven-stop': { why: 'the end is drawn by chance', leaveOut: 'tokens' },
 }

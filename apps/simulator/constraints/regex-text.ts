@@ -1,3 +1,4 @@
+import { CompileError } from './compile-error.ts'
 import { ConstraintError } from './constraint-error.ts'
 
 /**
@@ -61,11 +62,12 @@ function readGroup(reader: Reader): string {
 
 /** The fewest repetitions that the quantifier here allows; 1 if there is none. */
 function readFewest(reader: Reader): number {
-  const braces = /^\{(\d+)(?:,\d*)?\}/u.exec(reader.pattern.slice(reader.at, reader.at + 24).join(''))
+  const braces = /^\{(\d+)(?:,(\d*))?\}/u.exec(reader.pattern.slice(reader.at, reader.at + 24).join(''))
   const character = peek(reader)
   let fewest = 1
   if (braces !== null) {
     fewest = Number(braces[1])
+    if (Math.max(fewest, Number(braces[2] ?? 0)) > MAX_COUNT) throw new CompileError('a count is too high')
     reader.at += braces[0].length
   } else if (character === '*' || character === '?' || character === '+') {
     fewest = character === '+' ? 1 : 0
@@ -78,6 +80,8 @@ function readFewest(reader: Reader): number {
 }
 
 const MAX_TEXT = 10_000
+/** xgrammar 0.2.8 fails on higher ones, as recorded. */
+const MAX_COUNT = 128
 
 /** A set of characters: the ranges, or everything else. */
 type CharacterSet = { readonly ranges: readonly (readonly [number, number])[]; readonly negated: boolean }

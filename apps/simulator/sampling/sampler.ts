@@ -15,7 +15,7 @@ export type SamplingSettings = {
 }
 
 export type Finish = {
-  readonly reason: 'stop' | 'length' | 'abort'
+  readonly reason: 'stop' | 'length' | 'abort' | 'error'
   readonly matchedTokenId?: number
   readonly matchedStopString?: string
 }

@@ -9,7 +9,7 @@ export type AnswerStream = {
   /** Takes a token of choice `index`; nothing is sent before `flush`. */
   push(token: { index: number; tokenId: number; cachedTokens: number; finish: Finish | null }): void
   /** Ends all choices that are still open. */
-  abort(): void
+  endOpen(reason: 'abort' | 'error'): void
   /** Sends what there is, once for all that one step produced. */
   flush(): void
   /** Ends the call with a status; what was sent before arrives. */
@@ -115,8 +115,8 @@ export function createAnswerStream(
       choice.cachedTokens = cachedTokens
       choice.finish = finish
     },
-    abort() {
-      for (const choice of choices) choice.finish ??= { reason: 'abort' }
+    endOpen(reason) {
+      for (const choice of choices) choice.finish ??= { reason }
     },
     flush,
     fail({ code, details }) {

@@ -53,7 +53,7 @@ export async function generate(
 
   function close(answer: AnswerStream, ending: Ending): void {
     if (ending === 'abort') {
-      answer.abort()
+      answer.endOpen('abort')
       answer.flush()
     } else if (ending !== 'cancelled') {
       answer.fail(ending)
@@ -85,6 +85,12 @@ export async function generate(
   // Ended while it was prepared.
   if (state.ending !== null) {
     close(stream, state.ending)
+    return
+  }
+
+  if (order.constraint === 'uncompilable') {
+    stream.endOpen('error')
+    stream.flush()
     return
   }
 
@@ -143,6 +149,8 @@ async function prepare(request: GenerateRequest__Output, { model, encode, writeS
     vocabularySize: model.vocabularySize,
     outputTokens: 1,
   })
+  const { constraint } = order
+  if (constraint === 'uncompilable') return { order, promptIds, samplers: [] }
   const samplers = await Promise.all(
     Array.from({ length: order.choices }, async (_, index) => {
       const seed = order.settings.seed + index
@@ -151,7 +159,7 @@ async function prepare(request: GenerateRequest__Output, { model, encode, writeS
         settings: { ...order.settings, seed },
         script: await writeScript({
           promptIds,
-          constraint: order.constraint,
+          constraint,
           variant: variantOf(order, seed),
         }),
         promptTokens: promptIds.length,

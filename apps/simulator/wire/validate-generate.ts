@@ -1,6 +1,7 @@
 import type { GenerateRequest__Output } from '#proto/types/vllm/grpc/engine/GenerateRequest.ts'
 import type { SamplingParams__Output } from '#proto/types/vllm/grpc/engine/SamplingParams.ts'
 import type { Constraint } from '../constraints/constraint.ts'
+import { CompileError } from '../constraints/compile-error.ts'
 import { ConstraintError } from '../constraints/constraint-error.ts'
 import { parseConstraint } from '../constraints/parse-constraint.ts'
 import type { SamplingSettings } from '../sampling/sampler.ts'
@@ -9,7 +10,8 @@ import { InvalidRequest } from './statuses.ts'
 /** A Generate request that the engine accepts, with vLLM's meaning of absent fields. */
 export type GenerateOrder = {
   readonly choices: number
-  readonly constraint: Constraint | null
+  /** `uncompilable`: the call is accepted, and ends without a token. */
+  readonly constraint: Constraint | 'uncompilable' | null
   readonly logprobs: number | null
   readonly promptLogprobs: number | null
   readonly settings: SamplingSettings
@@ -185,10 +187,11 @@ function checkLogprobs(
   return count
 }
 
-function constraintOf(params: SamplingParams__Output): Constraint | null {
+function constraintOf(params: SamplingParams__Output): GenerateOrder['constraint'] {
   try {
     return parseConstraint(params)
   } catch (error) {
+    if (error instanceof CompileError) return 'uncompilable'
     if (error instanceof ConstraintError) throw new InvalidRequest(error.message, { cause: error })
     throw error
   }

@@ -103,6 +103,16 @@ describe('recorded outputs of a real engine', () => {
     expect(parse(recorded(name)).events).toEqual(events)
   })
 
+  it('a call that ends the thinking is a call, as the engine held it to one', () => {
+    const { events } = parse(recorded('alt-reasoning-parser-tool-call-ends-thinking'), {
+      startsInReasoning: true,
+    })
+    expect(events).toEqual([
+      { type: 'tool-call-start', index: 0, id: expect.any(String), name: 'clock' },
+      { type: 'tool-call-delta', index: 0, text: '{}' },
+    ])
+  })
+
   it.for(recordings)('$name is plain text to a family without reasoning and tools', ({ chunks, text }) => {
     const family = { tokenizer: 'tiny', toolCalls: 'none', reasoning: 'none' } as const
     const plain = text.replaceAll(/<\|(im_end|im_start|endoftext)\|>/g, '')
