@@ -96,29 +96,23 @@ test('a constraint that the model cannot be held to is the caller’s mistake an
   expect(requests).toEqual([])
 })
 
-test('a grammar that the engine cannot compile is the caller’s mistake and costs nothing', async () => {
-  const constraint = { type: 'json', schema: { type: 'object' } } as const
-  const ended = (given: Given, output: readonly EngineOutput[] = []) =>
-    process({
-      ...given,
-      async *engine() {
-        yield* output
-        yield { ...END, finishReason: 'error' }
-      },
-    })
-  const refused = await ended({ constrain: () => constraint })
-  expect(refused.events.at(-1)).toEqual({
-    type: 'generation-error',
-    code: 'invalid_request',
-    message: 'the model’s engine cannot hold the output to this schema',
-  })
-  expect(refused.settlements).toEqual([['fault', 3, 0]])
-  expect(refused.seen.failures).toBe(0)
+const HELD = { type: 'json', schema: {} } as const
 
-  const begun = await ended({ constrain: () => constraint }, [await tokensOf('one')])
-  expect(begun.events.at(-1)).toMatchObject({ type: 'generation-error', code: 'upstream_error' })
-  const free = await ended({})
-  expect(free.events.at(-1)).toMatchObject({ type: 'generation-error', code: 'upstream_error' })
+test.each([
+  ['a grammar does not compile', { reason: 'error', held: HELD, ids: [], failures: 0 }, 'invalid_request'],
+  ['it fails after a token', { reason: 'error', held: HELD, ids: [1], failures: 0 }, 'upstream_error'],
+  ['it fails without a grammar', { reason: 'error', held: null, ids: [], failures: 1 }, 'upstream_error'],
+  ['it aborts of its own', { reason: 'abort', held: HELD, ids: [], failures: 1 }, 'upstream_error'],
+] as const)('an engine’s own end, %s, is told by whose fault it is', async (_, engine, code) => {
+  const { events, settlements, seen } = await process({
+    constrain: () => engine.held,
+    async *engine() {
+      if (engine.ids.length > 0) yield { type: 'tokens', ids: engine.ids, promptTokens: 3, cachedTokens: 0 }
+      yield { ...END, finishReason: engine.reason }
+    },
+  })
+  expect(events.at(-1)).toMatchObject({ type: 'generation-error', code })
+  expect([settlements[0]?.[0], seen.failures]).toEqual(['fault', engine.failures])
 })
 
 test('the only call ends it before the engine does, and what follows is neither sent nor asked for', async () => {
@@ -272,19 +266,6 @@ test.each([
   expect(settlements).toEqual([[outcome, 3, text.type === 'tokens' ? text.ids.length : 0]])
   expect(events.at(-1)).toMatchObject(lastEvent)
 })
-
-test.each(['abort', 'error'] as const)(
-  'an engine that ends with %s of its own failed',
-  async (finishReason) => {
-    const { events, settlements } = await process({
-      async *engine() {
-        yield { ...END, finishReason }
-      },
-    })
-    expect(events.at(-1)).toMatchObject({ type: 'generation-error', code: 'upstream_error' })
-    expect(settlements[0]?.[0]).toBe('fault')
-  },
-)
 
 const INPUTS = { kind: 'embedding', inputs: ['a', 'b'] } as const
 const embedding = (fields: Partial<GenerationJob> = {}) => ({
