@@ -78,8 +78,8 @@ export function createMoney(options: { pool: Pool; holdGraceMs: number; nowMs: (
   return {
     async reserve(calls) {
       const rows = await run<HoldRow>(
-        'reserve_v1',
-        'select * from reserve_v1($1, $2, $3, $4, $5, $6, $7, $8)',
+        'reserve_v2',
+        'select * from reserve_v2($1, $2, $3, $4, $5, $6, $7, $8)',
         [
           calls.map((call) => call.reservationId),
           calls.map((call) => call.keyId),
@@ -95,7 +95,7 @@ export function createMoney(options: { pool: Pool; holdGraceMs: number; nowMs: (
     },
 
     async replace(calls) {
-      const rows = await run<HoldRow>('replace_v1', 'select * from replace_v1($1, $2, $3, $4)', [
+      const rows = await run<HoldRow>('replace_v2', 'select * from replace_v2($1, $2, $3, $4)', [
         calls.map((call) => call.reservationId),
         calls.map((call) => call.inputTokens),
         calls.map((call) => call.outputTokens),
@@ -111,8 +111,8 @@ export function createMoney(options: { pool: Pool; holdGraceMs: number; nowMs: (
         // Each further try means that another replica reserved one of these ids meanwhile, once per id at most.
         if (attempt > MAX_TRIES) throw new Error('a release found its reservation in motion again and again')
         const rows = await run<{ id: string; released: boolean | null }>(
-          'release_v1',
-          'select * from release_v1($1, $2)',
+          'release_v2',
+          'select * from release_v2($1, $2)',
           [open, now()],
         )
         for (const row of rows) if (row.released !== null) released.set(row.id, row.released)
@@ -123,8 +123,8 @@ export function createMoney(options: { pool: Pool; holdGraceMs: number; nowMs: (
 
     async settle(settlements) {
       const rows = await run<{ result: SettleResult; cost: string; charged: bigint }>(
-        'settle_v1',
-        'select * from settle_v1($1, $2, $3, $4, $5, $6, $7, $8)',
+        'settle_v2',
+        'select * from settle_v2($1, $2, $3, $4, $5, $6, $7, $8, $9)',
         [
           settlements.map((settlement) => settlement.id),
           settlements.map((settlement) => settlement.epoch),
@@ -133,6 +133,7 @@ export function createMoney(options: { pool: Pool; holdGraceMs: number; nowMs: (
           settlements.map((settlement) => settlement.cachedTokens),
           settlements.map((settlement) => settlement.completionTokens),
           settlements.map((settlement) => settlement.by),
+          settlements.map(() => null),
           now(),
         ],
       )
@@ -145,8 +146,8 @@ export function createMoney(options: { pool: Pool; holdGraceMs: number; nowMs: (
 
     async expire(most) {
       const rows = await run<{ expired: number; more: boolean }>(
-        'expire_v1',
-        'select expired, more from expire_v1($1, $2)',
+        'expire_v2',
+        'select expired, more from expire_v2($1, $2)',
         [most, now()],
       )
       return rows[0] ?? { expired: 0, more: false }
