@@ -2,6 +2,12 @@ import { z } from 'zod'
 import { CatalogPaths } from '#libs/catalog-file/read-catalog-files.ts'
 import { HoldGraceMs, HostPort, OpsFields, Port, RedisUrl } from '#libs/config/config-fields.ts'
 
+const ReceiptSecret = z.string().min(32, 'expected at least 32 characters')
+const ReceiptSecrets = z
+  .string()
+  .transform((text) => text.split(','))
+  .pipe(z.tuple([ReceiptSecret], ReceiptSecret))
+
 export const BillingConfig = z.object({
   ...OpsFields,
   OPS_PORT: Port.default(9102),
@@ -13,6 +19,10 @@ export const BillingConfig = z.object({
   ADMIN_HOST: z.string().default('127.0.0.1'),
   ADMIN_PORT: Port.default(8090),
   ADMIN_TOKEN: z.string().min(16, 'expected at least 16 characters'),
+  /**
+   * Sign the receipts of holds: one, or a new one and the old ones, separated by commas. Of at least 32 characters.
+   */
+  RECEIPT_SECRETS: ReceiptSecrets,
   /** JSON: see `CatalogFile`. Several, separated by commas, are one catalog. */
   CATALOG_FILE: CatalogPaths,
   HOLD_GRACE_MS: HoldGraceMs,

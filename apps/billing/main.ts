@@ -18,6 +18,7 @@ import { watchReadiness } from './database/watch-readiness.ts'
 import { watchVersions } from './database/watch-versions.ts'
 import { createMoneyLane } from './lanes/money-lane.ts'
 import { createMetrics } from './metrics.ts'
+import { createReceipts } from './receipts.ts'
 import { createBillingService } from './service.ts'
 import { runSettlements } from './settlements/run-settlements.ts'
 
@@ -56,7 +57,12 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
   const models = releasers.add('models', await followModels({ pool, versions, log }), {
     run: (models) => models.stop(),
   })
-  const money = createMoney({ pool, holdGraceMs: config.HOLD_GRACE_MS, nowMs })
+  const money = createMoney({
+    pool,
+    receipts: createReceipts(config.RECEIPT_SECRETS),
+    holdGraceMs: config.HOLD_GRACE_MS,
+    nowMs,
+  })
   const lane = createMoneyLane({ money, log, onBatch: (size) => metrics.batchSize.observe(size) })
   const metrics = createMetrics(registry, lane.waiting)
 

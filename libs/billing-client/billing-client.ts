@@ -7,13 +7,21 @@ import type { ProtoGrpcType } from '#proto/types/billing.ts'
 import type { LookUpKeyRequest } from '#proto/types/millrace/billing/LookUpKeyRequest.ts'
 import type { LookUpKeyResponse__Output } from '#proto/types/millrace/billing/LookUpKeyResponse.ts'
 import type { MoneyReply__Output } from '#proto/types/millrace/billing/MoneyReply.ts'
-import type { BillingKey, HoldAnswer, KeyChanges, ReplaceCall, ReserveCall } from './billing-calls.ts'
+import type {
+  BillingKey,
+  ExtendCall,
+  HoldAnswer,
+  KeyChanges,
+  ReplaceCall,
+  ReserveCall,
+} from './billing-calls.ts'
 import { BillingUnavailable } from './billing-unavailable.ts'
 import {
   fromCatalogMessage,
   fromHoldMessage,
   fromKeyChangesMessage,
   fromKeyMessage,
+  toExtendMessage,
   toReplaceMessage,
   toReserveMessage,
 } from './billing-wire.ts'
@@ -28,6 +36,8 @@ export type BillingClient = {
   reserve(call: ReserveCall): Promise<HoldAnswer>
   /** Only of a held reservation, and once; the same numbers again get the same answer. */
   replace(call: ReplaceCall): Promise<HoldAnswer>
+  /** Only of a held reservation. */
+  extend(call: ExtendCall): Promise<HoldAnswer>
   /**
    * Gives a hold back whole. Of an unknown id it leaves a mark that refuses a reserve on its way. False: the
    * money was settled or had expired before.
@@ -99,6 +109,9 @@ export function createBillingClient(options: {
     },
     async replace(call) {
       return readHold(await money.ask({ replace: toReplaceMessage(call), call: 'replace' }))
+    },
+    async extend(call) {
+      return readHold(await money.ask({ extend: toExtendMessage(call), call: 'extend' }))
     },
     async release(reservationId) {
       const reply = readReply(await money.ask({ release: { reservationId }, call: 'release' }))

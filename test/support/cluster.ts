@@ -66,6 +66,7 @@ export async function startCluster(options: {
       GRPC_LISTEN: `127.0.0.1:${grpcPort}`,
       ADMIN_PORT: String(adminPort),
       ADMIN_TOKEN,
+      RECEIPT_SECRETS: 'test-receipt-secret-of-32-characters',
       CATALOG_FILE: 'deploy/catalog.demo.json',
       LOG_LEVEL: 'info',
       ...options.billingEnv,

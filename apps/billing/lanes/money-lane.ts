@@ -1,4 +1,4 @@
-import type { HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { ExtendCall, HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Money } from '../database/money.ts'
 import { createLane, type Lane } from './lane.ts'
@@ -6,6 +6,7 @@ import { createLane, type Lane } from './lane.ts'
 export type MoneyRequest =
   | { readonly kind: 'reserve'; readonly call: ReserveCall }
   | { readonly kind: 'replace'; readonly call: ReplaceCall }
+  | { readonly kind: 'extend'; readonly call: ExtendCall }
   | { readonly kind: 'release'; readonly reservationId: string }
 
 export type MoneyAnswer =
@@ -18,7 +19,7 @@ const MAX_BATCH = 512
 const MAX_WAITING = 4_096
 
 /**
- * The one lane for all that changes holds on a gateway's word. Reserve, replace and release keep their order of
+ * The one lane for all that changes holds on a gateway's word. Reserve, replace, extend and release keep their order of
  * arrival; neighbours of one kind share a transaction.
  */
 export function createMoneyLane(deps: {
@@ -43,12 +44,14 @@ export function createMoneyLane(deps: {
   })
 }
 
-/** Exactly one of the three lists is not empty: the lane batches by kind. */
+/** Exactly one of the four lists is not empty: the lane batches by kind. */
 async function runBatch(money: Money, requests: readonly MoneyRequest[]): Promise<MoneyAnswer[]> {
   const reserves = requests.filter((request) => request.kind === 'reserve')
   if (reserves.length > 0) return toHolds(await money.reserve(reserves.map(({ call }) => call)))
   const replaces = requests.filter((request) => request.kind === 'replace')
   if (replaces.length > 0) return toHolds(await money.replace(replaces.map(({ call }) => call)))
+  const extends_ = requests.filter((request) => request.kind === 'extend')
+  if (extends_.length > 0) return toHolds(await money.extend(extends_.map(({ call }) => call)))
   const releases = requests.filter((request) => request.kind === 'release')
   const released = await money.release(releases.map(({ reservationId }) => reservationId))
   return released.map((released) => ({ kind: 'release', released }))

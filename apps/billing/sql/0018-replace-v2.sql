@@ -2,12 +2,13 @@
 -- is set aside in one step, so that nobody else can take the credits between.
 --
 -- In:  arrays of equal length, in order of arrival: ids, inputs (exact tokens), outputs (wanted tokens); at (now).
--- Out: as of reserve_v2. After insufficient-credits or key-limit the old hold stands; conflict also means: not held, or already
+-- Out: as of reserve_v2, and what the reservation is otherwise, for the receipt. After insufficient-credits or key-limit the old hold stands; conflict also means: not held, or already
 --      replaced with other numbers. The same call again gets the same answer. Prices stay those of the reservation.
 create function replace_v2(ids uuid[], inputs integer[], outputs integer[], at timestamptz) returns table (
   ord integer, status text, amount bigint, granted_output integer, was_clamped boolean,
   input_price bigint, cached_input_price bigint, output_price bigint, available bigint, held bigint,
-  account_id uuid, price_version bigint
+  account_id uuid, price_version bigint, key_id uuid, model text, input_tokens integer, wanted_output integer,
+  deadline timestamptz
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -141,7 +142,8 @@ begin
   select c.ord::integer, case when c.same_as_first then statuses[c.first] else 'conflict' end,
     amounts[c.first], grants[c.first], clamps[c.first],
     p.input_price, p.cached_input_price, p.output_price, frees[c.first], helds[c.first],
-    r.account_id, r.price_version
+    r.account_id, r.price_version, r.key_id, r.model, coalesce(r.exact_input, r.input_tokens),
+    coalesce(r.exact_wanted, r.wanted_output), coalesce(r.extended_deadline, r.deadline)
   from (
     select f.ord, f.id, f.first,
       (inputs[f.ord], outputs[f.ord]) = (inputs[f.first], outputs[f.first]) as same_as_first

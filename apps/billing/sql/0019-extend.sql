@@ -2,7 +2,7 @@
 --
 -- In:  arrays of equal length: ids, outputs (wanted tokens in all, not the difference; 0: leave the amount),
 --      deadlines (null: leave it); grace (a hold lives until deadline + grace); at (now).
--- Out: one row per call, as of reserve_v2, with the hold as it then is. status:
+-- Out: one row per call, as of replace_v2, with the hold as it then is. status:
 --      granted               was_clamped: less than wanted, because the money ends here
 --      insufficient-credits  not one more token could be paid
 --      key-limit             the account could pay one, the key's spend limit not
@@ -17,7 +17,8 @@ create function extend_v1(
 ) returns table (
   ord integer, status text, amount bigint, granted_output integer, was_clamped boolean,
   input_price bigint, cached_input_price bigint, output_price bigint, available bigint, held bigint,
-  account_id uuid, price_version bigint
+  account_id uuid, price_version bigint, key_id uuid, model text, input_tokens integer, wanted_output integer,
+  deadline timestamptz
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -149,7 +150,8 @@ begin
   return query
   select u.ord::integer, statuses[u.first], amounts[u.first], grants[u.first], clamps[u.first],
     p.input_price, p.cached_input_price, p.output_price, frees[u.first], helds[u.first],
-    r.account_id, r.price_version
+    r.account_id, r.price_version, r.key_id, r.model, coalesce(r.exact_input, r.input_tokens),
+    coalesce(r.exact_wanted, r.wanted_output), coalesce(r.extended_deadline, r.deadline)
   from (
     select x.id, x.ord, min(x.ord) over (partition by x.id) as first from unnest(ids) with ordinality as x (id, ord)
   ) u

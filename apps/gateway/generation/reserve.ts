@@ -13,7 +13,7 @@ export type Reserve = {
   exact(job: GenerationJob, promptTokens: number): Promise<Hold>
 }
 
-/** Both throw `insufficient_credits`, `invalid_key` or, when billing gives no answer, `model_unavailable`. */
+/** Both throw `insufficient_credits`, `invalid_key`, `model_busy` (the key's own rate) or, when billing gives no answer, `model_unavailable`. */
 export function createReserve(deps: {
   billing: Pick<BillingClient, 'reserve' | 'replace'>
   inputEstimate: InputEstimate
@@ -70,6 +70,7 @@ function toHold(answer: HoldAnswer): Hold {
         inputPriceNano: String(answer.prices.inputPriceNano),
         outputPriceNano: String(answer.prices.outputPriceNano),
         clamped: answer.clamped,
+        receipt: answer.receipt,
       }
     case 'insufficient-credits':
       throw new ApiError(
@@ -77,6 +78,16 @@ function toHold(answer: HoldAnswer): Hold {
         `Not enough credits for this request: ${formatCredits(answer.availableNano)} available, ` +
           `${formatCredits(answer.heldNano)} held by running requests.`,
       )
+    case 'key-limit':
+      throw new ApiError(
+        'insufficient_credits',
+        `The spend limit of this API key leaves too little for this request: ${formatCredits(answer.availableNano)} ` +
+          `of its period are left, ${formatCredits(answer.heldNano)} are held by running requests.`,
+      )
+    case 'key-rate':
+      throw new ApiError('model_busy', 'This API key has used up its rate for this minute.', {
+        retryAfterS: answer.retryAfterS,
+      })
     case 'key-invalid':
       throw new ApiError('invalid_key', 'The API key is no longer valid.')
     case 'model-unknown':

@@ -7,6 +7,7 @@ import { loadCatalog } from '#apps/billing/catalog/load-catalog.ts'
 import { migrate } from '#apps/billing/database/migrate.ts'
 import { createMoney, type Money } from '#apps/billing/database/money.ts'
 import { openPool } from '#apps/billing/database/open-pool.ts'
+import { createReceipts } from '#apps/billing/receipts.ts'
 import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
@@ -18,6 +19,8 @@ export const log = pino({ level: 'silent' })
 export const START_MS = Date.parse('2030-01-01T00:00:00Z')
 
 export const HOLD_GRACE_MS = 60_000
+
+export const receipts = createReceipts(['a-receipt-secret-of-the-tests-alone'])
 
 /** Whole nano-credits per token, so that amounts are easy to read; cached tokens are half price. */
 export const CHAT: ModelSpec = {
@@ -91,7 +94,7 @@ export async function openBillingDatabase(options: { url?: string } = {}): Promi
   return {
     url,
     pool,
-    money: createMoney({ pool, holdGraceMs: HOLD_GRACE_MS, nowMs }),
+    money: createMoney({ pool, receipts, holdGraceMs: HOLD_GRACE_MS, nowMs }),
     operations,
     clock,
     loadModels,

@@ -37,6 +37,7 @@ describe('reserve', () => {
       outputTokens: 50,
       clamped: false,
       prices: { inputPriceNano: 2_000_000n, cachedInputPriceNano: 1_000_000n, outputPriceNano: 10_000_000n },
+      receipt: expect.any(String),
     })
     expect(await database.balance(accountId)).toEqual({ posted: 10_000n, held: 700n, openHolds: 1 })
   })

@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import type { HoldAnswer, HoldPrices, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
@@ -179,6 +180,7 @@ function grant(
     outputTokens: output,
     clamped: output < limit,
     prices,
+    receipt: expect.any(String),
   }
 }
 

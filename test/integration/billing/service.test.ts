@@ -48,6 +48,7 @@ describe('money calls', () => {
       outputTokens: 50,
       clamped: false,
       prices: { inputPriceNano: 2_000_000n, cachedInputPriceNano: 1_000_000n, outputPriceNano: 10_000_000n },
+      receipt: expect.any(String),
     })
     const { reservationId } = call
     expect(await client.replace({ reservationId, inputTokens: 300, outputTokens: 50 })).toMatchObject({
@@ -149,6 +150,7 @@ describe('keys', () => {
       sha256,
       active: true,
       expiresAtMs: null,
+      models: null,
     })
     expect(await client.lookUpKey(hashApiKey('other'))).toBeNull()
     await database.pool.query('update api_keys set expires_at = $2 where id = $1', [

@@ -37,6 +37,7 @@ const granted: HoldAnswer = {
   outputTokens: 100,
   clamped: true,
   prices: { inputPriceNano: 1n, cachedInputPriceNano: 1n, outputPriceNano: 2n },
+  receipt: 'signed',
 }
 
 test('a granted hold travels as text, with the prices that turn it into tokens', async () => {
@@ -46,6 +47,7 @@ test('a granted hold travels as text, with the prices that turn it into tokens',
     inputPriceNano: '1',
     outputPriceNano: '2',
     clamped: true,
+    receipt: 'signed',
   })
   expect(released).toEqual([])
 })

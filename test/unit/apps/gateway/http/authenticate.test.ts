@@ -21,6 +21,7 @@ function setUp() {
     sha256: hashApiKey(text),
     active: true,
     expiresAtMs: null,
+    models: null,
     ...changes,
   })
   const { authenticate, applyKeyChanges } = createAuthenticate({
