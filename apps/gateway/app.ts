@@ -7,6 +7,7 @@ import { completions } from './endpoints/completions/endpoint.ts'
 import { serveEmbeddings } from './endpoints/embeddings/route.ts'
 import type { Catalog } from './endpoints/find-model.ts'
 import { describeModel, listModels } from './endpoints/models/route.ts'
+import { narrowCatalog } from './endpoints/narrow-catalog.ts'
 import { responses } from './endpoints/responses/endpoint.ts'
 import { serveGeneration } from './endpoints/serve-generation.ts'
 import type { Caller, Generate } from './generation/generation-call.ts'
@@ -97,19 +98,21 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     return caller
   }
 
-  const releaseBody = installHeldBodies(app, {
+  const catalogOf = (request: FastifyRequest) => narrowCatalog(catalog, callerOf(request))
+
+  const release = installHeldBodies(app, {
     limits,
     accountOf: (request) => callers.get(request)?.accountId,
   })
-  const prepareRequest = createPrepareRequest(deps.prepareBody, releaseBody)
+  const prepareRequest = createPrepareRequest({ prepareBody: deps.prepareBody, catalogOf, release })
 
   const serving = { generate, prepareRequest, callerOf, sseSockets, reportError, nowMs }
   app.post('/v1/chat/completions', { onRequest }, serveGeneration(chatCompletions, serving))
   app.post('/v1/responses', { onRequest }, serveGeneration(responses, serving))
   app.post('/v1/completions', { onRequest }, serveGeneration(completions, serving))
   app.post('/v1/embeddings', { onRequest }, serveEmbeddings(serving))
-  app.get('/v1/models', { onRequest }, listModels(catalog))
-  app.get('/v1/models/*', { onRequest }, describeModel(catalog))
+  app.get('/v1/models', { onRequest }, listModels(catalogOf))
+  app.get('/v1/models/*', { onRequest }, describeModel(catalogOf))
   app.get('/openapi.json', serveDescription)
   return app
 }

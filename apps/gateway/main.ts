@@ -168,7 +168,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     generate,
     authenticate,
     catalog,
-    prepareBody: createPrepareBody({ catalog, thread, largeBytes: LIMITS.largeBodyBytes }),
+    prepareBody: createPrepareBody({ thread, largeBytes: LIMITS.largeBodyBytes }),
     newId: () => randomUUIDv7(),
     nowMs,
     everySecond,

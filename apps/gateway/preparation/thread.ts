@@ -9,7 +9,7 @@ export type Order = {
   /** Its place in the list of operations. */
   readonly operation: number
   readonly body: ArrayBuffer
-  /** The catalog as it is now. */
+  /** The catalog as it is now and as the caller may see it. */
   readonly models: readonly ModelSpec[]
   readonly reply: MessagePort
 }
