@@ -43,7 +43,3 @@ alter table reservations
   add column budget_period timestamptz, -- null: no budget counts this hold
   add column rate_minute timestamptz, -- null: no rate counts it
   add column rate_tokens bigint; -- as counted in that minute
-
--- The key's and the model's usage by day, and when a key was last used.
-create index usage_by_account on usage (account_id, settled_at);
-create index usage_by_key on usage (key_id, settled_at);

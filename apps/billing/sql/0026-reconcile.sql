@@ -104,6 +104,3 @@ create function reconcile_v1(whole boolean) returns table (name text, count bigi
 $$;
 
 create or replace view reconciliation as select name, count from reconcile_v1(false);
-
-create index usage_by_time on usage using brin (settled_at);
-create index reservations_by_closing on reservations using brin (closed_at);
