@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { CatalogPaths } from '#libs/catalog-file/read-catalog-files.ts'
 import { HoldGraceMs, HostPort, OpsFields, Port, RedisUrl } from '#libs/config/config-fields.ts'
 
+const PostgresUrl = z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// URL' })
+
 const ReceiptSecret = z.string().min(32, 'expected at least 32 characters')
 const ReceiptSecrets = z
   .string()
@@ -11,7 +13,10 @@ const ReceiptSecrets = z
 export const BillingConfig = z.object({
   ...OpsFields,
   OPS_PORT: Port.default(9102),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// URL' }),
+  /** The service works under the role `millrace_service`, of which this login is a member. */
+  DATABASE_URL: PostgresUrl,
+  /** Whose login owns the tables and migrates them; the same unless told. */
+  DATABASE_OWNER_URL: PostgresUrl.optional(),
   QUEUE_REDIS_URL: RedisUrl,
   /** For gateways. */
   GRPC_LISTEN: HostPort.default('127.0.0.1:50090'),

@@ -13,7 +13,7 @@ import { loadCatalog } from './catalog/load-catalog.ts'
 import { BillingConfig } from './config.ts'
 import { migrate } from './database/migrate.ts'
 import { createMoney } from './database/money.ts'
-import { openPool } from './database/open-pool.ts'
+import { openPool, SERVICE_ROLE } from './database/open-pool.ts'
 import { watchReadiness } from './database/watch-readiness.ts'
 import { watchVersions } from './database/watch-versions.ts'
 import { createMoneyLane } from './lanes/money-lane.ts'
@@ -41,12 +41,19 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
   const registry = new Registry()
 
   const catalog = await readCatalogFiles(config.CATALOG_FILE)
+  const ownerUrl = config.DATABASE_OWNER_URL ?? config.DATABASE_URL
+  const owner = await openPool({ url: ownerUrl, log, waitMs: LIMITS.databaseWaitMs })
+  await migrate(owner, log).finally(() => owner.end())
   const pool = releasers.add(
     'pool',
-    await openPool({ url: config.DATABASE_URL, log, waitMs: LIMITS.databaseWaitMs }),
+    await openPool({
+      url: config.DATABASE_URL,
+      role: SERVICE_ROLE,
+      log,
+      waitMs: LIMITS.databaseWaitMs,
+    }),
     { run: (pool) => pool.end() },
   )
-  await migrate(pool, log)
   await loadCatalog({ pool, models: catalog, nowMs: nowMs(), log })
 
   const versions = releasers.add(

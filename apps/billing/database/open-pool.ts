@@ -11,13 +11,17 @@ const STATEMENT_TIMEOUT_MS = 5_000
 /** Connections: one for each lane and for the sweeper, the rest for key look-ups, watches and operators. */
 const MAX_CONNECTIONS = 10
 
+/** What the service may do is what `sql/0027-service-role.sql` and later files grant to this role. */
+export const SERVICE_ROLE = 'millrace_service'
+
 /**
  * Settings of every connection to billing's database: bigint arrives as BigInt, because numbers would round money,
- * and neither statements nor forgotten transactions may hold locks or snapshots for long.
+ * and neither statements nor forgotten transactions may hold locks or snapshots for long. With a `role` the
+ * connection works under it from its first statement on, or fails.
  */
-export function connectionConfig(url: string): ClientConfig {
+export function connectionConfig(url: string, role?: string): ClientConfig {
   return {
-    connectionString: url,
+    connectionString: role === undefined ? url : withRole(url, role),
     application_name: 'millrace-billing',
     connectionTimeoutMillis: 2_000,
     keepAlive: true,
@@ -33,11 +37,17 @@ export function connectionConfig(url: string): ClientConfig {
 
 /**
  * Opens the pool and resolves when PostgreSQL has answered. A database that is still starting is waited for;
- * after `waitMs` this throws and says so.
+ * after `waitMs` this throws and says so. A certificate file of the URL that cannot be read throws at once.
  */
-export async function openPool(options: { url: string; log: Logger; waitMs: number }): Promise<Pool> {
-  const { url, log, waitMs } = options
-  const pool = new Pool({ ...connectionConfig(url), max: MAX_CONNECTIONS })
+export async function openPool(options: {
+  url: string
+  /** What its connections work as; the URL's own user unless told. */
+  role?: string
+  log: Logger
+  waitMs: number
+}): Promise<Pool> {
+  const { url, role, log, waitMs } = options
+  const pool = new Pool({ ...connectionConfig(url, role), max: MAX_CONNECTIONS })
   pool.on('error', (error) => log.warn({ err: error }, 'idle database connection lost'))
   const giveUpAtMs = Date.now() + waitMs
   for (;;) {
@@ -45,6 +55,7 @@ export async function openPool(options: { url: string; log: Logger; waitMs: numb
       await pool.query('select 1')
       return pool
     } catch (error) {
+      if (isUnreadableFile(error)) throw error
       if (Date.now() >= giveUpAtMs) {
         await pool.end()
         throw new Error(`PostgreSQL at ${withoutPassword(url)} did not answer within ${waitMs} ms`, {
@@ -78,6 +89,19 @@ export async function inTransaction<Result>(
     // A connection in an unknown state must not serve the next transaction.
     client.release(broken)
   }
+}
+
+/** The server sets it before the first statement, and `reset role` comes back to it. */
+function withRole(url: string, role: string): string {
+  const target = new URL(url)
+  const others = target.searchParams.get('options') ?? ''
+  target.searchParams.set('options', `${others} -c role=${role}`.trim())
+  return target.href
+}
+
+/** `pg` reads the files that the URL names whenever it connects. */
+function isUnreadableFile(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error && ['open', 'read'].includes(String(error.syscall))
 }
 
 function withoutPassword(url: string): string {

@@ -6,7 +6,7 @@ import { createOperations, type Operations } from '#apps/billing/admin/operation
 import { loadCatalog } from '#apps/billing/catalog/load-catalog.ts'
 import { migrate } from '#apps/billing/database/migrate.ts'
 import { createMoney, type Money } from '#apps/billing/database/money.ts'
-import { openPool } from '#apps/billing/database/open-pool.ts'
+import { openPool, SERVICE_ROLE } from '#apps/billing/database/open-pool.ts'
 import { createReceipts } from '#apps/billing/receipts.ts'
 import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
@@ -61,7 +61,10 @@ export const EMBED: ModelSpec = {
 
 export type BillingDatabase = {
   url: string
+  /** The owner's, for what a test looks at and breaks. */
   pool: Pool
+  /** The service's: it may do what the service may. */
+  servicePool: Pool
   money: Money
   operations: Operations
   clock: { nowMs: number }
@@ -82,19 +85,21 @@ export async function openBillingDatabase(options: { url?: string } = {}): Promi
     options.url === undefined ? await createDatabase() : { url: options.url, drop: () => Promise.resolve() }
   const pool = await openPool({ url, log, waitMs: 5_000 })
   await migrate(pool, log)
+  const servicePool = await openPool({ url, role: SERVICE_ROLE, log, waitMs: 5_000 })
   const clock = { nowMs: START_MS }
   const nowMs = () => clock.nowMs
-  const operations = createOperations({ pool, nowMs })
+  const operations = createOperations({ pool: servicePool, nowMs })
 
   async function loadModels(models: readonly ModelSpec[]) {
-    await loadCatalog({ pool, models, nowMs: clock.nowMs, log })
+    await loadCatalog({ pool: servicePool, models, nowMs: clock.nowMs, log })
   }
   await loadModels([CHAT, ODD, EMBED])
 
   return {
     url,
     pool,
-    money: createMoney({ pool, receipts, holdGraceMs: HOLD_GRACE_MS, nowMs }),
+    servicePool,
+    money: createMoney({ pool: servicePool, receipts, holdGraceMs: HOLD_GRACE_MS, nowMs }),
     operations,
     clock,
     loadModels,
@@ -120,7 +125,7 @@ export async function openBillingDatabase(options: { url?: string } = {}): Promi
       expect(Object.entries(counts).filter(([, count]) => count !== 0)).toEqual([])
     },
     async close() {
-      await pool.end()
+      await Promise.all([pool.end(), servicePool.end()])
       await drop()
     },
   }

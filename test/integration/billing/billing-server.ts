@@ -17,7 +17,7 @@ export async function startBillingServer(options: {
   pollMs?: number
 }): Promise<BillingServer> {
   const { database, address = '127.0.0.1:0', pollMs = 60_000 } = options
-  const { pool, money, url, clock } = database
+  const { servicePool: pool, money, url, clock } = database
   const metrics = createMetrics(new Registry(), () => 0)
   const lane = options.lane ?? createMoneyLane({ money, log, onBatch: () => undefined })
   const versions = watchVersions({ url, pool, log, pollMs })
