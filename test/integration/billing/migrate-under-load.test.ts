@@ -27,43 +27,47 @@ afterEach(async () => {
   await database.drop()
 })
 
-test('the older version reserves, replaces, releases and settles through all migrations, behind a long reader', async () => {
-  const { keyId } = await prepareOlder(pool, CREDITS)
-  const load = startLoad(keyId)
-  await load.cycles(40)
+test(
+  'the older version reserves, replaces, releases and settles through all migrations, behind a long reader',
+  { timeout: 90_000 },
+  async () => {
+    const { keyId } = await prepareOlder(pool, CREDITS)
+    const load = startLoad(keyId)
+    await load.cycles(40)
 
-  const reader = new Client(connectionConfig(database.url))
-  await reader.connect()
-  await reader.query('set idle_in_transaction_session_timeout = 0')
-  await reader.query('begin isolation level repeatable read')
-  await reader.query('select count(*) from reservations, ledger, usage, api_keys where false')
-  const gaveWay = Promise.withResolvers<void>()
-  const migrating = migrate(pool, watchLog('migration gave way', gaveWay.resolve))
-  await gaveWay.promise
-  await load.cycles(40)
-  await reader.query('commit')
-  await reader.end()
-  await migrating
+    const reader = new Client(connectionConfig(database.url))
+    await reader.connect()
+    await reader.query('set idle_in_transaction_session_timeout = 0')
+    await reader.query('begin isolation level repeatable read')
+    await reader.query('select count(*) from reservations, ledger, usage, api_keys where false')
+    const gaveWay = Promise.withResolvers<void>()
+    const migrating = migrate(pool, watchLog('migration gave way', gaveWay.resolve))
+    await gaveWay.promise
+    await load.cycles(40)
+    await reader.query('commit')
+    await reader.end()
+    await migrating
 
-  await load.cycles(40)
-  const truth = await load.stop()
-  expect(truth.failures).toEqual([])
-  // The older service and its gateways give a call up after 2 s.
-  expect(truth.slowestMs).toBeLessThan(2_000)
+    await load.cycles(40)
+    const truth = await load.stop()
+    expect(truth.failures).toEqual([])
+    // The older service and its gateways give a call up after 2 s.
+    expect(truth.slowestMs).toBeLessThan(2_000)
 
-  const { rows } = await pool.query<{ reservation_id: string; charged: bigint }>(
-    'select reservation_id, charged from usage',
-  )
-  expect(new Map(rows.map((row) => [row.reservation_id, row.charged]))).toEqual(truth.charges)
-  const total = [...truth.charges.values()].reduce((sum, charged) => sum + charged, 0n)
-  const balance = await pool.query('select posted, held from accounts')
-  expect(balance.rows).toEqual([{ posted: CREDITS - total, held: 0n }])
-  const questions = await pool.query<{ name: string; count: bigint }>('select * from reconcile_v1(true)')
-  expect(questions.rows.length).toBeGreaterThan(10)
-  expect(questions.rows.filter((row) => row.count !== 0n)).toEqual([])
-  const writeOffs = await pool.query("select count(*)::int as count from ledger where kind = 'write-off'")
-  expect(writeOffs.rows).toEqual([{ count: truth.writeOffs }])
-})
+    const { rows } = await pool.query<{ reservation_id: string; charged: bigint }>(
+      'select reservation_id, charged from usage',
+    )
+    expect(new Map(rows.map((row) => [row.reservation_id, row.charged]))).toEqual(truth.charges)
+    const total = [...truth.charges.values()].reduce((sum, charged) => sum + charged, 0n)
+    const balance = await pool.query('select posted, held from accounts')
+    expect(balance.rows).toEqual([{ posted: CREDITS - total, held: 0n }])
+    const questions = await pool.query<{ name: string; count: bigint }>('select * from reconcile_v1(true)')
+    expect(questions.rows.length).toBeGreaterThan(10)
+    expect(questions.rows.filter((row) => row.count !== 0n)).toEqual([])
+    const writeOffs = await pool.query("select count(*)::int as count from ledger where kind = 'write-off'")
+    expect(writeOffs.rows).toEqual([{ count: truth.writeOffs }])
+  },
+)
 
 /** Callers that go on without a pause until `stop`, which tells what they were answered. */
 function startLoad(keyId: string) {
