@@ -58,6 +58,11 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
       help: 'Holds freed because no settlement came',
       registers,
     }),
+    streamReplays: new Counter({
+      name: 'millrace_billing_stream_replays_total',
+      help: 'Times a settlement stream was read again because the database had gone back in time',
+      registers,
+    }),
     watermarkAge: new Gauge<'model'>({
       name: 'millrace_billing_watermark_age_seconds',
       help: 'How far the settled-for-certain time of a model lags behind Redis time',

@@ -1,9 +1,10 @@
 import type { Pool, QueryResultRow } from 'pg'
-import { DatabaseError } from 'pg'
 import type { ExtendCall, HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { toNanoCredits, type NanoCredits } from '#libs/money/nano-credits.ts'
 import type { Receipts } from '../receipts.ts'
+import { isConflict } from './database-errors.ts'
+import type { ForgottenStream, StreamObservations } from './stream-observations.ts'
 
 export type SettleResult =
   | 'charged'
@@ -22,18 +23,6 @@ export type Settled = {
   readonly costNano: bigint
 }
 
-/** What one look at the settlement streams of one Redis showed. */
-export type StreamObservations = {
-  readonly runId: string
-  readonly observedAtMs: number
-  readonly streams: readonly {
-    readonly model: string
-    readonly lastId: { readonly ms: bigint; readonly seq: bigint }
-    /** Redis time up to which all is settled; null: not known. */
-    readonly settledUntilMs: number | null
-  }[]
-}
-
 /**
  * The money functions of `sql/` for whole batches: answers come in the order of the calls. Each is one transaction
  * and all are idempotent. They throw what PostgreSQL or its connection throws; deadlocks and serialization
@@ -47,7 +36,8 @@ export type Money = {
   settle(settlements: readonly Settlement[]): Promise<Settled[]>
   /** At most `most` a model; `more` says that others wait. */
   expire(most: number): Promise<{ expired: number; more: boolean }>
-  advanceWatermarks(observations: StreamObservations, freezeMs: number): Promise<void>
+  /** Resolves with the streams of which it has not what was confirmed: it went back in time. */
+  advanceWatermarks(observations: StreamObservations, freezeMs: number): Promise<ForgottenStream[]>
 }
 
 type HoldRow = {
@@ -262,15 +252,21 @@ export function createMoney(options: {
     },
 
     async advanceWatermarks({ runId, observedAtMs, streams }, freezeMs) {
-      await run('advance_watermarks_v1', 'select advance_watermarks_v1($1, $2, $3, $4, $5, $6, $7)', [
-        streams.map((stream) => stream.model),
-        streams.map(({ settledUntilMs }) => (settledUntilMs === null ? null : toTimestamp(settledUntilMs))),
-        streams.map((stream) => stream.lastId.ms.toString()),
-        streams.map((stream) => stream.lastId.seq.toString()),
-        runId,
-        toTimestamp(observedAtMs),
-        toInterval(freezeMs),
-      ])
+      const rows = await run<{ model: string; replay_from: Date | null }>(
+        'advance_watermarks_v2',
+        'select * from advance_watermarks_v2($1, $2, $3, $4, $5, $6, $7, $8)',
+        [
+          streams.map((stream) => stream.model),
+          streams.map(({ settledUntilMs }) => (settledUntilMs === null ? null : toTimestamp(settledUntilMs))),
+          streams.map((stream) => stream.lastId.ms.toString()),
+          streams.map((stream) => stream.lastId.seq.toString()),
+          streams.map(({ confirmedMs }) => (confirmedMs === null ? null : toTimestamp(confirmedMs))),
+          runId,
+          toTimestamp(observedAtMs),
+          toInterval(freezeMs),
+        ],
+      )
+      return rows.map((row) => ({ model: row.model, fromMs: row.replay_from?.getTime() ?? null }))
     },
   }
 }
@@ -287,8 +283,3 @@ const secondsToNextMinute = (nowMs: number) => Math.min(59, 60 - (Math.floor(now
 const toTimestamp = (timeMs: number) => new Date(timeMs).toISOString()
 
 const toInterval = (durationMs: number) => `${durationMs} milliseconds`
-
-/** Deadlock detected, or a row appeared in the middle: nothing was done, the same call may simply be repeated. */
-function isConflict(error: unknown): boolean {
-  return error instanceof DatabaseError && (error.code === '40P01' || error.code === '40001')
-}

@@ -8,6 +8,8 @@
 -- Out: one row per entry, `ord` counting from 1, with cost, charged and result:
 --      charged    the hold was open: charged = min(cost, hold), the rest of the hold is free
 --      late       the hold had expired: charged = min(cost, what the hold was, what is available)
+--                 (a hold that its receipt knows larger is one whose growth was forgotten, because the database was
+--                 restored from a backup: it counts as the receipt's, as far as that is available)
 --      released   the hold was given back, yet something ran: usage recorded, nothing charged, an alarm
 --      void       the hold was given back, and nothing is to be paid
 --      replayed   settled before with the same numbers: the stored charge
@@ -64,11 +66,11 @@ begin
   for entry in
     select e.ord::integer as n, e.outcome, r.account_id, a.posted, a.held, r.state, r.amount,
       price_tokens(e.prompt - e.cached, e.cached, e.completion, p.input_price, p.cached_input_price, p.output_price)
-        as price
+        as price, coalesce((e.receipt ->> 'amountNano')::bigint, 0) as signed_amount
     from (
       select *, min(x.ord) over (partition by x.id) as first
-      from unnest(ids, outcomes, prompts, cacheds, completions) with ordinality
-        as x (id, outcome, prompt, cached, completion, ord)
+      from unnest(ids, outcomes, prompts, cacheds, completions, receipts) with ordinality
+        as x (id, outcome, prompt, cached, completion, receipt, ord)
     ) e
     join reservations r on r.id = e.id and r.account_id is not null -- a tombstone is no reservation
     join accounts a on a.id = r.account_id
@@ -90,10 +92,10 @@ begin
     if entry.state = 'held' then
       results[entry.n] := 'charged';
       held := held - entry.amount;
-      charges[entry.n] := least(costs[entry.n], entry.amount);
+      charges[entry.n] := least(costs[entry.n], greatest(entry.amount, least(entry.signed_amount, posted - held)));
     elsif entry.state = 'expired' then
       results[entry.n] := case when ids[entry.n] = any (recovered) then 'recovered' else 'late' end;
-      charges[entry.n] := least(costs[entry.n], entry.amount, posted - held);
+      charges[entry.n] := least(costs[entry.n], greatest(entry.amount, entry.signed_amount), posted - held);
     else
       results[entry.n] := case when paid then 'released' else 'void' end;
       charges[entry.n] := 0;
