@@ -6,7 +6,6 @@ import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { redisOptions } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
-import { createOperations } from './admin/operations.ts'
 import { createAdminServer } from './admin/serve-admin.ts'
 import { followModels } from './catalog/follow-models.ts'
 import { loadCatalog } from './catalog/load-catalog.ts'
@@ -14,11 +13,13 @@ import { BillingConfig } from './config.ts'
 import { migrate } from './database/migrate.ts'
 import { createMoney } from './database/money.ts'
 import { openPool, SERVICE_ROLE } from './database/open-pool.ts'
+import { toKysely } from './database/tables.ts'
 import { watchReadiness } from './database/watch-readiness.ts'
 import { watchVersions } from './database/watch-versions.ts'
 import { createMoneyLane } from './lanes/money-lane.ts'
 import { createMetrics } from './metrics.ts'
 import { createReceipts } from './receipts.ts'
+import { createReconcile } from './reconciliation/reconcile.ts'
 import { createBillingService } from './service.ts'
 import { runSettlements } from './settlements/run-settlements.ts'
 
@@ -32,6 +33,8 @@ const LIMITS = {
   sweepEveryMs: 1_000,
   redisSilenceMs: 10_000,
 }
+
+const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
 
 await runApp({ name: 'billing', schema: BillingConfig, environment: process.env }, async (context) => {
   const { config, releasers } = context
@@ -103,10 +106,29 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
   })
   const grpcPort = await bindGrpc(server, config.GRPC_LISTEN)
 
-  const operations = createOperations({ pool, nowMs })
-  const admin = releasers.add('admin', createAdminServer({ operations, token: config.ADMIN_TOKEN, log }), {
-    run: (admin) => admin.close(),
-  })
+  // Of their own: what operators ask may take longer, and may not make money wait for a connection.
+  const operatorsPool = releasers.add(
+    'operators-pool',
+    await openPool({
+      url: config.DATABASE_URL,
+      role: SERVICE_ROLE,
+      bounds: OPERATORS_BOUNDS,
+      log,
+      waitMs: LIMITS.databaseWaitMs,
+    }),
+    { run: (pool) => pool.end() },
+  )
+  const admin = releasers.add(
+    'admin',
+    createAdminServer({
+      db: toKysely(operatorsPool),
+      reconcile: createReconcile(operatorsPool),
+      adminToken: config.ADMIN_TOKEN,
+      nowMs,
+      log,
+    }),
+    { run: (admin) => admin.close() },
+  )
   const adminAddress = await admin.listen({ host: config.ADMIN_HOST, port: config.ADMIN_PORT })
 
   const database = releasers.add('readiness', watchReadiness(pool, LIMITS.databaseCheckMs), {

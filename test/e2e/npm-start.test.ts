@@ -130,7 +130,7 @@ async function heldNano(): Promise<string> {
   const admin = readCluster().processes.find((member) => member.name === 'billing')?.addresses['admin']
   const account = z.object({ id: z.string() }).parse(readState('account.json'))
   const { adminToken } = z.object({ adminToken: z.string() }).parse(readState('secrets.json'))
-  const response = await fetch(`${admin}/admin/accounts/${account.id}`, {
+  const response = await fetch(`${admin}/admin/v1/accounts/${account.id}`, {
     headers: { authorization: `Bearer ${adminToken}` },
   })
   return z.object({ heldNano: z.string() }).parse(await response.json()).heldNano

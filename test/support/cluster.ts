@@ -117,20 +117,20 @@ export async function startCluster(options: {
       cluster.billing = await startBilling()
     },
     async createAccount(credits) {
-      const { id } = Id.parse(await admin.post('/admin/accounts', { name: 'test' }))
-      await admin.post(`/admin/accounts/${id}/topups`, {
+      const { id } = Id.parse(await admin.post('/admin/v1/accounts', { name: 'test' }))
+      await admin.post(`/admin/v1/accounts/${id}/topups`, {
         credits,
         idempotencyKey: randomUUID(),
         reason: 'test',
       })
-      const key = Key.parse(await admin.post(`/admin/accounts/${id}/keys`, { name: 'test' }))
+      const key = Key.parse(await admin.post(`/admin/v1/accounts/${id}/keys`, { name: 'test' }))
       return { id, keyId: key.id, apiKey: key.secret }
     },
     async balance({ id }) {
-      return Account.parse(await admin.get(`/admin/accounts/${id}`))
+      return Account.parse(await admin.get(`/admin/v1/accounts/${id}`))
     },
     async reconcile() {
-      return Reconciliation.parse(await admin.get('/admin/reconcile'))
+      return Reconciliation.parse(await admin.get('/admin/v1/reconciliation'))
     },
     async metric(app, name, labels = {}) {
       const text = await (await fetch(`${app.opsUrl}/metrics`)).text()
@@ -158,7 +158,9 @@ const Account = z
     available: availableNano,
     openHolds,
   }))
-const Reconciliation = z.record(z.string(), z.coerce.number())
+const Reconciliation = z
+  .object({ counts: z.array(z.object({ question: z.string(), rows: z.int() })) })
+  .transform(({ counts }) => Object.fromEntries(counts.map(({ question, rows }) => [question, rows])))
 
 function sumMetric(text: string, name: string, labels: Record<string, string>): number {
   let sum = 0

@@ -8,8 +8,13 @@ const INT8 = types.builtins.INT8
 /** A statement of ours takes milliseconds; one that takes this long waits for something that will not come. */
 const STATEMENT_TIMEOUT_MS = 5_000
 
-/** Connections: one for each lane and for the sweeper, the rest for key look-ups, watches and operators. */
+/** Connections: one for each lane and for the sweeper, the rest for key look-ups and watches. */
 const MAX_CONNECTIONS = 10
+
+/** What a pool is bounded by; money's bounds unless told. */
+export type PoolBounds = { readonly connections: number; readonly statementMs: number }
+
+const MONEY_BOUNDS: PoolBounds = { connections: MAX_CONNECTIONS, statementMs: STATEMENT_TIMEOUT_MS }
 
 /** What the service may do is what `sql/0027-service-role.sql` and later files grant to this role. */
 export const SERVICE_ROLE = 'millrace_service'
@@ -19,15 +24,19 @@ export const SERVICE_ROLE = 'millrace_service'
  * and neither statements nor forgotten transactions may hold locks or snapshots for long. With a `role` the
  * connection works under it from its first statement on, or fails.
  */
-export function connectionConfig(url: string, role?: string): ClientConfig {
+export function connectionConfig(
+  url: string,
+  role?: string,
+  statementMs = STATEMENT_TIMEOUT_MS,
+): ClientConfig {
   return {
     connectionString: role === undefined ? url : withRole(url, role),
     application_name: 'millrace-billing',
     connectionTimeoutMillis: 2_000,
     keepAlive: true,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
+    statement_timeout: statementMs,
     // The server's own limit does not help when the server is gone.
-    query_timeout: STATEMENT_TIMEOUT_MS + 1_000,
+    query_timeout: statementMs + 1_000,
     idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
     types: {
       getTypeParser: (type, format) => (type === INT8 ? BigInt : types.getTypeParser(type, format)),
@@ -43,11 +52,12 @@ export async function openPool(options: {
   url: string
   /** What its connections work as; the URL's own user unless told. */
   role?: string
+  bounds?: PoolBounds
   log: Logger
   waitMs: number
 }): Promise<Pool> {
-  const { url, role, log, waitMs } = options
-  const pool = new Pool({ ...connectionConfig(url, role), max: MAX_CONNECTIONS })
+  const { url, role, bounds = MONEY_BOUNDS, log, waitMs } = options
+  const pool = new Pool({ ...connectionConfig(url, role, bounds.statementMs), max: bounds.connections })
   pool.on('error', (error) => log.warn({ err: error }, 'idle database connection lost'))
   const giveUpAtMs = Date.now() + waitMs
   for (;;) {

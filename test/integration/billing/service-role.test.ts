@@ -238,13 +238,13 @@ async function startServer() {
 
 /** Everything that moves money, once. */
 async function spend(database: BillingDatabase): Promise<void> {
-  const { money, operations, servicePool } = database
+  const { money, operator, servicePool } = database
   const { accountId, keyId } = await database.createAccount(10_000n)
   const [settled, released] = [reserveCall(keyId), reserveCall(keyId)]
   await money.reserve([settled, released])
   await money.release([released.reservationId])
   await money.settle([settlement(settled.reservationId)])
-  await operations.revokeKey(keyId)
+  await operator.revokeKey(keyId)
   await servicePool.query("select seal_ledger_v1('2030-01-01T12:00:00Z')")
   expect(await database.balance(accountId)).toEqual({ posted: 9_300n, held: 0n, openHolds: 0 })
   await database.expectReconciled()
