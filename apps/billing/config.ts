@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { CatalogPaths } from '#libs/catalog-file/read-catalog-files.ts'
-import { HoldGraceMs, HostPort, OpsFields, Port, RedisUrl } from '#libs/config/config-fields.ts'
+import { HoldGraceMs, HostPort, OpsFields, Port, RedisUrl, setTogether } from '#libs/config/config-fields.ts'
 
 const PostgresUrl = z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// URL' })
 
@@ -10,7 +10,7 @@ const ReceiptSecrets = z
   .transform((text) => text.split(','))
   .pipe(z.tuple([ReceiptSecret], ReceiptSecret))
 
-export const BillingConfig = z.object({
+const Fields = z.object({
   ...OpsFields,
   OPS_PORT: Port.default(9102),
   /** The service works under the role `millrace_service`, of which this login is a member. */
@@ -20,6 +20,11 @@ export const BillingConfig = z.object({
   QUEUE_REDIS_URL: RedisUrl,
   /** For gateways. */
   GRPC_LISTEN: HostPort.default('127.0.0.1:50090'),
+  /** PEM. Without a certificate gateways are served in plaintext. */
+  GRPC_TLS_CERT_FILE: z.string().optional(),
+  GRPC_TLS_KEY_FILE: z.string().optional(),
+  /** PEM. Only gateways with a certificate of this authority are served. */
+  GRPC_TLS_CLIENT_CA_FILE: z.string().optional(),
   /** For operators: accounts, credits, keys. */
   ADMIN_HOST: z.string().default('127.0.0.1'),
   ADMIN_PORT: Port.default(8090),
@@ -32,4 +37,12 @@ export const BillingConfig = z.object({
   CATALOG_FILE: CatalogPaths,
   HOLD_GRACE_MS: HoldGraceMs,
 })
+
+export const BillingConfig = Fields.superRefine(
+  setTogether({
+    GRPC_TLS_CERT_FILE: ['GRPC_TLS_KEY_FILE'],
+    GRPC_TLS_KEY_FILE: ['GRPC_TLS_CERT_FILE'],
+    GRPC_TLS_CLIENT_CA_FILE: ['GRPC_TLS_CERT_FILE', 'GRPC_TLS_KEY_FILE'],
+  }),
+)
 export type BillingConfig = z.infer<typeof BillingConfig>

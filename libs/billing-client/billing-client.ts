@@ -1,4 +1,4 @@
-import { credentials } from '@grpc/grpc-js'
+import { ChannelCredentials } from '@grpc/grpc-js'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { callUnary } from '#libs/grpc/call-unary.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
@@ -74,6 +74,8 @@ const CHANNEL_OPTIONS = {
 /** Connects to billing at `address` (`host:port`), now or whenever it can be reached. */
 export function createBillingClient(options: {
   address: string
+  /** How billing is trusted and told who calls; plaintext unless told. */
+  credentials?: ChannelCredentials
   log?: Logger
   /** For each call, 2 s unless told. */
   timeoutMs?: number
@@ -81,8 +83,9 @@ export function createBillingClient(options: {
   maxOutstanding?: number
 }): BillingClient {
   const { address, log, timeoutMs = 2_000, maxOutstanding = 10_000 } = options
+  const { credentials = ChannelCredentials.createInsecure() } = options
   const { Billing } = loadProto<ProtoGrpcType>('billing.proto').millrace.billing
-  const client = new Billing(address, credentials.createInsecure(), CHANNEL_OPTIONS)
+  const client = new Billing(address, credentials, CHANNEL_OPTIONS)
   const money = createMoneyStream({ open: () => client.money(), timeoutMs, maxOutstanding })
   const stops = new Set<() => void>()
 

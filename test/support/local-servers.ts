@@ -20,8 +20,14 @@ export async function startLocalRedis(folder: string, port?: number): Promise<Re
   })
 }
 
-/** A PostgreSQL of this machine with its data in `folder`, on `port` or a free one. */
-export async function startLocalPostgres(folder: string, port?: number): Promise<PostgresServer> {
+/**
+ * A PostgreSQL of this machine with its data in `folder`, on `port` or a free one. Unless told otherwise its data
+ * need not survive a power cut: see `startPostgres`.
+ */
+export async function startLocalPostgres(
+  folder: string,
+  options: { port?: number; throwaway?: boolean; settings?: Readonly<Record<string, string>> } = {},
+): Promise<PostgresServer> {
   const user = postgresUser()
   const binaries = findPostgres().find((found) => canUse(user, '-x', found.postgres))
   if (binaries === undefined)
@@ -29,10 +35,11 @@ export async function startLocalPostgres(folder: string, port?: number): Promise
   return await startPostgres({
     binaries,
     directory: join(folder, 'data'),
-    port: port ?? (await freePort()),
+    port: options.port ?? (await freePort()),
     password: PASSWORD,
     logFile: join(folder, 'postgres.log'),
     user,
-    throwaway: true,
+    throwaway: options.throwaway ?? true,
+    settings: options.settings,
   })
 }

@@ -1,3 +1,4 @@
+import type { ServerCredentials } from '@grpc/grpc-js'
 import { Registry } from 'prom-client'
 import { watchVersions } from '#apps/billing/database/watch-versions.ts'
 import type { Lane } from '#apps/billing/lanes/lane.ts'
@@ -13,6 +14,7 @@ export type BillingServer = { address: string; stop(): Promise<void> }
 export async function startBillingServer(options: {
   database: BillingDatabase
   address?: string
+  credentials?: ServerCredentials
   lane?: Lane<MoneyRequest, MoneyAnswer>
   pollMs?: number
 }): Promise<BillingServer> {
@@ -23,7 +25,7 @@ export async function startBillingServer(options: {
   const versions = watchVersions({ url, pool, log, pollMs })
   const nowMs = () => clock.nowMs
   const { server, endStreams } = createBillingService({ pool, lane, versions, metrics, nowMs, log })
-  const port = await bindGrpc(server, address)
+  const port = await bindGrpc(server, address, options.credentials)
   return {
     address: `127.0.0.1:${port}`,
     async stop() {
