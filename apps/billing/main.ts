@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { Registry } from 'prom-client'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
+import { readServerCredentials } from '#libs/grpc/read-credentials.ts'
 import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { redisOptions } from '#libs/redis/connect-redis.ts'
@@ -43,6 +44,11 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
   const nowMs = () => Date.now()
   const registry = new Registry()
 
+  const grpcCredentials = readServerCredentials({
+    cert: config.GRPC_TLS_CERT_FILE,
+    key: config.GRPC_TLS_KEY_FILE,
+    clientCa: config.GRPC_TLS_CLIENT_CA_FILE,
+  })
   const catalog = await readCatalogFiles(config.CATALOG_FILE)
   const ownerUrl = config.DATABASE_OWNER_URL ?? config.DATABASE_URL
   const owner = await openPool({ url: ownerUrl, log, waitMs: LIMITS.databaseWaitMs })
@@ -73,7 +79,12 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
     holdGraceMs: config.HOLD_GRACE_MS,
     nowMs,
   })
-  const lane = createMoneyLane({ money, log, onBatch: (size) => metrics.batchSize.observe(size) })
+  const lane = createMoneyLane({
+    money,
+    log,
+    monotonicMs: () => performance.now(),
+    onBatch: (size) => metrics.batchSize.observe(size),
+  })
   const metrics = createMetrics(registry, lane.waiting)
 
   // Billing serves reservations without Redis, so a Redis that is not there yet is no reason not to start.
@@ -104,7 +115,7 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
       await closeGrpc(server, LIMITS.callsGraceMs)
     },
   })
-  const grpcPort = await bindGrpc(server, config.GRPC_LISTEN)
+  const grpcPort = await bindGrpc(server, config.GRPC_LISTEN, grpcCredentials)
 
   // Of their own: what operators ask may take longer, and may not make money wait for a connection.
   const operatorsPool = releasers.add(
