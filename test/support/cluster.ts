@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { createAdminClient } from '#scripts/cluster/admin-client.ts'
+import { createAdminClient, type AdminClient } from '#scripts/cluster/admin-client.ts'
 import { freePort } from './free-port.ts'
 import { createDatabase } from './postgres.ts'
 import { startApp, type RunningApp } from './processes.ts'
@@ -27,6 +27,9 @@ export type Balance = { posted: bigint; held: bigint; available: bigint; openHol
 /** A whole cluster of real processes, for one test file: nothing of it is shared with another. */
 export type TestCluster = {
   redis: TestRedis
+  databaseUrl: string
+  adminUrl: string
+  admin: AdminClient
   billing: RunningApp
   simulator: RunningApp
   workers: RunningApp[]
@@ -42,7 +45,7 @@ export type TestCluster = {
   stop(): Promise<void>
 }
 
-const ADMIN_TOKEN = 'test-admin-token-0123456789'
+export const ADMIN_TOKEN = 'test-admin-token-0123456789'
 
 export async function startCluster(options: {
   gateways?: number
@@ -51,10 +54,15 @@ export async function startCluster(options: {
   gatewayEnv?: Record<string, string>
   workerEnv?: Record<string, string>
   billingEnv?: Record<string, string>
+  /** How gateways call billing's machine. */
+  billingHost?: string
+  /** Of every app. */
+  logLevel?: string
 }): Promise<TestCluster> {
   const plans = options.workers ?? [[{ model: 'demo-chat', family: 'demo' }]]
   const redis = await createRedis()
   const database = await createDatabase()
+  const logging = { LOG_LEVEL: options.logLevel ?? 'info' }
   const urls = { QUEUE_REDIS_URL: redis.url, BUS_REDIS_URL: redis.url }
   const [grpcPort, adminPort] = [await freePort(), await freePort()]
   const adminUrl = `http://127.0.0.1:${adminPort}`
@@ -68,7 +76,7 @@ export async function startCluster(options: {
       ADMIN_TOKEN,
       RECEIPT_SECRETS: 'test-receipt-secret-of-32-characters',
       CATALOG_FILE: 'deploy/catalog.demo.json',
-      LOG_LEVEL: 'info',
+      ...logging,
       ...options.billingEnv,
     })
 
@@ -79,11 +87,12 @@ export async function startCluster(options: {
   )
   const [billing, simulator] = await Promise.all([
     startBilling(),
-    startApp('simulator', { SIMULATOR_ENGINES: JSON.stringify(placed.flat()) }),
+    startApp('simulator', { ...logging, SIMULATOR_ENGINES: JSON.stringify(placed.flat()) }),
   ])
   const workers = await Promise.all(
     placed.map((engines) =>
       startApp('worker', {
+        ...logging,
         ...urls,
         WORKERS: JSON.stringify(
           engines.map(({ model, family, listen }) => ({ model, family, engine: listen })),
@@ -96,9 +105,10 @@ export async function startCluster(options: {
     Array.from({ length: options.gateways ?? 1 }, async () => {
       const port = await freePort()
       const app = await startApp('gateway', {
+        ...logging,
         ...urls,
         PORT: String(port),
-        BILLING_ADDRESS: `127.0.0.1:${grpcPort}`,
+        BILLING_ADDRESS: `${options.billingHost ?? '127.0.0.1'}:${grpcPort}`,
         ...options.gatewayEnv,
       })
       return { ...app, baseUrl: `http://127.0.0.1:${port}/v1` }
@@ -108,6 +118,9 @@ export async function startCluster(options: {
   const admin = createAdminClient({ url: adminUrl, token: ADMIN_TOKEN })
   const cluster: TestCluster = {
     redis,
+    databaseUrl: database.url,
+    adminUrl,
+    admin,
     billing,
     simulator,
     workers,

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { Client } from 'pg'
+import { expect, test } from 'vitest'
+import { createApiKey } from '#libs/api-key/api-key.ts'
+import { chat } from '../support/chat.ts'
+import { ADMIN_TOKEN, startCluster } from '../support/cluster.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { createRedis } from '../support/redis.ts'
+
+const secret = (name: string) => `${name}-${randomUUID().replaceAll('-', '')}`
+
+test('no secret is in any log, at the most talkative level, whatever goes wrong', async () => {
+  const [databasePassword, redisPassword] = [secret('database'), secret('redis')]
+  const receiptSecret = secret('receipt')
+  const database = await createDatabaseFor(databasePassword)
+  const redis = await createRedisFor(redisPassword)
+  const redisUrls = { QUEUE_REDIS_URL: redis.url, BUS_REDIS_URL: redis.url }
+  const cluster = await startCluster({
+    logLevel: 'trace',
+    billingEnv: { ...redisUrls, DATABASE_URL: database.url, RECEIPT_SECRETS: receiptSecret },
+    gatewayEnv: redisUrls,
+    workerEnv: redisUrls,
+  })
+  const account = await cluster.createAccount('10')
+  const poor = await cluster.createAccount('0.000000001')
+  const revoked = await cluster.createAccount('10')
+  await cluster.admin.post(`/admin/v1/keys/${revoked.keyId}/revoke`, {})
+  const [unknown, malformed, wrongToken] = [createApiKey(), secret('malformed'), secret('admin-token')]
+  const ask = async (apiKey: string) =>
+    (await chat({ baseUrl: cluster.baseUrl, apiKey, content: 'Hello' })).status
+
+  expect(await ask(account.apiKey)).toBe(200)
+  expect(await ask(poor.apiKey)).toBe(402)
+  for (const apiKey of [revoked.apiKey, unknown, malformed]) expect(await ask(apiKey)).toBe(401)
+  const misplaced = await fetch(`${cluster.baseUrl}/models?api_key=${account.apiKey}`)
+  expect(misplaced.status).toBe(401)
+  const asStranger = await fetch(`${cluster.adminUrl}/admin/v1/accounts`, {
+    headers: { authorization: `Bearer ${wrongToken}` },
+  })
+  expect(asStranger.status).toBe(401)
+
+  const first = cluster.billing
+  await cluster.billing.kill()
+  expect(await ask(account.apiKey)).toBe(503)
+  expect(await ask(createApiKey())).toBe(503)
+  await cluster.restartBilling()
+  await redis.kill()
+  await expect.poll(() => ask(account.apiKey), { timeout: 20_000 }).toBe(503)
+  await cluster.stop()
+  await database.drop()
+
+  const processes = [first, cluster.billing, cluster.simulator, ...cluster.workers, ...cluster.gateways]
+  const secrets = {
+    databasePassword,
+    redisPassword,
+    receiptSecret,
+    adminToken: ADMIN_TOKEN,
+    key: account.apiKey,
+    poorKey: poor.apiKey,
+    revokedKey: revoked.apiKey,
+    unknown,
+    malformed,
+    wrongToken,
+  }
+  for (const running of processes) {
+    const log = running.logs()
+    expect(log).toContain(`"app":"${running.name}"`)
+    expect(Object.entries(secrets).filter(([, value]) => log.includes(value))).toEqual([])
+  }
+})
+
+/** A database whose login has this password. */
+async function createDatabaseFor(password: string) {
+  const database = await createDatabase()
+  const login = `login_${randomUUID().replaceAll('-', '')}`
+  const client = new Client({ connectionString: database.url })
+  await client.connect()
+  await client.query(`create role ${login} superuser login password '${password}'`)
+  await client.end()
+  const url = new URL(database.url)
+  url.username = login
+  url.password = password
+  return { url: url.href, drop: database.drop }
+}
+
+/** A Redis with a user of this password. */
+async function createRedisFor(password: string) {
+  const redis = await createRedis()
+  const client = new Redis(redis.url)
+  await client.acl('SETUSER', 'cluster', 'on', `>${password}`, '~*', '&*', '+@all')
+  client.disconnect()
+  const url = new URL(redis.url)
+  url.username = 'cluster'
+  url.password = password
+  return { ...redis, url: url.href }
+}
