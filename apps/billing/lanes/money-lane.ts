@@ -15,19 +15,23 @@ export type MoneyAnswer =
 
 const MAX_BATCH = 512
 
-/** About 50 ms of work. */
+/** However fast they would be served. */
 const MAX_WAITING = 4_096
 
+/** A gateway told at once can tell its client to come back; a call that waits would only make the backlog longer. */
+const MAX_WAIT_MS = 50
+
 /**
- * The one lane for all that changes holds on a gateway's word. Reserve, replace, extend and release keep their order of
- * arrival; neighbours of one kind share a transaction.
+ * The one lane for all that changes holds on a gateway's word. Reserves, replaces, extends and releases of one
+ * reservation keep their order of arrival; those of one kind share a transaction.
  */
 export function createMoneyLane(deps: {
   money: Money
   onBatch: (size: number) => void
+  monotonicMs: () => number
   log: Logger
 }): Lane<MoneyRequest, MoneyAnswer> {
-  const { money, onBatch, log } = deps
+  const { money, onBatch, monotonicMs, log } = deps
   return createLane({
     async run(requests) {
       try {
@@ -37,11 +41,18 @@ export function createMoneyLane(deps: {
         throw error
       }
     },
-    sameBatch: (first, next) => first.kind === next.kind,
+    kindOf: ({ kind }) => kind,
+    subjectOf: reservationOf,
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
+    maxWaitMs: MAX_WAIT_MS,
+    monotonicMs,
     onBatch,
   })
+}
+
+function reservationOf(request: MoneyRequest): string {
+  return request.kind === 'release' ? request.reservationId : request.call.reservationId
 }
 
 /** Exactly one of the four lists is not empty: the lane batches by kind. */

@@ -21,7 +21,8 @@ export async function startBillingServer(options: {
   const { database, address = '127.0.0.1:0', pollMs = 60_000 } = options
   const { servicePool: pool, money, url, clock } = database
   const metrics = createMetrics(new Registry(), () => 0)
-  const lane = options.lane ?? createMoneyLane({ money, log, onBatch: () => undefined })
+  const monotonicMs = () => performance.now()
+  const lane = options.lane ?? createMoneyLane({ money, log, monotonicMs, onBatch: () => undefined })
   const versions = watchVersions({ url, pool, log, pollMs })
   const nowMs = () => clock.nowMs
   const { server, endStreams } = createBillingService({ pool, lane, versions, metrics, nowMs, log })

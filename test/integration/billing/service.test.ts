@@ -89,9 +89,12 @@ describe('money calls', () => {
   test('an overloaded lane refuses clearly, and the stream goes on', async () => {
     const full = createLane<MoneyRequest, MoneyAnswer>({
       run: (requests) => Promise.resolve(requests.map(() => ({ kind: 'release', released: true }))),
-      sameBatch: () => true,
+      kindOf: ({ kind }) => kind,
+      subjectOf: () => randomUUID(),
       maxBatch: 10,
       maxWaiting: 1,
+      maxWaitMs: 1_000,
+      monotonicMs: () => 0,
     })
     const busy = await startBillingServer({ database, lane: full })
     const other = createBillingClient({ address: busy.address })
@@ -124,9 +127,12 @@ describe('money calls', () => {
         await gate.promise
         return requests.map(() => ({ kind: 'release', released: true }))
       },
-      sameBatch: () => true,
+      kindOf: ({ kind }) => kind,
+      subjectOf: () => randomUUID(),
       maxBatch: 10,
       maxWaiting: 100,
+      maxWaitMs: 1_000,
+      monotonicMs: () => 0,
     })
     const stopping = await startBillingServer({ database, lane: slow })
     const other = createBillingClient({ address: stopping.address })
