@@ -2,11 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { Client } from 'pg'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { createApiKey } from '#libs/api-key/api-key.ts'
 import { chat } from '../support/chat.ts'
 import { ADMIN_TOKEN, startCluster } from '../support/cluster.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { createRedis } from '../support/redis.ts'
+
+const WithSecret = z.object({ secret: z.string() })
+const WithToken = z.object({ token: z.string() })
 
 const secret = (name: string) => `${name}-${randomUUID().replaceAll('-', '')}`
 
@@ -26,19 +30,26 @@ test('no secret is in any log, at the most talkative level, whatever goes wrong'
   const poor = await cluster.createAccount('0.000000001')
   const revoked = await cluster.createAccount('10')
   await cluster.admin.post(`/admin/v1/keys/${revoked.keyId}/revoke`, {})
+  const rotated = WithSecret.parse(
+    await cluster.admin.post(`/admin/v1/keys/${account.keyId}/rotate`, { overlapSeconds: 3_600 }),
+  )
+  const credential = WithToken.parse(
+    await cluster.admin.post('/admin/v1/credentials', { name: 'somebody', role: 'support' }),
+  )
   const [unknown, malformed, wrongToken] = [createApiKey(), secret('malformed'), secret('admin-token')]
   const ask = async (apiKey: string) =>
     (await chat({ baseUrl: cluster.baseUrl, apiKey, content: 'Hello' })).status
 
-  expect(await ask(account.apiKey)).toBe(200)
+  for (const apiKey of [account.apiKey, rotated.secret]) expect(await ask(apiKey)).toBe(200)
   expect(await ask(poor.apiKey)).toBe(402)
   for (const apiKey of [revoked.apiKey, unknown, malformed]) expect(await ask(apiKey)).toBe(401)
   const misplaced = await fetch(`${cluster.baseUrl}/models?api_key=${account.apiKey}`)
   expect(misplaced.status).toBe(401)
-  const asStranger = await fetch(`${cluster.adminUrl}/admin/v1/accounts`, {
-    headers: { authorization: `Bearer ${wrongToken}` },
-  })
-  expect(asStranger.status).toBe(401)
+  const listAs = async (token: string) =>
+    (await fetch(`${cluster.adminUrl}/admin/v1/accounts`, { headers: { authorization: `Bearer ${token}` } }))
+      .status
+  expect(await listAs(credential.token)).toBe(200)
+  expect(await listAs(wrongToken)).toBe(401)
 
   const first = cluster.billing
   await cluster.billing.kill()
@@ -56,7 +67,9 @@ test('no secret is in any log, at the most talkative level, whatever goes wrong'
     redisPassword,
     receiptSecret,
     adminToken: ADMIN_TOKEN,
+    credential: credential.token,
     key: account.apiKey,
+    rotatedKey: rotated.secret,
     poorKey: poor.apiKey,
     revokedKey: revoked.apiKey,
     unknown,
