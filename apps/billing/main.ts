@@ -8,6 +8,7 @@ import { runApp } from '#libs/lifecycle/run-app.ts'
 import { redisOptions } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { createAdminServer } from './admin/serve-admin.ts'
+import { announcePrices } from './catalog/announce-prices.ts'
 import { followModels } from './catalog/follow-models.ts'
 import { loadCatalog } from './catalog/load-catalog.ts'
 import { BillingConfig } from './config.ts'
@@ -20,6 +21,7 @@ import { watchVersions } from './database/watch-versions.ts'
 import { createMoneyLane } from './lanes/money-lane.ts'
 import { createMetrics } from './metrics.ts'
 import { createReceipts } from './receipts.ts'
+import { checkBooks } from './reconciliation/check-books.ts'
 import { createReconcile } from './reconciliation/reconcile.ts'
 import { createBillingService } from './service.ts'
 import { runSettlements } from './settlements/run-settlements.ts'
@@ -33,6 +35,8 @@ const LIMITS = {
   readBlockMs: 2_000,
   sweepEveryMs: 1_000,
   redisSilenceMs: 10_000,
+  booksEveryMs: 15 * 60_000,
+  booksLookMs: 60_000,
 }
 
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
@@ -129,10 +133,22 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
     }),
     { run: (pool) => pool.end() },
   )
+  const operatorsDb = toKysely(operatorsPool)
+  const books = checkBooks({
+    pool: operatorsPool,
+    everyMs: LIMITS.booksEveryMs,
+    lookMs: LIMITS.booksLookMs,
+    nowMs,
+    metrics,
+    log,
+  })
+  releasers.add('books', books, { run: (stop) => stop() })
+  const prices = announcePrices({ db: operatorsDb, everyMs: LIMITS.versionPollMs, nowMs, log })
+  releasers.add('prices', prices, { run: (stop) => stop() })
   const admin = releasers.add(
     'admin',
     createAdminServer({
-      db: toKysely(operatorsPool),
+      db: operatorsDb,
       reconcile: createReconcile(operatorsPool),
       adminToken: config.ADMIN_TOKEN,
       nowMs,

@@ -1,4 +1,7 @@
+import { sql, type Expression, type Kysely, type SqlBool } from 'kysely'
 import { z } from 'zod'
+import type { Tables } from '../database/tables.ts'
+import { AdminError } from './admin-error.ts'
 import { Id, countIn } from './fields.ts'
 
 const DEFAULT_LIMIT = 50
@@ -58,4 +61,20 @@ export function toPage<Row, Item>(
     data: shown.map(read.item),
     nextCursor: rows.length > limit && last !== undefined ? toCursor(read.cursor(last)) : null,
   }
+}
+
+/**
+ * The rows of a list, newest first by `created_at` and `id`, that come after the one with the cursor's id. `alias` is
+ * the table's in the query. Throws an AdminError when there is no such row.
+ */
+export async function isAfterCursor(
+  db: Kysely<Tables>,
+  { table, alias }: { table: 'accounts' | 'api_keys' | 'reservations'; alias: string },
+  cursor: string,
+): Promise<Expression<SqlBool>> {
+  const row = await db.selectFrom(table).select('id').where('id', '=', cursor).executeTakeFirst()
+  if (row === undefined) throw new AdminError('invalid_request', `'cursor': ${WRONG_CURSOR}`, 'cursor')
+  const [createdAt, id] = [sql.ref(`${alias}.created_at`), sql.ref(`${alias}.id`)]
+  return sql<SqlBool>`(${createdAt}, ${id}) < (
+    select c.created_at, c.id from ${sql.table(table)} c where c.id = ${cursor})`
 }

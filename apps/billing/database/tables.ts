@@ -125,6 +125,11 @@ export type Tables = {
     sha256: Buffer
     sealed_at: Date
   }
+  reconciliation_runs: {
+    seq: Generated<bigint>
+    at: Date
+    counts: JSONColumnType<{ question: string; rows: number }[]>
+  }
   admin_audit: {
     seq: Generated<bigint>
     at: Date

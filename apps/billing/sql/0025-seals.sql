@@ -39,13 +39,33 @@ begin
 end
 $$;
 
+-- Up to which number every entry is there: none of a lower number is still being written.
+--
+-- A number is taken before its entry is committed, so a lower one may appear later. Who writes entries holds a lock on
+-- the table until it commits, and takes it before the number. So this waits until everybody who holds one now is done,
+-- as an index that is built concurrently does; nobody waits for this.
+create function ledger_horizon_v1() returns bigint language plpgsql volatile as $$
+declare
+  last bigint;
+  writers text[];
+begin
+  select coalesce(max(seq), 0) into last from ledger;
+  select array_agg(virtualtransaction) into writers from pg_locks
+  where database = (select oid from pg_database where datname = current_database())
+    and relation = 'ledger'::regclass and mode = 'RowExclusiveLock' and granted and pid <> pg_backend_pid();
+  while exists (
+    select from pg_locks where relation = 'ledger'::regclass and virtualtransaction = any (writers)
+  ) loop
+    perform pg_sleep(0.005);
+  end loop;
+  return last;
+end
+$$;
+
 -- Seals all that was posted until now, once a day.
 --
 -- In:  at (now).
 -- Out: the day's seal, made by this call or before.
---
--- The short lock lets entries in flight finish first: a sequence alone does not tell that a lower number will not
--- appear later.
 create function seal_ledger_v1(at timestamptz) returns ledger_seals language plpgsql security definer as $$
 declare
   today date := (at at time zone 'UTC')::date;
@@ -58,8 +78,7 @@ begin
   if latest.day >= today then
     return latest;
   end if;
-  lock table ledger in share mode;
-  select coalesce(max(seq), 0) into last from ledger;
+  last := ledger_horizon_v1();
 
   insert into sealed_balances as b (account, balance)
   select account, sum(amount) from (

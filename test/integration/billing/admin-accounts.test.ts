@@ -63,7 +63,10 @@ describe('accounts', () => {
     const close = () => ask('POST', `/accounts/${accountId}/close`, { reason: 'unpaid' })
     expect(await close()).toMatchObject({ status: 200, body: { status: 'closed', postedNano: '1000' } })
     expect(await database.money.reserve([reserveCall(keyId)])).toEqual([{ status: 'key-invalid' }])
-    expect(await ask('POST', `/accounts/${accountId}/keys`)).toEqual({ status: 409, body: refusal('conflict') })
+    expect(await ask('POST', `/accounts/${accountId}/keys`)).toEqual({
+      status: 409,
+      body: refusal('conflict'),
+    })
     expect(await close()).toMatchObject({ status: 200, body: { status: 'closed' } })
     await ask('POST', `/accounts/${accountId}/reopen`, { reason: 'paid' })
     expect(await database.money.reserve([reserveCall(keyId)])).toMatchObject([{ status: 'granted' }])
@@ -92,7 +95,10 @@ describe('accounts', () => {
     let cursor: string | null = ''
     while (cursor !== null) {
       const query: string = cursor === '' ? '' : `&cursor=${cursor}`
-      const { body } = await ask('GET', `/accounts?limit=2&name=${encodeURIComponent(name.toUpperCase())}${query}`)
+      const { body } = await ask(
+        'GET',
+        `/accounts?limit=2&name=${encodeURIComponent(name.toUpperCase())}${query}`,
+      )
       const page = Page.parse(body)
       expect(page.data.length).toBeLessThanOrEqual(2)
       listed.push(...page.data.map(({ id }) => id))
@@ -125,16 +131,19 @@ describe('credits', () => {
     ])
   })
 
-  test.each(['topups', 'adjustments'])('with the same key and another amount or reason are refused: %s', async (kind) => {
-    const id = await newAccount()
-    await ask('POST', `/accounts/${id}/${kind}`, movement())
-    for (const change of [{ credits: '2' }, { reason: 'invoice 2' }]) {
-      expect(await ask('POST', `/accounts/${id}/${kind}`, movement(change))).toEqual({
-        status: 409,
-        body: refusal('conflict', 'idempotencyKey'),
-      })
-    }
-  })
+  test.each(['topups', 'adjustments'])(
+    'with the same key and another amount or reason are refused: %s',
+    async (kind) => {
+      const id = await newAccount()
+      await ask('POST', `/accounts/${id}/${kind}`, movement())
+      for (const change of [{ credits: '2' }, { reason: 'invoice 2' }]) {
+        expect(await ask('POST', `/accounts/${id}/${kind}`, movement(change))).toEqual({
+          status: 409,
+          body: refusal('conflict', 'idempotencyKey'),
+        })
+      }
+    },
+  )
 
   test('may be given in nano-credits', async () => {
     const id = await newAccount()
@@ -146,7 +155,11 @@ describe('credits', () => {
     const { accountId, keyId } = await database.createAccount(1_000n)
     await database.money.reserve([reserveCall(keyId)])
     const take = (amountNano: string) =>
-      ask('POST', `/accounts/${accountId}/adjustments`, { amountNano, idempotencyKey: amountNano, reason: 'r' })
+      ask('POST', `/accounts/${accountId}/adjustments`, {
+        amountNano,
+        idempotencyKey: amountNano,
+        reason: 'r',
+      })
     expect(await take('-301')).toEqual({ status: 409, body: refusal('insufficient_credits') })
     expect(await take('-300')).toMatchObject({ status: 201, body: { amountNano: '-300', postedNano: '700' } })
     expect(await database.balance(accountId)).toMatchObject({ posted: 700n, held: 700n })

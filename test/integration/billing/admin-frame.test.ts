@@ -129,19 +129,26 @@ describe('roles', () => {
     ])
   })
 
-  test.each<Role>(['owner', 'support', 'ops'])('of %s hold for every operation, whatever it is asked', async (role) => {
-    const { operator } = await signUp(role)
-    for (const { id, method, url } of OPERATIONS) {
-      const path = url.replaceAll(/\{\w+\}/g, randomUUID())
-      const { status, body } = await operator.ask(method, path, method === 'GET' ? undefined : { nonsense: 1 })
-      const isAllowed = ROLES_OF[id].some((allowed) => allowed === role)
-      if (isAllowed) expect([id, status]).not.toEqual([id, 403])
-      else {
-        expect([id, status, body]).toEqual([id, 403, refusal('forbidden')])
-        expect(JSON.stringify(body)).toContain(`the role ${ROLES_OF[id].join(' or ')}`)
+  test.each<Role>(['owner', 'support', 'ops'])(
+    'of %s hold for every operation, whatever it is asked',
+    async (role) => {
+      const { operator } = await signUp(role)
+      for (const { id, method, url } of OPERATIONS) {
+        const path = url.replaceAll(/\{\w+\}/g, randomUUID())
+        const { status, body } = await operator.ask(
+          method,
+          path,
+          method === 'GET' ? undefined : { nonsense: 1 },
+        )
+        const isAllowed = ROLES_OF[id].some((allowed) => allowed === role)
+        if (isAllowed) expect([id, status]).not.toEqual([id, 403])
+        else {
+          expect([id, status, body]).toEqual([id, 403, refusal('forbidden')])
+          expect(JSON.stringify(body)).toContain(`the role ${ROLES_OF[id].join(' or ')}`)
+        }
       }
-    }
-  })
+    },
+  )
 })
 
 describe('requests', () => {
@@ -149,7 +156,10 @@ describe('requests', () => {
     const response = await database.admin.inject({
       method: 'POST',
       url: '/admin/v1/accounts',
-      headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/x-www-form-urlencoded' },
+      headers: {
+        authorization: `Bearer ${ADMIN_TOKEN}`,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
       payload: '{"name":"Ada"}',
     })
     expect(response.statusCode).toBe(201)
@@ -160,11 +170,19 @@ describe('requests', () => {
     expect(await ask('GET', '/accounts/%zz')).toEqual({ status: 400, body: refusal('invalid_request') })
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}` }
     const post = async (payload: string) => {
-      const response = await database.admin.inject({ method: 'POST', url: '/admin/v1/accounts', headers, payload })
+      const response = await database.admin.inject({
+        method: 'POST',
+        url: '/admin/v1/accounts',
+        headers,
+        payload,
+      })
       return { status: response.statusCode, body: response.json() }
     }
     expect(await post('{')).toEqual({ status: 400, body: refusal('invalid_request') })
-    expect(await post(`"${'x'.repeat(1_100_000)}"`)).toEqual({ status: 413, body: refusal('request_too_large') })
+    expect(await post(`"${'x'.repeat(1_100_000)}"`)).toEqual({
+      status: 413,
+      body: refusal('request_too_large'),
+    })
   })
 
   test.each([
@@ -178,9 +196,20 @@ describe('requests', () => {
   })
 
   test('that the database does not answer are told so', async () => {
-    const pool = await openPool({ url: database.url, bounds: { connections: 1, statementMs: 50 }, log, waitMs: 5_000 })
+    const pool = await openPool({
+      url: database.url,
+      bounds: { connections: 1, statementMs: 50 },
+      log,
+      waitMs: 5_000,
+    })
     const reconcile = createReconcile(pool)
-    const app = createAdminServer({ db: toKysely(pool), reconcile, adminToken: ADMIN_TOKEN, nowMs: Date.now, log })
+    const app = createAdminServer({
+      db: toKysely(pool),
+      reconcile,
+      adminToken: ADMIN_TOKEN,
+      nowMs: Date.now,
+      log,
+    })
     const blocker = await database.pool.connect()
     await blocker.query('begin; lock table accounts in access exclusive mode')
     const answer = await createOperator(app, ADMIN_TOKEN).ask('GET', '/accounts')
@@ -197,7 +226,9 @@ describe('the audit log', () => {
     await database.pool.query('alter table admin_audit add constraint full_up check (false) not valid')
     const before = await database.pool.query('select count(*)::int as count from accounts')
     expect((await ask('POST', '/accounts', { name: 'Ada' })).status).toBe(500)
-    expect((await database.pool.query('select count(*)::int as count from accounts')).rows).toEqual(before.rows)
+    expect((await database.pool.query('select count(*)::int as count from accounts')).rows).toEqual(
+      before.rows,
+    )
     await database.pool.query('alter table admin_audit drop constraint full_up')
   })
 })

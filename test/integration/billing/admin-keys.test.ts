@@ -3,7 +3,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { z } from 'zod'
 import { findUsableKey } from '#apps/billing/database/keys.ts'
 import { hashApiKey, isWellFormedApiKey } from '#libs/api-key/api-key.ts'
-import { START_MS, openBillingDatabase, reserveCall, settlement, type BillingDatabase } from './billing-database.ts'
+import {
+  START_MS,
+  openBillingDatabase,
+  reserveCall,
+  settlement,
+  type BillingDatabase,
+} from './billing-database.ts'
 import { refusal, type Operator } from './operator.ts'
 
 let database: BillingDatabase
@@ -34,10 +40,16 @@ describe('a new key', () => {
     const { rows } = await database.pool.query<{ everything: string }>(
       'select k::text as everything from api_keys k union all select a::text from admin_audit a',
     )
-    expect(rows.filter(({ everything }) => everything.includes(hashApiKey(key.secret).toString('hex')))).toHaveLength(1)
+    expect(
+      rows.filter(({ everything }) => everything.includes(hashApiKey(key.secret).toString('hex'))),
+    ).toHaveLength(1)
     expect(rows.filter(({ everything }) => everything.includes(key.secret))).toEqual([])
     const { secret: _secret, ...shown } = key
-    expect((await ask('GET', `/keys/${key.id}`)).body).toMatchObject({ ...shown, name: 'laptop', status: 'active' })
+    expect((await ask('GET', `/keys/${key.id}`)).body).toMatchObject({
+      ...shown,
+      name: 'laptop',
+      status: 'active',
+    })
     expect(JSON.stringify((await ask('GET', `/keys?account=${account}`)).body)).not.toContain(key.secret)
   })
 
@@ -100,7 +112,11 @@ describe('a new key', () => {
 describe('a key', () => {
   test('is changed field by field, and null takes a limit away', async () => {
     const account = await database.operator.createAccount()
-    const { keyId } = await database.operator.createKey(account, { name: 'a', models: ['chat'], requestsPerMinute: 5 })
+    const { keyId } = await database.operator.createKey(account, {
+      name: 'a',
+      models: ['chat'],
+      requestsPerMinute: 5,
+    })
     const change = (body: object) => ask('PATCH', `/keys/${keyId}`, body)
     expect(await change({ models: null, spendLimit: { amountNano: '9', period: 'total' } })).toMatchObject({
       status: 200,
@@ -118,7 +134,9 @@ describe('a key', () => {
 
   test('expires by itself', async () => {
     const account = await database.operator.createAccount()
-    const { keyId, secret } = await database.operator.createKey(account, { expiresAt: '2030-01-01T00:00:10Z' })
+    const { keyId, secret } = await database.operator.createKey(account, {
+      expiresAt: '2030-01-01T00:00:10Z',
+    })
     expect(await isUsable(secret)).toBe(true)
     database.clock.nowMs += 10_000
     expect(await isUsable(secret)).toBe(false)
@@ -127,9 +145,15 @@ describe('a key', () => {
 
   test('can be disabled and enabled', async () => {
     const { keyId } = await database.createAccount(1_000n)
-    expect(await ask('POST', `/keys/${keyId}/disable`)).toMatchObject({ status: 200, body: { status: 'disabled' } })
+    expect(await ask('POST', `/keys/${keyId}/disable`)).toMatchObject({
+      status: 200,
+      body: { status: 'disabled' },
+    })
     expect(await database.money.reserve([reserveCall(keyId)])).toEqual([{ status: 'key-invalid' }])
-    expect(await ask('POST', `/keys/${keyId}/enable`)).toMatchObject({ status: 200, body: { status: 'active' } })
+    expect(await ask('POST', `/keys/${keyId}/enable`)).toMatchObject({
+      status: 200,
+      body: { status: 'active' },
+    })
     expect(await database.money.reserve([reserveCall(keyId)])).toMatchObject([{ status: 'granted' }])
   })
 
@@ -144,10 +168,14 @@ describe('a key', () => {
     for (const path of ['enable', 'disable']) {
       expect(await ask('POST', `/keys/${keyId}/${path}`)).toEqual({ status: 409, body: refusal('conflict') })
     }
-    expect(await ask('PATCH', `/keys/${keyId}`, { name: 'x' })).toEqual({ status: 409, body: refusal('conflict') })
-    const { rows } = await database.pool.query('select action, reason from admin_audit where target = $1 order by seq', [
-      keyId,
-    ])
+    expect(await ask('PATCH', `/keys/${keyId}`, { name: 'x' })).toEqual({
+      status: 409,
+      body: refusal('conflict'),
+    })
+    const { rows } = await database.pool.query(
+      'select action, reason from admin_audit where target = $1 order by seq',
+      [keyId],
+    )
     expect(rows).toEqual([
       { action: 'createKey', reason: null },
       { action: 'revokeKey', reason: 'leaked' },
@@ -159,7 +187,10 @@ describe('a key', () => {
     const { keyId, secret } = await database.operator.createKey(account)
     await database.operator.createKey(account)
     const query = `account=${account}&prefix=${secret.slice(0, 12)}&last4=${secret.slice(-4)}`
-    expect((await ask('GET', `/keys?${query}`)).body).toMatchObject({ data: [{ id: keyId }], nextCursor: null })
+    expect((await ask('GET', `/keys?${query}`)).body).toMatchObject({
+      data: [{ id: keyId }],
+      nextCursor: null,
+    })
   })
 
   test('that nobody knows is not found', async () => {
@@ -174,7 +205,12 @@ describe('a key', () => {
 })
 
 describe('rotating', () => {
-  const limits = { name: 'app', models: ['chat'], spendLimit: { amountNano: '800', period: 'day' }, requestsPerMinute: 3 }
+  const limits = {
+    name: 'app',
+    models: ['chat'],
+    spendLimit: { amountNano: '800', period: 'day' },
+    requestsPerMinute: 3,
+  }
 
   test('gives a successor with the same limits, and the old secret works on for the overlap', async () => {
     const account = await database.operator.createAccount()

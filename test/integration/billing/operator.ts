@@ -12,7 +12,8 @@ export function createOperator(app: FastifyInstance, token: string) {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const url = `/admin/v1${path}`
     const response = await app.inject({ method, url, headers, ...(payload && { payload }) })
-    return { status: response.statusCode, body: response.json() }
+    const isJson = response.headers['content-type']?.toString().split(';')[0] === 'application/json'
+    return { status: response.statusCode, body: isJson ? response.json() : response.body }
   }
 
   async function demand<Answer>(answer: z.ZodType<Answer>, asked: Promise<Asked>): Promise<Answer> {
@@ -49,7 +50,12 @@ export function createOperator(app: FastifyInstance, token: string) {
 /** The error object, whatever its message says. */
 export function refusal(code: string, param?: string) {
   return {
-    error: { message: expect.any(String), type: 'api_error', code, ...(param === undefined ? {} : { param }) },
+    error: {
+      message: expect.any(String),
+      type: 'api_error',
+      code,
+      ...(param === undefined ? {} : { param }),
+    },
   }
 }
 

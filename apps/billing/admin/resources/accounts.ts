@@ -5,7 +5,7 @@ import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 import { Id, Name, Nano, Reason, Time } from '../fields.ts'
 import { NOTHING, defineChange, defineRead, type AdminContext, type Changed } from '../operation.ts'
-import { IdCursor, Limit, pageOf, toPage } from '../page.ts'
+import { IdCursor, Limit, isAfterCursor, pageOf, toPage } from '../page.ts'
 
 const Status = z.enum(['active', 'closed'])
 
@@ -69,17 +69,8 @@ const listAccounts = defineRead({
     }
     if (status !== undefined) accounts = accounts.where('accounts.status', '=', status)
     if (cursor !== undefined) {
-      await readAccount(db, cursor)
-      accounts = accounts.where(({ eb, refTuple, selectFrom }) =>
-        eb(
-          refTuple('accounts.created_at', 'accounts.id'),
-          '<',
-          selectFrom('accounts as a')
-            .select(['a.created_at', 'a.id'])
-            .where('a.id', '=', cursor)
-            .$asTuple('created_at', 'id'),
-        ),
-      )
+      const place = { table: 'accounts', alias: 'accounts' } as const
+      accounts = accounts.where(await isAfterCursor(db, place, cursor))
     }
     return toPage(await accounts.execute(), limit, { item: toAccount, cursor: ({ id }) => id })
   },

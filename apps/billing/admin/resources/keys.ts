@@ -6,7 +6,7 @@ import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 import { Id, Name, Reason, TimeInput } from '../fields.ts'
 import { NOTHING, defineChange, defineRead } from '../operation.ts'
-import { IdCursor, Limit, pageOf, toPage } from '../page.ts'
+import { IdCursor, Limit, isAfterCursor, pageOf, toPage } from '../page.ts'
 import { AccountPath, readAccount } from './accounts.ts'
 import {
   KeyRecord,
@@ -98,17 +98,7 @@ const listKeys = defineRead({
       keys = keys.where((eb) => eb(eb.fn('starts_with', ['k.prefix', eb.val(prefix)]), '=', true))
     if (last4 !== undefined) keys = keys.where('k.last4', '=', last4)
     if (cursor !== undefined) {
-      await readKeyRecord(db, cursor, now)
-      keys = keys.where(({ eb, refTuple, selectFrom }) =>
-        eb(
-          refTuple('k.created_at', 'k.id'),
-          '<',
-          selectFrom('api_keys as c')
-            .select(['c.created_at', 'c.id'])
-            .where('c.id', '=', cursor)
-            .$asTuple('created_at', 'id'),
-        ),
-      )
+      keys = keys.where(await isAfterCursor(db, { table: 'api_keys', alias: 'k' }, cursor))
     }
     return toPage(await keys.execute(), limit, {
       item: (key) => toKeyRecord(key, now),
