@@ -10,13 +10,17 @@ import { startRedis, type RedisServer } from '#scripts/servers/start-redis.ts'
 const PASSWORD = 'test'
 
 /** A redis-server of this machine with its data in `folder`, on `port` or a free one. */
-export async function startLocalRedis(folder: string, port?: number): Promise<RedisServer> {
+export async function startLocalRedis(
+  folder: string,
+  options: { port?: number; settings?: Readonly<Record<string, string>> } = {},
+): Promise<RedisServer> {
   return await startRedis({
     binary: await ensureRedisServer({ tools: join(REPOSITORY, '.millrace/tools'), say: console.error }),
     directory: folder,
-    port: port ?? (await freePort()),
+    port: options.port ?? (await freePort()),
     password: PASSWORD,
     logFile: join(folder, 'redis.log'),
+    settings: options.settings,
   })
 }
 

@@ -74,7 +74,8 @@ function startLoad(keyId: string) {
   const money = createOlderMoney(olderPool)
   const charges = new Map<string, bigint>()
   const failures: unknown[] = []
-  let [slowestMs, writeOffs, cycles, stopped] = [0, 0, 0, false]
+  const stopping = new AbortController()
+  let [slowestMs, writeOffs, cycles] = [0, 0, 0]
   let awaited: { count: number; resolve: () => void } | undefined
 
   async function timed<Answer>(call: Promise<Answer>): Promise<Answer> {
@@ -100,13 +101,13 @@ function startLoad(keyId: string) {
   }
 
   async function call() {
-    while (!stopped) {
+    while (!stopping.signal.aborted) {
       await cycle().catch((error: unknown) => {
         failures.push(error)
-        stopped = true
+        stopping.abort()
       })
       cycles += 1
-      if (awaited !== undefined && (stopped || cycles >= awaited.count)) awaited.resolve()
+      if (awaited !== undefined && (stopping.signal.aborted || cycles >= awaited.count)) awaited.resolve()
     }
   }
 
@@ -120,7 +121,7 @@ function startLoad(keyId: string) {
       expect(failures).toEqual([])
     },
     async stop() {
-      stopped = true
+      stopping.abort()
       await Promise.all(callers)
       return { charges, failures, slowestMs, writeOffs }
     },
