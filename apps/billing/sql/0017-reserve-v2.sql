@@ -13,6 +13,9 @@
 --
 -- account_id and price_version of a grant are for its receipt.
 --
+-- Plans are made once a connection (plan_cache_mode), here and in the other money functions: for a small batch
+-- PostgreSQL would else plan each call anew, which takes as long as the call.
+--
 -- The same call again gets the same answer. Calls of one account are answered in order of arrival. A key's minute
 -- is full when what it was granted reaches the limit, so the last grant of a minute may pass the limit of tokens:
 -- else a call larger than the limit would never be granted.
@@ -23,7 +26,8 @@ create function reserve_v2(
   ord integer, status text, amount bigint, granted_output integer, was_clamped boolean,
   input_price bigint, cached_input_price bigint, output_price bigint, available bigint, held bigint,
   account_id uuid, price_version bigint
-) language plpgsql as $$
+) language plpgsql
+set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   calls integer := coalesce(array_length(ids, 1), 0);

@@ -9,7 +9,8 @@ create function replace_v2(ids uuid[], inputs integer[], outputs integer[], at t
   input_price bigint, cached_input_price bigint, output_price bigint, available bigint, held bigint,
   account_id uuid, price_version bigint, key_id uuid, model text, input_tokens integer, wanted_output integer,
   deadline timestamptz
-) language plpgsql as $$
+) language plpgsql
+set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   calls integer := coalesce(array_length(ids, 1), 0);

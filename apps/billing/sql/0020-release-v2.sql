@@ -5,7 +5,8 @@
 --      nobody knows the id: then a tombstone refuses a reserve that arrives later); false when it was settled or had
 --      expired; null when another replica wrote the id in this very moment: call again.
 create function release_v2(ids uuid[], at timestamptz) returns table (id uuid, released boolean)
-language plpgsql as $$
+language plpgsql
+set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   locked uuid[];

@@ -22,7 +22,8 @@
 create function settle_v2(
   ids uuid[], epochs integer[], outcomes text[], prompts integer[], cacheds integer[], completions integer[],
   bys text[], receipts jsonb[], at timestamptz
-) returns table (ord integer, result text, cost numeric, charged bigint) language plpgsql as $$
+) returns table (ord integer, result text, cost numeric, charged bigint) language plpgsql
+set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   entries integer := coalesce(array_length(ids, 1), 0);
@@ -40,8 +41,10 @@ declare
 begin
   select array_agg(l.id) into locked from (
     select a.id from accounts a
-    where a.id in (select r.account_id from reservations r where r.id = any (ids))
-      or a.id in (select (x ->> 'accountId')::uuid from unnest(receipts) as x)
+    where a.id in ( -- one subselect: with two and `or` it would read every account
+      select r.account_id from reservations r where r.id = any (ids)
+      union select (x ->> 'accountId')::uuid from unnest(receipts) as x
+    )
     order by a.id for no key update
   ) l;
 
@@ -55,7 +58,8 @@ begin
       (x ->> 'priceVersion')::bigint, (x ->> 'grantedTokens')::integer, (x ->> 'amountNano')::bigint,
       (x ->> 'clamped')::boolean, (x ->> 'expiresAt')::timestamptz, at, at
     from (select distinct on (u.id) u.id, u.x from unnest(ids, receipts) as u (id, x) where u.x is not null) e
-    where (x ->> 'accountId')::uuid = any (locked)
+    where not exists (select from reservations r where r.id = e.id)
+      and (x ->> 'accountId')::uuid = any (locked)
       and exists (select from price_versions p where p.id = (x ->> 'priceVersion')::bigint and p.model = x ->> 'model')
     order by e.id
     on conflict (id) do nothing
@@ -92,7 +96,7 @@ begin
     if entry.state = 'held' then
       results[entry.n] := 'charged';
       held := held - entry.amount;
-      charges[entry.n] := least(costs[entry.n], greatest(entry.amount, least(entry.signed_amount, posted - held)));
+      charges[entry.n] := least(costs[entry.n], greatest(entry.amount, 0));
     elsif entry.state = 'expired' then
       results[entry.n] := case when ids[entry.n] = any (recovered) then 'recovered' else 'late' end;
       charges[entry.n] := least(costs[entry.n], greatest(entry.amount, entry.signed_amount), posted - held);

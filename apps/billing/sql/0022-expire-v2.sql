@@ -6,7 +6,8 @@
 -- A hold may expire only where its model's settlement stream is settled for certain beyond expires_at + 30 s. By the
 -- clock alone, settlements that wait while billing is down would find their holds gone and the credits spent.
 create function expire_v2(most integer, at timestamptz) returns table (expired integer, freed numeric, more boolean)
-language plpgsql as $$
+language plpgsql
+set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   candidates uuid[];
