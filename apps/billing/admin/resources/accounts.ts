@@ -9,7 +9,7 @@ import { IdCursor, Limit, isAfterCursor, pageOf, toPage } from '../page.ts'
 
 const Status = z.enum(['active', 'closed'])
 
-export const Account = z
+const Account = z
   .object({
     id: Id,
     name: z.string(),

@@ -11,13 +11,16 @@ const MAX_ENTRIES = 1_000_000
 /** Read and written at a time: no query is long, and a slow reader makes nothing wait. */
 const PORTION = 1_000
 
+/** Those of the service itself, such as revenue, have ids that no generator makes. */
+const LedgerAccount = z.guid()
+
 const Entry = z
   .object({
     seq: z.string(),
     kind: z.enum(['topup', 'adjustment', 'charge', 'write-off']),
     ref: Id.meta({ description: 'Of the top-up, of the adjustment, or of the request.' }),
-    debitAccount: Id,
-    creditAccount: Id,
+    debitAccount: LedgerAccount,
+    creditAccount: LedgerAccount,
     amountNano: Nano,
     postedAt: Time.meta({ description: 'To the microsecond, as it is sealed.' }),
     cursor: z.string().meta({ description: 'To go on after this entry.' }),
