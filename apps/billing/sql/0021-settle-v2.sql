@@ -96,7 +96,7 @@ begin
     if entry.state = 'held' then
       results[entry.n] := 'charged';
       held := held - entry.amount;
-      charges[entry.n] := least(costs[entry.n], greatest(entry.amount, 0));
+      charges[entry.n] := least(costs[entry.n], greatest(entry.amount, least(entry.signed_amount, posted - held)));
     elsif entry.state = 'expired' then
       results[entry.n] := case when ids[entry.n] = any (recovered) then 'recovered' else 'late' end;
       charges[entry.n] := least(costs[entry.n], greatest(entry.amount, entry.signed_amount), posted - held);
