@@ -3,7 +3,6 @@ import { copyFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { DatabaseError, type Pool, type QueryResultRow } from 'pg'
-import { loadCatalog } from '#apps/billing/catalog/load-catalog.ts'
 import { migrate } from '#apps/billing/database/migrate.ts'
 import { scratchFolder } from '../../support/run-folder.ts'
 import { CHAT, log } from './billing-database.ts'
@@ -40,7 +39,17 @@ export async function prepareOlder(pool: Pool, nano: bigint): Promise<{ keyId: s
       await copyFile(join('apps/billing/sql', name), join(folder, name))
   }
   await migrate(pool, log, { folder: pathToFileURL(`${folder}/`) })
-  await loadCatalog({ pool, models: [CHAT], nowMs: Date.now() - HOUR_MS, log })
+  await pool.query(
+    `insert into models (id, kind, created_s, owned_by, context_window, max_output, tools, reasoning, default_effort,
+       enabled)
+     values ($1, 'chat', 0, 'test', 4096, 1000, false, false, 'off', true)`,
+    [CHAT.id],
+  )
+  await pool.query(
+    `insert into price_versions (model, effective_from, input_price, cached_input_price, output_price)
+     values ($1, now() - interval '1 hour', $2, $3, $4)`,
+    [CHAT.id, CHAT.inputPriceNano, CHAT.cachedInputPriceNano, CHAT.outputPriceNano],
+  )
   const [accountId, keyId] = [randomUUID(), randomUUID()]
   await pool.query("insert into accounts (id, name, created_at) values ($1, 'test', now())", [accountId])
   await pool.query("select top_up_v1($1, $2, $3, 'test', 'first', now())", [randomUUID(), accountId, nano])
