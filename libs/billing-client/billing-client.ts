@@ -174,5 +174,5 @@ function readReply(reply: MoneyReply__Output): MoneyReply__Output {
   if (!reply.failure) return reply
   const { reason, message } = reply.failure
   if (reason === 'INVALID') throw new RangeError(`billing refused a call as malformed: ${message}`)
-  throw new BillingUnavailable(message)
+  throw new BillingUnavailable(message, { nothingDone: reason === 'OVERLOADED' })
 }

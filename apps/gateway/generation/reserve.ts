@@ -2,6 +2,7 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
+import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { formatCredits } from '#libs/money/nano-credits.ts'
 import type { InputEstimate } from './estimate-input.ts'
 import type { GenerationCall } from './generation-call.ts'
@@ -39,7 +40,7 @@ export function createReserve(deps: {
       try {
         return toHold(await orUnavailable(answer))
       } catch (error) {
-        if (error instanceof ApiError && error.code === 'model_unavailable') release(id)
+        if (mayHold(error)) release(id)
         throw error
       }
     },
@@ -49,6 +50,11 @@ export function createReserve(deps: {
       return toHold(await orUnavailable(answer))
     },
   }
+}
+
+function mayHold(error: unknown): boolean {
+  if (!(error instanceof ApiError) || error.code !== 'model_unavailable') return false
+  return !(error.cause instanceof BillingUnavailable && error.cause.nothingDone)
 }
 
 async function orUnavailable(answer: Promise<HoldAnswer>): Promise<HoldAnswer> {

@@ -112,3 +112,11 @@ test('a key that was revoked meanwhile is 401', async () => {
   const { reserve } = setUp(() => ({ status: 'key-invalid' }))
   await expect(reserve.first(generationCall(), TERMS)).rejects.toMatchObject({ code: 'invalid_key' })
 })
+
+test('a reservation that billing was too busy to make is refused, and not given back', async () => {
+  const { reserve, released } = setUp(() => {
+    throw new BillingUnavailable('too many calls wait', { nothingDone: true })
+  })
+  await expect(reserve.first(generationCall(), TERMS)).rejects.toMatchObject({ code: 'model_unavailable' })
+  expect(released).toEqual([])
+})
