@@ -9,8 +9,8 @@ export const isIndexFile = (text: string): boolean => /\bconcurrently\b/.test(wi
  * Runs such a file: `create index concurrently if not exists …` statements and nothing else, each by itself. One that
  * was cut short before left an invalid index behind, which is dropped first; those that were finished stay.
  *
- * When this resolves, every transaction that was under way when it began has ended: PostgreSQL waits for all of them
- * before it calls the index valid.
+ * After a build every transaction that was under way when it began has ended: PostgreSQL waits for all of them before
+ * it calls the index valid.
  */
 export async function buildIndexes(
   client: PoolClient,

@@ -29,7 +29,7 @@ afterEach(async () => {
 
 test(
   'the older version reserves, replaces, releases and settles through all migrations, behind a long reader',
-  { timeout: 90_000 },
+  { timeout: 180_000 },
   async () => {
     const { keyId } = await prepareOlder(pool, CREDITS)
     const load = startLoad(keyId)
