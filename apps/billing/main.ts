@@ -56,7 +56,11 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
   const catalog = await readCatalogFiles(config.CATALOG_FILE)
   const ownerUrl = config.DATABASE_OWNER_URL ?? config.DATABASE_URL
   const owner = await openPool({ url: ownerUrl, log, waitMs: LIMITS.databaseWaitMs })
-  await migrate(owner, log).finally(() => owner.end())
+  try {
+    await migrate(owner, log)
+  } finally {
+    await owner.end()
+  }
   const pool = releasers.add(
     'pool',
     await openPool({

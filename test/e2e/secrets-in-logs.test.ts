@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { createApiKey } from '#libs/api-key/api-key.ts'
 import { chat } from '../support/chat.ts'
 import { ADMIN_TOKEN, startCluster } from '../support/cluster.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { createPostgres, type TestPostgres } from '../support/postgres.ts'
 import { createRedis } from '../support/redis.ts'
 
 const WithSecret = z.object({ secret: z.string() })
@@ -17,12 +17,13 @@ const secret = (name: string) => `${name}-${randomUUID().replaceAll('-', '')}`
 test('no secret is in any log, at the most talkative level, whatever goes wrong', async () => {
   const [databasePassword, redisPassword] = [secret('database'), secret('redis')]
   const receiptSecret = secret('receipt')
-  const database = await createDatabaseFor(databasePassword)
+  const postgres = await createPostgres()
+  const databaseUrl = await createLogin(postgres, databasePassword)
   const redis = await createRedisFor(redisPassword)
   const redisUrls = { QUEUE_REDIS_URL: redis.url, BUS_REDIS_URL: redis.url }
   const cluster = await startCluster({
     logLevel: 'trace',
-    billingEnv: { ...redisUrls, DATABASE_URL: database.url, RECEIPT_SECRETS: receiptSecret },
+    billingEnv: { ...redisUrls, DATABASE_URL: databaseUrl, RECEIPT_SECRETS: receiptSecret },
     gatewayEnv: redisUrls,
     workerEnv: redisUrls,
   })
@@ -51,6 +52,10 @@ test('no secret is in any log, at the most talkative level, whatever goes wrong'
   expect(await listAs(credential.token)).toBe(200)
   expect(await listAs(wrongToken)).toBe(401)
 
+  await postgres.stop()
+  await expect.poll(() => ask(account.apiKey), { timeout: 20_000 }).toBe(503)
+  await postgres.start()
+  await expect.poll(() => ask(account.apiKey), { timeout: 20_000 }).toBe(200)
   const first = cluster.billing
   await cluster.billing.kill()
   expect(await ask(account.apiKey)).toBe(503)
@@ -59,7 +64,7 @@ test('no secret is in any log, at the most talkative level, whatever goes wrong'
   await redis.kill()
   await expect.poll(() => ask(account.apiKey), { timeout: 20_000 }).toBe(503)
   await cluster.stop()
-  await database.drop()
+  await postgres.stop()
 
   const processes = [first, cluster.billing, cluster.simulator, ...cluster.workers, ...cluster.gateways]
   const secrets = {
@@ -83,18 +88,16 @@ test('no secret is in any log, at the most talkative level, whatever goes wrong'
   }
 })
 
-/** A database whose login has this password. */
-async function createDatabaseFor(password: string) {
-  const database = await createDatabase()
-  const login = `login_${randomUUID().replaceAll('-', '')}`
-  const client = new Client({ connectionString: database.url })
+/** The URL of a login with this password. */
+async function createLogin(postgres: TestPostgres, password: string): Promise<string> {
+  const url = new URL(postgres.url('postgres'))
+  const client = new Client({ connectionString: url.href })
   await client.connect()
-  await client.query(`create role ${login} superuser login password '${password}'`)
+  await client.query(`create role somebody superuser login password '${password}'`)
   await client.end()
-  const url = new URL(database.url)
-  url.username = login
+  url.username = 'somebody'
   url.password = password
-  return { url: url.href, drop: database.drop }
+  return url.href
 }
 
 /** A Redis with a user of this password. */

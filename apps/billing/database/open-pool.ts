@@ -58,7 +58,11 @@ export async function openPool(options: {
 }): Promise<Pool> {
   const { url, role, bounds = MONEY_BOUNDS, log, waitMs } = options
   const pool = new Pool({ ...connectionConfig(url, role, bounds.statementMs), max: bounds.connections })
-  pool.on('error', (error) => log.warn({ err: error }, 'idle database connection lost'))
+  // Not the error itself: the pool hangs the whole connection on it.
+  pool.on('error', ({ message }) => log.warn({ reason: message }, 'idle database connection lost'))
+  // The pool hears of those that nobody uses. One that is lost inside a transaction fails its next query, and an
+  // event that nobody hears would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   const giveUpAtMs = Date.now() + waitMs
   for (;;) {
     try {
