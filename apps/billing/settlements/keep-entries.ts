@@ -4,7 +4,7 @@ import type { SettledUntil } from './watermark.ts'
 /** Entries stay this long behind the watermark: a database that was restored from a backup reads them again. */
 const KEEP_MS = 60 * 60 * 1000
 
-/** Of one model, and no more than these: about half a kilobyte each, most of it the receipt. */
+/** Of one model, and no more than these: 130 MB of 650 bytes each, most of them the receipt. */
 const MAX_KEPT = 200_000
 
 /**
