@@ -234,4 +234,15 @@ describe('the audit log', () => {
     )
     await database.pool.query('alter table admin_audit drop constraint full_up')
   })
+
+  test('does not have a change that failed at the last moment', async () => {
+    await database.pool.query(`
+      create function refuse_account() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
+      create constraint trigger at_commit after insert on accounts deferrable initially deferred
+        for each row execute function refuse_account()`)
+    const log = await ask('GET', '/audit')
+    expect((await ask('POST', '/accounts', { name: 'Ada' })).status).toBe(500)
+    expect(await ask('GET', '/audit')).toEqual(log)
+    await database.pool.query('drop trigger at_commit on accounts')
+  })
 })
