@@ -12,9 +12,13 @@ const LEAST = {
 
 /** Runs the faults for that long, prints the figures, and returns all that was lost, wrong, stuck or not tried. */
 export async function listProblems(seconds: number): Promise<string[]> {
-  const { figures, problems, held, alarms, reconciliation } = await runFaults([CHAT, ODD, EMBED], seconds)
+  const { figures, problems, replays, held, alarms, reconciliation } = await runFaults(
+    [CHAT, ODD, EMBED],
+    seconds,
+  )
   console.info(figures)
   const all = [...problems]
+  if (replays > 0) all.push(`a database that lost nothing was taken for a restored one ${replays} times`)
   if (held !== 0n) all.push(`${held} nano-credits are held by nobody`)
   // Of settlements that raced a release. An unknown one would be a hold that was lost.
   for (const kind of alarms) if (kind !== 'released') all.push(`settlement alarm: ${kind}`)

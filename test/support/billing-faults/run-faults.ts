@@ -66,6 +66,7 @@ export async function runFaults(models: readonly ModelSpec[], seconds: number) {
         ...problems.slice(0, 20),
         ...strangers.slice(0, 20).map((id) => `${id}: nobody reserved it`),
       ],
+      replays: servers.replicas.reduce((sum, replica) => sum + replica.replays(), 0),
       held: found.held,
       alarms: found.alarms,
       reconciliation: found.reconciliation,

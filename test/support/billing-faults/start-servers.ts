@@ -23,6 +23,8 @@ export type Replica = Victim & {
   address: string
   /** The end of what it wrote since it was started last. */
   lastWords(): string
+  /** How often it took the database for one that had lost commits, which this one never does. */
+  replays(): number
 }
 
 const MAX_STARTS = 20
@@ -50,17 +52,25 @@ export async function startServers(models: readonly ModelSpec[]) {
       HOLD_GRACE_MS: '1000',
     }
     let running = await startPatiently(env)
+    let replays = 0
+    const count = () => {
+      if (running.logs().includes('the database went back in time')) replays += 1
+    }
     const victim = toVictim(name, {
       async kill() {
         if (running.hasExited()) throw new Error(`${name} ended by itself:\n${lastLines(running)}`)
         await running.kill()
+        count()
       },
       async start() {
         running = await startPatiently(env)
       },
-      stop: () => running.stop(),
+      async stop() {
+        await running.stop()
+        count()
+      },
     })
-    return { ...victim, address, lastWords: () => lastLines(running) }
+    return { ...victim, address, lastWords: () => lastLines(running), replays: () => replays }
   }
 
   const replicas: [Replica, Replica] = await Promise.all([
