@@ -24,8 +24,8 @@ export async function readFound(databaseUrl: string) {
     const held = await pool.query<{ held: bigint }>(
       'select coalesce(sum(held), 0)::bigint as held from accounts',
     )
-    const alarms = await pool.query<{ kind: string; charged: bigint | null }>(
-      `select distinct a.kind from settlement_alarms a order by a.kind`,
+    const alarms = await pool.query<{ kind: string }>(
+      'select distinct kind from settlement_alarms order by kind',
     )
     const reconciliation = await pool.query<{ name: string; count: bigint }>(
       'select * from reconcile_v1(true)',

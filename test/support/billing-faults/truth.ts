@@ -28,13 +28,6 @@ export type Found = {
   readonly charges: number
 }
 
-/** What a settlement costs by the prices that its reserve was told. */
-export function costOf({ prices }: Granted, settlement: Settlement): NanoCredits {
-  if (settlement.outcome === 'fault' || settlement.outcome === 'never-ran') return toNanoCredits(0n)
-  const { promptTokens, cachedTokens, completionTokens } = settlement
-  return priceTokens({ input: promptTokens, cachedInput: cachedTokens, output: completionTokens }, prices)
-}
-
 /** What is wrong with a reservation, or null. All settlements were delivered and all old holds expired before. */
 export function compare(truth: Truth, found: Found | undefined): string | null {
   const { hold } = truth
@@ -65,6 +58,13 @@ function compareCharge({ settlement }: Truth, hold: Granted, found: Found): stri
   if (found.chargedNano !== expected) return `charged ${found.chargedNano}, not ${expected}`
   if (found.charges !== (expected > 0n ? 1 : 0)) return `${found.charges} charges in the ledger`
   return found.late === true ? 'late, although its hold was open' : null
+}
+
+/** What a settlement costs by the prices that its reserve was told. */
+function costOf({ prices }: Granted, settlement: Settlement): NanoCredits {
+  if (settlement.outcome === 'fault' || settlement.outcome === 'never-ran') return toNanoCredits(0n)
+  const { promptTokens, cachedTokens, completionTokens } = settlement
+  return priceTokens({ input: promptTokens, cachedInput: cachedTokens, output: completionTokens }, prices)
 }
 
 function isUnused({ state, chargedNano, charges }: Found): boolean {
