@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { createMetrics } from '#apps/billing/metrics.ts'
 import { checkBooks } from '#apps/billing/reconciliation/check-books.ts'
 import {
+  ADMIN_TOKEN,
   log,
   openBillingDatabase,
   reserveCall,
@@ -12,7 +13,6 @@ import {
   START_MS,
   type BillingDatabase,
 } from './billing-database.ts'
-import { ADMIN_TOKEN } from './billing-database.ts'
 import { refusal, type Operator } from './operator.ts'
 
 let database: BillingDatabase

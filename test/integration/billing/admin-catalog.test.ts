@@ -144,28 +144,40 @@ describe('publishing', () => {
   })
 
   test.each([
-    [
-      'a trait that changes later',
-      [{ ...CHAT, maxOutputTokens: 5 }, ODD, EMBED],
-      { effectiveAt: SOON },
-      'effectiveAt',
-    ],
-    ['a model that goes later', [CHAT, ODD], { effectiveAt: SOON }, 'effectiveAt'],
-    ['a time that is over', [DEARER, ODD, EMBED], { effectiveAt: '2029-12-31T00:00:00Z' }, 'effectiveAt'],
-    [
-      'cached tokens dearer than fresh ones',
-      [{ ...CHAT, cachedInputPriceNano: '9000000' }],
-      {},
-      'models.0.cachedInputPriceNano',
-    ],
-    ['a price that is a number', [{ ...CHAT, inputPriceNano: 5 }], {}, 'models.0.inputPriceNano'],
-    [
-      'a window that no database holds',
-      [{ ...CHAT, contextWindow: 3_000_000_000 }],
-      {},
-      'models.0.contextWindow',
-    ],
-  ])('is refused: %s', async (_, models, fields, param) => {
+    {
+      what: 'a trait that changes later',
+      models: [{ ...CHAT, maxOutputTokens: 5 }, ODD, EMBED],
+      fields: { effectiveAt: SOON },
+      param: 'effectiveAt',
+    },
+    {
+      what: 'a model that goes later',
+      models: [CHAT, ODD],
+      fields: { effectiveAt: SOON },
+      param: 'effectiveAt',
+    },
+    {
+      what: 'a time that is over',
+      models: [DEARER, ODD, EMBED],
+      fields: { effectiveAt: '2029-12-31T00:00:00Z' },
+      param: 'effectiveAt',
+    },
+    {
+      what: 'cached tokens dearer than fresh ones',
+      models: [{ ...CHAT, cachedInputPriceNano: '9000000' }],
+      param: 'models.0.cachedInputPriceNano',
+    },
+    {
+      what: 'a price that is a number',
+      models: [{ ...CHAT, inputPriceNano: 5 }],
+      param: 'models.0.inputPriceNano',
+    },
+    {
+      what: 'a window that no database holds',
+      models: [{ ...CHAT, contextWindow: 3_000_000_000 }],
+      param: 'models.0.contextWindow',
+    },
+  ])('is refused: $what', async ({ models, fields, param }) => {
     database.clock.nowMs += 1_000
     const before = await read()
     expect(await publish(models, fields)).toEqual({ status: 400, body: refusal('invalid_request', param) })
