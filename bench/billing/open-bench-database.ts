@@ -115,8 +115,8 @@ function createHistory(count: number): string[] {
         lpad(to_hex((extract(epoch from t.at) * 1000)::bigint), 12, '0') || '70008' || substr(md5(n::text), 1, 15)
       )::uuid as id
       from generate_series(1, ${count}) as n
-      join (select *, row_number() over () as place, count(*) over () as places from api_keys) k
-        on k.place = 1 + n % k.places
+      join (select *, row_number() over () as place from api_keys) k
+        on k.place = 1 + n % (select count(*) from api_keys)
       join price_versions p on p.model = '${MODEL}'
       cross join lateral (select now() - interval '1 day' + n * interval '1 millisecond' as at) t`,
     `insert into reservations (
