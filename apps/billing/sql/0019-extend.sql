@@ -144,7 +144,7 @@ begin
 
   update reservations r set
     amount = amounts[n], granted_output = grants[n], clamped = clamps[n],
-    extended_deadline = ends[n], expires_at = ends[n] + grace
+    extended_deadline = ends[n], expires_at = greatest(r.expires_at, ends[n] + grace)
   from unnest(extended) as n
   where r.id = ids[n];
 

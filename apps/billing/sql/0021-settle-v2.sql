@@ -57,10 +57,15 @@ begin
       (x ->> 'outputTokens')::integer, (x ->> 'deadline')::timestamptz, (x ->> 'accountId')::uuid,
       (x ->> 'priceVersion')::bigint, (x ->> 'grantedTokens')::integer, (x ->> 'amountNano')::bigint,
       (x ->> 'clamped')::boolean, (x ->> 'expiresAt')::timestamptz, at, at
-    from (select distinct on (u.id) u.id, u.x from unnest(ids, receipts) as u (id, x) where u.x is not null) e
-    where not exists (select from reservations r where r.id = e.id)
-      and (x ->> 'accountId')::uuid = any (locked)
-      and exists (select from price_versions p where p.id = (x ->> 'priceVersion')::bigint and p.model = x ->> 'model')
+    from (
+      -- Of several receipts in the batch the first that names an account and a price of this database.
+      select distinct on (u.id) u.id, u.x
+      from unnest(ids, receipts) with ordinality as u (id, x, ord)
+      where (x ->> 'accountId')::uuid = any (locked)
+        and exists (select from price_versions p where p.id = (x ->> 'priceVersion')::bigint and p.model = x ->> 'model')
+        and not exists (select from reservations r where r.id = u.id)
+      order by u.id, u.ord
+    ) e
     order by e.id
     on conflict (id) do nothing
     returning id
@@ -70,7 +75,9 @@ begin
   for entry in
     select e.ord::integer as n, e.outcome, r.account_id, a.posted, a.held, r.state, r.amount,
       price_tokens(e.prompt - e.cached, e.cached, e.completion, p.input_price, p.cached_input_price, p.output_price)
-        as price, coalesce((e.receipt ->> 'amountNano')::bigint, 0) as signed_amount
+        as price,
+      case when (e.receipt ->> 'accountId')::uuid = r.account_id and (e.receipt ->> 'priceVersion')::bigint = r.price_version
+        then (e.receipt ->> 'amountNano')::bigint else 0 end as signed_amount
     from (
       select *, min(x.ord) over (partition by x.id) as first
       from unnest(ids, outcomes, prompts, cacheds, completions, receipts) with ordinality
@@ -145,12 +152,12 @@ begin
   ) s
   where b.key_id = s.key_id and b.period_start = s.budget_period;
 
-  -- Within the minute of the grant, what was not used has room for others.
+  -- Within the minute of the grant, what was not used has room for others; a release gave all of it back.
   update key_rates t set tokens = greatest(t.tokens - s.unused, 0)
   from (
     select r.key_id, r.rate_minute, sum(r.rate_tokens - prompts[n] - completions[n])::bigint as unused
     from unnest(settling) as n join reservations r on r.id = ids[n]
-    where r.rate_minute is not null
+    where r.rate_minute is not null and r.state in ('held', 'expired')
     group by r.key_id, r.rate_minute
   ) s
   where t.key_id = s.key_id and t.minute = s.rate_minute;

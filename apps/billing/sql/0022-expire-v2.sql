@@ -30,8 +30,11 @@ begin
 
   return query
   with gone as (
+    -- An extend may have moved it while its account's lock was waited for.
     update reservations r set state = 'expired', closed_at = at
+    from settlement_watermarks w
     where r.id = any (candidates) and r.state = 'held'
+      and w.model = r.model and r.expires_at < w.watermark - interval '30 seconds'
     returning r.account_id, r.key_id, r.amount, r.budget_period
   ), unbudgeted as (
     update key_budgets b set held = b.held - g.amount

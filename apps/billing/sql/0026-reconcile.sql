@@ -38,7 +38,7 @@ create function reconcile_v1(whole boolean) returns table (name text, count bigi
   union all
   select 'budget-differs-from-usage', count(*)
   from key_budgets b
-  where b.key_id in (select key_id from recent_usage) and b.spent <> (
+  where (whole or b.key_id in (select key_id from recent_usage)) and b.spent <> (
     select coalesce(sum(u.charged), 0) from usage u join reservations r on r.id = u.reservation_id
     where u.key_id = b.key_id and r.budget_period = b.period_start
   )
