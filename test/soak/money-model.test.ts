@@ -1,0 +1,18 @@
+import { afterAll, beforeAll, test } from 'vitest'
+import { openBillingDatabase, type BillingDatabase } from '../integration/billing/billing-database.ts'
+import { checkHistories } from '../integration/billing/check-histories.ts'
+
+const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 5_000)
+
+let database: BillingDatabase
+
+beforeAll(async () => {
+  database = await openBillingDatabase()
+})
+afterAll(() => database.close())
+
+test(
+  'thousands of random histories leave PostgreSQL and the model with the same money',
+  { timeout: 3_600_000 },
+  () => checkHistories(database, HISTORIES),
+)
