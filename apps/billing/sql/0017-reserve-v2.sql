@@ -13,8 +13,9 @@
 --
 -- account_id and price_version of a grant are for its receipt.
 --
--- Plans are made once a connection (plan_cache_mode), here and in the other money functions: for a small batch
--- PostgreSQL would else plan each call anew, which takes as long as the call.
+-- Plans, here and in the other money functions: made once a connection (plan_cache_mode), because PostgreSQL would
+-- else plan each small batch anew, which takes as long as the batch; and by index (enable_seqscan), because a plan that
+-- was made while a table was small stays while the table grows, until the next analyze.
 --
 -- The same call again gets the same answer. Calls of one account are answered in order of arrival. A key's minute
 -- is full when what it was granted reaches the limit, so the last grant of a minute may pass the limit of tokens:
@@ -27,7 +28,8 @@ create function reserve_v2(
   input_price bigint, cached_input_price bigint, output_price bigint, available bigint, held bigint,
   account_id uuid, price_version bigint
 ) language plpgsql
-set plan_cache_mode = force_generic_plan as $$
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   calls integer := coalesce(array_length(ids, 1), 0);

@@ -10,7 +10,8 @@ create function replace_v2(ids uuid[], inputs integer[], outputs integer[], at t
   account_id uuid, price_version bigint, key_id uuid, model text, input_tokens integer, wanted_output integer,
   deadline timestamptz
 ) language plpgsql
-set plan_cache_mode = force_generic_plan as $$
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   calls integer := coalesce(array_length(ids, 1), 0);

@@ -20,7 +20,8 @@ create function extend_v1(
   account_id uuid, price_version bigint, key_id uuid, model text, input_tokens integer, wanted_output integer,
   deadline timestamptz
 ) language plpgsql
-set plan_cache_mode = force_generic_plan as $$
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   calls integer := coalesce(array_length(ids, 1), 0);

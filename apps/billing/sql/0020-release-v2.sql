@@ -6,7 +6,8 @@
 --      expired; null when another replica wrote the id in this very moment: call again.
 create function release_v2(ids uuid[], at timestamptz) returns table (id uuid, released boolean)
 language plpgsql
-set plan_cache_mode = force_generic_plan as $$
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   locked uuid[];

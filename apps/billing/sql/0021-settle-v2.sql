@@ -23,7 +23,8 @@ create function settle_v2(
   ids uuid[], epochs integer[], outcomes text[], prompts integer[], cacheds integer[], completions integer[],
   bys text[], receipts jsonb[], at timestamptz
 ) returns table (ord integer, result text, cost numeric, charged bigint) language plpgsql
-set plan_cache_mode = force_generic_plan as $$
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   entries integer := coalesce(array_length(ids, 1), 0);
