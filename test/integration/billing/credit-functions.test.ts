@@ -26,8 +26,14 @@ afterEach(() => database.close())
 describe('adjust_v1', () => {
   test('gives and takes, and each is in the ledger', async () => {
     const { accountId } = await database.createAccount(1_000n)
-    expect(await adjust(accountId, 500n, 'a')).toMatchObject({ status: 'posted', posted: 1_500n })
-    expect(await adjust(accountId, -1_200n, 'b')).toMatchObject({ status: 'posted', posted: 300n })
+    expect(await adjust(accountId, { amount: 500n, key: 'a' })).toMatchObject({
+      status: 'posted',
+      posted: 1_500n,
+    })
+    expect(await adjust(accountId, { amount: -1_200n, key: 'b' })).toMatchObject({
+      status: 'posted',
+      posted: 300n,
+    })
     const { rows } = await database.pool.query(
       "select amount, credit_account = $1 as is_gift from ledger where kind = 'adjustment' order by seq",
       [accountId],
@@ -42,34 +48,40 @@ describe('adjust_v1', () => {
   test('never takes what is held', async () => {
     const { accountId, keyId } = await database.createAccount(1_000n)
     await database.money.reserve([reserveCall(keyId)])
-    expect(await adjust(accountId, -301n, 'a')).toEqual({
+    expect(await adjust(accountId, { amount: -301n, key: 'a' })).toEqual({
       status: 'insufficient',
       adjustment_id: null,
       posted: 1_000n,
     })
-    expect(await adjust(accountId, -300n, 'a')).toMatchObject({ status: 'posted', posted: 700n })
+    expect(await adjust(accountId, { amount: -300n, key: 'a' })).toMatchObject({
+      status: 'posted',
+      posted: 700n,
+    })
     await database.expectReconciled()
   })
 
   test('is made once for an idempotency key; another amount or reason is a conflict', async () => {
     const { accountId } = await database.createAccount(1_000n)
-    const first = await adjust(accountId, -100n, 'a')
-    expect(await adjust(accountId, -100n, 'a')).toEqual({ ...first, status: 'replayed' })
-    expect(await adjust(accountId, -101n, 'a')).toMatchObject({ status: 'conflict' })
-    expect(await adjust(accountId, -100n, 'a', 'another')).toMatchObject({ status: 'conflict', posted: 900n })
+    const first = await adjust(accountId, { amount: -100n, key: 'a' })
+    expect(await adjust(accountId, { amount: -100n, key: 'a' })).toEqual({ ...first, status: 'replayed' })
+    expect(await adjust(accountId, { amount: -101n, key: 'a' })).toMatchObject({ status: 'conflict' })
+    expect(await adjust(accountId, { amount: -100n, key: 'a', reason: 'another' })).toMatchObject({
+      status: 'conflict',
+      posted: 900n,
+    })
     const other = await database.createAccount(1_000n)
-    expect(await adjust(other.accountId, -100n, 'a')).toMatchObject({ status: 'posted' })
+    expect(await adjust(other.accountId, { amount: -100n, key: 'a' })).toMatchObject({ status: 'posted' })
   })
 
   test('knows when there is no such account', async () => {
-    expect(await adjust(randomUUID(), 1n, 'a')).toEqual({
+    expect(await adjust(randomUUID(), { amount: 1n, key: 'a' })).toEqual({
       status: 'unknown',
       adjustment_id: null,
       posted: null,
     })
   })
 
-  async function adjust(account: string, amount: bigint, key: string, reason = 'a mistake') {
+  async function adjust(account: string, asked: { amount: bigint; key: string; reason?: string }) {
     const { rows } = await database.pool.query<{
       status: string
       adjustment_id: string | null
@@ -77,9 +89,9 @@ describe('adjust_v1', () => {
     }>('select * from adjust_v1($1, $2, $3, $4, $5, $6)', [
       randomUUID(),
       account,
-      amount,
-      reason,
-      key,
+      asked.amount,
+      asked.reason ?? 'a mistake',
+      asked.key,
       new Date(START_MS),
     ])
     return only(rows)
