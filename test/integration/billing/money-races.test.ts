@@ -7,7 +7,7 @@ import {
   settlement,
   type BillingDatabase,
 } from './billing-database.ts'
-import { expireDuringExtend, reserveInParallel } from './parallel-calls.ts'
+import { expireDuringExtend, reserveBehindLock } from './parallel-calls.ts'
 
 // Every call is a transaction of its own on a connection of its own, as from many replicas.
 
@@ -21,18 +21,19 @@ afterAll(() => database.close())
 
 test('twenty parallel reserves on credits for ten get ten holds', async () => {
   for (let burst = 0; burst < 10; burst += 1) {
-    const { accountId, granted, refusals } = await reserveInParallel(database, 'credits')
-    expect({ granted, refusals }).toEqual({ granted: 10, refusals: ['insufficient-credits'] })
+    const { accountId, keyId } = await database.createAccount(7_000n)
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, async () => only(await database.money.reserve([reserveCall(keyId)]))),
+    )
+    expect(answers.filter(({ status }) => status === 'granted')).toHaveLength(10)
+    expect(answers.filter(({ status }) => status === 'insufficient-credits')).toHaveLength(10)
     expect(await database.balance(accountId)).toEqual({ posted: 7_000n, held: 7_000n, openHolds: 10 })
   }
 })
 
-test("twenty parallel reserves on a key's limit for ten get ten holds", async () => {
-  for (let burst = 0; burst < 10; burst += 1) {
-    const { accountId, granted, refusals } = await reserveInParallel(database, 'key limit')
-    expect({ granted, refusals }).toEqual({ granted: 10, refusals: ['key-limit'] })
-    expect(await database.balance(accountId)).toEqual({ posted: 70_000n, held: 7_000n, openHolds: 10 })
-  }
+test("twenty parallel reserves on a key's limit for five get five holds", async () => {
+  const answers = await reserveBehindLock(database)
+  expect(answers.sort()).toEqual([...Array(5).fill('granted'), ...Array(15).fill('key-limit')])
 })
 
 test('an expiry that waits for an extend leaves the hold that was given more time', async () => {

@@ -4,7 +4,7 @@ import { only, openBillingDatabase, type BillingDatabase } from './billing-datab
 import { runHistory } from './money-history.ts'
 import { MUTANTS, PARALLEL_MUTANTS, type Mutant } from './money-mutants.ts'
 import { history } from './money-steps.ts'
-import { expireDuringExtend, reserveInParallel } from './parallel-calls.ts'
+import { expireDuringExtend, reserveBehindLock } from './parallel-calls.ts'
 
 // The test of the tests: what proves the money functions right must notice when they are wrong.
 
@@ -36,7 +36,8 @@ test('parallel reserves notice when a reserve locks and reads in one statement',
   const parallel = await openBillingDatabase()
   try {
     await mutate(parallel, PARALLEL_MUTANTS.snapshotTrap)
-    expect((await reserveInParallel(parallel, 'key limit')).granted).toBeGreaterThan(10)
+    const answers = await reserveBehindLock(parallel)
+    expect(answers.filter((status) => status === 'granted').length).toBeGreaterThan(5)
   } finally {
     await parallel.close()
   }

@@ -10,19 +10,26 @@ import {
   type BillingDatabase,
 } from './billing-database.ts'
 
-/** Twenty reserves at once on credits, or on a key's limit, for ten: how many were granted, and what else was said. */
-export async function reserveInParallel(database: BillingDatabase, bound: 'credits' | 'key limit') {
-  const { accountId, keyId } = await database.createAccount(bound === 'credits' ? 7_000n : 70_000n)
-  if (bound === 'key limit') {
-    await database.pool.query("update api_keys set spend_limit = 7000, spend_period = 'day' where id = $1", [
-      keyId,
-    ])
-  }
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, async () => only(await database.money.reserve([reserveCall(keyId)]))),
-  )
-  const refused = answers.map(({ status }) => status).filter((status) => status !== 'granted')
-  return { accountId, granted: answers.length - refused.length, refusals: [...new Set(refused)] }
+/** Less than what a statement may wait for a lock. */
+const PATIENT = { timeout: 4_000 }
+
+/**
+ * Twenty reserves at once on a key whose limit is enough for five; more than five wait for the account's lock before the
+ * first is served. How they were answered.
+ */
+export async function reserveBehindLock(database: BillingDatabase): Promise<string[]> {
+  const { money, operator, pool } = database
+  const { accountId } = await database.createAccount(70_000n)
+  const { keyId } = await operator.createKey(accountId, { spendLimit: { amountNano: '3500', period: 'day' } })
+  const { answers } = await inTransaction(pool, async (client) => {
+    await client.query('select from accounts where id = $1 for no key update', [accountId])
+    const answers = Promise.all(
+      Array.from({ length: 20 }, async () => only(await money.reserve([reserveCall(keyId)])).status),
+    )
+    await vi.waitFor(async () => expect(await countWaiting(pool)).toBeGreaterThan(5), PATIENT)
+    return { answers }
+  })
+  return await answers
 }
 
 /** An expiry that has seen a hold overdue waits for an extend that gives it another hour: what becomes of the hold. */
@@ -36,7 +43,7 @@ export async function expireDuringExtend(database: BillingDatabase): Promise<str
     const extend = [[call.reservationId], [0], [new Date(call.deadlineMs + 3_600_000)]]
     await client.query("select from extend_v1($1, $2, $3, '1 minute', $4)", [...extend, new Date(START_MS)])
     const expiry = money.expire(10_000)
-    await vi.waitFor(() => expectWaiting(pool))
+    await vi.waitFor(async () => expect(await countWaiting(pool)).toBe(1), PATIENT)
     return { expiry }
   })
   await expiry
@@ -46,9 +53,11 @@ export async function expireDuringExtend(database: BillingDatabase): Promise<str
   return only(rows).state
 }
 
-async function expectWaiting(pool: Pool): Promise<void> {
-  const { rowCount } = await pool.query(
-    "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+/** How many wait for somebody's lock. */
+async function countWaiting(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(
+    `select count(*)::integer from pg_stat_activity
+     where datname = current_database() and wait_event_type = 'Lock'`,
   )
-  expect(rowCount).toBe(1)
+  return only(rows).count
 }
