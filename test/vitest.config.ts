@@ -26,6 +26,8 @@ export default defineConfig({
         extends: true,
         test: { name: 'integration', include: ['test/integration/**/*.test.ts'], ...WITH_SERVERS },
       },
+      // `npm test` leaves it out.
+      { extends: true, test: { name: 'soak', include: ['test/soak/**/*.test.ts'], ...WITH_SERVERS } },
       {
         extends: true,
         test: {

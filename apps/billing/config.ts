@@ -1,20 +1,48 @@
 import { z } from 'zod'
 import { CatalogPaths } from '#libs/catalog-file/read-catalog-files.ts'
-import { HoldGraceMs, HostPort, OpsFields, Port, RedisUrl } from '#libs/config/config-fields.ts'
+import { HoldGraceMs, HostPort, OpsFields, Port, RedisUrl, setTogether } from '#libs/config/config-fields.ts'
 
-export const BillingConfig = z.object({
+const PostgresUrl = z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// URL' })
+
+const ReceiptSecret = z.string().min(32, 'expected at least 32 characters')
+const ReceiptSecrets = z
+  .string()
+  .transform((text) => text.split(','))
+  .pipe(z.tuple([ReceiptSecret], ReceiptSecret))
+
+const Fields = z.object({
   ...OpsFields,
   OPS_PORT: Port.default(9102),
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// URL' }),
+  /** The service works under the role `millrace_service`, of which this login is a member. */
+  DATABASE_URL: PostgresUrl,
+  /** Whose login owns the tables and migrates them; the same unless told. */
+  DATABASE_OWNER_URL: PostgresUrl.optional(),
   QUEUE_REDIS_URL: RedisUrl,
   /** For gateways. */
   GRPC_LISTEN: HostPort.default('127.0.0.1:50090'),
+  /** PEM. Without a certificate gateways are served in plaintext. */
+  GRPC_TLS_CERT_FILE: z.string().optional(),
+  GRPC_TLS_KEY_FILE: z.string().optional(),
+  /** PEM. Only gateways with a certificate of this authority are served. */
+  GRPC_TLS_CLIENT_CA_FILE: z.string().optional(),
   /** For operators: accounts, credits, keys. */
   ADMIN_HOST: z.string().default('127.0.0.1'),
   ADMIN_PORT: Port.default(8090),
   ADMIN_TOKEN: z.string().min(16, 'expected at least 16 characters'),
+  /**
+   * Sign the receipts of holds: one, or a new one and the old ones, separated by commas. Of at least 32 characters.
+   */
+  RECEIPT_SECRETS: ReceiptSecrets,
   /** JSON: see `CatalogFile`. Several, separated by commas, are one catalog. */
   CATALOG_FILE: CatalogPaths,
   HOLD_GRACE_MS: HoldGraceMs,
 })
+
+export const BillingConfig = Fields.superRefine(
+  setTogether({
+    GRPC_TLS_CERT_FILE: ['GRPC_TLS_KEY_FILE'],
+    GRPC_TLS_KEY_FILE: ['GRPC_TLS_CERT_FILE'],
+    GRPC_TLS_CLIENT_CA_FILE: ['GRPC_TLS_CERT_FILE', 'GRPC_TLS_KEY_FILE'],
+  }),
+)
 export type BillingConfig = z.infer<typeof BillingConfig>

@@ -58,6 +58,22 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
       help: 'Holds freed because no settlement came',
       registers,
     }),
+    streamReplays: new Counter({
+      name: 'millrace_billing_stream_replays_total',
+      help: 'Times a settlement stream was read again because the database had gone back in time',
+      registers,
+    }),
+    reconciliationRows: new Gauge<'question'>({
+      name: 'millrace_billing_reconciliation_rows',
+      help: 'Rows that contradict a question of the newest scheduled reconciliation; all must be zero',
+      labelNames: ['question'],
+      registers,
+    }),
+    reconciledAt: new Gauge({
+      name: 'millrace_billing_reconciled_timestamp_seconds',
+      help: 'When the newest scheduled reconciliation was made; 0: not known',
+      registers,
+    }),
     watermarkAge: new Gauge<'model'>({
       name: 'millrace_billing_watermark_age_seconds',
       help: 'How far the settled-for-certain time of a model lags behind Redis time',

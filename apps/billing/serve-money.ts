@@ -1,5 +1,6 @@
 import { Metadata, type ServerDuplexStream } from '@grpc/grpc-js'
 import {
+  fromExtendMessage,
   fromReleaseMessage,
   fromReplaceMessage,
   fromReserveMessage,
@@ -108,10 +109,19 @@ export function serveMoney(
 function toRequest(message: MoneyCall__Output, nowMs: number): MoneyRequest {
   if (message.reserve) {
     const call = fromReserveMessage(message.reserve)
-    if (call.deadlineMs > nowMs + MAX_DEADLINE_AHEAD_MS) throw new RangeError('deadline_ms is too far ahead')
+    assertNear(call.deadlineMs, nowMs)
     return { kind: 'reserve', call }
   }
   if (message.replace) return { kind: 'replace', call: fromReplaceMessage(message.replace) }
+  if (message.extend) {
+    const call = fromExtendMessage(message.extend)
+    if (call.deadlineMs !== null) assertNear(call.deadlineMs, nowMs)
+    return { kind: 'extend', call }
+  }
   if (message.release) return { kind: 'release', reservationId: fromReleaseMessage(message.release) }
   throw new RangeError('the call is empty')
+}
+
+function assertNear(deadlineMs: number, nowMs: number): void {
+  if (deadlineMs > nowMs + MAX_DEADLINE_AHEAD_MS) throw new RangeError('deadline_ms is too far ahead')
 }

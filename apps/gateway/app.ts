@@ -7,6 +7,7 @@ import { completions } from './endpoints/completions/endpoint.ts'
 import { serveEmbeddings } from './endpoints/embeddings/route.ts'
 import type { Catalog } from './endpoints/find-model.ts'
 import { describeModel, listModels } from './endpoints/models/route.ts'
+import { narrowCatalog } from './endpoints/narrow-catalog.ts'
 import { responses } from './endpoints/responses/endpoint.ts'
 import { serveGeneration } from './endpoints/serve-generation.ts'
 import type { Caller, Generate } from './generation/generation-call.ts'
@@ -108,19 +109,28 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     return caller
   }
 
+  const catalogOf = (request: FastifyRequest) => {
+    const caller = callers.get(request)
+    return caller === undefined ? catalog : narrowCatalog(catalog, caller)
+  }
+
   const releaseBody = installBodyBudget(app, {
     limits,
     accountOf: (request) => callers.get(request)?.accountId,
   })
-  const prepareRequest = createPrepareRequest(deps.prepareBody, releaseBody)
+  const prepareRequest = createPrepareRequest({
+    prepareBody: deps.prepareBody,
+    catalogOf,
+    release: releaseBody,
+  })
 
   const serving = { generate, prepareRequest, callerOf, sseSockets, reportError, nowMs }
   app.post('/v1/chat/completions', { onRequest }, serveGeneration(chatCompletions, serving))
   app.post('/v1/responses', { onRequest }, serveGeneration(responses, serving))
   app.post('/v1/completions', { onRequest }, serveGeneration(completions, serving))
   app.post('/v1/embeddings', { onRequest }, serveEmbeddings(serving))
-  app.get('/v1/models', { onRequest: onCatalogRequest }, listModels(catalog))
-  app.get('/v1/models/*', { onRequest: onCatalogRequest }, describeModel(catalog))
+  app.get('/v1/models', { onRequest: onCatalogRequest }, listModels(catalogOf))
+  app.get('/v1/models/*', { onRequest: onCatalogRequest }, describeModel(catalogOf))
   app.get('/openapi.json', serveDescription)
   return app
 }

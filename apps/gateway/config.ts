@@ -1,8 +1,16 @@
 import { z } from 'zod'
 import { CatalogPaths } from '#libs/catalog-file/read-catalog-files.ts'
-import { DrainGraceMs, HoldGraceMs, HostPort, OpsFields, Port, RedisUrl } from '#libs/config/config-fields.ts'
+import {
+  DrainGraceMs,
+  HoldGraceMs,
+  HostPort,
+  OpsFields,
+  Port,
+  RedisUrl,
+  setTogether,
+} from '#libs/config/config-fields.ts'
 
-export const GatewayConfig = z.object({
+const Fields = z.object({
   ...OpsFields,
   OPS_PORT: Port.default(9100),
   HOST: z.string().default('127.0.0.1'),
@@ -10,6 +18,11 @@ export const GatewayConfig = z.object({
   QUEUE_REDIS_URL: RedisUrl,
   BUS_REDIS_URL: RedisUrl,
   BILLING_ADDRESS: HostPort,
+  /** PEM. The authority that billing's certificate must be of; without it billing is called in plaintext. */
+  BILLING_TLS_CA_FILE: z.string().optional(),
+  /** PEM. What this gateway shows to a billing that asks for a certificate. */
+  BILLING_TLS_CERT_FILE: z.string().optional(),
+  BILLING_TLS_KEY_FILE: z.string().optional(),
   /** Catalog files that are listed while billing has never been reached; they price nothing. */
   FALLBACK_CATALOG: CatalogPaths.optional(),
   /** The hard limit of one generation, queueing included. */
@@ -21,4 +34,11 @@ export const GatewayConfig = z.object({
   HOLD_GRACE_MS: HoldGraceMs,
   DRAIN_GRACE_MS: DrainGraceMs,
 })
+
+export const GatewayConfig = Fields.superRefine(
+  setTogether({
+    BILLING_TLS_CERT_FILE: ['BILLING_TLS_KEY_FILE', 'BILLING_TLS_CA_FILE'],
+    BILLING_TLS_KEY_FILE: ['BILLING_TLS_CERT_FILE'],
+  }),
+)
 export type GatewayConfig = z.infer<typeof GatewayConfig>

@@ -7,6 +7,7 @@ import { BEAT_MS, createPresence } from '#libs/event-bus/presence.ts'
 import { subscribeEvents } from '#libs/event-bus/subscribe-events.ts'
 import { sendCancel, type StreamEpoch } from '#libs/event-bus/worker-control.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { readChannelCredentials } from '#libs/grpc/read-credentials.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
@@ -74,7 +75,15 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const busRedis = await connect(config.BUS_REDIS_URL, 'bus', 'fail-fast')
   const busSubscriber = await connect(config.BUS_REDIS_URL, 'bus-subscriber', 'patient')
 
-  const billing = createBillingClient({ address: config.BILLING_ADDRESS, log })
+  const billing = createBillingClient({
+    address: config.BILLING_ADDRESS,
+    credentials: readChannelCredentials({
+      ca: config.BILLING_TLS_CA_FILE,
+      cert: config.BILLING_TLS_CERT_FILE,
+      key: config.BILLING_TLS_KEY_FILE,
+    }),
+    log,
+  })
   releasers.add('billing', billing, { run: () => billing.close() })
   const { authenticate, applyKeyChanges } = createAuthenticate({
     lookUpKey: billing.lookUpKey,
@@ -168,7 +177,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     generate,
     authenticate,
     catalog,
-    prepareBody: createPrepareBody({ catalog, thread, largeBytes: LIMITS.largeBodyBytes }),
+    prepareBody: createPrepareBody({ thread, largeBytes: LIMITS.largeBodyBytes }),
     newId: () => randomUUIDv7(),
     nowMs,
     everySecond,

@@ -31,7 +31,15 @@ export function createSettle(deps: {
 
   async function settleOnce({ job, epoch }: RunningGeneration, outcome: SettlementOutcome, usage: Usage) {
     const { promptTokens, cachedTokens, completionTokens } = usage
-    const settlement = { id: job.id, epoch, outcome, promptTokens, cachedTokens, completionTokens }
+    const settlement = {
+      id: job.id,
+      epoch,
+      outcome,
+      promptTokens,
+      cachedTokens,
+      completionTokens,
+      receipt: job.hold.receipt,
+    }
     const giveUp = () => nowMs() > job.deadlineMs + holdGraceMs
     try {
       const result = await untilAnswered(async () => await record.settle(job.model, settlement), {

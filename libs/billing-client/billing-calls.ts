@@ -22,9 +22,18 @@ export type ReplaceCall = {
   readonly outputTokens: number
 }
 
+/** Grows a hold while its generation runs. It only grows, so calls may be repeated and may overtake each other. */
+export type ExtendCall = {
+  readonly reservationId: string
+  /** Wanted in all, not the difference; 0 leaves the amount. */
+  readonly outputTokens: number
+  /** Unix milliseconds; null leaves the deadline. */
+  readonly deadlineMs: number | null
+}
+
 export type HoldPrices = TokenPrices & { readonly cachedInputPriceNano: bigint }
 
-/** Answer to a reserve or a replace. Only `granted` holds money. */
+/** Answer to a reserve, a replace or an extend. Only `granted` holds money. */
 export type HoldAnswer =
   | {
       readonly status: 'granted'
@@ -33,12 +42,17 @@ export type HoldAnswer =
       /** Money, neither the caller nor the model, set `outputTokens`. */
       readonly clamped: boolean
       readonly prices: HoldPrices
+      /** What was granted, signed by billing: its settlement carries it. */
+      readonly receipt: string
     }
   | {
-      readonly status: 'insufficient-credits'
+      /** Of the account, or of the key's spend limit in its period. */
+      readonly status: 'insufficient-credits' | 'key-limit'
       readonly availableNano: NanoCredits
       readonly heldNano: NanoCredits
     }
+  /** The key had its requests or tokens of this minute. */
+  | { readonly status: 'key-rate'; readonly retryAfterS: number }
   | { readonly status: 'key-invalid' }
   | { readonly status: 'model-unknown' }
   /** The id is known with other parameters, or its money is no longer held. */
@@ -52,6 +66,8 @@ export type BillingKey = {
   readonly active: boolean
   /** Unix milliseconds; null: never. */
   readonly expiresAtMs: number | null
+  /** Ids of the models that it may use; null: all. */
+  readonly models: readonly string[] | null
 }
 
 export type KeyChanges = {

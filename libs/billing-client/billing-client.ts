@@ -1,4 +1,4 @@
-import { credentials } from '@grpc/grpc-js'
+import { ChannelCredentials } from '@grpc/grpc-js'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { callUnary } from '#libs/grpc/call-unary.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
@@ -7,13 +7,21 @@ import type { ProtoGrpcType } from '#proto/types/billing.ts'
 import type { LookUpKeyRequest } from '#proto/types/millrace/billing/LookUpKeyRequest.ts'
 import type { LookUpKeyResponse__Output } from '#proto/types/millrace/billing/LookUpKeyResponse.ts'
 import type { MoneyReply__Output } from '#proto/types/millrace/billing/MoneyReply.ts'
-import type { BillingKey, HoldAnswer, KeyChanges, ReplaceCall, ReserveCall } from './billing-calls.ts'
+import type {
+  BillingKey,
+  ExtendCall,
+  HoldAnswer,
+  KeyChanges,
+  ReplaceCall,
+  ReserveCall,
+} from './billing-calls.ts'
 import { BillingUnavailable } from './billing-unavailable.ts'
 import {
   fromCatalogMessage,
   fromHoldMessage,
   fromKeyChangesMessage,
   fromKeyMessage,
+  toExtendMessage,
   toReplaceMessage,
   toReserveMessage,
 } from './billing-wire.ts'
@@ -28,6 +36,8 @@ export type BillingClient = {
   reserve(call: ReserveCall): Promise<HoldAnswer>
   /** Only of a held reservation, and once; the same numbers again get the same answer. */
   replace(call: ReplaceCall): Promise<HoldAnswer>
+  /** Only of a held reservation. */
+  extend(call: ExtendCall): Promise<HoldAnswer>
   /**
    * Gives a hold back whole. Of an unknown id it leaves a mark that refuses a reserve on its way. False: the
    * money was settled or had expired before.
@@ -64,6 +74,8 @@ const CHANNEL_OPTIONS = {
 /** Connects to billing at `address` (`host:port`), now or whenever it can be reached. */
 export function createBillingClient(options: {
   address: string
+  /** How billing is trusted and told who calls; plaintext unless told. */
+  credentials?: ChannelCredentials
   log?: Logger
   /** For each call, 2 s unless told. */
   timeoutMs?: number
@@ -71,8 +83,9 @@ export function createBillingClient(options: {
   maxOutstanding?: number
 }): BillingClient {
   const { address, log, timeoutMs = 2_000, maxOutstanding = 10_000 } = options
+  const { credentials = ChannelCredentials.createInsecure() } = options
   const { Billing } = loadProto<ProtoGrpcType>('billing.proto').millrace.billing
-  const client = new Billing(address, credentials.createInsecure(), CHANNEL_OPTIONS)
+  const client = new Billing(address, credentials, CHANNEL_OPTIONS)
   const money = createMoneyStream({ open: () => client.money(), timeoutMs, maxOutstanding })
   const stops = new Set<() => void>()
 
@@ -99,6 +112,9 @@ export function createBillingClient(options: {
     },
     async replace(call) {
       return readHold(await money.ask({ replace: toReplaceMessage(call), call: 'replace' }))
+    },
+    async extend(call) {
+      return readHold(await money.ask({ extend: toExtendMessage(call), call: 'extend' }))
     },
     async release(reservationId) {
       const reply = readReply(await money.ask({ release: { reservationId }, call: 'release' }))
@@ -158,5 +174,5 @@ function readReply(reply: MoneyReply__Output): MoneyReply__Output {
   if (!reply.failure) return reply
   const { reason, message } = reply.failure
   if (reason === 'INVALID') throw new RangeError(`billing refused a call as malformed: ${message}`)
-  throw new BillingUnavailable(message)
+  throw new BillingUnavailable(message, { nothingDone: reason === 'OVERLOADED' })
 }

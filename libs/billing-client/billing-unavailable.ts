@@ -1,10 +1,14 @@
 /**
- * Billing could not be asked, or did not answer in time. What was asked may still have happened: repeat it with
- * the same reservation id, or refuse the caller.
+ * Billing could not be asked, or did not answer in time. What was asked may still have happened, unless `nothingDone`:
+ * repeat it with the same reservation id, or refuse the caller.
  */
 export class BillingUnavailable extends Error {
-  constructor(reason: string, options: { cause?: unknown } = {}) {
-    super(`billing is unavailable: ${reason}`, options)
+  /** It was too busy and said so. Undoing what never happened would only keep it busy. */
+  readonly nothingDone: boolean
+
+  constructor(reason: string, options: { cause?: unknown; nothingDone?: boolean } = {}) {
+    super(`billing is unavailable: ${reason}`, { cause: options.cause })
     this.name = 'BillingUnavailable'
+    this.nothingDone = options.nothingDone ?? false
   }
 }

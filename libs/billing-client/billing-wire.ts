@@ -1,6 +1,7 @@
 import { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import type { Catalog, Catalog__Output } from '#proto/types/millrace/billing/Catalog.ts'
+import type { Extend, Extend__Output } from '#proto/types/millrace/billing/Extend.ts'
 import type {
   HoldAnswer as HoldMessage,
   HoldAnswer__Output,
@@ -12,7 +13,14 @@ import type {
 } from '#proto/types/millrace/billing/KeyChanges.ts'
 import type { Replace, Replace__Output } from '#proto/types/millrace/billing/Replace.ts'
 import type { Reserve, Reserve__Output } from '#proto/types/millrace/billing/Reserve.ts'
-import type { BillingKey, HoldAnswer, KeyChanges, ReplaceCall, ReserveCall } from './billing-calls.ts'
+import type {
+  BillingKey,
+  ExtendCall,
+  HoldAnswer,
+  KeyChanges,
+  ReplaceCall,
+  ReserveCall,
+} from './billing-calls.ts'
 
 /**
  * Between `proto/billing.proto` and our types, both ways: the gateway's side and billing's side of one wire
@@ -52,6 +60,18 @@ export function fromReplaceMessage(message: Replace__Output): ReplaceCall {
   }
 }
 
+export function toExtendMessage({ deadlineMs, ...call }: ExtendCall): Extend {
+  return { ...call, deadlineMs: String(deadlineMs ?? 0) }
+}
+
+export function fromExtendMessage(message: Extend__Output): ExtendCall {
+  return {
+    reservationId: readUuid('reservation_id', message.reservationId),
+    outputTokens: readTokens('output_tokens', message.outputTokens),
+    deadlineMs: message.deadlineMs === '0' ? null : readTime('deadline_ms', message.deadlineMs),
+  }
+}
+
 export function fromReleaseMessage(message: { reservationId: string }): string {
   return readUuid('reservation_id', message.reservationId)
 }
@@ -66,11 +86,13 @@ export function toHoldMessage(answer: HoldAnswer): HoldMessage {
       inputPriceNano: answer.prices.inputPriceNano.toString(),
       cachedInputPriceNano: answer.prices.cachedInputPriceNano.toString(),
       outputPriceNano: answer.prices.outputPriceNano.toString(),
+      receipt: answer.receipt,
     }
   }
-  if (answer.status === 'insufficient-credits') {
+  if (answer.status === 'key-rate') return { status: 'KEY_RATE', retryAfterS: answer.retryAfterS }
+  if (answer.status === 'insufficient-credits' || answer.status === 'key-limit') {
     return {
-      status: 'INSUFFICIENT_CREDITS',
+      status: answer.status === 'key-limit' ? 'KEY_LIMIT' : 'INSUFFICIENT_CREDITS',
       availableNano: answer.availableNano.toString(),
       heldNano: answer.heldNano.toString(),
     }
@@ -96,11 +118,13 @@ export function fromHoldMessage(message: HoldAnswer__Output): HoldAnswer {
         cachedInputPriceNano: BigInt(message.cachedInputPriceNano),
         outputPriceNano: BigInt(message.outputPriceNano),
       },
+      receipt: message.receipt,
     }
   }
-  if (message.status === 'INSUFFICIENT_CREDITS') {
+  if (message.status === 'KEY_RATE') return { status: 'key-rate', retryAfterS: message.retryAfterS }
+  if (message.status === 'INSUFFICIENT_CREDITS' || message.status === 'KEY_LIMIT') {
     return {
-      status: 'insufficient-credits',
+      status: message.status === 'KEY_LIMIT' ? 'key-limit' : 'insufficient-credits',
       availableNano: toNanoCredits(message.availableNano),
       heldNano: toNanoCredits(message.heldNano),
     }
@@ -118,6 +142,7 @@ export function toKeyMessage(key: BillingKey): Key {
     keySha256: key.sha256,
     active: key.active,
     expiresAtMs: String(key.expiresAtMs ?? 0),
+    ...(key.models !== null && { models: { ids: [...key.models] } }),
   }
 }
 
@@ -129,6 +154,7 @@ export function fromKeyMessage(message: Key__Output): BillingKey {
     sha256: message.keySha256,
     active: message.active,
     expiresAtMs: message.expiresAtMs === '0' ? null : readTime('expires_at_ms', message.expiresAtMs),
+    models: message.models?.ids ?? null,
   }
 }
 

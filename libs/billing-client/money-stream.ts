@@ -49,7 +49,8 @@ export function createMoneyStream(options: {
   function ask(call: MoneyCall): Promise<MoneyReply__Output> {
     if (closed) return Promise.reject(new BillingUnavailable('this client is closed'))
     if (outstanding.size >= maxOutstanding) {
-      return Promise.reject(new BillingUnavailable(`${maxOutstanding} calls wait already`))
+      const reason = `${maxOutstanding} calls wait already`
+      return Promise.reject(new BillingUnavailable(reason, { nothingDone: true }))
     }
     const { promise, resolve, reject } = Promise.withResolvers<MoneyReply__Output>()
     lastSeq += 1
@@ -88,7 +89,10 @@ export function createMoneyStream(options: {
       worked = true
     })
     opened.on('data', ({ replies }: MoneyReplies__Output) => {
-      for (const reply of replies) take(reply.seq)?.resolve(reply)
+      for (const reply of replies) {
+        const waiting = take(reply.seq)
+        waiting?.resolve(waiting.sentBefore ? withoutPromise(reply) : reply)
+      }
     })
     // `status` follows every end, also every error; without this listener an error would be thrown.
     opened.on('error', () => undefined)
@@ -128,4 +132,12 @@ export function createMoneyStream(options: {
       stream = null
     },
   }
+}
+
+/** That nothing was done is true of the second time that a call was sent; the first time may have done it. */
+function withoutPromise(reply: MoneyReply__Output): MoneyReply__Output {
+  const { failure } = reply
+  return failure?.reason === 'OVERLOADED'
+    ? { ...reply, failure: { ...failure, reason: 'UNAVAILABLE' } }
+    : reply
 }

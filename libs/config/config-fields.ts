@@ -40,3 +40,16 @@ export const OpsFields = {
   LOG_LEVEL: LogLevel.default('info'),
   OPS_HOST: z.string().default('127.0.0.1'),
 }
+
+/** For `superRefine`: where a variable is set, those that it needs must be set as well. */
+export function setTogether(needs: Readonly<Record<string, readonly string[]>>) {
+  return (config: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
+    for (const [name, needed] of Object.entries(needs)) {
+      if (config[name] === undefined) continue
+      for (const other of needed) {
+        if (config[other] !== undefined) continue
+        context.addIssue({ code: 'custom', path: [other], message: `${name} needs it` })
+      }
+    }
+  }
+}

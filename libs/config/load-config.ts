@@ -12,7 +12,8 @@ export class ConfigError extends Error {
 
 /**
  * Reads an app's configuration from the environment through its one schema. Empty variables count as absent,
- * because shells and compose files cannot unset. Throws a ConfigError that names each wrong variable.
+ * because shells and compose files cannot unset. Throws a ConfigError that names each wrong variable and shows its
+ * value, unless it may have a secret in it.
  */
 export function loadConfig<Schema extends z.ZodType>(
   schema: Schema,
@@ -24,11 +25,17 @@ export function loadConfig<Schema extends z.ZodType>(
     throw new ConfigError(
       result.error.issues.map((issue) => {
         const name = issue.path.map(String).join('.')
-        const value = present[String(issue.path[0])]
-        const given = value === undefined ? 'is not set' : `is ${JSON.stringify(value.slice(0, 200))}`
-        return `${name} ${given}: ${issue.message}`
+        return `${name} ${describe(name, present[String(issue.path[0])])}: ${issue.message}`
       }),
     )
   }
   return Object.freeze(result.data)
+}
+
+/** URLs have passwords in them. */
+const SECRET = /TOKEN|SECRET|PASSWORD|URL/
+
+function describe(name: string, value: string | undefined): string {
+  if (value === undefined) return 'is not set'
+  return SECRET.test(name) ? 'is set' : `is ${JSON.stringify(value.slice(0, 200))}`
 }

@@ -3,6 +3,12 @@ import { z } from 'zod'
 /** Nano-credits per 1,000,000 tokens, as decimal text so that no JSON reader rounds it. */
 const Price = z.string().regex(/^\d{1,18}$/, 'expected whole nano-credits per 1,000,000 tokens, as text')
 
+/** What a PostgreSQL integer holds. */
+const Count = z
+  .int()
+  .min(0)
+  .max(2 ** 31 - 1)
+
 /**
  * One entry of the catalog file: what a model is to its callers and what it costs. How its text is rendered
  * and parsed is the worker's matter (`models/`).
@@ -18,12 +24,12 @@ export const ModelSpec = z
     created: z.int().min(0),
     ownedBy: z.string().min(1),
     kind: z.enum(['chat', 'embedding']),
-    contextWindow: z.int().min(1),
+    contextWindow: Count.min(1),
     /** 0 for embedding models. */
-    maxOutputTokens: z.int().min(0),
+    maxOutputTokens: Count,
     /** Of embedding models: the length of their vectors, and whether those may be cut short (Matryoshka embeddings). */
     embedding: z
-      .strictObject({ dimensions: z.int().min(1), matryoshka: z.boolean() })
+      .strictObject({ dimensions: Count.min(1), matryoshka: z.boolean() })
       .nullable()
       .default(null),
     tools: z.boolean(),
@@ -36,6 +42,12 @@ export const ModelSpec = z
     /** An availability that is fixed instead of measured, so that callers can test how they meet it. */
     fixedState: z.enum(['busy', 'warming']).nullable().default(null),
     enabled: z.boolean(),
+  })
+  .refine((model) => BigInt(model.cachedInputPriceNano) <= BigInt(model.inputPriceNano), {
+    path: ['cachedInputPriceNano'],
+    message: 'expected at most inputPriceNano: holds assume no discount',
+    // Where a price is not even a number, that is told instead.
+    when: ({ issues }) => issues.length === 0,
   })
   .refine((model) => (model.kind === 'embedding') === (model.embedding !== null), {
     path: ['embedding'],

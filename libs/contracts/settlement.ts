@@ -21,5 +21,7 @@ export const Settlement = z.object({
   completionTokens: TokenCount,
   /** Boot id of the process that settled. */
   by: z.string(),
+  /** What billing signed when it granted the hold; absent where nothing can be charged. */
+  receipt: z.string().optional(),
 })
 export type Settlement = z.infer<typeof Settlement>

@@ -138,7 +138,7 @@ export function createGenerationRecord(options: {
       return reply[0] === 'raised' ? { status: 'raised', epoch: reply[1] } : { status: reply[0] }
     },
 
-    async settle(model, { id, epoch, outcome, promptTokens, cachedTokens, completionTokens }) {
+    async settle(model, { id, epoch, outcome, promptTokens, cachedTokens, completionTokens, receipt = '' }) {
       const keys = [
         recordKey(model, id),
         waitingKey(model),
@@ -147,7 +147,9 @@ export function createGenerationRecord(options: {
         promptKey(model, id),
       ]
       const counts = [promptTokens, cachedTokens, completionTokens].map(String)
-      return SettleReply.parse(await run('settle', keys, [id, String(epoch), outcome, ...counts, self]))
+      return SettleReply.parse(
+        await run('settle', keys, [id, String(epoch), outcome, ...counts, self, receipt]),
+      )
     },
   }
 }

@@ -1,12 +1,16 @@
 import { Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js'
 
 /**
- * Binds `server` to `address` (`host:port`, port 0 for a free one) and resolves with the port.
- * Insecure: our gRPC hops are pod-local or protected by the mesh; engines offer nothing else.
+ * Binds `server` to `address` (`host:port`, port 0 for a free one) and resolves with the port. In plaintext unless
+ * told: engines offer nothing else, and are called within a pod.
  */
-export async function bindGrpc(server: Server, address: string): Promise<number> {
+export async function bindGrpc(
+  server: Server,
+  address: string,
+  credentials: ServerCredentials = ServerCredentials.createInsecure(),
+): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>()
-  server.bindAsync(address, ServerCredentials.createInsecure(), (error, port) => {
+  server.bindAsync(address, credentials, (error, port) => {
     if (error) reject(new Error(`cannot listen on ${address}: ${error.message}`, { cause: error }))
     else resolve(port)
   })

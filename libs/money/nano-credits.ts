@@ -22,8 +22,9 @@ export function parseCredits(text: string): NanoCredits {
   return toNanoCredits(whole + fraction.padEnd(9, '0'))
 }
 
-/** Credits as a person reads them: `1.5`, `0.000000001`. No rounding. */
-export function formatCredits(amount: NanoCredits): string {
+/** Credits as a person reads them: `1.5`, `0.000000001`, `-2` of a debt or a sum taken. Of any size; no rounding. */
+export function formatCredits(amount: bigint): string {
+  if (amount < 0n) return `-${formatCredits(-amount)}`
   const fraction = (amount % NANO_PER_CREDIT).toString().padStart(9, '0').replace(/0+$/, '')
   const whole = (amount / NANO_PER_CREDIT).toString()
   return fraction === '' ? whole : `${whole}.${fraction}`

@@ -4,9 +4,11 @@ import type { MessageTypeDefinition } from '@grpc/proto-loader';
 import type { BillingClient as _millrace_billing_BillingClient, BillingDefinition as _millrace_billing_BillingDefinition } from './millrace/billing/Billing.ts';
 import type { Catalog as _millrace_billing_Catalog, Catalog__Output as _millrace_billing_Catalog__Output } from './millrace/billing/Catalog.ts';
 import type { CatalogModel as _millrace_billing_CatalogModel, CatalogModel__Output as _millrace_billing_CatalogModel__Output } from './millrace/billing/CatalogModel.ts';
+import type { Extend as _millrace_billing_Extend, Extend__Output as _millrace_billing_Extend__Output } from './millrace/billing/Extend.ts';
 import type { HoldAnswer as _millrace_billing_HoldAnswer, HoldAnswer__Output as _millrace_billing_HoldAnswer__Output } from './millrace/billing/HoldAnswer.ts';
 import type { Key as _millrace_billing_Key, Key__Output as _millrace_billing_Key__Output } from './millrace/billing/Key.ts';
 import type { KeyChanges as _millrace_billing_KeyChanges, KeyChanges__Output as _millrace_billing_KeyChanges__Output } from './millrace/billing/KeyChanges.ts';
+import type { KeyModels as _millrace_billing_KeyModels, KeyModels__Output as _millrace_billing_KeyModels__Output } from './millrace/billing/KeyModels.ts';
 import type { LookUpKeyRequest as _millrace_billing_LookUpKeyRequest, LookUpKeyRequest__Output as _millrace_billing_LookUpKeyRequest__Output } from './millrace/billing/LookUpKeyRequest.ts';
 import type { LookUpKeyResponse as _millrace_billing_LookUpKeyResponse, LookUpKeyResponse__Output as _millrace_billing_LookUpKeyResponse__Output } from './millrace/billing/LookUpKeyResponse.ts';
 import type { MoneyCall as _millrace_billing_MoneyCall, MoneyCall__Output as _millrace_billing_MoneyCall__Output } from './millrace/billing/MoneyCall.ts';
@@ -31,9 +33,11 @@ export interface ProtoGrpcType {
       Billing: SubtypeConstructor<typeof grpc.Client, _millrace_billing_BillingClient> & { service: _millrace_billing_BillingDefinition }
       Catalog: MessageTypeDefinition<_millrace_billing_Catalog, _millrace_billing_Catalog__Output>
       CatalogModel: MessageTypeDefinition<_millrace_billing_CatalogModel, _millrace_billing_CatalogModel__Output>
+      Extend: MessageTypeDefinition<_millrace_billing_Extend, _millrace_billing_Extend__Output>
       HoldAnswer: MessageTypeDefinition<_millrace_billing_HoldAnswer, _millrace_billing_HoldAnswer__Output>
       Key: MessageTypeDefinition<_millrace_billing_Key, _millrace_billing_Key__Output>
       KeyChanges: MessageTypeDefinition<_millrace_billing_KeyChanges, _millrace_billing_KeyChanges__Output>
+      KeyModels: MessageTypeDefinition<_millrace_billing_KeyModels, _millrace_billing_KeyModels__Output>
       LookUpKeyRequest: MessageTypeDefinition<_millrace_billing_LookUpKeyRequest, _millrace_billing_LookUpKeyRequest__Output>
       LookUpKeyResponse: MessageTypeDefinition<_millrace_billing_LookUpKeyResponse, _millrace_billing_LookUpKeyResponse__Output>
       MoneyCall: MessageTypeDefinition<_millrace_billing_MoneyCall, _millrace_billing_MoneyCall__Output>

@@ -6,6 +6,7 @@ export type AdminClient = {
   /** Null when there is no such thing. */
   find(path: string): Promise<unknown>
   post(path: string, body: object): Promise<unknown>
+  patch(path: string, body: object): Promise<unknown>
 }
 
 /** Each call is given up after 10 s. */
@@ -17,6 +18,8 @@ export function createAdminClient({ url, token }: { url: string; token: string }
       signal: AbortSignal.timeout(LIMIT_MS),
     })
   }
+  const change = async (method: 'POST' | 'PATCH', path: string, body: object) =>
+    await read(await call(path, { method, body: JSON.stringify(body) }), path)
   return {
     get: async (path) => await read(await call(path), path),
     async find(path) {
@@ -25,8 +28,8 @@ export function createAdminClient({ url, token }: { url: string; token: string }
       await response.body?.cancel()
       return null
     },
-    post: async (path, body) =>
-      await read(await call(path, { method: 'POST', body: JSON.stringify(body) }), path),
+    post: async (path, body) => await change('POST', path, body),
+    patch: async (path, body) => await change('PATCH', path, body),
   }
 }
 

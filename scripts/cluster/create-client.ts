@@ -24,10 +24,10 @@ export async function createClient(options: {
   const clientPath = join(home, 'client.env')
   const known = readJson(accountPath, Account)
   const isKnown =
-    known !== undefined && (await admin.find(`/admin/accounts/${encodeURIComponent(known.id)}`)) !== null
-  const account = isKnown ? known : Account.parse(await admin.post('/admin/accounts', { name: 'demo' }))
+    known !== undefined && (await admin.find(`/admin/v1/accounts/${encodeURIComponent(known.id)}`)) !== null
+  const account = isKnown ? known : Account.parse(await admin.post('/admin/v1/accounts', { name: 'demo' }))
   if (!isKnown) writePrivate(accountPath, JSON.stringify({ id: account.id }))
-  const path = `/admin/accounts/${encodeURIComponent(account.id)}`
+  const path = `/admin/v1/accounts/${encodeURIComponent(account.id)}`
   // The key makes it once: a start that was cut off between account and credits catches up.
   await admin.post(`${path}/topups`, {
     credits: CREDITS,

@@ -9,21 +9,31 @@ const Secrets = z.strictObject({
   redisPassword: z.string(),
   postgresPassword: z.string(),
   adminToken: z.string(),
+  receiptSecret: z.string(),
 })
 export type Secrets = z.infer<typeof Secrets>
 
 /** The passwords between the parts of this cluster, made on the first start. */
 export function loadSecrets(home: string): Secrets {
   const path = join(home, 'secrets.json')
-  const known = readJson(path, Secrets)
-  if (known !== undefined) return known
+  // A home from before receipts has no secret for them.
+  const known = readJson(path, Secrets.partial({ receiptSecret: true }))
+  if (known !== undefined) return keep({ ...known, receiptSecret: known.receiptSecret ?? secret() })
   if (existsSync(join(home, 'account.json'))) {
     // The database keeps the old password, so new ones would only lock us out of it.
     throw new SetupError(`${path} is missing; restore it, or set MILLRACE_HOME to a new folder.`)
   }
-  const made = { redisPassword: secret(), postgresPassword: secret(), adminToken: secret() }
-  writePrivate(path, JSON.stringify(made))
-  return made
+  return keep({
+    redisPassword: secret(),
+    postgresPassword: secret(),
+    adminToken: secret(),
+    receiptSecret: secret(),
+  })
+
+  function keep(secrets: Secrets): Secrets {
+    writePrivate(path, JSON.stringify(secrets))
+    return secrets
+  }
 }
 
 function secret(): string {

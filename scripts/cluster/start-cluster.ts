@@ -53,6 +53,7 @@ export async function startCluster(context: Context): Promise<{ adminUrl: string
     ADMIN_HOST: '127.0.0.1',
     ADMIN_PORT: String(adminPort),
     ADMIN_TOKEN: secrets.adminToken,
+    RECEIPT_SECRETS: secrets.receiptSecret,
     CATALOG_FILE: CATALOG,
   }
   const workerEnv = { ...redisUrls, ...DRAIN, WORKERS: JSON.stringify(plan.workers), MODELS_DIR }

@@ -33,6 +33,8 @@ export async function startPostgres(options: {
   user?: ProcessUser | undefined
   /** Data that need not survive a power cut, only kill -9: nothing is flushed from the kernel to the disk. */
   throwaway: boolean
+  /** Beyond our own. */
+  settings?: Readonly<Record<string, string>> | undefined
 }): Promise<PostgresServer> {
   const { binaries, directory, port, password, throwaway } = options
   if (!existsSync(join(directory, 'PG_VERSION'))) await initialize(options)
@@ -42,6 +44,7 @@ export async function startPostgres(options: {
     port: String(port),
     unix_socket_directories: '',
     ...(throwaway ? { fsync: 'off', full_page_writes: 'off' } : {}),
+    ...options.settings,
   }
   const running = await startProcess({
     name: 'postgres',

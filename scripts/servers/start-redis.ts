@@ -21,12 +21,15 @@ export async function startRedis(options: {
   port: number
   password: string
   logFile: string
+  /** Besides REDIS_SETTINGS, or instead of them. */
+  settings?: Readonly<Record<string, string>> | undefined
   /** Gives up a start that is still under way. */
   signal?: AbortSignal | undefined
 }): Promise<RedisServer> {
   const { directory, port, password } = options
   const settings = {
     ...REDIS_SETTINGS,
+    ...options.settings,
     bind: '127.0.0.1',
     port: String(port),
     dir: directory,

@@ -39,13 +39,14 @@ beforeAll(async () => {
 })
 
 test(
-  'a fresh clone starts, answers the printed curl line, refuses a second start, stops and starts again',
+  'a fresh clone starts, answers the printed curl line and npx millrace, refuses a second start, stops and starts again',
   { timeout: LIMIT_MS * 2 },
   async () => {
     const first = npmStart()
     await ready(first)
     const line = printedLine(first)
     expect((await run('sh', ['-c', line])).stdout).toContain('data: [DONE]')
+    expect((await npx('millrace', 'accounts', 'list')).stdout).toMatch(/^\S+ +demo +active /m)
 
     const second = npmStart()
     expect(await second.exited).not.toBe(0)
@@ -70,19 +71,9 @@ test(
 )
 
 function npmStart(): Start {
-  // What npm and Vitest set for us is not in a newcomer's shell, nor is our own Node first on the PATH.
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !/^(?:npm_|MILLRACE_|VITEST|NODE_)/.test(name),
-  )
-  const path = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.includes('node_modules'))
   const child = spawn('npm', ['start'], {
     cwd: clone.folder,
-    env: {
-      ...Object.fromEntries(inherited),
-      PATH: path.join(':'),
-      PORT: String(clone.port),
-      MILLRACE_HOME: clone.home,
-    },
+    env: newcomersShell(),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
@@ -94,6 +85,24 @@ function npmStart(): Start {
   const stop = () => void child.kill('SIGTERM')
   onTestFinished(stop)
   return { output: () => output, onOutput, exited: exited.promise, stop }
+}
+
+async function npx(...words: string[]): Promise<{ stdout: string }> {
+  return await run('npx', words, { cwd: clone.folder, env: newcomersShell() })
+}
+
+/** What npm and Vitest set for us is not in a newcomer's shell, nor is our own Node first on the PATH. */
+function newcomersShell(): Record<string, string | undefined> {
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(?:npm_|MILLRACE_|VITEST|NODE_)/.test(name),
+  )
+  const path = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.includes('node_modules'))
+  return {
+    ...Object.fromEntries(inherited),
+    PATH: path.join(':'),
+    PORT: String(clone.port),
+    MILLRACE_HOME: clone.home,
+  }
 }
 
 /** Resolves when the start says that it is ready; rejects with what it said when it ends instead. */
@@ -130,7 +139,7 @@ async function heldNano(): Promise<string> {
   const admin = readCluster().processes.find((member) => member.name === 'billing')?.addresses['admin']
   const account = z.object({ id: z.string() }).parse(readState('account.json'))
   const { adminToken } = z.object({ adminToken: z.string() }).parse(readState('secrets.json'))
-  const response = await fetch(`${admin}/admin/accounts/${account.id}`, {
+  const response = await fetch(`${admin}/admin/v1/accounts/${account.id}`, {
     headers: { authorization: `Bearer ${adminToken}` },
   })
   return z.object({ heldNano: z.string() }).parse(await response.json()).heldNano

@@ -42,12 +42,12 @@ def call_admin(path, body=None):
 
 def create_account(credits):
     """The id and the key of a new account that has so many credits."""
-    account = call_admin("/admin/accounts", {"name": "python"})["id"]
+    account = call_admin("/admin/v1/accounts", {"name": "python"})["id"]
     call_admin(
-        f"/admin/accounts/{account}/topups",
+        f"/admin/v1/accounts/{account}/topups",
         {"credits": credits, "idempotencyKey": str(uuid.uuid4()), "reason": "test"},
     )
-    return account, call_admin(f"/admin/accounts/{account}/keys", {"name": "python"})["secret"]
+    return account, call_admin(f"/admin/v1/accounts/{account}/keys", {"name": "python"})["secret"]
 
 
 class Chat(unittest.TestCase):
@@ -305,12 +305,12 @@ class BrokenStreams(unittest.TestCase):
         )
         next(chunk for chunk in stream if chunk.choices[0].delta.content)
         stream.close()
-        books = call_admin(f"/admin/accounts/{account}")
+        books = call_admin(f"/admin/v1/accounts/{account}")
         limit = time.monotonic() + 60
         while books["openHolds"] > 0:
             self.assertLess(time.monotonic(), limit, "the hold stays open")
             time.sleep(0.1)
-            books = call_admin(f"/admin/accounts/{account}")
+            books = call_admin(f"/admin/v1/accounts/{account}")
         # 4,000 tokens at 30 nano-credits each would have been 120,000.
         self.assertLess(CREDIT - int(books["postedNano"]), 120_000)
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { createAdminClient } from '#scripts/cluster/admin-client.ts'
+import { createAdminClient, type AdminClient } from '#scripts/cluster/admin-client.ts'
 import { freePort } from './free-port.ts'
 import { createDatabase } from './postgres.ts'
 import { startApp, type RunningApp } from './processes.ts'
@@ -27,6 +27,9 @@ export type Balance = { posted: bigint; held: bigint; available: bigint; openHol
 /** A whole cluster of real processes, for one test file: nothing of it is shared with another. */
 export type TestCluster = {
   redis: TestRedis
+  databaseUrl: string
+  adminUrl: string
+  admin: AdminClient
   billing: RunningApp
   simulator: RunningApp
   workers: RunningApp[]
@@ -42,7 +45,7 @@ export type TestCluster = {
   stop(): Promise<void>
 }
 
-const ADMIN_TOKEN = 'test-admin-token-0123456789'
+export const ADMIN_TOKEN = 'test-admin-token-0123456789'
 
 export async function startCluster(options: {
   gateways?: number
@@ -51,10 +54,15 @@ export async function startCluster(options: {
   gatewayEnv?: Record<string, string>
   workerEnv?: Record<string, string>
   billingEnv?: Record<string, string>
+  /** How gateways call billing's machine. */
+  billingHost?: string
+  /** Of every app. */
+  logLevel?: string
 }): Promise<TestCluster> {
   const plans = options.workers ?? [[{ model: 'demo-chat', family: 'demo' }]]
   const redis = await createRedis()
   const database = await createDatabase()
+  const logging = { LOG_LEVEL: options.logLevel ?? 'info' }
   const urls = { QUEUE_REDIS_URL: redis.url, BUS_REDIS_URL: redis.url }
   const [grpcPort, adminPort] = [await freePort(), await freePort()]
   const adminUrl = `http://127.0.0.1:${adminPort}`
@@ -66,8 +74,9 @@ export async function startCluster(options: {
       GRPC_LISTEN: `127.0.0.1:${grpcPort}`,
       ADMIN_PORT: String(adminPort),
       ADMIN_TOKEN,
+      RECEIPT_SECRETS: 'test-receipt-secret-of-32-characters',
       CATALOG_FILE: 'deploy/catalog.demo.json',
-      LOG_LEVEL: 'info',
+      ...logging,
       ...options.billingEnv,
     })
 
@@ -78,11 +87,12 @@ export async function startCluster(options: {
   )
   const [billing, simulator] = await Promise.all([
     startBilling(),
-    startApp('simulator', { SIMULATOR_ENGINES: JSON.stringify(placed.flat()) }),
+    startApp('simulator', { ...logging, SIMULATOR_ENGINES: JSON.stringify(placed.flat()) }),
   ])
   const workers = await Promise.all(
     placed.map((engines) =>
       startApp('worker', {
+        ...logging,
         ...urls,
         WORKERS: JSON.stringify(
           engines.map(({ model, family, listen }) => ({ model, family, engine: listen })),
@@ -95,9 +105,10 @@ export async function startCluster(options: {
     Array.from({ length: options.gateways ?? 1 }, async () => {
       const port = await freePort()
       const app = await startApp('gateway', {
+        ...logging,
         ...urls,
         PORT: String(port),
-        BILLING_ADDRESS: `127.0.0.1:${grpcPort}`,
+        BILLING_ADDRESS: `${options.billingHost ?? '127.0.0.1'}:${grpcPort}`,
         ...options.gatewayEnv,
       })
       return { ...app, baseUrl: `http://127.0.0.1:${port}/v1` }
@@ -107,6 +118,9 @@ export async function startCluster(options: {
   const admin = createAdminClient({ url: adminUrl, token: ADMIN_TOKEN })
   const cluster: TestCluster = {
     redis,
+    databaseUrl: database.url,
+    adminUrl,
+    admin,
     billing,
     simulator,
     workers,
@@ -116,20 +130,20 @@ export async function startCluster(options: {
       cluster.billing = await startBilling()
     },
     async createAccount(credits) {
-      const { id } = Id.parse(await admin.post('/admin/accounts', { name: 'test' }))
-      await admin.post(`/admin/accounts/${id}/topups`, {
+      const { id } = Id.parse(await admin.post('/admin/v1/accounts', { name: 'test' }))
+      await admin.post(`/admin/v1/accounts/${id}/topups`, {
         credits,
         idempotencyKey: randomUUID(),
         reason: 'test',
       })
-      const key = Key.parse(await admin.post(`/admin/accounts/${id}/keys`, { name: 'test' }))
+      const key = Key.parse(await admin.post(`/admin/v1/accounts/${id}/keys`, { name: 'test' }))
       return { id, keyId: key.id, apiKey: key.secret }
     },
     async balance({ id }) {
-      return Account.parse(await admin.get(`/admin/accounts/${id}`))
+      return Account.parse(await admin.get(`/admin/v1/accounts/${id}`))
     },
     async reconcile() {
-      return Reconciliation.parse(await admin.get('/admin/reconcile'))
+      return Reconciliation.parse(await admin.get('/admin/v1/reconciliation'))
     },
     async metric(app, name, labels = {}) {
       const text = await (await fetch(`${app.opsUrl}/metrics`)).text()
@@ -157,7 +171,9 @@ const Account = z
     available: availableNano,
     openHolds,
   }))
-const Reconciliation = z.record(z.string(), z.coerce.number())
+const Reconciliation = z
+  .object({ counts: z.array(z.object({ question: z.string(), rows: z.int() })) })
+  .transform(({ counts }) => Object.fromEntries(counts.map(({ question, rows }) => [question, rows])))
 
 function sumMetric(text: string, name: string, labels: Record<string, string>): number {
   let sum = 0

@@ -7,7 +7,7 @@ import { modelSpec } from './model-spec.ts'
 export function generationCall(fields: Partial<GenerationCall> = {}): GenerationCall {
   return {
     id: randomUUID(),
-    caller: { keyId: 'key-1', accountId: 'account-1' },
+    caller: { keyId: 'key-1', accountId: 'account-1', models: null },
     model: modelSpec(),
     request: generationJob().request,
     maxOutputTokens: null,

@@ -10,18 +10,28 @@ import { startRedis, type RedisServer } from '#scripts/servers/start-redis.ts'
 const PASSWORD = 'test'
 
 /** A redis-server of this machine with its data in `folder`, on `port` or a free one. */
-export async function startLocalRedis(folder: string, port?: number): Promise<RedisServer> {
+export async function startLocalRedis(
+  folder: string,
+  options: { port?: number; settings?: Readonly<Record<string, string>> } = {},
+): Promise<RedisServer> {
   return await startRedis({
     binary: await ensureRedisServer({ tools: join(REPOSITORY, '.millrace/tools'), say: console.error }),
     directory: folder,
-    port: port ?? (await freePort()),
+    port: options.port ?? (await freePort()),
     password: PASSWORD,
     logFile: join(folder, 'redis.log'),
+    settings: options.settings,
   })
 }
 
-/** A PostgreSQL of this machine with its data in `folder`, on `port` or a free one. */
-export async function startLocalPostgres(folder: string, port?: number): Promise<PostgresServer> {
+/**
+ * A PostgreSQL of this machine with its data in `folder`, on `port` or a free one. Unless told otherwise its data
+ * need not survive a power cut: see `startPostgres`.
+ */
+export async function startLocalPostgres(
+  folder: string,
+  options: { port?: number; throwaway?: boolean; settings?: Readonly<Record<string, string>> } = {},
+): Promise<PostgresServer> {
   const user = postgresUser()
   const binaries = findPostgres().find((found) => canUse(user, '-x', found.postgres))
   if (binaries === undefined)
@@ -29,10 +39,11 @@ export async function startLocalPostgres(folder: string, port?: number): Promise
   return await startPostgres({
     binaries,
     directory: join(folder, 'data'),
-    port: port ?? (await freePort()),
+    port: options.port ?? (await freePort()),
     password: PASSWORD,
     logFile: join(folder, 'postgres.log'),
     user,
-    throwaway: true,
+    throwaway: options.throwaway ?? true,
+    settings: options.settings,
   })
 }

@@ -3,11 +3,13 @@ import { z } from 'zod'
 
 const Schema = z.record(z.string(), z.unknown())
 const Examples = z.record(z.string(), z.object({ value: z.unknown() }))
-const Media = z.object({ schema: Schema, examples: Examples })
+const Media = z.object({ schema: Schema, examples: Examples.default({}) })
 const Answer = z.preprocess(
   close,
   z.object({
-    headers: z.record(z.string(), z.object({ required: z.boolean().default(false), schema: Schema })),
+    headers: z
+      .record(z.string(), z.object({ required: z.boolean().default(false), schema: Schema }))
+      .default({}),
     content: z.record(z.string(), Media),
   }),
 )
@@ -54,7 +56,10 @@ export function createConformance(document: unknown) {
 
   function assertBody(type: string, media: z.infer<typeof Media>, body: string) {
     if (type === 'application/json') assertValid(media.schema, JSON.parse(body))
-    else for (const event of readEvents(body)) assertEvent(media.schema, event)
+    else if (type === 'application/jsonl' || type === 'text/csv') {
+      for (const line of readLines(body))
+        assertValid(media.schema, type === 'text/csv' ? line : JSON.parse(line))
+    } else for (const event of readEvents(body)) assertEvent(media.schema, event)
   }
 
   return {
@@ -103,6 +108,12 @@ const EventSchema = z.object({
     }),
   }),
 })
+
+function readLines(body: string): string[] {
+  const lines = body.split(/\r?\n/).filter((line) => line !== '')
+  if (lines.length === 0) throw new Error('an export without lines')
+  return lines
+}
 
 function readEvents(body: string): Event[] {
   const blocks = body.split('\n\n').filter((block) => block !== '' && !block.startsWith(':'))

@@ -32,9 +32,9 @@ export async function createDatabase(): Promise<TestDatabase> {
  * A PostgreSQL of its own for a test that stops it. Always a local process. The test stops it; a forgotten
  * one ends with the test process.
  */
-export async function createPostgres(): Promise<TestPostgres> {
+export async function createPostgres(settings: Readonly<Record<string, string>> = {}): Promise<TestPostgres> {
   const folder = scratchFolder('postgres')
-  let running = await startLocalPostgres(folder)
+  let running = await startLocalPostgres(folder, { settings })
   const url = (database: string) => running.url(database)
   const port = Number(new URL(url('postgres')).port)
   return {
@@ -44,7 +44,7 @@ export async function createPostgres(): Promise<TestPostgres> {
     kill: () => running.kill(),
     async start() {
       await running.stop()
-      running = await startLocalPostgres(folder, port)
+      running = await startLocalPostgres(folder, { port, settings })
     },
   }
 }

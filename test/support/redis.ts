@@ -25,9 +25,9 @@ export function sharedRedis(): string {
  * process, never a container, because such tests send signals. The test stops it; a forgotten one ends with
  * the test process.
  */
-export async function createRedis(): Promise<TestRedis> {
+export async function createRedis(settings: Readonly<Record<string, string>> = {}): Promise<TestRedis> {
   const folder = scratchFolder('redis')
-  let running = await startLocalRedis(folder)
+  let running = await startLocalRedis(folder, { settings })
   const port = Number(new URL(running.url).port)
   return {
     url: running.url,
@@ -37,7 +37,7 @@ export async function createRedis(): Promise<TestRedis> {
     signal: (signal) => running.signal(signal),
     async start() {
       await running.stop()
-      running = await startLocalRedis(folder, port)
+      running = await startLocalRedis(folder, { port, settings })
     },
   }
 }

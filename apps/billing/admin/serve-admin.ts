@@ -1,125 +1,161 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
-import { fastify, type FastifyInstance } from 'fastify'
-import { z } from 'zod'
-import { parseCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
+import { Readable } from 'node:stream'
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Kysely } from 'kysely'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { ADMIN_ERRORS, AdminError, type AdminErrorCode } from './admin-error.ts'
-import type { Operations } from './operations.ts'
+import { isConflict, isDatabaseAway } from '../database/database-errors.ts'
+import type { Tables } from '../database/tables.ts'
+import type { Reconcile } from '../reconciliation/reconcile.ts'
+import { ADMIN_ERRORS, AdminError, toErrorBody } from './admin-error.ts'
+import { describeAdmin } from './openapi/describe-admin.ts'
+import type { Actor, AdminContext, Asked, Export, Operation } from './operation.ts'
+import { OPERATIONS } from './operations.ts'
+import { ROLES_OF, mayDo, type OperationId } from './roles.ts'
+import { createSignIn } from './sign-in.ts'
+import { writeAudit } from './write-audit.ts'
 
-const MAX_BODY_BYTES = 64 * 1024
+const ROOT = '/admin/v1'
+
+/** A catalog of some hundred models. */
+const MAX_BODY_BYTES = 1024 * 1024
+
+const UPLOAD_LIMIT_MS = 30_000
+
+/** Longer than the longest answer takes to begin: a reconciliation from the first entry on. */
+const IDLE_LIMIT_MS = 11 * 60_000
+
+const MAX_TRIES = 3
 
 /**
- * The operators' HTTP interface, not listening yet. Its own port and its own bearer token: nothing of it is
- * reachable through the public interface. Amounts are text, because JSON readers round large numbers.
+ * The operators' HTTP interface, not listening yet. Its own port and its own credentials: nothing of it is reachable
+ * through the public interface. Every operation is in `operations.ts`; who may call it, in `roles.ts`.
  */
 export function createAdminServer(deps: {
-  operations: Operations
-  token: string
+  db: Kysely<Tables>
+  reconcile: Reconcile
+  adminToken: string
+  nowMs: () => number
   log: Logger
 }): FastifyInstance {
-  const { operations, token, log } = deps
-  const app = fastify({ bodyLimit: MAX_BODY_BYTES, logger: false })
+  const { db, reconcile, nowMs, log } = deps
+  const signIn = createSignIn(deps)
+  const actors = new WeakMap<FastifyRequest, Actor>()
 
+  const app = fastify({
+    bodyLimit: MAX_BODY_BYTES,
+    requestTimeout: UPLOAD_LIMIT_MS,
+    connectionTimeout: IDLE_LIMIT_MS,
+    exposeHeadRoutes: false,
+    logger: false,
+    frameworkErrors: (_error, _request, reply) => {
+      sendError(reply, new AdminError('invalid_request', 'The path is malformed.'))
+    },
+  })
   app.addHook('onRequest', async (request) => {
-    if (!isSameSecret(request.headers.authorization ?? '', `Bearer ${token}`)) {
-      throw new AdminError('invalid_token', 'missing or wrong admin token')
+    actors.set(request, await signIn(request.headers.authorization))
+  })
+  readJsonBodies(app)
+  app.setErrorHandler((error, request, reply) => {
+    const failure = toAdminError(error)
+    if (ADMIN_ERRORS[failure.code].status >= 500) {
+      log.error({ err: error, route: request.routeOptions.url }, 'admin request failed')
     }
+    return sendError(reply, failure)
+  })
+  app.setNotFoundHandler(() => {
+    throw new AdminError('not_found', 'There is no such operation.')
   })
 
-  // Whatever content type it claims (curl's -d claims a form), the body is JSON. An operation without fields may
-  // come without one.
+  function actorOf(request: FastifyRequest, id: OperationId): Actor {
+    const actor = actors.get(request)
+    if (actor === undefined) throw new Error('a request was served without a sign-in')
+    if (mayDo(actor.role, id)) return actor
+    const needed = ROLES_OF[id].join(' or ')
+    throw new AdminError('forbidden', `This needs the role ${needed}; the token has the role ${actor.role}.`)
+  }
+
+  for (const operation of OPERATIONS) {
+    app.route({
+      method: operation.method,
+      url: ROOT + operation.url.replaceAll(/\{(\w+)\}/g, ':$1'),
+      // Before the body is read.
+      onRequest: async (request) => void actorOf(request, operation.id),
+      async handler(request, reply) {
+        const actor = actorOf(request, operation.id)
+        const asked = { path: request.params, query: request.query, body: request.body ?? {} }
+        const context = { db, actor, now: new Date(nowMs()), reconcile }
+        if (operation.kind === 'read') return await operation.serve(asked, context)
+        if (operation.kind === 'export') return sendExport(reply, await operation.serve(asked, context), log)
+        return reply.status(operation.status).send(await change(operation, asked, context))
+      },
+    })
+  }
+
+  let description: string | undefined
+  app.get(`${ROOT}/openapi.json`, async (request, reply) => {
+    actorOf(request, 'describeInterface')
+    description ??= JSON.stringify(describeAdmin(OPERATIONS))
+    return reply.type('application/json; charset=utf-8').send(description)
+  })
+  return app
+}
+
+/** The change and its audit entry, as one transaction. */
+async function change(
+  operation: Operation & { kind: 'change' },
+  asked: Asked,
+  context: AdminContext,
+): Promise<unknown> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await context.db.transaction().execute(async (transaction) => {
+        const inside = { ...context, db: transaction }
+        const { answer, audit } = await operation.serve(asked, inside)
+        if (audit !== null) await writeAudit(inside, operation.id, audit)
+        return answer
+      })
+    } catch (error) {
+      if (attempt === MAX_TRIES || !isConflict(error)) throw error
+    }
+  }
+}
+
+/** An export that fails midway ends its connection: a truncated answer must not look whole. */
+function sendExport(reply: FastifyReply, { contentType, parts }: Export, log: Logger): FastifyReply {
+  const stream = Readable.from(parts)
+  stream.on('error', (error) => log.error({ err: error }, 'an export was cut off'))
+  return reply.type(`${contentType}; charset=utf-8`).send(stream)
+}
+
+/**
+ * Whatever content type it claims (curl's -d claims a form), the body is JSON. An operation without required fields
+ * may come without one.
+ */
+function readJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string' }, async (_request: unknown, body: string) => {
     if (body === '') return undefined
     try {
       return JSON.parse(body)
     } catch {
-      throw new AdminError('invalid_request', 'the body is not JSON')
+      throw new AdminError('invalid_request', 'The body is not JSON.')
     }
   })
-
-  app.setErrorHandler((error, request, reply) => {
-    const { code, message } = toAnswer(error)
-    if (code === 'internal_error') log.error({ err: error, path: request.url }, 'admin request failed')
-    const { status, type } = ADMIN_ERRORS[code]
-    return reply.status(status).send({ error: { code, message, type } })
-  })
-
-  app.setNotFoundHandler(() => {
-    throw new AdminError('not_found', 'there is no such operation')
-  })
-
-  app.post('/admin/accounts', async (request, reply) => {
-    const { name } = NewAccount.parse(request.body)
-    return reply.status(201).send(await operations.createAccount(name))
-  })
-
-  app.get('/admin/accounts/:id', (request) => operations.readAccount(ById.parse(request.params).id))
-
-  app.post('/admin/accounts/:id/topups', async (request, reply) => {
-    const { id } = ById.parse(request.params)
-    const { credits, amountNano, idempotencyKey, reason } = NewTopup.parse(request.body)
-    const amount = credits ?? amountNano
-    if (amount === undefined) throw new AdminError('invalid_request', 'give credits or amountNano')
-    return reply.status(201).send(await operations.topUp(id, { amountNano: amount, idempotencyKey, reason }))
-  })
-
-  app.post('/admin/accounts/:id/keys', async (request, reply) => {
-    const { id } = ById.parse(request.params)
-    const { name } = NewKey.parse(request.body ?? {})
-    return reply.status(201).send(await operations.createKey(id, name ?? null))
-  })
-
-  app.post('/admin/keys/:id/revoke', (request) => operations.revokeKey(ById.parse(request.params).id))
-
-  app.get('/admin/reconcile', () => operations.reconcile())
-
-  return app
 }
 
-const Name = z.string().trim().min(1).max(200)
-const ById = z.object({ id: z.uuid() })
-const NewAccount = z.strictObject({ name: Name })
-const NewKey = z.strictObject({ name: Name.optional() })
-
-/** Text to an amount above zero. */
-const amountOf = (read: (text: string) => bigint) =>
-  z.string().transform((text, context) => {
-    try {
-      const amount = toNanoCredits(read(text))
-      if (amount > 0n) return amount
-      context.addIssue({ code: 'custom', message: 'expected an amount above zero' })
-    } catch (error) {
-      context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : String(error) })
-    }
-    return z.NEVER
-  })
-
-const NewTopup = z
-  .strictObject({
-    /** `"12.5"` */
-    credits: amountOf(parseCredits).optional(),
-    /** `"12500000000"` */
-    amountNano: amountOf(BigInt).optional(),
-    idempotencyKey: z.string().min(1).max(200),
-    reason: z.string().trim().min(1).max(500),
-  })
-  .refine((topup) => (topup.credits === undefined) !== (topup.amountNano === undefined), {
-    message: 'give either credits or amountNano',
-  })
-
-/** In constant time: hashing first makes the lengths equal. */
-function isSameSecret(given: string, expected: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(given), digest(expected))
+function sendError(reply: FastifyReply, failure: AdminError): FastifyReply {
+  return reply.status(ADMIN_ERRORS[failure.code].status).send(toErrorBody(failure))
 }
 
-function toAnswer(error: unknown): { code: AdminErrorCode; message: string } {
+function toAdminError(error: unknown): AdminError {
   if (error instanceof AdminError) return error
-  if (error instanceof z.ZodError) return { code: 'invalid_request', message: z.prettifyError(error) }
-  // Fastify's own refusals: not JSON, too large, wrong media type.
-  if (error instanceof Error && 'statusCode' in error && error.statusCode !== 500) {
-    return { code: 'invalid_request', message: error.message }
+  const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined
+  if (status === 413)
+    return new AdminError('request_too_large', `A body has at most ${MAX_BODY_BYTES} bytes.`)
+  if (typeof status === 'number' && status >= 400 && status < 500) {
+    return new AdminError('invalid_request', 'The request could not be read.')
   }
-  return { code: 'internal_error', message: 'something failed here; the log says what' }
+  if (isDatabaseAway(error)) {
+    return new AdminError('unavailable', 'The database did not answer in time; try again, or ask for less.')
+  }
+  return new AdminError('internal_error', 'It failed inside the service; the log says why.')
 }

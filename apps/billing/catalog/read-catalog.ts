@@ -1,59 +1,60 @@
-import type { Pool, PoolClient } from 'pg'
+import { sql, type Kysely, type Selectable } from 'kysely'
+import type { Pool } from 'pg'
 import { ModelSpec } from '#libs/contracts/model-spec.ts'
-import { inTransaction } from '../database/open-pool.ts'
+import { toKysely, type Tables } from '../database/tables.ts'
 
-type ModelRow = {
-  id: string
-  kind: string
-  created_s: bigint
-  owned_by: string
-  context_window: number
-  max_output: number
-  embedding_dimensions: number | null
-  matryoshka: boolean | null
-  tools: boolean
-  reasoning: boolean
-  default_effort: string
-  fixed_state: string | null
-  enabled: boolean
-  input_price: bigint
-  cached_input_price: bigint
-  output_price: bigint
+export type PriceVersion = {
+  readonly id: bigint
+  readonly effectiveFrom: Date
+  readonly inputPriceNano: string
+  readonly cachedInputPriceNano: string
+  readonly outputPriceNano: string
 }
 
-/** Every model that has a price at `nowMs`, disabled ones too, by id. */
-export async function readModels(client: PoolClient, nowMs: number): Promise<ModelSpec[]> {
-  const { rows } = await client.query<ModelRow>(
-    `select m.*, p.input_price, p.cached_input_price, p.output_price
-     from models m cross join lateral (
-       select * from price_versions v where v.model = m.id and v.effective_from <= $1
-       order by v.effective_from desc limit 1
-     ) p
-     order by m.id`,
-    [new Date(nowMs).toISOString()],
-  )
-  return rows.map((row) =>
-    ModelSpec.parse({
-      id: row.id,
-      created: Number(row.created_s),
-      ownedBy: row.owned_by,
-      kind: row.kind,
-      contextWindow: row.context_window,
-      maxOutputTokens: row.max_output,
-      embedding:
-        row.embedding_dimensions === null
-          ? null
-          : { dimensions: row.embedding_dimensions, matryoshka: row.matryoshka },
-      tools: row.tools,
-      reasoning: row.reasoning,
-      defaultEffort: row.default_effort,
-      inputPriceNano: row.input_price.toString(),
-      cachedInputPriceNano: row.cached_input_price.toString(),
-      outputPriceNano: row.output_price.toString(),
-      fixedState: row.fixed_state,
-      enabled: row.enabled,
-    }),
-  )
+type Price = 'inputPriceNano' | 'cachedInputPriceNano' | 'outputPriceNano'
+
+/** `price` is null while no price has begun: until then nobody can call the model. */
+export type PublishedModel = {
+  readonly traits: Omit<ModelSpec, Price>
+  readonly price: PriceVersion | null
+}
+
+/** Every model that there is at `at`, disabled ones too, by id. */
+export async function readPublishedModels(db: Kysely<Tables>, at: Date): Promise<PublishedModel[]> {
+  const rows = await db
+    .selectFrom('models as m')
+    .leftJoinLateral(
+      (eb) =>
+        eb
+          .selectFrom('price_versions as v')
+          .select([
+            'v.id as price_id',
+            'v.effective_from',
+            'v.input_price',
+            'v.cached_input_price',
+            'v.output_price',
+          ])
+          .whereRef('v.model', '=', 'm.id')
+          .where('v.effective_from', '<=', at)
+          .orderBy('v.effective_from', 'desc')
+          .limit(1)
+          .as('p'),
+      (join) => join.onTrue(),
+    )
+    .selectAll()
+    .orderBy(sql`m.id collate "C"`)
+    .execute()
+  return rows.map((row) => ({ traits: toTraits(row), price: toPrice(row) }))
+}
+
+/** Every model that has a price at `at`, disabled ones too, by id. */
+export async function readModels(db: Kysely<Tables>, at: Date): Promise<ModelSpec[]> {
+  const published = await readPublishedModels(db, at)
+  return published.flatMap(({ traits, price }) => {
+    if (price === null) return []
+    const { id: _id, effectiveFrom: _from, ...prices } = price
+    return [ModelSpec.parse({ ...traits, ...prices })]
+  })
 }
 
 /** The catalog and its version, as of one moment. */
@@ -61,13 +62,52 @@ export async function readCatalog(
   pool: Pool,
   nowMs: number,
 ): Promise<{ version: bigint; models: ModelSpec[] }> {
-  return await inTransaction(pool, async (client) => {
-    await client.query('set transaction isolation level repeatable read')
-    const { rows } = await client.query<{ version: bigint }>(
-      "select version from change_counters where name = 'catalog'",
-    )
-    const version = rows[0]?.version
-    if (version === undefined) throw new Error('the catalog has no version')
-    return { version, models: await readModels(client, nowMs) }
-  })
+  return await toKysely(pool)
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .execute(async (transaction) => {
+      const { rows } = await sql<{ version: bigint }>`
+        select version from change_counters where name = 'catalog'`.execute(transaction)
+      const version = rows[0]?.version
+      if (version === undefined) throw new Error('the catalog has no version')
+      return { version, models: await readModels(transaction, new Date(nowMs)) }
+    })
+}
+
+function toTraits(row: Selectable<Tables['models']>): PublishedModel['traits'] {
+  const { embedding_dimensions: dimensions, matryoshka } = row
+  return {
+    id: row.id,
+    created: Number(row.created_s),
+    ownedBy: row.owned_by,
+    kind: row.kind,
+    contextWindow: row.context_window,
+    maxOutputTokens: row.max_output,
+    embedding: dimensions === null || matryoshka === null ? null : { dimensions, matryoshka },
+    tools: row.tools,
+    reasoning: row.reasoning,
+    defaultEffort: row.default_effort,
+    fixedState: row.fixed_state,
+    enabled: row.enabled,
+  }
+}
+
+type PriceRow = {
+  price_id: bigint | null
+  effective_from: Date | null
+  input_price: bigint | null
+  cached_input_price: bigint | null
+  output_price: bigint | null
+}
+
+function toPrice(row: PriceRow): PriceVersion | null {
+  const { price_id: id, effective_from: effectiveFrom } = row
+  if (id === null || effectiveFrom === null) return null
+  return {
+    id,
+    effectiveFrom,
+    inputPriceNano: String(row.input_price),
+    cachedInputPriceNano: String(row.cached_input_price),
+    outputPriceNano: String(row.output_price),
+  }
 }

@@ -7,10 +7,11 @@ type KeyRow = {
   sha256: Buffer
   active: boolean
   expires_at: Date | null
+  models: string[] | null
   version: bigint
 }
 
-const KEY_COLUMNS = `k.id, k.account_id, k.sha256, k.expires_at, k.version,
+const KEY_COLUMNS = `k.id, k.account_id, k.sha256, k.expires_at, k.models, k.version,
   k.status = 'active' and a.status = 'active' as active`
 
 /** More changes than this are told as a resync: reading everything anew is cheaper for the reader too. */
@@ -64,5 +65,6 @@ function toBillingKey(row: KeyRow): BillingKey {
     sha256: row.sha256,
     active: row.active,
     expiresAtMs: row.expires_at === null ? null : row.expires_at.getTime(),
+    models: row.models,
   }
 }

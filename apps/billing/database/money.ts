@@ -1,28 +1,26 @@
 import type { Pool, QueryResultRow } from 'pg'
-import { DatabaseError } from 'pg'
-import type { HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { ExtendCall, HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { toNanoCredits, type NanoCredits } from '#libs/money/nano-credits.ts'
+import type { Receipts } from '../receipts.ts'
+import { isConflict } from './database-errors.ts'
+import type { ForgottenStream, StreamObservations } from './stream-observations.ts'
 
-export type SettleResult = 'charged' | 'late' | 'released' | 'void' | 'replayed' | 'different' | 'unknown'
+export type SettleResult =
+  | 'charged'
+  | 'late'
+  | 'recovered'
+  | 'released'
+  | 'void'
+  | 'replayed'
+  | 'different'
+  | 'unknown'
 
 export type Settled = {
   readonly result: SettleResult
   readonly chargedNano: NanoCredits
   /** May exceed every amount of credits; what exceeds the charge is written off. */
   readonly costNano: bigint
-}
-
-/** What one look at the settlement streams of one Redis showed. */
-export type StreamObservations = {
-  readonly runId: string
-  readonly observedAtMs: number
-  readonly streams: readonly {
-    readonly model: string
-    readonly lastId: { readonly ms: bigint; readonly seq: bigint }
-    /** Redis time up to which all is settled; null: not known. */
-    readonly settledUntilMs: number | null
-  }[]
 }
 
 /**
@@ -33,11 +31,13 @@ export type StreamObservations = {
 export type Money = {
   reserve(calls: readonly ReserveCall[]): Promise<HoldAnswer[]>
   replace(calls: readonly ReplaceCall[]): Promise<HoldAnswer[]>
+  extend(calls: readonly ExtendCall[]): Promise<HoldAnswer[]>
   release(reservationIds: readonly string[]): Promise<boolean[]>
   settle(settlements: readonly Settlement[]): Promise<Settled[]>
   /** At most `most` a model; `more` says that others wait. */
   expire(most: number): Promise<{ expired: number; more: boolean }>
-  advanceWatermarks(observations: StreamObservations, freezeMs: number): Promise<void>
+  /** Resolves with the streams of which it has not what was confirmed: it went back in time. */
+  advanceWatermarks(observations: StreamObservations, freezeMs: number): Promise<ForgottenStream[]>
 }
 
 type HoldRow = {
@@ -50,13 +50,28 @@ type HoldRow = {
   output_price: bigint
   available: bigint
   held: bigint
+  account_id: string
+  price_version: bigint
+}
+
+type ReservationRow = HoldRow & {
+  key_id: string
+  model: string
+  input_tokens: number
+  wanted_output: number
+  deadline: Date
 }
 
 const MAX_TRIES = 5
 
 /** `holdGraceMs`: how long after its deadline a hold lasts. */
-export function createMoney(options: { pool: Pool; holdGraceMs: number; nowMs: () => number }): Money {
-  const { pool, holdGraceMs, nowMs } = options
+export function createMoney(options: {
+  pool: Pool
+  receipts: Receipts
+  holdGraceMs: number
+  nowMs: () => number
+}): Money {
+  const { pool, receipts, holdGraceMs, nowMs } = options
 
   const now = () => toTimestamp(nowMs())
 
@@ -75,11 +90,83 @@ export function createMoney(options: { pool: Pool; holdGraceMs: number; nowMs: (
     }
   }
 
+  /** `call`: what the reservation is, besides what was granted. */
+  function toHoldAnswer(row: HoldRow, call: ReserveCall): HoldAnswer {
+    switch (row.status) {
+      case 'granted': {
+        const { amount, granted_output: outputTokens, was_clamped: clamped } = row
+        return {
+          status: 'granted',
+          amountNano: toNanoCredits(amount),
+          outputTokens,
+          clamped,
+          prices: {
+            inputPriceNano: row.input_price,
+            cachedInputPriceNano: row.cached_input_price,
+            outputPriceNano: row.output_price,
+          },
+          receipt: receipts.sign({
+            ...call,
+            accountId: row.account_id,
+            priceVersion: row.price_version,
+            grantedTokens: outputTokens,
+            amountNano: amount,
+            clamped,
+          }),
+        }
+      }
+      case 'insufficient-credits':
+      case 'key-limit':
+        return {
+          status: row.status,
+          availableNano: toNanoCredits(row.available),
+          heldNano: toNanoCredits(row.held),
+        }
+      case 'key-rate':
+        return { status: 'key-rate', retryAfterS: secondsToNextMinute(nowMs()) }
+      case 'key-invalid':
+      case 'model-unknown':
+      case 'conflict':
+        return { status: row.status }
+    }
+  }
+
+  /** For calls that name a reservation and not what it is. */
+  function toHoldAnswers(
+    calls: readonly { readonly reservationId: string }[],
+    rows: readonly ReservationRow[],
+  ): HoldAnswer[] {
+    return rows.map((row, index) =>
+      toHoldAnswer(row, {
+        reservationId: callAt(calls, index).reservationId,
+        keyId: row.key_id,
+        model: row.model,
+        inputTokens: row.input_tokens,
+        outputTokens: row.wanted_output,
+        deadlineMs: row.deadline?.getTime(),
+      }),
+    )
+  }
+
+  /** As `settle_v2` takes it. */
+  function receiptOf({ id, receipt }: Settlement): string | null {
+    const genuine = receipt === undefined ? null : receipts.verify(receipt, id)
+    if (genuine === null) return null
+    const { deadlineMs, priceVersion, amountNano, ...fields } = genuine
+    return JSON.stringify({
+      ...fields,
+      priceVersion: priceVersion.toString(),
+      amountNano: amountNano.toString(),
+      deadline: toTimestamp(deadlineMs),
+      expiresAt: toTimestamp(deadlineMs + holdGraceMs),
+    })
+  }
+
   return {
     async reserve(calls) {
       const rows = await run<HoldRow>(
-        'reserve_v1',
-        'select * from reserve_v1($1, $2, $3, $4, $5, $6, $7, $8)',
+        'reserve_v2',
+        'select * from reserve_v2($1, $2, $3, $4, $5, $6, $7, $8)',
         [
           calls.map((call) => call.reservationId),
           calls.map((call) => call.keyId),
@@ -91,17 +178,28 @@ export function createMoney(options: { pool: Pool; holdGraceMs: number; nowMs: (
           now(),
         ],
       )
-      return rows.map(toHoldAnswer)
+      return rows.map((row, index) => toHoldAnswer(row, callAt(calls, index)))
     },
 
     async replace(calls) {
-      const rows = await run<HoldRow>('replace_v1', 'select * from replace_v1($1, $2, $3, $4)', [
+      const rows = await run<ReservationRow>('replace_v2', 'select * from replace_v2($1, $2, $3, $4)', [
         calls.map((call) => call.reservationId),
         calls.map((call) => call.inputTokens),
         calls.map((call) => call.outputTokens),
         now(),
       ])
-      return rows.map(toHoldAnswer)
+      return toHoldAnswers(calls, rows)
+    },
+
+    async extend(calls) {
+      const rows = await run<ReservationRow>('extend_v1', 'select * from extend_v1($1, $2, $3, $4, $5)', [
+        calls.map((call) => call.reservationId),
+        calls.map((call) => call.outputTokens),
+        calls.map(({ deadlineMs }) => (deadlineMs === null ? null : toTimestamp(deadlineMs))),
+        toInterval(holdGraceMs),
+        now(),
+      ])
+      return toHoldAnswers(calls, rows)
     },
 
     async release(reservationIds) {
@@ -111,8 +209,8 @@ export function createMoney(options: { pool: Pool; holdGraceMs: number; nowMs: (
         // Each further try means that another replica reserved one of these ids meanwhile, once per id at most.
         if (attempt > MAX_TRIES) throw new Error('a release found its reservation in motion again and again')
         const rows = await run<{ id: string; released: boolean | null }>(
-          'release_v1',
-          'select * from release_v1($1, $2)',
+          'release_v2',
+          'select * from release_v2($1, $2)',
           [open, now()],
         )
         for (const row of rows) if (row.released !== null) released.set(row.id, row.released)
@@ -123,8 +221,8 @@ export function createMoney(options: { pool: Pool; holdGraceMs: number; nowMs: (
 
     async settle(settlements) {
       const rows = await run<{ result: SettleResult; cost: string; charged: bigint }>(
-        'settle_v1',
-        'select * from settle_v1($1, $2, $3, $4, $5, $6, $7, $8)',
+        'settle_v2',
+        'select * from settle_v2($1, $2, $3, $4, $5, $6, $7, $8, $9)',
         [
           settlements.map((settlement) => settlement.id),
           settlements.map((settlement) => settlement.epoch),
@@ -133,6 +231,7 @@ export function createMoney(options: { pool: Pool; holdGraceMs: number; nowMs: (
           settlements.map((settlement) => settlement.cachedTokens),
           settlements.map((settlement) => settlement.completionTokens),
           settlements.map((settlement) => settlement.by),
+          settlements.map((settlement) => receiptOf(settlement)),
           now(),
         ],
       )
@@ -145,56 +244,42 @@ export function createMoney(options: { pool: Pool; holdGraceMs: number; nowMs: (
 
     async expire(most) {
       const rows = await run<{ expired: number; more: boolean }>(
-        'expire_v1',
-        'select expired, more from expire_v1($1, $2)',
+        'expire_v2',
+        'select expired, more from expire_v2($1, $2)',
         [most, now()],
       )
       return rows[0] ?? { expired: 0, more: false }
     },
 
     async advanceWatermarks({ runId, observedAtMs, streams }, freezeMs) {
-      await run('advance_watermarks_v1', 'select advance_watermarks_v1($1, $2, $3, $4, $5, $6, $7)', [
-        streams.map((stream) => stream.model),
-        streams.map(({ settledUntilMs }) => (settledUntilMs === null ? null : toTimestamp(settledUntilMs))),
-        streams.map((stream) => stream.lastId.ms.toString()),
-        streams.map((stream) => stream.lastId.seq.toString()),
-        runId,
-        toTimestamp(observedAtMs),
-        toInterval(freezeMs),
-      ])
+      const rows = await run<{ model: string; replay_from: Date | null }>(
+        'advance_watermarks_v2',
+        'select * from advance_watermarks_v2($1, $2, $3, $4, $5, $6, $7, $8)',
+        [
+          streams.map((stream) => stream.model),
+          streams.map(({ settledUntilMs }) => (settledUntilMs === null ? null : toTimestamp(settledUntilMs))),
+          streams.map((stream) => stream.lastId.ms.toString()),
+          streams.map((stream) => stream.lastId.seq.toString()),
+          streams.map(({ confirmedMs }) => (confirmedMs === null ? null : toTimestamp(confirmedMs))),
+          runId,
+          toTimestamp(observedAtMs),
+          toInterval(freezeMs),
+        ],
+      )
+      return rows.map((row) => ({ model: row.model, fromMs: row.replay_from?.getTime() ?? null }))
     },
   }
 }
 
-function toHoldAnswer(row: HoldRow): HoldAnswer {
-  if (row.status === 'granted') {
-    return {
-      status: 'granted',
-      amountNano: toNanoCredits(row.amount),
-      outputTokens: row.granted_output,
-      clamped: row.was_clamped,
-      prices: {
-        inputPriceNano: row.input_price,
-        cachedInputPriceNano: row.cached_input_price,
-        outputPriceNano: row.output_price,
-      },
-    }
-  }
-  if (row.status === 'insufficient-credits') {
-    return {
-      status: 'insufficient-credits',
-      availableNano: toNanoCredits(row.available),
-      heldNano: toNanoCredits(row.held),
-    }
-  }
-  return { status: row.status }
+function callAt<Call>(calls: readonly Call[], index: number): Call {
+  const call = calls[index]
+  if (call === undefined) throw new Error('the batch has more answers than calls')
+  return call
 }
+
+/** A key's minutes are those of the clock. */
+const secondsToNextMinute = (nowMs: number) => Math.min(59, 60 - (Math.floor(nowMs / 1_000) % 60))
 
 const toTimestamp = (timeMs: number) => new Date(timeMs).toISOString()
 
 const toInterval = (durationMs: number) => `${durationMs} milliseconds`
-
-/** Deadlock detected, or a row appeared in the middle: nothing was done, the same call may simply be repeated. */
-function isConflict(error: unknown): boolean {
-  return error instanceof DatabaseError && (error.code === '40P01' || error.code === '40001')
-}

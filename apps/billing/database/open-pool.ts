@@ -8,22 +8,35 @@ const INT8 = types.builtins.INT8
 /** A statement of ours takes milliseconds; one that takes this long waits for something that will not come. */
 const STATEMENT_TIMEOUT_MS = 5_000
 
-/** Connections: one for each lane and for the sweeper, the rest for key look-ups, watches and operators. */
+/** Connections: one for each lane and for the sweeper, the rest for key look-ups and watches. */
 const MAX_CONNECTIONS = 10
+
+/** What a pool is bounded by; money's bounds unless told. */
+export type PoolBounds = { readonly connections: number; readonly statementMs: number }
+
+const MONEY_BOUNDS: PoolBounds = { connections: MAX_CONNECTIONS, statementMs: STATEMENT_TIMEOUT_MS }
+
+/** What the service may do is what `sql/0027-service-role.sql` and later files grant to this role. */
+export const SERVICE_ROLE = 'millrace_service'
 
 /**
  * Settings of every connection to billing's database: bigint arrives as BigInt, because numbers would round money,
- * and neither statements nor forgotten transactions may hold locks or snapshots for long.
+ * and neither statements nor forgotten transactions may hold locks or snapshots for long. With a `role` the
+ * connection works under it from its first statement on, or fails.
  */
-export function connectionConfig(url: string): ClientConfig {
+export function connectionConfig(
+  url: string,
+  role?: string,
+  statementMs = STATEMENT_TIMEOUT_MS,
+): ClientConfig {
   return {
-    connectionString: url,
+    connectionString: role === undefined ? url : withRole(url, role),
     application_name: 'millrace-billing',
     connectionTimeoutMillis: 2_000,
     keepAlive: true,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
+    statement_timeout: statementMs,
     // The server's own limit does not help when the server is gone.
-    query_timeout: STATEMENT_TIMEOUT_MS + 1_000,
+    query_timeout: statementMs + 1_000,
     idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
     types: {
       getTypeParser: (type, format) => (type === INT8 ? BigInt : types.getTypeParser(type, format)),
@@ -33,18 +46,30 @@ export function connectionConfig(url: string): ClientConfig {
 
 /**
  * Opens the pool and resolves when PostgreSQL has answered. A database that is still starting is waited for;
- * after `waitMs` this throws and says so.
+ * after `waitMs` this throws and says so. A certificate file of the URL that cannot be read throws at once.
  */
-export async function openPool(options: { url: string; log: Logger; waitMs: number }): Promise<Pool> {
-  const { url, log, waitMs } = options
-  const pool = new Pool({ ...connectionConfig(url), max: MAX_CONNECTIONS })
-  pool.on('error', (error) => log.warn({ err: error }, 'idle database connection lost'))
+export async function openPool(options: {
+  url: string
+  /** What its connections work as; the URL's own user unless told. */
+  role?: string
+  bounds?: PoolBounds
+  log: Logger
+  waitMs: number
+}): Promise<Pool> {
+  const { url, role, bounds = MONEY_BOUNDS, log, waitMs } = options
+  const pool = new Pool({ ...connectionConfig(url, role, bounds.statementMs), max: bounds.connections })
+  // Not the error itself: the pool hangs the whole connection on it.
+  pool.on('error', ({ message }) => log.warn({ reason: message }, 'idle database connection lost'))
+  // The pool hears of those that nobody uses. One that is lost inside a transaction fails its next query, and an
+  // event that nobody hears would end the process.
+  pool.on('connect', (client) => client.on('error', () => undefined))
   const giveUpAtMs = Date.now() + waitMs
   for (;;) {
     try {
       await pool.query('select 1')
       return pool
     } catch (error) {
+      if (isUnreadableFile(error)) throw error
       if (Date.now() >= giveUpAtMs) {
         await pool.end()
         throw new Error(`PostgreSQL at ${withoutPassword(url)} did not answer within ${waitMs} ms`, {
@@ -78,6 +103,19 @@ export async function inTransaction<Result>(
     // A connection in an unknown state must not serve the next transaction.
     client.release(broken)
   }
+}
+
+/** The server sets it before the first statement, and `reset role` comes back to it. */
+function withRole(url: string, role: string): string {
+  const target = new URL(url)
+  const others = target.searchParams.get('options') ?? ''
+  target.searchParams.set('options', `${others} -c role=${role}`.trim())
+  return target.href
+}
+
+/** `pg` reads the files that the URL names whenever it connects. */
+function isUnreadableFile(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error && ['open', 'read'].includes(String(error.syscall))
 }
 
 function withoutPassword(url: string): string {

@@ -1,6 +1,6 @@
 import { Client, type Pool } from 'pg'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { connectionConfig } from './open-pool.ts'
+import { connectionConfig, SERVICE_ROLE } from './open-pool.ts'
 
 /** What has a version in `change_counters`. */
 export type Watched = 'keys' | 'catalog'
@@ -33,7 +33,7 @@ export function watchVersions(options: {
   }
 
   async function listen() {
-    const client = new Client(connectionConfig(url))
+    const client = new Client(connectionConfig(url, SERVICE_ROLE))
     const lost = (reason: unknown) => {
       if (listener === client) listener = null
       if (!closed) log.warn({ reason: String(reason) }, 'not listening to PostgreSQL, polling')

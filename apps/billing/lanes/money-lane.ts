@@ -1,4 +1,4 @@
-import type { HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { ExtendCall, HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Money } from '../database/money.ts'
 import { createLane, type Lane } from './lane.ts'
@@ -6,6 +6,7 @@ import { createLane, type Lane } from './lane.ts'
 export type MoneyRequest =
   | { readonly kind: 'reserve'; readonly call: ReserveCall }
   | { readonly kind: 'replace'; readonly call: ReplaceCall }
+  | { readonly kind: 'extend'; readonly call: ExtendCall }
   | { readonly kind: 'release'; readonly reservationId: string }
 
 export type MoneyAnswer =
@@ -14,19 +15,23 @@ export type MoneyAnswer =
 
 const MAX_BATCH = 512
 
-/** About 50 ms of work. */
+/** However fast they would be served. */
 const MAX_WAITING = 4_096
 
+/** A gateway told at once can tell its client to come back; a call that waits would only make the backlog longer. */
+const MAX_WAIT_MS = 50
+
 /**
- * The one lane for all that changes holds on a gateway's word. Reserve, replace and release keep their order of
- * arrival; neighbours of one kind share a transaction.
+ * The one lane for all that changes holds on a gateway's word. Reserves, replaces, extends and releases of one
+ * reservation keep their order of arrival; those of one kind share a transaction.
  */
 export function createMoneyLane(deps: {
   money: Money
   onBatch: (size: number) => void
+  monotonicMs: () => number
   log: Logger
 }): Lane<MoneyRequest, MoneyAnswer> {
-  const { money, onBatch, log } = deps
+  const { money, onBatch, monotonicMs, log } = deps
   return createLane({
     async run(requests) {
       try {
@@ -36,19 +41,28 @@ export function createMoneyLane(deps: {
         throw error
       }
     },
-    sameBatch: (first, next) => first.kind === next.kind,
+    kindOf: ({ kind }) => kind,
+    subjectOf: reservationOf,
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
+    maxWaitMs: MAX_WAIT_MS,
+    monotonicMs,
     onBatch,
   })
 }
 
-/** Exactly one of the three lists is not empty: the lane batches by kind. */
+function reservationOf(request: MoneyRequest): string {
+  return request.kind === 'release' ? request.reservationId : request.call.reservationId
+}
+
+/** Exactly one of the four lists is not empty: the lane batches by kind. */
 async function runBatch(money: Money, requests: readonly MoneyRequest[]): Promise<MoneyAnswer[]> {
   const reserves = requests.filter((request) => request.kind === 'reserve')
   if (reserves.length > 0) return toHolds(await money.reserve(reserves.map(({ call }) => call)))
   const replaces = requests.filter((request) => request.kind === 'replace')
   if (replaces.length > 0) return toHolds(await money.replace(replaces.map(({ call }) => call)))
+  const extends_ = requests.filter((request) => request.kind === 'extend')
+  if (extends_.length > 0) return toHolds(await money.extend(extends_.map(({ call }) => call)))
   const releases = requests.filter((request) => request.kind === 'release')
   const released = await money.release(releases.map(({ reservationId }) => reservationId))
   return released.map((released) => ({ kind: 'release', released }))

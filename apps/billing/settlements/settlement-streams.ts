@@ -16,6 +16,11 @@ export type StreamState = {
   readonly lastId: StreamId
   readonly deliveredId: StreamId
   readonly oldestPendingId: StreamId | null
+  /** Redis time of a look that the database is known to have taken; null: none is known. */
+  readonly confirmedMs: number | null
+  readonly length: number
+  /** Null: it has no entries. */
+  readonly oldestId: StreamId | null
 }
 
 export type StreamsState = {
@@ -34,6 +39,9 @@ const DEAD_LETTERS_KEPT = 10_000
 
 /** Where a model's unreadable settlements go; operators look there after an alarm. */
 export const deadLetterKey = (model: string) => `${settlementStreamKey(model)}:dead`
+
+/** Until when the database has taken our looks at the model's stream. */
+const confirmedKey = (model: string) => `${settlementStreamKey(model)}:confirmed`
 
 /**
  * The settlement streams of all models, as one consumer of the group sees them. `blocking` waits for entries and
@@ -89,7 +97,7 @@ export function createSettlementStreams(options: { redis: Redis; blocking: Redis
     },
 
     async observe(models: readonly string[]): Promise<StreamsState> {
-      const keys = models.map(settlementStreamKey)
+      const keys = [...models.map(settlementStreamKey), ...models.map(confirmedKey)]
       const reply = ObserveReply.parse(await redis.eval(OBSERVE, keys.length, ...keys, GROUP))
       const [seconds, microseconds, runId, states] = reply
       return {
@@ -97,6 +105,23 @@ export function createSettlementStreams(options: { redis: Redis; blocking: Redis
         timeMs: seconds * 1000 + Math.floor(microseconds / 1000),
         streams: new Map(models.map((model, index) => [model, toStreamState(states[index] ?? [])])),
       }
+    },
+
+    /** Notes that the database has taken a look of that time. */
+    async confirm(models: readonly string[], timeMs: number): Promise<void> {
+      if (models.length === 0) return
+      await redis.eval(CONFIRM, models.length, ...models.map(confirmedKey), timeMs)
+    },
+
+    /**
+     * Gives the entries since `fromMs` to the group again, because the database does not have what it had confirmed.
+     * False when another replica has done it.
+     */
+    async readAgain(model: string, confirmedMs: number, fromMs: number): Promise<boolean> {
+      const keys = [settlementStreamKey(model), confirmedKey(model)]
+      // The last id of the millisecond before.
+      const after = fromMs <= 0 ? '0-0' : `${fromMs - 1}-18446744073709551615`
+      return (await redis.eval(READ_AGAIN, 2, ...keys, GROUP, confirmedMs, after)) === 1
     },
 
     /** Drops the entries before `id`. */
@@ -128,6 +153,8 @@ export type SettlementStreams = ReturnType<typeof createSettlementStreams>
 
 const OBSERVE = readScript('observe')
 const BURY = readScript('bury')
+const CONFIRM = readScript('confirm')
+const READ_AGAIN = readScript('read-again')
 const FORGET_CONSUMERS = readScript('forget-consumers')
 
 function readScript(name: string): string {
@@ -139,11 +166,15 @@ const ReadReply = z.array(z.tuple([z.string(), z.array(Entry)])).nullable()
 const ClaimReply = z.tuple([z.string(), z.array(Entry)]).rest(z.unknown())
 const ObserveReply = z.tuple([z.coerce.number(), z.coerce.number(), z.string(), z.array(z.array(z.string()))])
 
-function toStreamState([lastId, deliveredId, oldestPendingId]: readonly string[]): StreamState | null {
-  if (lastId === undefined || deliveredId === undefined || oldestPendingId === undefined) return null
+function toStreamState(reply: readonly string[]): StreamState | null {
+  const [lastId, deliveredId, oldestPendingId, confirmedMs, length, oldestId] = reply
+  if (lastId === undefined || deliveredId === undefined) return null
   return {
     lastId: parseStreamId(lastId),
     deliveredId: parseStreamId(deliveredId),
-    oldestPendingId: oldestPendingId === '' ? null : parseStreamId(oldestPendingId),
+    oldestPendingId: oldestPendingId ? parseStreamId(oldestPendingId) : null,
+    confirmedMs: confirmedMs ? Number(confirmedMs) : null,
+    length: Number(length),
+    oldestId: oldestId ? parseStreamId(oldestId) : null,
   }
 }

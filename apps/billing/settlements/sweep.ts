@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Money } from '../database/money.ts'
+import type { ForgottenStream } from '../database/stream-observations.ts'
 import type { BillingMetrics } from '../metrics.ts'
+import { dropBeforeMs } from './keep-entries.ts'
 import type { SettlementStreams, StreamsState } from './settlement-streams.ts'
 import { createWatermarkTracker, type SettledUntil } from './watermark.ts'
 
 /** How long watermarks stand still after Redis may have lost what it acknowledged. */
 const FREEZE_MS = 60_000
 
-/** Entries are kept this long behind the watermark, for whoever looks into a charge. */
-const KEEP_ENTRIES_MS = 60_000
 const TRIM_EVERY_MS = 10_000
 
 const FORGET_EVERY_MS = 60 * 60 * 1000
@@ -24,8 +24,8 @@ export type Sweeper = {
 
 /**
  * Once every `everyMs`: looks at the settlement streams, moves the watermarks in PostgreSQL, frees the holds behind
- * them, trims the streams and lets `onStuck` know of entries that stay unacknowledged. Every replica does it; all of
- * it is idempotent. A round that fails is logged and the next one starts from what Redis and PostgreSQL say then.
+ * them, trims the streams and lets `onStuck` know of entries that stay unacknowledged. A database that went back in
+ * time is given the settlements since then again. Every replica does it; all of it is idempotent. A round that fails is logged and the next one starts from what Redis and PostgreSQL say then.
  */
 export function sweep(options: {
   streams: SettlementStreams
@@ -60,18 +60,38 @@ export function sweep(options: {
     if (current.length === 0) return
     const state = await streams.observe(current)
     const judged = tracker.judge(state)
-    await money.advanceWatermarks(toObservations(state, judged), FREEZE_MS)
+    const forgotten = await money.advanceWatermarks(toObservations(state, judged), FREEZE_MS)
+    for (const stream of forgotten) await readAgain(stream, state)
     await expire()
-    for (const [model, settled] of judged) {
+    const taken = current.filter((model) => !forgotten.some((stream) => stream.model === model))
+    for (const model of taken) {
+      const settled = judged.get(model) ?? null
       if (settled === null) continue
       settledUntilMs.set(model, settled.untilMs)
-      await trim(model, settled)
+      await trim(model, settled, state)
     }
     for (const model of current) watch(model, state)
     if (state.timeMs - forgottenAtMs >= FORGET_EVERY_MS) {
       forgottenAtMs = state.timeMs
       await streams.forgetConsumers(current, FORGET_EVERY_MS)
     }
+    await streams.confirm(
+      taken.filter((model) => state.streams.get(model)),
+      state.timeMs,
+    )
+  }
+
+  /** Until the group has read them all again, the watermark stays where the database has it. */
+  async function readAgain({ model, fromMs }: ForgottenStream, state: StreamsState) {
+    const stream = state.streams.get(model)
+    if (!stream || stream.confirmedMs === null) return
+    if (!(await streams.readAgain(model, stream.confirmedMs, fromMs ?? 0))) return
+    metrics.streamReplays.inc()
+    const oldestKeptMs = stream.oldestId === null ? null : Number(stream.oldestId.ms)
+    log.error(
+      { model, fromMs, oldestKeptMs, confirmedMs: stream.confirmedMs },
+      'the database went back in time: settlements since then are read again',
+    )
   }
 
   async function expire() {
@@ -85,9 +105,10 @@ export function sweep(options: {
     }
   }
 
-  /** Ids and clock may disagree after a clock went back; an entry goes only when it is settled by both. */
-  async function trim(model: string, { untilMs, upTo }: SettledUntil) {
-    const beforeMs = Math.min(untilMs - KEEP_ENTRIES_MS, Number(upTo.ms))
+  async function trim(model: string, settled: SettledUntil, state: StreamsState) {
+    const stream = state.streams.get(model)
+    if (!stream) return
+    const beforeMs = dropBeforeMs(stream, settled)
     const trimmedMs = trimmedAtMs.get(model) ?? 0
     if (beforeMs < trimmedMs + TRIM_EVERY_MS) return
     await streams.trim(model, `${beforeMs}-0`)
@@ -119,7 +140,14 @@ function toObservations(state: StreamsState, judged: ReadonlyMap<string, Settled
     streams: [...state.streams].flatMap(([model, stream]) =>
       stream === null
         ? []
-        : [{ model, lastId: stream.lastId, settledUntilMs: judged.get(model)?.untilMs ?? null }],
+        : [
+            {
+              model,
+              lastId: stream.lastId,
+              settledUntilMs: judged.get(model)?.untilMs ?? null,
+              confirmedMs: stream.confirmedMs,
+            },
+          ],
     ),
   }
 }

@@ -4,9 +4,15 @@ import type { StreamState, StreamsState } from './settlement-streams.ts'
 /** Everything that was settled in Redis until `untilMs` (Redis time) is settled here; all ids up to `upTo`. */
 export type SettledUntil = { readonly untilMs: number; readonly upTo: StreamId }
 
+/** What the watermark needs of a look. */
+export type StreamProgress = Pick<StreamState, 'lastId' | 'deliveredId' | 'oldestPendingId'>
+export type StreamsProgress = Pick<StreamsState, 'runId' | 'timeMs'> & {
+  readonly streams: ReadonlyMap<string, StreamProgress | null>
+}
+
 export type WatermarkTracker = {
   /** For each model how far its stream is settled for certain; null when not known. */
-  judge(state: StreamsState): ReadonlyMap<string, SettledUntil | null>
+  judge(state: StreamsProgress): ReadonlyMap<string, SettledUntil | null>
 }
 
 /**
@@ -21,7 +27,11 @@ export function createWatermarkTracker(): WatermarkTracker {
   type Look = { readonly runId: string; readonly timeMs: number; readonly lastId: StreamId }
   const open = new Map<string, Look>()
 
-  function judgeStream(model: string, stream: StreamState | null, state: StreamsState): SettledUntil | null {
+  function judgeStream(
+    model: string,
+    stream: StreamProgress | null,
+    state: StreamsProgress,
+  ): SettledUntil | null {
     const earlier = open.get(model)
     open.delete(model)
     if (stream === null) return null
@@ -47,7 +57,7 @@ export function createWatermarkTracker(): WatermarkTracker {
 }
 
 /** Everything up to `id` was given to a consumer and acknowledged. */
-function isSettled(stream: StreamState, id: StreamId): boolean {
+function isSettled(stream: StreamProgress, id: StreamId): boolean {
   if (compareStreamIds(stream.deliveredId, id) < 0) return false
   return stream.oldestPendingId === null || compareStreamIds(stream.oldestPendingId, id) > 0
 }

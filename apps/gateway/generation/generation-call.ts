@@ -3,7 +3,12 @@ import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 
 /** Who pays: the key that was presented and the account that it draws on. */
-export type Caller = { readonly keyId: string; readonly accountId: string }
+export type Caller = {
+  readonly keyId: string
+  readonly accountId: string
+  /** Ids of the models that the key may use; null: all. */
+  readonly models: ReadonlySet<string> | null
+}
 
 /** One generation as an endpoint asks the core for it. */
 export type GenerationCall = {

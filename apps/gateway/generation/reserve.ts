@@ -2,6 +2,7 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
+import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { formatCredits } from '#libs/money/nano-credits.ts'
 import type { InputEstimate } from './estimate-input.ts'
 import type { GenerationCall } from './generation-call.ts'
@@ -13,7 +14,7 @@ export type Reserve = {
   exact(job: GenerationJob, promptTokens: number): Promise<Hold>
 }
 
-/** Both throw `insufficient_credits`, `invalid_key` or, when billing gives no answer, `model_unavailable`. */
+/** Both throw `insufficient_credits`, `invalid_key`, `model_busy` (the key's own rate) or, when billing gives no answer, `model_unavailable`. */
 export function createReserve(deps: {
   billing: Pick<BillingClient, 'reserve' | 'replace'>
   inputEstimate: InputEstimate
@@ -39,7 +40,7 @@ export function createReserve(deps: {
       try {
         return toHold(await orUnavailable(answer))
       } catch (error) {
-        if (error instanceof ApiError && error.code === 'model_unavailable') release(id)
+        if (mayHold(error)) release(id)
         throw error
       }
     },
@@ -49,6 +50,11 @@ export function createReserve(deps: {
       return toHold(await orUnavailable(answer))
     },
   }
+}
+
+function mayHold(error: unknown): boolean {
+  if (!(error instanceof ApiError) || error.code !== 'model_unavailable') return false
+  return !(error.cause instanceof BillingUnavailable && error.cause.nothingDone)
 }
 
 async function orUnavailable(answer: Promise<HoldAnswer>): Promise<HoldAnswer> {
@@ -70,6 +76,7 @@ function toHold(answer: HoldAnswer): Hold {
         inputPriceNano: String(answer.prices.inputPriceNano),
         outputPriceNano: String(answer.prices.outputPriceNano),
         clamped: answer.clamped,
+        receipt: answer.receipt,
       }
     case 'insufficient-credits':
       throw new ApiError(
@@ -77,6 +84,16 @@ function toHold(answer: HoldAnswer): Hold {
         `Not enough credits for this request: ${formatCredits(answer.availableNano)} available, ` +
           `${formatCredits(answer.heldNano)} held by running requests.`,
       )
+    case 'key-limit':
+      throw new ApiError(
+        'insufficient_credits',
+        `The spend limit of this API key leaves too little for this request: ${formatCredits(answer.availableNano)} ` +
+          `of its period are left, ${formatCredits(answer.heldNano)} are held by running requests.`,
+      )
+    case 'key-rate':
+      throw new ApiError('model_busy', 'This API key has used up its rate for this minute.', {
+        retryAfterS: answer.retryAfterS,
+      })
     case 'key-invalid':
       throw new ApiError('invalid_key', 'The API key is no longer valid.')
     case 'model-unknown':

@@ -133,7 +133,8 @@ export function createAuthenticate(deps: {
 }
 
 function toKnown(key: BillingKey, nowMs: number): Known {
-  const caller = { keyId: key.keyId, accountId: key.accountId }
+  const models = key.models && new Set(key.models)
+  const caller = { keyId: key.keyId, accountId: key.accountId, models }
   return { key, caller, freshUntilMs: nowMs + KNOWN_FRESH_MS }
 }
 

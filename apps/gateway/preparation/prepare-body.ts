@@ -9,6 +9,7 @@ import { refuseHopeless } from './refuse-hopeless.ts'
 export type PrepareBody = <Result extends Prepared>(
   preparation: Preparation<Result>,
   body: unknown,
+  catalog: Catalog,
 ) => Promise<Result>
 
 /** The same for a route: the body is taken from its request, so that a long answer does not keep it. */
@@ -22,27 +23,29 @@ export type PrepareRequest = <Result extends Prepared>(
  * as long as they take, so they go to a thread, and their bytes with them.
  */
 export function createPrepareBody(deps: {
-  catalog: Pick<Catalog, 'list' | 'find'>
   thread: Pick<BodyThread, 'prepare'>
   largeBytes: number
 }): PrepareBody {
-  const { catalog, thread, largeBytes } = deps
-  return async (preparation, body) => {
+  const { thread, largeBytes } = deps
+  return async (preparation, body, catalog) => {
     if (!Buffer.isBuffer(body) || body.length < largeBytes) return prepareNow(preparation, body, catalog)
     return await thread.prepare(preparation, body, catalog.list())
   }
 }
 
-/** `release` gives back the memory that the body took while it arrived and waited. */
-export function createPrepareRequest(
-  prepareBody: PrepareBody,
-  release: (request: FastifyRequest) => void,
-): PrepareRequest {
+export function createPrepareRequest(deps: {
+  prepareBody: PrepareBody
+  /** The catalog as the request's caller may see it. */
+  catalogOf: (request: FastifyRequest) => Catalog
+  /** Gives back the memory that the body took while it arrived and waited. */
+  release: (request: FastifyRequest) => void
+}): PrepareRequest {
+  const { prepareBody, catalogOf, release } = deps
   return async (preparation, request) => {
     const { body } = request
     request.body = undefined
     try {
-      return await prepareBody(preparation, body)
+      return await prepareBody(preparation, body, catalogOf(request))
     } finally {
       release(request)
     }

@@ -9,7 +9,7 @@ export type Order = {
   /** Its place in the list of preparations. */
   readonly preparation: number
   readonly body: ArrayBuffer
-  /** The catalog as it is now. */
+  /** The catalog as it is now and as the caller may see it. */
   readonly models: readonly ModelSpec[]
   readonly reply: MessagePort
 }

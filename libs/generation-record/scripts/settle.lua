@@ -4,12 +4,13 @@
 --
 -- KEYS  1 record   2 waiting   3 expiry   4 settlements   5 prompt (side key)
 -- ARGV  1 id   2 epoch   3 outcome   4 prompt tokens   5 cached tokens   6 completion tokens   7 by (boot id)
+--       8 receipt, or ''
 -- Returns 'recorded' (this call settled it), 'settled' (it was already), or 'stale' (a newer epoch runs it)
 --
 -- A record that is gone outlived its deadline and grace; its settlement is recorded all the same, and billing,
 -- idempotent by id, decides.
 local record, waiting, expiry, settlements, prompt = unpack(KEYS)
-local id, epoch, outcome, prompt_tokens, cached_tokens, completion_tokens, by = unpack(ARGV)
+local id, epoch, outcome, prompt_tokens, cached_tokens, completion_tokens, by, receipt = unpack(ARGV)
 
 local state = redis.call('HMGET', record, 'epoch', 'settled')
 if state[2] then return 'settled' end
@@ -22,6 +23,11 @@ end
 redis.call('DEL', prompt)
 redis.call('ZREM', waiting, id)
 redis.call('ZREM', expiry, id)
-redis.call('XADD', settlements, '*', 'id', id, 'epoch', epoch, 'outcome', outcome,
-  'promptTokens', prompt_tokens, 'cachedTokens', cached_tokens, 'completionTokens', completion_tokens, 'by', by)
+local entry = { 'id', id, 'epoch', epoch, 'outcome', outcome, 'promptTokens', prompt_tokens,
+  'cachedTokens', cached_tokens, 'completionTokens', completion_tokens, 'by', by }
+if receipt ~= '' then
+  table.insert(entry, 'receipt')
+  table.insert(entry, receipt)
+end
+redis.call('XADD', settlements, '*', unpack(entry))
 return 'recorded'

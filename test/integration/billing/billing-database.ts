@@ -1,23 +1,31 @@
 import { randomUUID } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
 import type { Pool } from 'pg'
 import { pino } from 'pino'
 import { expect } from 'vitest'
-import { createOperations, type Operations } from '#apps/billing/admin/operations.ts'
+import { createAdminServer } from '#apps/billing/admin/serve-admin.ts'
 import { loadCatalog } from '#apps/billing/catalog/load-catalog.ts'
 import { migrate } from '#apps/billing/database/migrate.ts'
 import { createMoney, type Money } from '#apps/billing/database/money.ts'
-import { openPool } from '#apps/billing/database/open-pool.ts'
+import { openPool, SERVICE_ROLE } from '#apps/billing/database/open-pool.ts'
+import { toKysely } from '#apps/billing/database/tables.ts'
+import { createReceipts } from '#apps/billing/receipts.ts'
+import { createReconcile } from '#apps/billing/reconciliation/reconcile.ts'
 import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
-import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { createDatabase } from '../../support/postgres.ts'
+import { createOperator, type Operator } from './operator.ts'
 
 export const log = pino({ level: 'silent' })
 
 export const START_MS = Date.parse('2030-01-01T00:00:00Z')
 
+export const ADMIN_TOKEN = 'an-admin-token-of-the-tests'
+
 export const HOLD_GRACE_MS = 60_000
+
+export const receipts = createReceipts(['a-receipt-secret-of-the-tests-alone'])
 
 /** Whole nano-credits per token, so that amounts are easy to read; cached tokens are half price. */
 export const CHAT: ModelSpec = {
@@ -58,9 +66,14 @@ export const EMBED: ModelSpec = {
 
 export type BillingDatabase = {
   url: string
+  /** The owner's, for what a test looks at and breaks. */
   pool: Pool
+  /** The service's: it may do what the service may. */
+  servicePool: Pool
   money: Money
-  operations: Operations
+  /** The owner, at the operators' interface. */
+  operator: Operator
+  admin: FastifyInstance
   clock: { nowMs: number }
   loadModels(models: readonly ModelSpec[]): Promise<void>
   createAccount(nano: bigint): Promise<{ accountId: string; keyId: string; secret: string }>
@@ -79,45 +92,46 @@ export async function openBillingDatabase(options: { url?: string } = {}): Promi
     options.url === undefined ? await createDatabase() : { url: options.url, drop: () => Promise.resolve() }
   const pool = await openPool({ url, log, waitMs: 5_000 })
   await migrate(pool, log)
+  const servicePool = await openPool({ url, role: SERVICE_ROLE, log, waitMs: 5_000 })
   const clock = { nowMs: START_MS }
   const nowMs = () => clock.nowMs
-  const operations = createOperations({ pool, nowMs })
+  const admin = createAdminServer({
+    db: toKysely(servicePool),
+    reconcile: createReconcile(servicePool),
+    adminToken: ADMIN_TOKEN,
+    nowMs,
+    log,
+  })
+  const operator = createOperator(admin, ADMIN_TOKEN)
 
   async function loadModels(models: readonly ModelSpec[]) {
-    await loadCatalog({ pool, models, nowMs: clock.nowMs, log })
+    await loadCatalog({ pool: servicePool, models, nowMs: clock.nowMs, log })
   }
   await loadModels([CHAT, ODD, EMBED])
 
   return {
     url,
     pool,
-    money: createMoney({ pool, holdGraceMs: HOLD_GRACE_MS, nowMs }),
-    operations,
+    servicePool,
+    money: createMoney({ pool: servicePool, receipts, holdGraceMs: HOLD_GRACE_MS, nowMs }),
+    operator,
+    admin,
     clock,
     loadModels,
     async createAccount(nano) {
-      const { id } = await operations.createAccount('test')
-      if (nano > 0n) {
-        await operations.topUp(id, {
-          amountNano: toNanoCredits(nano),
-          idempotencyKey: 'first',
-          reason: 'test',
-        })
-      }
-      const key = await operations.createKey(id, null)
-      return { accountId: id, keyId: key.id, secret: key.secret }
+      const accountId = await operator.createAccount()
+      if (nano > 0n) await operator.topUp(accountId, { nano, idempotencyKey: 'first' })
+      return { accountId, ...(await operator.createKey(accountId)) }
     },
-    async balance(accountId) {
-      const { postedNano, heldNano, openHolds } = await operations.readAccount(accountId)
-      return { posted: BigInt(postedNano), held: BigInt(heldNano), openHolds }
-    },
+    balance: operator.balance,
     async expectReconciled() {
-      const counts = await operations.reconcile()
-      expect(Object.keys(counts).length).toBeGreaterThan(8)
-      expect(Object.entries(counts).filter(([, count]) => count !== 0)).toEqual([])
+      const counts = await operator.reconcile()
+      expect(counts.length).toBeGreaterThan(8)
+      expect(counts.filter(({ rows }) => rows !== 0)).toEqual([])
     },
     async close() {
-      await pool.end()
+      await admin.close()
+      await Promise.all([pool.end(), servicePool.end()])
       await drop()
     },
   }
@@ -154,7 +168,7 @@ export async function setWatermark(database: BillingDatabase, model: string, unt
     {
       runId: 'run-1',
       observedAtMs: untilMs,
-      streams: [{ model, lastId: { ms: 1n, seq: 0n }, settledUntilMs: untilMs }],
+      streams: [{ model, lastId: { ms: 1n, seq: 0n }, settledUntilMs: untilMs, confirmedMs: null }],
     },
     60_000,
   )

@@ -1,3 +1,4 @@
+import type { ServerCredentials } from '@grpc/grpc-js'
 import { Registry } from 'prom-client'
 import { watchVersions } from '#apps/billing/database/watch-versions.ts'
 import type { Lane } from '#apps/billing/lanes/lane.ts'
@@ -13,17 +14,19 @@ export type BillingServer = { address: string; stop(): Promise<void> }
 export async function startBillingServer(options: {
   database: BillingDatabase
   address?: string
+  credentials?: ServerCredentials
   lane?: Lane<MoneyRequest, MoneyAnswer>
   pollMs?: number
 }): Promise<BillingServer> {
   const { database, address = '127.0.0.1:0', pollMs = 60_000 } = options
-  const { pool, money, url, clock } = database
+  const { servicePool: pool, money, url, clock } = database
   const metrics = createMetrics(new Registry(), () => 0)
-  const lane = options.lane ?? createMoneyLane({ money, log, onBatch: () => undefined })
+  const monotonicMs = () => performance.now()
+  const lane = options.lane ?? createMoneyLane({ money, log, monotonicMs, onBatch: () => undefined })
   const versions = watchVersions({ url, pool, log, pollMs })
   const nowMs = () => clock.nowMs
   const { server, endStreams } = createBillingService({ pool, lane, versions, metrics, nowMs, log })
-  const port = await bindGrpc(server, address)
+  const port = await bindGrpc(server, address, options.credentials)
   return {
     address: `127.0.0.1:${port}`,
     async stop() {

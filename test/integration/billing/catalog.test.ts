@@ -54,6 +54,7 @@ test('a model that the file no longer has is disabled, and enabled again when it
 })
 
 test('a cached token may not cost more than a fresh one: a charge could exceed its hold', async () => {
+  database.clock.nowMs += 1_000
   const wrong = { ...CHAT, cachedInputPriceNano: '9000000' }
   await expect(database.loadModels([wrong])).rejects.toThrow('cached_input_not_dearer')
   expect((await read()).models).toEqual([CHAT, EMBED, ODD])

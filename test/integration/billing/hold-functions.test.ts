@@ -37,6 +37,7 @@ describe('reserve', () => {
       outputTokens: 50,
       clamped: false,
       prices: { inputPriceNano: 2_000_000n, cachedInputPriceNano: 1_000_000n, outputPriceNano: 10_000_000n },
+      receipt: expect.any(String),
     })
     expect(await database.balance(accountId)).toEqual({ posted: 10_000n, held: 700n, openHolds: 1 })
   })
@@ -143,7 +144,7 @@ describe('reserve', () => {
     await database.pool.query("update accounts set status = 'closed' where id = $1", [accountId])
     expect(await reserve(reserveCall(keyId))).toEqual({ status: 'key-invalid' })
     const other = await database.createAccount(10_000n)
-    await database.operations.revokeKey(other.keyId)
+    await database.operator.revokeKey(other.keyId)
     expect(await reserve(reserveCall(other.keyId))).toEqual({ status: 'key-invalid' })
   })
 
@@ -197,7 +198,7 @@ describe('replace', () => {
     const gone = await held(keyId)
     await database.money.release([gone.reservationId])
     expect(await replace(gone.reservationId, 1, 1)).toEqual({ status: 'conflict' })
-    await database.operations.revokeKey(keyId)
+    await database.operator.revokeKey(keyId)
     expect(await replace(reservationId, 1, 1)).toEqual({ status: 'key-invalid' })
   })
 })

@@ -7,6 +7,7 @@ import {
   settlement,
   type BillingDatabase,
 } from './billing-database.ts'
+import { expireDuringExtend, reserveBehindLock } from './parallel-calls.ts'
 
 // Every call is a transaction of its own on a connection of its own, as from many replicas.
 
@@ -28,6 +29,15 @@ test('twenty parallel reserves on credits for ten get ten holds', async () => {
     expect(answers.filter(({ status }) => status === 'insufficient-credits')).toHaveLength(10)
     expect(await database.balance(accountId)).toEqual({ posted: 7_000n, held: 7_000n, openHolds: 10 })
   }
+})
+
+test("twenty parallel reserves on a key's limit for five get five holds", async () => {
+  const answers = await reserveBehindLock(database)
+  expect(answers.sort()).toEqual([...Array(5).fill('granted'), ...Array(15).fill('key-limit')])
+})
+
+test('an expiry that waits for an extend leaves the hold that was given more time', async () => {
+  expect(await expireDuringExtend(database)).toBe('held')
 })
 
 test('the same reserve at two replicas at once holds once', async () => {

@@ -77,6 +77,19 @@ test('and not a third time', async () => {
   expect(messages).toBe(2)
 })
 
+test('a refusal promises that nothing was done, unless the call was sent before', async () => {
+  let messages = 0
+  const billing = await connect((stream, { calls }) => {
+    messages += 1
+    const failure = { reason: 'OVERLOADED', message: 'too many calls wait' } as const
+    if (messages === 2) stream.end()
+    else stream.write({ replies: calls.map(({ seq }) => ({ seq, reply: 'failure', failure })) })
+  })
+  await expect(billing.release(randomUUID())).rejects.toMatchObject({ nothingDone: true })
+  await expect(billing.release(randomUUID())).rejects.toMatchObject({ nothingDone: false })
+  expect(messages).toBe(3)
+})
+
 test('a call without an answer ends at its deadline', async () => {
   const billing = await connect(() => undefined, { timeoutMs: 50 })
   await expect(billing.release(randomUUID())).rejects.toThrow('no answer within 50 ms')
@@ -91,7 +104,8 @@ test('an answer of the wrong kind is a failure, not a success', async () => {
 test('more calls than may wait are refused at once', async () => {
   const billing = await connect(() => undefined, { maxOutstanding: 2 })
   const waiting = Promise.allSettled([billing.release(randomUUID()), billing.release(randomUUID())])
-  await expect(billing.release(randomUUID())).rejects.toThrow('2 calls wait already')
+  const refused = { message: expect.stringContaining('2 calls wait already'), nothingDone: true }
+  await expect(billing.release(randomUUID())).rejects.toMatchObject(refused)
   billing.close()
   expect((await waiting).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
 })

@@ -22,6 +22,7 @@ async function environment(fields: Record<string, string> = {}): Promise<Record<
     GRPC_LISTEN: `127.0.0.1:${await freePort()}`,
     ADMIN_PORT: String(await freePort()),
     ADMIN_TOKEN: 'a-token-of-the-tests',
+    RECEIPT_SECRETS: 'a-receipt-secret-of-32-characters',
     CATALOG_FILE: 'deploy/catalog.demo.json',
     ...fields,
   }
@@ -49,6 +50,7 @@ test('waits for PostgreSQL, serves without Redis, says unready while the databas
 
 test.each([
   ['no admin token', { ADMIN_TOKEN: '' }, 'ADMIN_TOKEN is not set'],
+  ['no receipt secret', { RECEIPT_SECRETS: '' }, 'RECEIPT_SECRETS is not set'],
   ['a short admin token', { ADMIN_TOKEN: 'short' }, 'expected at least 16 characters'],
   ['no database', { DATABASE_URL: 'mysql://x' }, 'expected a postgres:// URL'],
   ['a catalog file that is not there', { CATALOG_FILE: 'nowhere.json' }, 'nowhere.json'],

@@ -48,6 +48,7 @@ describe('money calls', () => {
       outputTokens: 50,
       clamped: false,
       prices: { inputPriceNano: 2_000_000n, cachedInputPriceNano: 1_000_000n, outputPriceNano: 10_000_000n },
+      receipt: expect.any(String),
     })
     const { reservationId } = call
     expect(await client.replace({ reservationId, inputTokens: 300, outputTokens: 50 })).toMatchObject({
@@ -88,16 +89,19 @@ describe('money calls', () => {
   test('an overloaded lane refuses clearly, and the stream goes on', async () => {
     const full = createLane<MoneyRequest, MoneyAnswer>({
       run: (requests) => Promise.resolve(requests.map(() => ({ kind: 'release', released: true }))),
-      sameBatch: () => true,
+      kindOf: ({ kind }) => kind,
+      subjectOf: () => randomUUID(),
       maxBatch: 10,
       maxWaiting: 1,
+      maxWaitMs: 1_000,
+      monotonicMs: () => 0,
     })
     const busy = await startBillingServer({ database, lane: full })
     const other = createBillingClient({ address: busy.address })
     const outcomes = await Promise.allSettled([other.release(randomUUID()), other.release(randomUUID())])
     expect(outcomes).toMatchObject([
       { status: 'fulfilled', value: true },
-      { status: 'rejected', reason: expect.any(BillingUnavailable) },
+      { status: 'rejected', reason: { name: 'BillingUnavailable', nothingDone: true } },
     ])
     expect(await other.release(randomUUID())).toBe(true)
     other.close()
@@ -123,9 +127,12 @@ describe('money calls', () => {
         await gate.promise
         return requests.map(() => ({ kind: 'release', released: true }))
       },
-      sameBatch: () => true,
+      kindOf: ({ kind }) => kind,
+      subjectOf: () => randomUUID(),
       maxBatch: 10,
       maxWaiting: 100,
+      maxWaitMs: 1_000,
+      monotonicMs: () => 0,
     })
     const stopping = await startBillingServer({ database, lane: slow })
     const other = createBillingClient({ address: stopping.address })
@@ -149,6 +156,7 @@ describe('keys', () => {
       sha256,
       active: true,
       expiresAtMs: null,
+      models: null,
     })
     expect(await client.lookUpKey(hashApiKey('other'))).toBeNull()
     await database.pool.query('update api_keys set expires_at = $2 where id = $1', [
@@ -162,7 +170,7 @@ describe('keys', () => {
     ])
     expect(await client.lookUpKey(sha256)).toBeNull()
     const revoked = await database.createAccount(1n)
-    await database.operations.revokeKey(revoked.keyId)
+    await database.operator.revokeKey(revoked.keyId)
     expect(await client.lookUpKey(hashApiKey(revoked.secret))).toBeNull()
   })
 
@@ -171,7 +179,7 @@ describe('keys', () => {
     const watch = watchKeys(client)
     await expect.poll(() => watch.states, WAIT).toEqual([true])
     expect(watch.resyncs).toBe(1)
-    await database.operations.revokeKey(keyId)
+    await database.operator.revokeKey(keyId)
     await expect.poll(() => watch.keys.get(keyId)?.active, WAIT).toBe(false)
     watch.stop()
   })
@@ -191,7 +199,7 @@ describe('keys', () => {
     await expect.poll(() => watch.states, WAIT).toEqual([true])
     await server.stop()
     await expect.poll(() => watch.states, WAIT).toEqual([true, false])
-    await database.operations.revokeKey(keyId)
+    await database.operator.revokeKey(keyId)
     server = await startBillingServer({ database, address: server.address })
     await expect.poll(() => watch.keys.get(keyId)?.active, WAIT).toBe(false)
     expect(watch.states).toEqual([true, false, true])

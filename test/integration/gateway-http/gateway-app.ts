@@ -15,6 +15,9 @@ export const MODEL = 'org/demo'
 
 export const AUTHORIZED = { authorization: `Bearer ${KEY}` }
 
+/** Of a key that may use nothing but `plain`, and a model that the catalog does not have. */
+export const NARROW = { authorization: 'Bearer narrow-key' }
+
 const LIMITS: HttpLimits = {
   bodyBytes: 32 * 1_048_576,
   largeBodyBytes: 65_536,
@@ -123,14 +126,18 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
   const app = buildApp({
     generate,
     authenticate: async (authorization) => {
-      if (authorization === AUTHORIZED.authorization) return { keyId: 'key-1', accountId: 'account-1' }
+      if (authorization === AUTHORIZED.authorization)
+        return { keyId: 'key-1', accountId: 'account-1', models: null }
+      if (authorization === NARROW.authorization) {
+        return { keyId: 'key-2', accountId: 'account-1', models: new Set(['plain', 'gone']) }
+      }
       if (authorization === 'Bearer unchecked')
         throw new ApiError('model_unavailable', 'Nobody can check it.')
       if (authorization === 'Bearer broken') throw new Error('test: the look-up broke')
       throw new ApiError('invalid_key', 'The API key is not valid.')
     },
     catalog,
-    prepareBody: createPrepareBody({ catalog, thread, largeBytes: limits.largeBodyBytes }),
+    prepareBody: createPrepareBody({ thread, largeBytes: limits.largeBodyBytes }),
     newId: randomUUIDv7,
     nowMs: Date.now,
     everySecond: (run) => {

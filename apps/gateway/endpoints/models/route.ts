@@ -1,19 +1,24 @@
-import type { RouteHandlerMethod } from 'fastify'
+import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { findModel, type Catalog } from '../find-model.ts'
 import type { ModelList, ModelObject } from './model-object.ts'
 
-/** `GET /v1/models`: every entry of the live catalog, also one that is disabled at the moment. */
-export function listModels(catalog: Catalog): RouteHandlerMethod {
-  return async (): Promise<ModelList> => ({ object: 'list', data: catalog.list().map(toModelObject) })
+type CatalogOf = (request: FastifyRequest) => Catalog
+
+/** `GET /v1/models`: every entry of the caller's catalog, also one that is disabled at the moment. */
+export function listModels(catalogOf: CatalogOf): RouteHandlerMethod {
+  return async (request): Promise<ModelList> => ({
+    object: 'list',
+    data: catalogOf(request).list().map(toModelObject),
+  })
 }
 
 /**
  * `GET /v1/models/*`: one entry. Ids contain slashes, so the rest of the path is the id, raw or
  * percent-encoded.
  */
-export function describeModel(catalog: Catalog): RouteHandlerMethod {
-  return async (request) => toModelObject(findModel(catalog, readId(request.params)))
+export function describeModel(catalogOf: CatalogOf): RouteHandlerMethod {
+  return async (request) => toModelObject(findModel(catalogOf(request), readId(request.params)))
 }
 
 function readId(params: unknown): string {

@@ -11,6 +11,8 @@ export const _millrace_billing_HoldAnswer_Status = {
   KEY_INVALID: 'KEY_INVALID',
   MODEL_UNKNOWN: 'MODEL_UNKNOWN',
   CONFLICT: 'CONFLICT',
+  KEY_LIMIT: 'KEY_LIMIT',
+  KEY_RATE: 'KEY_RATE',
 } as const;
 
 export type _millrace_billing_HoldAnswer_Status =
@@ -26,6 +28,10 @@ export type _millrace_billing_HoldAnswer_Status =
   | 4
   | 'CONFLICT'
   | 5
+  | 'KEY_LIMIT'
+  | 6
+  | 'KEY_RATE'
+  | 7
 
 export type _millrace_billing_HoldAnswer_Status__Output = typeof _millrace_billing_HoldAnswer_Status[keyof typeof _millrace_billing_HoldAnswer_Status]
 
@@ -39,6 +45,8 @@ export interface HoldAnswer {
   'outputPriceNano'?: (number | string | Long);
   'availableNano'?: (number | string | Long);
   'heldNano'?: (number | string | Long);
+  'receipt'?: (string);
+  'retryAfterS'?: (number);
 }
 
 export interface HoldAnswer__Output {
@@ -51,4 +59,6 @@ export interface HoldAnswer__Output {
   'outputPriceNano': (string);
   'availableNano': (string);
   'heldNano': (string);
+  'receipt': (string);
+  'retryAfterS': (number);
 }

@@ -9,6 +9,7 @@ const hold = (amountNano: number, clamped: boolean) => ({
   ...PRICES,
   amountNano: String(amountNano),
   clamped,
+  receipt: 'receipt',
 })
 
 test('a hold that pays everything leaves the limit to the caller and the context window', () => {
@@ -56,7 +57,7 @@ test('using up the cap never costs more than the hold', () => {
       ({ amount, input, inputPrice, outputPrice }) => {
         const prices = { inputPriceNano: String(inputPrice), outputPriceNano: String(outputPrice) }
         const job = generationJob({
-          hold: { amountNano: String(amount), ...prices, clamped: true },
+          hold: { amountNano: String(amount), ...prices, clamped: true, receipt: 'receipt' },
           maxOutputTokens: 1_000_000,
         })
         const cap = capOutput(job, input, 1_000_000)

@@ -35,14 +35,22 @@ function setUp(answers: (SettleResult | Error)[], nowMs = Date.now()) {
   return { settle, run, job, sent }
 }
 
-test('a settlement names its generation, epoch and usage', async () => {
+test('a settlement names its generation, epoch and usage, and carries the receipt of its hold', async () => {
   const { settle, run, job, sent } = setUp(['recorded'])
   settle.settle(run, { outcome: 'completed', usage: USAGE })
   await settle.drain()
   expect(sent).toEqual([
     [
       job.model,
-      { id: job.id, epoch: 2, outcome: 'completed', promptTokens: 3, cachedTokens: 2, completionTokens: 5 },
+      {
+        id: job.id,
+        epoch: 2,
+        outcome: 'completed',
+        promptTokens: 3,
+        cachedTokens: 2,
+        completionTokens: 5,
+        receipt: 'receipt',
+      },
     ],
   ])
 })

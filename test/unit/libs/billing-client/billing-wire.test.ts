@@ -34,8 +34,11 @@ test.each<HoldAnswer>([
     outputTokens: 17,
     clamped: true,
     prices: { inputPriceNano: 999_999_999_999_999_999n, cachedInputPriceNano: 0n, outputPriceNano: 1n },
+    receipt: 'payload.mac',
   },
   { status: 'insufficient-credits', availableNano: toNanoCredits(0n), heldNano: MOST },
+  { status: 'key-limit', availableNano: toNanoCredits(1n), heldNano: toNanoCredits(0n) },
+  { status: 'key-rate', retryAfterS: 59 },
   { status: 'key-invalid' },
   { status: 'model-unknown' },
   { status: 'conflict' },
@@ -83,13 +86,18 @@ test.each([
   expect(() => sendReserve({ ...CALL, ...change })).toThrow(RangeError)
 })
 
-test.each([null, 1_893_456_000_000])('a key that expires at %s crosses the wire unchanged', (expiresAtMs) => {
+test.each([
+  [null, null],
+  [1_893_456_000_000, ['org/a', 'b']],
+  [null, []],
+])('a key that expires at %s and may use %j crosses the wire unchanged', (expiresAtMs, models) => {
   const key = {
     keyId: CALL.keyId,
     accountId: CALL.reservationId,
     sha256: Buffer.alloc(32, 7),
     active: true,
     expiresAtMs,
+    models,
   }
   const message = lookUpKey.responseDeserialize(
     lookUpKey.responseSerialize({ found: true, key: toKeyMessage(key) }),

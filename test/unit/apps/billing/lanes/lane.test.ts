@@ -3,19 +3,25 @@ import { createLane, LaneOverloaded } from '#apps/billing/lanes/lane.ts'
 
 type Batch = { calls: readonly string[]; answer: () => void; fail: (error: Error) => void }
 
-/** A lane whose batches the test answers; the answer to a call is the call itself in capitals. */
-function createTestLane(options: { maxBatch?: number; maxWaiting?: number } = {}) {
+/**
+ * A lane whose batches the test answers and whose clock it turns; the answer to a call is the call itself in capitals.
+ */
+function createTestLane(options: { maxBatch?: number; maxWaiting?: number; maxWaitMs?: number } = {}) {
   const batches: Batch[] = []
+  const clock = { ms: 0 }
   const lane = createLane<string, string>({
     run(calls) {
       const { promise, resolve, reject } = Promise.withResolvers<string[]>()
       batches.push({ calls, answer: () => resolve(calls.map((call) => call.toUpperCase())), fail: reject })
       return promise
     },
-    // 'r1' and 'r2' are of one kind, 's1' is of another.
-    sameBatch: (first, next) => first[0] === next[0],
+    // 'r1' and 'r2' are of one kind, 's1' is of another; 'r1' and 's1' have one subject.
+    kindOf: (call) => call.slice(0, 1),
+    subjectOf: (call) => call.slice(1),
     maxBatch: options.maxBatch ?? 10,
     maxWaiting: options.maxWaiting ?? 100,
+    maxWaitMs: options.maxWaitMs ?? 50,
+    monotonicMs: () => clock.ms,
   })
   const turn = () => new Promise((resolve) => setImmediate(resolve))
   const batch = async (index: number) => {
@@ -24,7 +30,16 @@ function createTestLane(options: { maxBatch?: number; maxWaiting?: number } = {}
     if (!found) throw new Error(`there is no batch ${index}`)
     return found
   }
-  return { lane, batches, batch, turn }
+  /** The next batch is answered after so long. */
+  let answered = 0
+  const answerAfter = async (ms: number) => {
+    const next = await batch(answered)
+    answered += 1
+    clock.ms += ms
+    next.answer()
+    await turn()
+  }
+  return { lane, batches, batch, turn, clock, answerAfter }
 }
 
 test('calls of one turn ride together, and each gets its own answer', async () => {
@@ -64,15 +79,40 @@ test('a batch has at most its limit', async () => {
   expect(await answers).toHaveLength(3)
 })
 
-test('the order of arrival holds across kinds that cannot share a batch', async () => {
+test('calls of one kind ride together although calls of another kind arrived between', async () => {
   const { lane, batch } = createTestLane()
-  const answers = Promise.all(['r1', 'r2', 's1', 'r3'].map(lane.submit))
-  for (const [index, calls] of [['r1', 'r2'], ['s1'], ['r3']].entries()) {
+  const answers = Promise.all(['r1', 's2', 'r3', 's4'].map(lane.submit))
+  for (const [index, calls] of [
+    ['r1', 'r3'],
+    ['s2', 's4'],
+  ].entries()) {
     const next = await batch(index)
     expect(next.calls).toEqual(calls)
     next.answer()
   }
-  expect(await answers).toEqual(['R1', 'R2', 'S1', 'R3'])
+  expect(await answers).toEqual(['R1', 'S2', 'R3', 'S4'])
+})
+
+test('calls about one subject run in order of arrival', async () => {
+  const { lane, batch } = createTestLane()
+  const answers = Promise.all(['r1', 's1', 'r1', 'r2'].map(lane.submit))
+  for (const [index, calls] of [['r1', 'r2'], ['s1'], ['r1']].entries()) {
+    const next = await batch(index)
+    expect(next.calls).toEqual(calls)
+    next.answer()
+  }
+  expect(await answers).toEqual(['R1', 'S1', 'R1', 'R2'])
+})
+
+test('what a full batch has no room for stays in order of arrival', async () => {
+  const { lane, batch } = createTestLane({ maxBatch: 1 })
+  const answers = Promise.all(['r1', 's2', 'r3'].map(lane.submit))
+  for (const [index, calls] of [['r1'], ['s2'], ['r3']].entries()) {
+    const next = await batch(index)
+    expect(next.calls).toEqual(calls)
+    next.answer()
+  }
+  expect(await answers).toEqual(['R1', 'S2', 'R3'])
 })
 
 test('a failing batch fails its calls and no others', async () => {
@@ -101,4 +141,67 @@ test('refuses beyond its backlog, and takes calls again when there is room', asy
     next.answer()
   }
   expect(await Promise.all(waiting)).toEqual(['R2', 'R3', 'R5'])
+})
+
+test('refuses while a batch is stuck, from when the oldest call has waited too long', async () => {
+  const { lane, turn, clock, answerAfter } = createTestLane({ maxWaitMs: 50 })
+  const answers = [lane.submit('r1')]
+  await answerAfter(1)
+  answers.push(lane.submit('r2'))
+  await turn()
+  clock.ms += 1_000
+  // Nobody waits behind the stuck batch yet.
+  answers.push(lane.submit('r3'))
+  clock.ms += 50
+  answers.push(lane.submit('r4'))
+  clock.ms += 1
+  await expect(lane.submit('r5')).rejects.toBeInstanceOf(LaneOverloaded)
+  await answerAfter(1)
+  answers.push(lane.submit('r6'))
+  await answerAfter(1)
+  await answerAfter(1)
+  expect(await Promise.all(answers)).toEqual(['R1', 'R2', 'R3', 'R4', 'R6'])
+})
+
+test('the first batch of all may take its time', async () => {
+  const { lane, turn, clock, answerAfter } = createTestLane({ maxWaitMs: 50 })
+  const answers = [lane.submit('r1')]
+  await turn()
+  for (const call of ['r2', 'r3']) {
+    clock.ms += 500
+    answers.push(lane.submit(call))
+  }
+  await answerAfter(500)
+  await answerAfter(1)
+  expect(await Promise.all(answers)).toEqual(['R1', 'R2', 'R3'])
+})
+
+test('refuses when the full batches that wait would take too long', async () => {
+  const { lane, turn, answerAfter } = createTestLane({ maxBatch: 2, maxWaitMs: 50 })
+  const answers = [lane.submit('r1')]
+  await answerAfter(20)
+  answers.push(lane.submit('r2'))
+  await turn()
+  // Two full batches take 40 ms; behind three, a call would wait 60.
+  for (const call of ['r3', 'r4', 'r5', 'r6', 'r7', 'r8']) answers.push(lane.submit(call))
+  await expect(lane.submit('r9')).rejects.toBeInstanceOf(LaneOverloaded)
+  await answerAfter(16)
+  // Each takes 16 ms now, and two wait.
+  answers.push(lane.submit('r10'))
+  for (let batches = 0; batches < 4; batches += 1) await answerAfter(1)
+  expect(await Promise.all(answers)).toHaveLength(9)
+})
+
+test('a slow batch refuses nothing that the next one has room for, and nothing once that was fast', async () => {
+  const { lane, turn, clock, answerAfter } = createTestLane({ maxBatch: 2, maxWaitMs: 50 })
+  const answers = [lane.submit('r1')]
+  await answerAfter(5_000)
+  clock.ms += 3_600_000
+  answers.push(lane.submit('r2'))
+  await turn()
+  answers.push(lane.submit('r3'), lane.submit('r4'))
+  await answerAfter(1)
+  answers.push(lane.submit('r5'), lane.submit('r6'), lane.submit('r7'))
+  for (let batches = 0; batches < 3; batches += 1) await answerAfter(1)
+  expect(await Promise.all(answers)).toEqual(['R1', 'R2', 'R3', 'R4', 'R5', 'R6', 'R7'])
 })

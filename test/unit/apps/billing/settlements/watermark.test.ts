@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest'
-import type { StreamsState } from '#apps/billing/settlements/settlement-streams.ts'
 import { compareStreamIds, parseStreamId } from '#apps/billing/settlements/stream-id.ts'
-import { createWatermarkTracker } from '#apps/billing/settlements/watermark.ts'
+import { createWatermarkTracker, type StreamsProgress } from '#apps/billing/settlements/watermark.ts'
 
 type Look = { at: number; last: string; delivered: string; pending?: string; runId?: string }
 
-function look({ at, last, delivered, pending, runId = 'run-1' }: Look): StreamsState {
+function look({ at, last, delivered, pending, runId = 'run-1' }: Look): StreamsProgress {
   const stream = {
     lastId: parseStreamId(last),
     deliveredId: parseStreamId(delivered),

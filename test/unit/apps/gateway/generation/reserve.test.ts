@@ -37,6 +37,7 @@ const granted: HoldAnswer = {
   outputTokens: 100,
   clamped: true,
   prices: { inputPriceNano: 1n, cachedInputPriceNano: 1n, outputPriceNano: 2n },
+  receipt: 'signed',
 }
 
 test('a granted hold travels as text, with the prices that turn it into tokens', async () => {
@@ -46,6 +47,7 @@ test('a granted hold travels as text, with the prices that turn it into tokens',
     inputPriceNano: '1',
     outputPriceNano: '2',
     clamped: true,
+    receipt: 'signed',
   })
   expect(released).toEqual([])
 })
@@ -109,4 +111,12 @@ test('too little money is 402, and says what is available and what is held', asy
 test('a key that was revoked meanwhile is 401', async () => {
   const { reserve } = setUp(() => ({ status: 'key-invalid' }))
   await expect(reserve.first(generationCall(), TERMS)).rejects.toMatchObject({ code: 'invalid_key' })
+})
+
+test('a reservation that billing was too busy to make is refused, and not given back', async () => {
+  const { reserve, released } = setUp(() => {
+    throw new BillingUnavailable('too many calls wait', { nothingDone: true })
+  })
+  await expect(reserve.first(generationCall(), TERMS)).rejects.toMatchObject({ code: 'model_unavailable' })
+  expect(released).toEqual([])
 })

@@ -21,6 +21,7 @@ function setUp() {
     sha256: hashApiKey(text),
     active: true,
     expiresAtMs: null,
+    models: null,
     ...changes,
   })
   const { authenticate, applyKeyChanges } = createAuthenticate({
@@ -46,7 +47,18 @@ describe('authenticate', () => {
   it('turns a known key into its caller', async () => {
     const { bearer, know, toKey, authenticate } = setUp()
     know(toKey())
-    await expect(authenticate(bearer)).resolves.toEqual({ keyId: 'key-1', accountId: 'account-1' })
+    const caller = { keyId: 'key-1', accountId: 'account-1', models: null }
+    await expect(authenticate(bearer)).resolves.toEqual(caller)
+  })
+
+  it("tells the key's models, as the latest push has them", async () => {
+    const { bearer, know, toKey, authenticate, applyKeyChanges } = setUp()
+    know(toKey({ models: ['one'] }))
+    await expect(authenticate(bearer)).resolves.toMatchObject({ models: new Set(['one']) })
+    applyKeyChanges({ resync: false, keys: [toKey({ models: ['two'] })] })
+    await expect(authenticate(bearer)).resolves.toMatchObject({ models: new Set(['two']) })
+    applyKeyChanges({ resync: false, keys: [toKey()] })
+    await expect(authenticate(bearer)).resolves.toMatchObject({ models: null })
   })
 
   it('reads the scheme in any case', async () => {

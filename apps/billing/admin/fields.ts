@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import { parseCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
+
+/** Fields that several operations have. */
+
+export const Id = z.uuid()
+
+export const Name = z.string().trim().min(1).max(200)
+
+/** Why a person did it: for whoever reads the audit log. */
+export const Reason = z.string().trim().min(1).max(500)
+
+export const ModelId = z.string().min(1).max(200)
+
+/** Nano-credits (10⁻⁹ credit) as text, because JSON readers round large numbers. */
+export const Nano = z.string().meta({ pattern: '^-?\\d+$', example: '1500000000' })
+
+/** As answered. */
+export const Time = z.string().meta({ format: 'date-time', example: '2030-01-01T00:00:00.000Z' })
+
+/** As asked. */
+export const TimeInput = z.iso.datetime({ offset: true }).transform((text) => new Date(text))
+
+/** UTC. */
+export const Day = z.iso.date()
+
+/** A number in a query. */
+export function countIn({ min, max }: { min: number; max: number }) {
+  return z
+    .string()
+    .transform((text, context) => {
+      const number = /^\d{1,15}$/.test(text) ? Number(text) : null
+      if (number !== null && number >= min && number <= max) return number
+      context.addIssue({ code: 'custom', message: `expected a whole number from ${min} to ${max}` })
+      return z.NEVER
+    })
+    .meta({ type: 'integer', minimum: min, maximum: max })
+}
+
+export const Flag = z.enum(['true', 'false']).transform((text) => text === 'true')
+
+/** Nano-credits above zero. */
+export const PositiveNano = toAmount(parseNano).meta({ example: '1500000000' })
+
+/** What credits are given in: either as credits or as nano-credits. */
+export const POSITIVE_AMOUNT = {
+  credits: toAmount(parseCredits).optional().meta({ example: '1.5' }),
+  amountNano: PositiveNano.optional(),
+}
+
+/** The same with a sign: below zero it is taken. */
+export const SIGNED_AMOUNT = {
+  credits: toAmount(signed(parseCredits)).optional().meta({ example: '-1.5' }),
+  amountNano: toAmount(signed(parseNano)).optional().meta({ example: '-1500000000' }),
+}
+
+/** Exactly one of the two was given; null otherwise. */
+export function oneAmount(given: {
+  credits?: bigint | undefined
+  amountNano?: bigint | undefined
+}): bigint | null {
+  const { credits, amountNano } = given
+  if ((credits === undefined) === (amountNano === undefined)) return null
+  return credits ?? amountNano ?? null
+}
+
+function toAmount(read: (text: string) => bigint) {
+  return z
+    .string()
+    .max(40)
+    .transform((text, context) => {
+      const amount = attempt(() => read(text))
+      if (amount !== undefined && amount !== 0n) return amount
+      context.addIssue({ code: 'custom', message: 'expected an amount that is not zero, in digits, as text' })
+      return z.NEVER
+    })
+}
+
+/** Digits alone: BigInt would take blanks and hexadecimals as well. */
+function parseNano(text: string): bigint {
+  if (!/^\d{1,19}$/.test(text)) throw new RangeError('not an amount of nano-credits')
+  return toNanoCredits(text)
+}
+
+function signed(read: (text: string) => bigint): (text: string) => bigint {
+  return (text) => (text.startsWith('-') ? -read(text.slice(1)) : read(text))
+}
+
+/** Undefined where the text is no amount: readers throw a RangeError. */
+function attempt(read: () => bigint): bigint | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}

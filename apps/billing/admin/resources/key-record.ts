@@ -1,0 +1,118 @@
+import { sql, type Kysely } from 'kysely'
+import { z } from 'zod'
+import type { Tables } from '../../database/tables.ts'
+import { AdminError } from '../admin-error.ts'
+import { Id, ModelId, Nano, PositiveNano, Time } from '../fields.ts'
+
+const Period = z.enum(['day', 'week', 'month', 'total']).meta({
+  description: 'Days, weeks (from Monday) and months begin at midnight UTC; the total never begins anew.',
+})
+
+export const Models = z.array(ModelId).min(1).max(100)
+
+export const SpendLimit = z.strictObject({ amountNano: PositiveNano, period: Period })
+
+export const PerMinute = z.int().min(1).max(1_000_000_000)
+
+export const KeyRecord = z
+  .object({
+    id: Id,
+    accountId: Id,
+    name: z.string().nullable(),
+    prefix: z.string().meta({ description: 'The first characters of the secret.' }),
+    last4: z.string(),
+    status: z.enum(['active', 'disabled', 'revoked', 'expired']),
+    expiresAt: Time.nullable(),
+    models: z
+      .array(z.string())
+      .nullable()
+      .meta({ description: 'The only models that it may use; null: all.' }),
+    spendLimit: z.object({ amountNano: Nano, period: Period }).nullable(),
+    requestsPerMinute: z.int().nullable(),
+    tokensPerMinute: z.int().nullable(),
+    spending: z
+      .object({
+        periodStart: Time.nullable().meta({ description: 'Null: from the beginning.' }),
+        spentNano: Nano,
+        heldNano: Nano,
+        leftNano: Nano,
+      })
+      .nullable()
+      .meta({ description: 'In the current period of its spend limit; null where it has none.' }),
+    lastUsedAt: Time.nullable().meta({ description: 'The newest settlement of one of its requests.' }),
+    rotatedFrom: Id.nullable(),
+    createdAt: Time,
+    revokedAt: Time.nullable(),
+  })
+  .meta({ id: 'Key' })
+export type KeyRecord = z.input<typeof KeyRecord>
+
+/** Throws an AdminError when there is no such key. */
+export async function readKeyRecord(db: Kysely<Tables>, id: string, now: Date): Promise<KeyRecord> {
+  const key = await selectKeys(db, now).where('k.id', '=', id).executeTakeFirst()
+  if (key === undefined) throw new AdminError('not_found', `There is no key ${id}.`)
+  return toKeyRecord(key, now)
+}
+
+/** Keys with what they spent and hold in the period that `now` is in. */
+export function selectKeys(db: Kysely<Tables>, now: Date) {
+  return db
+    .selectFrom('api_keys as k')
+    .leftJoin('key_budgets as b', (join) =>
+      join
+        .onRef('b.key_id', '=', 'k.id')
+        .on('b.period_start', '=', sql<Date>`period_start(k.spend_period, ${now})`),
+    )
+    .selectAll('k')
+    .select(['b.spent', 'b.held'])
+    .select((eb) => [
+      sql<Date | null>`case when k.spend_period <> 'total' then period_start(k.spend_period, ${now}) end`.as(
+        'period_start',
+      ),
+      eb
+        .selectFrom('usage as u')
+        .select((inner) => inner.fn.max('u.settled_at').as('at'))
+        .whereRef('u.key_id', '=', 'k.id')
+        .as('last_used_at'),
+    ])
+}
+
+type KeyRow = Awaited<ReturnType<ReturnType<typeof selectKeys>['executeTakeFirstOrThrow']>>
+
+export function toKeyRecord(key: KeyRow, now: Date): KeyRecord {
+  const hasExpired = key.expires_at !== null && key.expires_at <= now
+  return {
+    id: key.id,
+    accountId: key.account_id,
+    name: key.name,
+    prefix: key.prefix,
+    last4: key.last4,
+    status: key.status === 'active' && hasExpired ? 'expired' : key.status,
+    expiresAt: key.expires_at?.toISOString() ?? null,
+    models: key.models,
+    ...toSpending(key),
+    requestsPerMinute: key.requests_per_minute,
+    tokensPerMinute: key.tokens_per_minute === null ? null : Number(key.tokens_per_minute),
+    lastUsedAt: key.last_used_at?.toISOString() ?? null,
+    rotatedFrom: key.rotated_from,
+    createdAt: key.created_at.toISOString(),
+    revokedAt: key.revoked_at?.toISOString() ?? null,
+  }
+}
+
+function toSpending(key: KeyRow): Pick<KeyRecord, 'spendLimit' | 'spending'> {
+  const { spend_limit: limit, spend_period: period } = key
+  if (limit === null || period === null) return { spendLimit: null, spending: null }
+  const [spent, held] = [key.spent ?? 0n, key.held ?? 0n]
+  const left = limit - spent - held
+  return {
+    spendLimit: { amountNano: limit.toString(), period },
+    spending: {
+      periodStart: key.period_start?.toISOString() ?? null,
+      spentNano: spent.toString(),
+      heldNano: held.toString(),
+      // A limit may be set below what was spent.
+      leftNano: (left > 0n ? left : 0n).toString(),
+    },
+  }
+}

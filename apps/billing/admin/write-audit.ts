@@ -1,0 +1,24 @@
+import type { Kysely } from 'kysely'
+import type { Tables } from '../database/tables.ts'
+import type { AdminContext, AuditEntry } from './operation.ts'
+import type { OperationId } from './roles.ts'
+
+/** Remembers a change, in its own transaction: neither is ever there without the other. */
+export async function writeAudit(
+  { db, actor, now }: Pick<AdminContext, 'actor' | 'now'> & { db: Kysely<Tables> },
+  action: OperationId,
+  { target, reason, details }: AuditEntry,
+): Promise<void> {
+  await db
+    .insertInto('admin_audit')
+    .values({
+      at: now,
+      actor: actor.name,
+      role: actor.role,
+      action,
+      target,
+      reason: reason ?? null,
+      details: JSON.stringify(details ?? {}),
+    })
+    .execute()
+}

@@ -1,0 +1,163 @@
+import { sql, type Kysely } from 'kysely'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { Tables } from '../database/tables.ts'
+import { readPublishedModels, type PublishedModel } from './read-catalog.ts'
+
+/** One field that becomes another; null of a model that was not there. */
+export type CatalogChange = {
+  readonly model: string
+  readonly field: string
+  readonly before: unknown
+  readonly after: unknown
+}
+
+export type Publication =
+  | { readonly status: 'published'; readonly changes: readonly CatalogChange[] }
+  /** Only prices and new models can begin later: what a model is has no time. */
+  | { readonly status: 'not-schedulable'; readonly change: CatalogChange }
+  /** It has a price from exactly that time on, and a price never changes. */
+  | { readonly status: 'price-taken'; readonly model: string }
+
+const PRICES = ['inputPriceNano', 'cachedInputPriceNano', 'outputPriceNano'] as const
+
+/** All that a model is, besides its id and what it costs. */
+const TRAITS = [
+  'created',
+  'ownedBy',
+  'kind',
+  'contextWindow',
+  'maxOutputTokens',
+  'embedding',
+  'tools',
+  'reasoning',
+  'defaultEffort',
+  'fixedState',
+  'enabled',
+] as const
+
+/**
+ * Makes the catalog what `models` says from `effectiveAt` on: new and changed models become rows, changed prices new
+ * price versions, and models that are missing are disabled, because reservations still name them. Publishing the same
+ * again changes nothing. Counts the catalog's version up, and so tells every watcher, only if something changed. With
+ * `dryRun` it only tells what would change. Runs in the caller's transaction; others that publish wait for its end.
+ */
+export async function publishCatalog(
+  transaction: Kysely<Tables>,
+  options: { models: readonly ModelSpec[]; now: Date; effectiveAt: Date; dryRun: boolean },
+): Promise<Publication> {
+  const { now, effectiveAt, dryRun } = options
+  await sql`select from change_counters where name = 'catalog' for update`.execute(transaction)
+  const published = await readPublishedModels(transaction, effectiveAt)
+  const models = options.models.map(normalizePrices)
+  const known = new Map(published.map((model) => [model.traits.id, model]))
+  const changes = [
+    ...models.flatMap((model) => compare(known.get(model.id), model)),
+    ...disable(published, models),
+  ]
+
+  const isLater = effectiveAt > now
+  const unschedulable = changes.find(({ model, field }) => isLater && known.has(model) && !isPrice(field))
+  if (unschedulable !== undefined) return { status: 'not-schedulable', change: unschedulable }
+  const dearer = new Set(changes.filter(({ field }) => isPrice(field)).map(({ model }) => model))
+  const taken = published.find(
+    ({ traits, price }) => dearer.has(traits.id) && price?.effectiveFrom.getTime() === effectiveAt.getTime(),
+  )
+  if (taken !== undefined) return { status: 'price-taken', model: taken.traits.id }
+  if (dryRun || changes.length === 0) return { status: 'published', changes }
+
+  const changed = new Set(changes.filter(({ field }) => !isPrice(field)).map(({ model }) => model))
+  for (const model of models) {
+    if (changed.has(model.id)) await writeModel(transaction, model)
+    if (dearer.has(model.id)) await writePrices(transaction, model, effectiveAt)
+    changed.delete(model.id)
+  }
+  if (changed.size > 0) {
+    await transaction
+      .updateTable('models')
+      .set({ enabled: false })
+      .where('id', 'in', [...changed])
+      .execute()
+  }
+  await tellWatchers(transaction)
+  return { status: 'published', changes }
+}
+
+/** Lets every gateway read the catalog anew, once the transaction commits. */
+export async function tellWatchers(db: Kysely<Tables>): Promise<void> {
+  await sql`select pg_notify('millrace_catalog', next_version('catalog')::text)`.execute(db)
+}
+
+/** `007` is the price 7. */
+function normalizePrices(model: ModelSpec): ModelSpec {
+  const toText = (price: string) => BigInt(price).toString()
+  return {
+    ...model,
+    inputPriceNano: toText(model.inputPriceNano),
+    cachedInputPriceNano: toText(model.cachedInputPriceNano),
+    outputPriceNano: toText(model.outputPriceNano),
+  }
+}
+
+function compare(before: PublishedModel | undefined, after: ModelSpec): CatalogChange[] {
+  const traits = TRAITS.map((field) => ({
+    model: after.id,
+    field,
+    before: before?.traits[field] ?? null,
+    after: after[field],
+  }))
+  const prices = PRICES.map((field) => ({
+    model: after.id,
+    field,
+    before: before?.price?.[field] ?? null,
+    after: after[field],
+  }))
+  return [...traits, ...prices].filter(
+    (change) => JSON.stringify(change.before) !== JSON.stringify(change.after),
+  )
+}
+
+function disable(published: readonly PublishedModel[], models: readonly ModelSpec[]): CatalogChange[] {
+  const wanted = new Set(models.map(({ id }) => id))
+  return published
+    .filter(({ traits }) => traits.enabled && !wanted.has(traits.id))
+    .map(({ traits }) => ({ model: traits.id, field: 'enabled', before: true, after: false }))
+}
+
+function isPrice(field: string): boolean {
+  return PRICES.some((price) => price === field)
+}
+
+async function writeModel(db: Kysely<Tables>, model: ModelSpec): Promise<void> {
+  const traits = {
+    kind: model.kind,
+    created_s: BigInt(model.created),
+    owned_by: model.ownedBy,
+    context_window: model.contextWindow,
+    max_output: model.maxOutputTokens,
+    embedding_dimensions: model.embedding?.dimensions ?? null,
+    matryoshka: model.embedding?.matryoshka ?? null,
+    tools: model.tools,
+    reasoning: model.reasoning,
+    default_effort: model.defaultEffort,
+    fixed_state: model.fixedState,
+    enabled: model.enabled,
+  }
+  await db
+    .insertInto('models')
+    .values({ id: model.id, ...traits })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(traits))
+    .execute()
+}
+
+async function writePrices(db: Kysely<Tables>, model: ModelSpec, effectiveFrom: Date): Promise<void> {
+  await db
+    .insertInto('price_versions')
+    .values({
+      model: model.id,
+      effective_from: effectiveFrom,
+      input_price: BigInt(model.inputPriceNano),
+      cached_input_price: BigInt(model.cachedInputPriceNano),
+      output_price: BigInt(model.outputPriceNano),
+    })
+    .execute()
+}

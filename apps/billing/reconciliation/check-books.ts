@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { inTransaction } from '../database/open-pool.ts'
+import type { BillingMetrics } from '../metrics.ts'
+import {
+  allowLongStatements,
+  countContradictions,
+  toLongQuery,
+  type ReconciliationCount,
+} from './reconcile.ts'
+
+/** Any number that nothing else in this database uses. */
+const LOCK = 7_351_002
+
+const KEEP_RUNS = '90 days'
+
+type Run = { readonly at: Date; readonly counts: readonly ReconciliationCount[] }
+
+/**
+ * Compares the books with themselves every `everyMs` and seals the ledger once a day. Every replica looks every
+ * `lookMs` whether it is time; one of them does it, and all show the newest result in their metrics. A look that fails
+ * is logged, and the next one starts anew. Returns how to stop, which waits for the look at work.
+ */
+export function checkBooks(options: {
+  pool: Pool
+  everyMs: number
+  lookMs: number
+  nowMs: () => number
+  metrics: Pick<BillingMetrics, 'reconciliationRows' | 'reconciledAt'>
+  log: Logger
+}): () => Promise<void> {
+  const { pool, everyMs, lookMs, nowMs, metrics, log } = options
+  const stopping = new AbortController()
+
+  async function look() {
+    const now = new Date(nowMs())
+    await reconcileIfDue(now)
+    await sealIfDue(pool, now)
+    const newest = await readNewestRun(pool)
+    if (newest === null) return
+    for (const { question, rows } of newest.counts) metrics.reconciliationRows.set({ question }, rows)
+    metrics.reconciledAt.set(newest.at.getTime() / 1_000)
+  }
+
+  async function reconcileIfDue(now: Date) {
+    const counts = await runIfDue(pool, now, everyMs)
+    const wrong = counts?.filter(({ rows }) => rows > 0) ?? []
+    if (wrong.length > 0) log.error({ wrong }, 'the books contradict themselves')
+  }
+
+  async function run() {
+    while (!stopping.signal.aborted) {
+      await look().catch((error: unknown) => {
+        log.error({ err: error }, 'the books could not be checked, trying again')
+      })
+      await sleep(lookMs, undefined, { signal: stopping.signal }).catch(() => undefined)
+    }
+  }
+
+  const running = run()
+  return async () => {
+    stopping.abort()
+    await running
+  }
+}
+
+/** Null when it is not time, or when another replica is at it. */
+async function runIfDue(pool: Pool, now: Date, everyMs: number): Promise<ReconciliationCount[] | null> {
+  return await inTransaction(pool, async (client) => {
+    await allowLongStatements(client)
+    const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_xact_lock($1) as mine', [
+      LOCK,
+    ])
+    if (rows[0]?.mine !== true) return null
+    const { rows: recent } = await client.query('select from reconciliation_runs where at > $1 limit 1', [
+      new Date(now.getTime() - everyMs),
+    ])
+    if (recent.length > 0) return null
+    const counts = await countContradictions(client, false)
+    await client.query('insert into reconciliation_runs (at, counts) values ($1, $2)', [
+      now,
+      JSON.stringify(counts),
+    ])
+    await client.query('delete from reconciliation_runs where at < $1::timestamptz - $2::interval', [
+      now,
+      KEEP_RUNS,
+    ])
+    return counts
+  })
+}
+
+async function sealIfDue(pool: Pool, now: Date): Promise<void> {
+  const { rows } = await pool.query(
+    "select from ledger_seals where day >= ($1::timestamptz at time zone 'UTC')::date",
+    [now],
+  )
+  if (rows.length > 0) return
+  await inTransaction(pool, async (client) => {
+    await allowLongStatements(client)
+    await client.query(toLongQuery('select from seal_ledger_v1($1)', [now]))
+  })
+}
+
+async function readNewestRun(pool: Pool): Promise<Run | null> {
+  const { rows } = await pool.query<Run>(
+    'select at, counts from reconciliation_runs order by seq desc limit 1',
+  )
+  return rows[0] ?? null
+}

@@ -1,0 +1,40 @@
+import type { Pool, PoolClient, QueryConfig } from 'pg'
+import { inTransaction } from '../database/open-pool.ts'
+
+/** A question and how many rows contradict it. */
+export type ReconciliationCount = { readonly question: string; readonly rows: number }
+
+/** Asks every question of `0026-reconcile.sql`: `whole` from the first entry on, else from the newest seal. */
+export type Reconcile = (whole: boolean) => Promise<ReconciliationCount[]>
+
+/** It reads what may be years of entries; other statements may take far less. */
+const LIMIT_MS = 10 * 60_000
+
+export function createReconcile(pool: Pool): Reconcile {
+  return (whole) =>
+    inTransaction(pool, async (client) => {
+      await allowLongStatements(client)
+      return await countContradictions(client, whole)
+    })
+}
+
+/** For the rest of the client's transaction. */
+export async function allowLongStatements(client: PoolClient): Promise<void> {
+  await client.query("select set_config('statement_timeout', $1, true)", [`${LIMIT_MS}ms`])
+}
+
+export async function countContradictions(
+  client: PoolClient,
+  whole: boolean,
+): Promise<ReconciliationCount[]> {
+  const { rows } = await client.query<{ name: string; count: bigint }>(
+    toLongQuery('select name, count from reconcile_v1($1) order by name', [whole]),
+  )
+  return rows.map(({ name, count }) => ({ question: name, rows: Number(count) }))
+}
+
+/** pg gives up on its own besides, also when the server is gone. */
+export function toLongQuery(text: string, values: unknown[]): QueryConfig {
+  const query: QueryConfig & { query_timeout: number } = { text, values, query_timeout: LIMIT_MS + 1_000 }
+  return query
+}

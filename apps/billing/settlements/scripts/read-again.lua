@@ -1,0 +1,10 @@
+#!lua flags=allow-oom
+-- Lets the group read a stream again, because the database went back in time. Once: the note that told it goes.
+--
+-- KEYS: stream, key of what the database had confirmed. ARGV: group, the confirmed time that was seen, id to read after.
+-- Returns 1, or 0 when another replica has done it.
+
+if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 0 end
+redis.call('XGROUP', 'SETID', KEYS[1], ARGV[1], ARGV[3])
+redis.call('DEL', KEYS[2])
+return 1

@@ -1,0 +1,35 @@
+import type { Command } from './command.ts'
+import { ACCOUNT_COMMANDS } from './resources/accounts.ts'
+import { ALARM_COMMANDS } from './resources/alarms.ts'
+import { AUDIT_COMMANDS } from './resources/audit.ts'
+import { CREDENTIAL_COMMANDS } from './resources/credentials.ts'
+import { CREDIT_COMMANDS } from './resources/credits.ts'
+import { HOLD_COMMANDS } from './resources/holds.ts'
+import { KEY_COMMANDS } from './resources/keys.ts'
+import { LEDGER_COMMANDS } from './resources/ledger.ts'
+import { MODEL_COMMANDS } from './resources/models.ts'
+import { RECONCILIATION_COMMANDS } from './resources/reconciliation.ts'
+import { REQUEST_COMMANDS } from './resources/requests.ts'
+import { SEAL_COMMANDS } from './resources/seals.ts'
+import { USAGE_COMMANDS } from './resources/usage.ts'
+import { WHOAMI_COMMANDS } from './resources/whoami.ts'
+import { WRITE_OFF_COMMANDS } from './resources/write-offs.ts'
+
+/** In the order in which a help text lists them. */
+export const COMMANDS: readonly Command[] = [
+  ...ACCOUNT_COMMANDS,
+  ...KEY_COMMANDS,
+  ...CREDIT_COMMANDS,
+  ...MODEL_COMMANDS,
+  ...REQUEST_COMMANDS,
+  ...USAGE_COMMANDS,
+  ...HOLD_COMMANDS,
+  ...LEDGER_COMMANDS,
+  ...WRITE_OFF_COMMANDS,
+  ...ALARM_COMMANDS,
+  ...RECONCILIATION_COMMANDS,
+  ...SEAL_COMMANDS,
+  ...AUDIT_COMMANDS,
+  ...CREDENTIAL_COMMANDS,
+  ...WHOAMI_COMMANDS,
+]

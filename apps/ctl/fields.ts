@@ -1,0 +1,84 @@
+import { z } from 'zod'
+
+/**
+ * How a field of a command is given. Arguments are told by their place, in the order of the fields; the others by
+ * `--name`, with the field's name in kebab-case.
+ */
+export type Field = {
+  readonly kind: 'argument' | 'rest' | 'text' | 'flag'
+  /** What stands for the value in a help text. */
+  readonly value: string
+  readonly help: string
+}
+
+const fields = z.registry<Field>()
+
+/** Throws for a schema that none of the functions below made: a command's mistake. */
+export function fieldOf(schema: z.core.$ZodType): Field {
+  const field = fields.get(schema)
+  if (field === undefined) throw new Error('a field of a command does not say how it is given')
+  return field
+}
+
+const Text = z.string('is missing').min(1, 'is empty')
+
+export function argument(value: string, help: string) {
+  return Text.clone().register(fields, { kind: 'argument', value, help })
+}
+
+/** All arguments that are left, at least one. */
+export function restArguments(value: string, help: string) {
+  return z.array(Text, 'is missing').register(fields, { kind: 'rest', value, help })
+}
+
+export function text(value: string, help: string) {
+  return Text.optional().register(fields, { kind: 'text', value, help })
+}
+
+export function requiredText(value: string, help: string) {
+  return Text.clone().register(fields, { kind: 'text', value, help })
+}
+
+export function flag(help: string) {
+  return z.boolean().default(false).register(fields, { kind: 'flag', value: '', help })
+}
+
+/** An option whose text is turned into something else. `read` throws a RangeError for a text that it cannot read. */
+export function readText<Value>(option: { value: string; help: string }, read: (text: string) => Value) {
+  return toRead(read)
+    .optional()
+    .register(fields, { kind: 'text', ...option })
+}
+
+export function readRequiredText<Value>(
+  option: { value: string; help: string },
+  read: (text: string) => Value,
+) {
+  return toRead(read).register(fields, { kind: 'text', ...option })
+}
+
+function toRead<Value>(read: (text: string) => Value) {
+  return Text.transform((given, context) => {
+    try {
+      return read(given)
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      context.addIssue({ code: 'custom', message: `is wrong: ${error.message}` })
+      return z.NEVER
+    }
+  })
+}
+
+/** A whole number. */
+export function toNumber(given: string): number {
+  if (/^\d{1,15}$/.test(given)) return Number(given)
+  throw new RangeError(`${JSON.stringify(given)} is not a whole number`)
+}
+
+export const REASON = text('TEXT', 'why, for the audit log')
+export const REQUIRED_REASON = requiredText('TEXT', 'why, for the audit log')
+
+/** As it is written on the command line. */
+export function toOptionName(name: string): string {
+  return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+}

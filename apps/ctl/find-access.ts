@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import { CommandError } from './command-error.ts'
+import type { CtlConfig } from './config.ts'
+
+export type Access = { readonly url: string; readonly token: string }
+
+const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+
+/** What `npm start` notes in its state folder, as far as it matters here. */
+const ClusterFile = z.object({
+  processes: z.array(z.object({ addresses: z.object({ admin: z.string().optional() }) })),
+})
+const SecretsFile = z.object({ adminToken: z.string() })
+
+/**
+ * Whom to ask, and as whom: what the options say, else the environment, else the cluster of a running `npm start`. The
+ * token of that cluster is sent to that cluster alone. Throws a CommandError when something is missing.
+ */
+export function findAccess(
+  options: { readonly url?: string | undefined; readonly tokenFile?: string | undefined },
+  config: CtlConfig,
+): Access {
+  const home = config.MILLRACE_HOME ?? join(REPOSITORY, '.millrace')
+  const givenUrl = options.url ?? config.MILLRACE_ADMIN_URL
+  const url = givenUrl === undefined ? findLocalUrl(home) : assertUrl(givenUrl)
+  const token =
+    options.tokenFile === undefined ? config.MILLRACE_ADMIN_TOKEN : readTokenFile(options.tokenFile)
+  if (token !== undefined) return { url, token: assertToken(token) }
+  if (givenUrl === undefined) return { url, token: readLocalToken(home) }
+  throw new CommandError('usage', `No token for ${url}: set MILLRACE_ADMIN_TOKEN, or give --token-file.`)
+}
+
+function findLocalUrl(home: string): string {
+  const cluster = ClusterFile.safeParse(readJson(join(home, 'cluster.json')))
+  const admin = cluster.data?.processes.find(({ addresses }) => addresses.admin !== undefined)
+  if (admin?.addresses.admin !== undefined) return admin.addresses.admin
+  throw new CommandError(
+    'usage',
+    `No npm start runs in ${home}: start one, or tell where billing is with --url or MILLRACE_ADMIN_URL.`,
+  )
+}
+
+function readLocalToken(home: string): string {
+  const path = join(home, 'secrets.json')
+  const secrets = SecretsFile.safeParse(readJson(path))
+  if (secrets.success) return secrets.data.adminToken
+  throw new CommandError('usage', `${path} cannot be read: set MILLRACE_ADMIN_TOKEN, or give --token-file.`)
+}
+
+function assertUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isPlain = url?.username === '' && url.password === '' && url.search === '' && url.hash === ''
+  if (isPlain && /^https?:$/.test(url.protocol)) return text
+  throw new CommandError('usage', 'The URL of billing is wrong: expected one such as http://127.0.0.1:8090.')
+}
+
+function readTokenFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    throw new CommandError('usage', `The token file ${path} cannot be read.`, { cause: error })
+  }
+}
+
+/** As it goes into a header. Never shown. */
+function assertToken(token: string): string {
+  if (/^[\x21-\x7e]+$/.test(token)) return token
+  throw new CommandError('usage', 'The token is wrong: expected one line of printable characters.')
+}
+
+/** Undefined where there is no such file, or something else in it. */
+function readJson(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    return undefined
+  }
+}

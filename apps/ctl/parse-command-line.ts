@@ -1,0 +1,133 @@
+import { parseArgs, type ParseArgsConfig } from 'node:util'
+import type { Command, Run } from './command.ts'
+import { CommandError } from './command-error.ts'
+import { fieldOf, toOptionName } from './fields.ts'
+
+/** Options of every command. */
+const GLOBAL = {
+  url: { type: 'string' },
+  'token-file': { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const satisfies ParseArgsConfig['options']
+
+export type CommandLine =
+  /** Of the commands whose names begin with these words. */
+  | { readonly kind: 'help'; readonly words: readonly string[] }
+  | {
+      readonly kind: 'run'
+      readonly run: Run
+      readonly url: string | undefined
+      readonly tokenFile: string | undefined
+      readonly isJson: boolean
+    }
+
+type Values = Readonly<Record<string, string | boolean | undefined>>
+
+/** Throws a CommandError for what no command understands. */
+export function parseCommandLine(commands: readonly Command[], words: readonly string[]): CommandLine {
+  const { values, positionals } = parse(commands, words)
+  if (values['help'] === true) return { kind: 'help', words: positionals }
+  const { command, rest } = findCommand(commands, positionals)
+  return {
+    kind: 'run',
+    run: command.prepare({ ...toArguments(command, rest), ...toOptions(command, values) }),
+    url: toText(values['url']),
+    tokenFile: toText(values['token-file']),
+    isJson: values['json'] === true,
+  }
+}
+
+/** Knows the options of all commands, so that they may stand before the command as well as behind it. */
+function parse(
+  commands: readonly Command[],
+  words: readonly string[],
+): { values: Values; positionals: string[] } {
+  if (words.some((word) => /^--token(?:=|$)/.test(word))) {
+    const problem = 'Everybody on this machine can read the arguments of a process, and a token is a secret.'
+    throw new CommandError('usage', `${problem} Set MILLRACE_ADMIN_TOKEN, or give --token-file.`)
+  }
+  const options = Object.fromEntries(commands.flatMap(toParseOptions))
+  try {
+    return parseArgs({
+      args: moveNegativeNumbers(words),
+      options: { ...options, ...GLOBAL },
+      allowPositionals: true,
+    })
+  } catch (error) {
+    // Its first sentence says what is wrong; the others give advice that does not fit here.
+    const [problem = ''] = String(error instanceof Error ? error.message : error).split(/\. |\n/)
+    throw new CommandError('usage', `${problem.replace(/\.$/, '')}. See millrace --help.`, { cause: error })
+  }
+}
+
+/** An amount such as -5 is no option: it goes behind --. There are no options with digits. */
+function moveNegativeNumbers(words: readonly string[]): string[] {
+  const isNegative = (word: string) => /^-[\d.]/.test(word)
+  if (words.includes('--') || !words.some(isNegative)) return [...words]
+  return [...words.filter((word) => !isNegative(word)), '--', ...words.filter(isNegative)]
+}
+
+function toParseOptions({ fields }: Command): [string, { type: 'string' | 'boolean' }][] {
+  return Object.entries(fields.shape).flatMap(([name, schema]) => {
+    const { kind } = fieldOf(schema)
+    if (kind !== 'text' && kind !== 'flag') return []
+    return [[toOptionName(name).slice(2), { type: kind === 'text' ? 'string' : 'boolean' }]]
+  })
+}
+
+function findCommand(
+  commands: readonly Command[],
+  positionals: readonly string[],
+): { command: Command; rest: readonly string[] } {
+  for (const count of [2, 1]) {
+    const name = positionals.slice(0, count).join(' ')
+    const command = commands.find((candidate) => candidate.name === name)
+    if (command !== undefined) return { command, rest: positionals.slice(count) }
+  }
+  throw toUnknownCommand(commands, positionals)
+}
+
+function toUnknownCommand(commands: readonly Command[], positionals: readonly string[]): CommandError {
+  const [first, second] = positionals
+  if (first === undefined) return new CommandError('usage', 'A command is missing. See millrace --help.')
+  const isGroup = commands.some(({ name }) => name.startsWith(`${first} `))
+  if (!isGroup) return new CommandError('usage', `There is no command ${first}. See millrace --help.`)
+  const problem =
+    second === undefined ? `${first} alone is no command` : `There is no command ${first} ${second}`
+  return new CommandError('usage', `${problem}. See millrace ${first} --help.`)
+}
+
+function toArguments(command: Command, given: readonly string[]): Record<string, unknown> {
+  const names = Object.entries(command.fields.shape).map(([name, schema]) => ({ name, ...fieldOf(schema) }))
+  const places = names.filter(({ kind }) => kind === 'argument')
+  const rest = names.find(({ kind }) => kind === 'rest')
+  const extra = given.slice(places.length)
+  if (rest === undefined && extra.length > 0) {
+    throw new CommandError('usage', `millrace ${command.name}: ${extra.join(' ')} is too much.`)
+  }
+  return {
+    ...Object.fromEntries(places.map(({ name }, place) => [name, given[place]])),
+    ...(rest === undefined || extra.length === 0 ? {} : { [rest.name]: extra }),
+  }
+}
+
+function toOptions(command: Command, values: Values): Record<string, unknown> {
+  const byOption = new Map(
+    Object.keys(command.fields.shape).map((name) => [toOptionName(name).slice(2), name]),
+  )
+  const options: Record<string, unknown> = {}
+  for (const [option, value] of Object.entries(values)) {
+    if (option in GLOBAL) continue
+    const name = byOption.get(option)
+    if (name === undefined) {
+      throw new CommandError('usage', `millrace ${command.name} has no option --${option}.`)
+    }
+    options[name] = value
+  }
+  return options
+}
+
+function toText(value: string | boolean | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

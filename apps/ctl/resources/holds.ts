@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import { pathOf } from '../admin.ts'
+import { toCredits, toTime } from '../cells.ts'
+import { defineCall, defineList } from '../command.ts'
+import { REQUIRED_REASON, argument, text } from '../fields.ts'
+import { formatFields, toPrintable } from '../table.ts'
+
+const Hold = z.object({
+  id: z.string(),
+  accountId: z.string(),
+  keyId: z.string(),
+  model: z.string(),
+  amountNano: z.string(),
+  grantedTokens: z.number(),
+  ageSeconds: z.number(),
+  deadline: z.string(),
+  expiresAt: z.string(),
+})
+
+const list = defineList({
+  name: 'holds list',
+  summary: 'Lists what running requests hold, the newest first.',
+  fields: {
+    account: text('ACCOUNT', 'id of the account'),
+    model: text('MODEL', 'id of the model'),
+    olderThanSeconds: text('SECONDS', 'only holds at least that old'),
+  },
+  examples: ['holds list', 'holds list --older-than-seconds 3600'],
+  path: '/holds',
+  item: Hold,
+  columns: [
+    { title: 'hold', cell: ({ id }) => id },
+    { title: 'account', cell: ({ accountId }) => accountId },
+    { title: 'model', cell: ({ model }) => model },
+    { title: 'credits', cell: ({ amountNano }) => toCredits(amountNano), align: 'right' },
+    { title: 'granted', cell: ({ grantedTokens }) => grantedTokens, align: 'right' },
+    { title: 'age (s)', cell: ({ ageSeconds }) => ageSeconds, align: 'right' },
+    { title: 'deadline', cell: ({ deadline }) => toTime(deadline) },
+    { title: 'expires', cell: ({ expiresAt }) => toTime(expiresAt) },
+  ],
+})
+
+const release = defineCall({
+  name: 'holds release',
+  summary: 'Gives an open hold back by force; a settlement that comes later charges nothing.',
+  fields: z.strictObject({
+    hold: argument('HOLD', 'its id, which is that of its request'),
+    reason: REQUIRED_REASON,
+  }),
+  examples: ['holds release 5b1f9a52-7b0e-4a4e-8f0d-2f6f3f1f6f10 --reason "ticket 4711"'],
+  request: ({ hold, ...body }) => ({ method: 'POST', path: pathOf`/holds/${hold}/release`, body }),
+  answer: z.object({ id: z.string(), freedNano: z.string(), warning: z.string() }),
+  show: ({ id, freedNano, warning }) =>
+    `${formatFields([
+      ['hold', id],
+      ['freed', toCredits(freedNano)],
+    ])}\n${toPrintable(warning)}\n`,
+})
+
+export const HOLD_COMMANDS = [list, release] as const

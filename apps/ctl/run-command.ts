@@ -1,0 +1,39 @@
+import { createAdmin } from './admin.ts'
+import { CommandError, EXIT_CODES } from './command-error.ts'
+import { COMMANDS } from './commands.ts'
+import type { CtlConfig } from './config.ts'
+import { findAccess } from './find-access.ts'
+import { formatHelp } from './help.ts'
+import { parseCommandLine } from './parse-command-line.ts'
+import { toPrintable } from './table.ts'
+
+export type Terminal = {
+  /** Onto standard output, as fast as it is taken. */
+  write(text: string): Promise<void>
+  /** One line on standard error. */
+  tell(line: string): void
+}
+
+/** Does what the words of a command line say, and resolves with the exit code. */
+export async function runCommand(
+  words: readonly string[],
+  config: CtlConfig,
+  terminal: Terminal,
+): Promise<number> {
+  try {
+    const line = parseCommandLine(COMMANDS, words)
+    if (line.kind === 'help') {
+      await terminal.write(formatHelp(COMMANDS, line.words))
+      return 0
+    }
+    const { run, isJson } = line
+    const outcome = await run({ admin: createAdmin(findAccess(line, config)), isJson, ...terminal })
+    if (outcome === undefined) return 0
+    await terminal.write(isJson ? `${JSON.stringify(outcome.answer, null, 2)}\n` : outcome.text)
+    return outcome.isBadNews === true ? EXIT_CODES.refused : 0
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error
+    terminal.tell(toPrintable(error.message))
+    return EXIT_CODES[error.kind]
+  }
+}

@@ -1,0 +1,143 @@
+// How many reservations a second does billing make, against the design that everybody writes first? On a real
+// PostgreSQL that flushes every commit; both designs write the same rows into the same tables, in turns.
+//
+//   npm run bench:billing [-- --rounds 5 --seconds 3 --accounts 10000 --settled 0]
+//
+// Prints reservations per second on one hot account and on many, what keys with spend limits and rates cost, full
+// cycles (reserve, settle, usage, ledger), and the latency of a reservation at steady rates: called in this process,
+// and over gRPC to billing in a process of its own. `--settled`: so many reservations are in the tables before the
+// first round. The parts of a round were measured right after each other, so trust the ratios; the ranges over the
+// rounds are the noise of the machine. Billing refuses what would wait longer than 50 ms, also here; that is counted. In
+// the end the books must add up.
+import { parseArgs } from 'node:util'
+import { setup, teardown } from '../test/support/global-setup.ts'
+import { createDesigns, type Designs } from './billing/create-designs.ts'
+import { openBenchDatabase, type BenchDatabase } from './billing/open-bench-database.ts'
+import { startBillingService, type BillingService } from './billing/start-billing-service.ts'
+import { runClosedLoop, runPoisson, type Load } from './harness/offer-load.ts'
+import { quantile, toSpread } from './harness/spread.ts'
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '3' },
+    accounts: { type: 'string', default: '10000' },
+    settled: { type: 'string', default: '0' },
+  },
+})
+const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
+
+const IN_FLIGHT = 64
+const RATES_PER_S = [300, 2_000]
+
+type Part = () => Promise<Load>
+
+await measure()
+
+async function measure() {
+  await using opened = new AsyncDisposableStack()
+  await setup()
+  opened.defer(teardown)
+  const [accounts, settled] = [Number(values.accounts), Number(values.settled)]
+  const database = opened.adopt(await openBenchDatabase({ accounts, settled }), (it) => it.close())
+  const designs = opened.adopt(await createDesigns(database), (it) => it.close())
+  const service = opened.adopt(await startBillingService(database.url), (it) => it.stop())
+  const parts = createParts(database.keys, designs, service)
+  for (const run of Object.values(parts)) await run() // Cold code and cold caches are not what is compared.
+  const loads = await runRounds(parts, database.settleDown)
+  await database.checkBooks()
+  print(loads)
+}
+
+function createParts(
+  keys: BenchDatabase['keys'],
+  designs: Designs,
+  service: BillingService,
+): Record<string, Part> {
+  const { plain, limited, rated } = keys
+  const hot = plain.slice(0, 1)
+  const closed = (call: (keyIds: readonly string[]) => Promise<boolean>, keyIds: readonly string[]): Part => {
+    return () => runClosedLoop({ call: () => call(keyIds), inFlight: IN_FLIGHT, seconds })
+  }
+  const steady = (call: (keyIds: readonly string[]) => Promise<boolean>, ratePerS: number): Part => {
+    return () => runPoisson({ call: () => call(plain), ratePerS, seconds })
+  }
+  return {
+    'hot naive': closed(designs.naive, hot),
+    'hot billing': closed(designs.reserve, hot),
+    'many naive': closed(designs.naive, plain),
+    'many billing': closed(designs.reserve, plain),
+    'many limited': closed(designs.reserve, limited),
+    'many rated': closed(designs.reserve, rated),
+    'hot cycle': closed(designs.cycle, hot),
+    'many cycle': closed(designs.cycle, plain),
+    'many grpc': closed(service.reserve, plain),
+    ...Object.fromEntries(RATES_PER_S.map((rate) => [`steady ${rate}`, steady(designs.reserve, rate)])),
+    ...Object.fromEntries(RATES_PER_S.map((rate) => [`steady grpc ${rate}`, steady(service.reserve, rate)])),
+  }
+}
+
+/** Each round in the other direction, so that no part always has the same neighbour before it. */
+async function runRounds(
+  parts: Readonly<Record<string, Part>>,
+  settleDown: () => Promise<void>,
+): Promise<Map<string, Load[]>> {
+  const loads = new Map<string, Load[]>(Object.keys(parts).map((name) => [name, []]))
+  for (let round = 0; round < rounds; round += 1) {
+    await settleDown()
+    const entries = Object.entries(parts)
+    for (const [name, run] of round % 2 === 0 ? entries : entries.toReversed()) {
+      loads.get(name)?.push(await run())
+    }
+    console.error(`round ${round + 1} of ${rounds}`)
+  }
+  return loads
+}
+
+function print(loads: ReadonlyMap<string, readonly Load[]>): void {
+  const of = (name: string) => loads.get(name) ?? []
+  const perS = (name: string) => of(name).map((load) => load.perS)
+  const ratio = (name: string, to: string) =>
+    perS(name).map((figure, round) => figure / (perS(to)[round] ?? NaN))
+  const line = (title: string, figures: readonly number[], digits = 0) => {
+    const { min, median, max } = toSpread(figures)
+    const shown = [median, min, max].map((figure) => figure.toFixed(digits).padStart(8))
+    console.log(`  ${title.padEnd(46)}${shown[0]}   (${shown[1]?.trim()} to ${shown[2]?.trim()})`)
+  }
+  const latency = (title: string, name: string) => {
+    for (const at of [0.5, 0.99]) {
+      line(
+        `${title}, p${at * 100} ms`,
+        of(name).map(({ latenciesMs }) => quantile(latenciesMs, at)),
+        1,
+      )
+    }
+  }
+
+  console.log(`${rounds} rounds of ${seconds} s a part; median (from, to) over the rounds`)
+  for (const [place, name] of Object.entries({
+    hot: 'one hot account',
+    many: `${values.accounts} accounts`,
+  })) {
+    console.log(`Reservations per second, ${name}, ${IN_FLIGHT} in flight`)
+    line('naive', perS(`${place} naive`))
+    line('billing', perS(`${place} billing`))
+    line('billing / naive', ratio(`${place} billing`, `${place} naive`), 1)
+    latency('naive', `${place} naive`)
+    latency('billing', `${place} billing`)
+    line('full cycles per second', perS(`${place} cycle`))
+  }
+  console.log(`Keys with limits, ${values.accounts} accounts, ${IN_FLIGHT} in flight`)
+  line('with a spend limit', perS('many limited'))
+  line('with a spend limit / plain', ratio('many limited', 'many billing'), 2)
+  line('with rates', perS('many rated'))
+  line('with rates / plain', ratio('many rated', 'many billing'), 2)
+  console.log(`Over gRPC to another process, ${values.accounts} accounts`)
+  line(`reservations per second, ${IN_FLIGHT} in flight`, perS('many grpc'))
+  latency(`${IN_FLIGHT} in flight`, 'many grpc')
+  console.log(`Latency at a steady rate, ${values.accounts} accounts`)
+  for (const rate of RATES_PER_S) {
+    latency(`${rate} per second`, `steady ${rate}`)
+    latency(`${rate} per second over gRPC`, `steady grpc ${rate}`)
+  }
+}

@@ -1,0 +1,107 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { pino } from 'pino'
+import { Pool } from 'pg'
+import { connectionConfig } from '#apps/billing/database/open-pool.ts'
+import { createLane, LaneOverloaded } from '#apps/billing/lanes/lane.ts'
+import { createMoneyLane } from '#apps/billing/lanes/money-lane.ts'
+import type { HoldAnswer, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { Settlement } from '#libs/contracts/settlement.ts'
+import { createNaiveReserve } from './naive-reserve.ts'
+import { MODEL, type BenchDatabase } from './open-bench-database.ts'
+
+/**
+ * Each does its work once, for one of the keys by chance. False: refused because too much waited; any other answer but
+ * a grant throws.
+ */
+export type Designs = {
+  naive(keyIds: readonly string[]): Promise<boolean>
+  /** Billing's lane and its functions, called in this process. */
+  reserve(keyIds: readonly string[]): Promise<boolean>
+  /** A reservation and its settlement, which brings its usage and ledger entry. */
+  cycle(keyIds: readonly string[]): Promise<boolean>
+  close(): Promise<void>
+}
+
+const TOKENS = 100
+
+/** Fewer than the calls in flight: with one for each, the naive design was slower, above all on a hot account. */
+const NAIVE_CONNECTIONS = 16
+
+export async function createDesigns(database: BenchDatabase): Promise<Designs> {
+  const { money, accountOf, priceVersion } = database
+  const log = pino({ level: 'silent' })
+  const monotonicMs = () => performance.now()
+  const lane = createMoneyLane({ money, onBatch: () => undefined, monotonicMs, log })
+  const settleLane = createLane({
+    run: (settlements: readonly Settlement[]) => money.settle(settlements),
+    kindOf: () => 'settle',
+    subjectOf: ({ id }) => id,
+    maxBatch: 512,
+    maxWaiting: 4_096,
+    maxWaitMs: 5_000,
+    monotonicMs,
+  })
+  const naivePool = new Pool({ ...connectionConfig(database.url), max: NAIVE_CONNECTIONS })
+  naivePool.on('error', (error) =>
+    console.error(`a connection of the naive design was lost: ${error.message}`),
+  )
+  // Both designs hold the same amount, so that the same accounts last as long.
+  const probe = granted(await money.reserve([toReserveCall(database.keys.plain)]).then(([hold]) => hold))
+  const naive = createNaiveReserve({ pool: naivePool, accountOf, priceVersion, amountNano: probe.amountNano })
+
+  async function reserve(call: ReserveCall) {
+    try {
+      const answer = await lane.submit({ kind: 'reserve', call })
+      return granted(answer.kind === 'hold' ? answer.hold : undefined)
+    } catch (error) {
+      if (error instanceof LaneOverloaded) return null
+      throw error
+    }
+  }
+
+  return {
+    async naive(keyIds) {
+      await naive(toReserveCall(keyIds))
+      return true
+    },
+    async reserve(keyIds) {
+      return (await reserve(toReserveCall(keyIds))) !== null
+    },
+    async cycle(keyIds) {
+      const call = toReserveCall(keyIds)
+      const hold = await reserve(call)
+      if (hold === null) return false
+      const { result } = await settleLane.submit({
+        id: call.reservationId,
+        epoch: 1,
+        outcome: 'completed',
+        promptTokens: TOKENS,
+        cachedTokens: 0,
+        completionTokens: TOKENS / 2,
+        by: 'bench',
+        receipt: hold.receipt,
+      })
+      if (result !== 'charged') throw new Error(`a settlement was ${result}`)
+      return true
+    },
+    close: () => naivePool.end(),
+  }
+}
+
+export function toReserveCall(keyIds: readonly string[]): ReserveCall {
+  const keyId = keyIds[Math.floor(Math.random() * keyIds.length)]
+  if (keyId === undefined) throw new Error('there are no keys')
+  return {
+    reservationId: randomUUIDv7(),
+    keyId,
+    model: MODEL,
+    inputTokens: TOKENS,
+    outputTokens: TOKENS,
+    deadlineMs: Date.now() + 600_000,
+  }
+}
+
+export function granted(hold: HoldAnswer | undefined): Extract<HoldAnswer, { status: 'granted' }> {
+  if (hold?.status !== 'granted') throw new Error(`a reservation was ${hold?.status}`)
+  return hold
+}

@@ -1,0 +1,75 @@
+/** Resolves with whether the call was served; false: it was refused because too much waited. */
+export type OfferedCall = () => Promise<boolean>
+
+export type Load = {
+  /** Served calls per second. */
+  readonly perS: number
+  /** Of each served call, ascending. */
+  readonly latenciesMs: readonly number[]
+  readonly refused: number
+}
+
+/** Keeps `inFlight` calls under way: each answer starts the next call. A call that throws ends the run. */
+export async function runClosedLoop(options: {
+  call: OfferedCall
+  inFlight: number
+  seconds: number
+}): Promise<Load> {
+  const { call, inFlight, seconds } = options
+  const latenciesMs: number[] = []
+  let refused = 0
+  const startMs = performance.now()
+  const endMs = startMs + seconds * 1_000
+  async function follow() {
+    for (;;) {
+      const sentMs = performance.now()
+      if (sentMs >= endMs) return
+      if (await call()) {
+        latenciesMs.push(performance.now() - sentMs)
+      } else {
+        refused += 1
+        await nextMillisecond()
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: inFlight }, follow))
+  const tookS = (performance.now() - startMs) / 1_000
+  return { perS: latenciesMs.length / tookS, latenciesMs: ascending(latenciesMs), refused }
+}
+
+/**
+ * Calls at random moments, `ratePerS` on average, whether or not earlier ones were answered. Latency counts from the
+ * moment at which the call was due, so a stall of this process or of what it calls is in the figures of all calls that
+ * it delayed; up to a millisecond of each is the timer's.
+ */
+export async function runPoisson(options: {
+  call: OfferedCall
+  ratePerS: number
+  seconds: number
+}): Promise<Load> {
+  const { call, ratePerS, seconds } = options
+  const latenciesMs: number[] = []
+  let refused = 0
+  const answers: Promise<void>[] = []
+  const startMs = performance.now()
+  const endMs = startMs + seconds * 1_000
+  const gapMs = () => (-Math.log(1 - Math.random()) * 1_000) / ratePerS
+  async function ask(dueMs: number) {
+    if (await call()) latenciesMs.push(performance.now() - dueMs)
+    else refused += 1
+  }
+  for (let dueMs = startMs + gapMs(); dueMs < endMs; dueMs += gapMs()) {
+    while (performance.now() < dueMs) await nextMillisecond()
+    answers.push(ask(dueMs))
+  }
+  await Promise.all(answers)
+  return { perS: latenciesMs.length / seconds, latenciesMs: ascending(latenciesMs), refused }
+}
+
+async function nextMillisecond(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  setTimeout(resolve, 1)
+  await promise
+}
+
+const ascending = (values: readonly number[]) => values.toSorted((a, b) => a - b)

@@ -1,0 +1,294 @@
+// Mistakes that somebody could make in the money functions, each as a change of their source.
+
+export type Mutant = {
+  /** What is wrong. */
+  readonly name: string
+  /** The function that has the mistake. */
+  readonly of: string
+  /** Each text stands in the source exactly once, and becomes the other. */
+  readonly edits: readonly (readonly [from: string, to: string])[]
+}
+
+/** As if nobody had stored which price a reservation was made under. */
+const PRICE_OF_NOW = `left join lateral (
+      select * from price_versions v where v.model = r.model and v.effective_from <= at
+      order by v.effective_from desc limit 1
+    ) p on true`
+
+/** Found by histories, in which one thing happens after the other. */
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'a reserve does not recognize its replay',
+    of: 'reserve_v2',
+    edits: [['if call.state is not null then', 'if false then']],
+  },
+  {
+    name: 'a reserve ignores the fingerprint',
+    of: 'reserve_v2',
+    edits: [["if call.state = 'held' and call.same_call then", "if call.state = 'held' then"]],
+  },
+  {
+    name: 'a reserve does not check the key again',
+    of: 'reserve_v2',
+    edits: [['if call.key_works is not true then', 'if call.account_id is null then']],
+  },
+  {
+    name: 'a reserve ignores the limit of the key',
+    of: 'reserve_v2',
+    edits: [['least(free, key_frees[call.key_number])', 'free']],
+  },
+  {
+    name: 'a reserve ignores the models of the key',
+    of: 'reserve_v2',
+    edits: [['and (k.models is null or m.id = any (k.models))', '']],
+  },
+  {
+    name: 'the rate of a key is never reset',
+    of: 'reserve_v2',
+    edits: [['t.key_id = k.id and t.minute >= this_minute', 't.key_id = k.id']],
+  },
+  {
+    name: 'the rate of a key forgets the requests of earlier batches',
+    of: 'reserve_v2',
+    edits: [['coalesce(t.requests, 0)', '0']],
+  },
+  {
+    name: 'a price is in force before its time',
+    of: 'reserve_v2',
+    edits: [['v.model = m.id and v.effective_from <= at', 'v.model = m.id']],
+  },
+  {
+    name: 'calls of one batch all spend the same credits',
+    of: 'reserve_v2',
+    edits: [['free := free - needed;', '']],
+  },
+  {
+    name: 'every period of a budget is a day',
+    of: 'period_start',
+    edits: [["date_trunc(period, at, 'UTC')", "date_trunc('day', at, 'UTC')"]],
+  },
+  {
+    name: 'a grant is one token more than can be paid',
+    of: 'affordable_output',
+    edits: [['input_price, output_price))::integer', 'input_price, output_price) + 1)::integer']],
+  },
+  {
+    name: 'amounts are rounded down',
+    of: 'price_tokens',
+    edits: [['output_price + 999999', 'output_price']],
+  },
+  {
+    name: 'a replace works twice',
+    of: 'replace_v2',
+    edits: [
+      ['or (call.replaced_before and not call.same_call)', ''],
+      ['if call.replaced_before then', 'if call.replaced_before and call.same_call then'],
+    ],
+  },
+  {
+    name: 'a replace asks the price of now',
+    of: 'replace_v2',
+    edits: [
+      [
+        'left join models m on m.id = r.model\n    left join price_versions p on p.id = r.price_version',
+        `left join models m on m.id = r.model\n    ${PRICE_OF_NOW}`,
+      ],
+    ],
+  },
+  {
+    name: 'an extend takes its wish for a difference',
+    of: 'extend_v1',
+    edits: [['output_limit(c.output,', 'output_limit(c.output + r.granted_output,']],
+  },
+  {
+    name: 'an extend takes the difference twice',
+    of: 'extend_v1',
+    edits: [['held = a.held + d.difference', 'held = a.held + 2 * d.difference']],
+  },
+  {
+    name: 'an extend moves the deadline back',
+    of: 'extend_v1',
+    edits: [
+      [
+        'ends[call.n] := greatest(call.held_deadline, call.deadline)',
+        'ends[call.n] := coalesce(call.deadline, call.held_deadline)',
+      ],
+      ['expires_at = greatest(r.expires_at, ends[n] + grace)', 'expires_at = ends[n] + grace'],
+    ],
+  },
+  {
+    name: 'an extend of a later deadline does not keep the hold',
+    of: 'extend_v1',
+    edits: [['expires_at = greatest(r.expires_at, ends[n] + grace)', 'expires_at = r.expires_at']],
+  },
+  {
+    name: 'an extend revives what is no longer held',
+    of: 'extend_v1',
+    edits: [["if call.state is distinct from 'held' then", 'if call.state is null then']],
+  },
+  {
+    name: 'a release gives back twice',
+    of: 'release_v2',
+    edits: [["and r.state = 'held' and r.account_id", 'and r.account_id']],
+  },
+  {
+    name: 'a release of an unknown id leaves no trace',
+    of: 'release_v2',
+    edits: [['where not exists (select from reservations r where r.id = u.id)', 'where false']],
+  },
+  {
+    name: 'a release does not free the budget',
+    of: 'release_v2',
+    edits: [['set held = b.held - g.amount', 'set held = b.held']],
+  },
+  {
+    name: 'a release does not give the rate back',
+    of: 'release_v2',
+    edits: [['t.minute = g.rate_minute', 'false']],
+  },
+  {
+    name: 'a settlement does not recognize its replay',
+    of: 'settle_v2',
+    edits: [['and not exists (select from usage u where u.reservation_id = e.id)', '']],
+  },
+  {
+    name: 'a charge may exceed its hold',
+    of: 'settle_v2',
+    edits: [
+      [
+        'least(costs[entry.n], greatest(entry.amount, least(entry.signed_amount, posted - held)))',
+        'least(costs[entry.n], posted - held)',
+      ],
+    ],
+  },
+  {
+    name: 'a late charge may exceed what was held',
+    of: 'settle_v2',
+    edits: [
+      [
+        'least(costs[entry.n], greatest(entry.amount, entry.signed_amount), posted - held)',
+        'least(costs[entry.n], posted - held)',
+      ],
+    ],
+  },
+  {
+    name: 'a hold that grew is not known from its receipt',
+    of: 'settle_v2',
+    edits: [["then (e.receipt ->> 'amountNano')::bigint else 0", 'then 0 else 0']],
+  },
+  {
+    name: 'a receipt of another account makes a hold larger',
+    of: 'settle_v2',
+    edits: [["(e.receipt ->> 'accountId')::uuid = r.account_id and", '']],
+  },
+  {
+    name: 'a late settlement is free',
+    of: 'settle_v2',
+    edits: [['least(costs[entry.n], greatest(entry.amount, entry.signed_amount), posted - held)', '0']],
+  },
+  {
+    name: 'a fault is charged',
+    of: 'settle_v2',
+    edits: [["paid := entry.outcome in ('completed', 'cancelled')", "paid := entry.outcome <> 'never-ran'"]],
+  },
+  {
+    name: 'a settlement asks the price of now',
+    of: 'settle_v2',
+    edits: [
+      [
+        'join price_versions p on p.id = r.price_version\n    where e.ord = e.first',
+        `${PRICE_OF_NOW}\n    where e.ord = e.first`,
+      ],
+    ],
+  },
+  {
+    name: 'what a charge leaves is not written off',
+    of: 'settle_v2',
+    edits: [['where costs[n] > charges[n] and', 'where false and']],
+  },
+  {
+    name: 'a settlement does not free the budget',
+    of: 'settle_v2',
+    edits: [['set held = b.held - s.freed, spent', 'set held = b.held, spent']],
+  },
+  {
+    name: 'a charge does not count in the budget',
+    of: 'settle_v2',
+    edits: [['spent = b.spent + s.charged', 'spent = b.spent']],
+  },
+  {
+    name: 'a settlement after a release gives the rate back once more',
+    of: 'settle_v2',
+    edits: [
+      [
+        "where r.rate_minute is not null and r.state in ('held', 'expired')",
+        'where r.rate_minute is not null',
+      ],
+    ],
+  },
+  {
+    name: 'a receipt of an unknown account is believed',
+    of: 'settle_v2',
+    edits: [["where (x ->> 'accountId')::uuid = any (locked)", 'where x is not null']],
+  },
+  {
+    name: 'a receipt of an unknown price is believed',
+    of: 'settle_v2',
+    edits: [
+      [
+        "and exists (select from price_versions p where p.id = (x ->> 'priceVersion')::bigint and p.model = x ->> 'model')",
+        '',
+      ],
+    ],
+  },
+  {
+    name: 'a receipt is no use',
+    of: 'settle_v2',
+    edits: [['order by u.id, u.ord', 'order by u.id, u.ord limit 0']],
+  },
+  {
+    name: 'a hold expires half a minute early',
+    of: 'expire_v2',
+    edits: [
+      [
+        "r.expires_at < w.watermark - interval '30 seconds'\n    order by",
+        'r.expires_at < w.watermark\n    order by',
+      ],
+      [
+        "and r.expires_at < w.watermark - interval '30 seconds'\n    returning",
+        'and r.expires_at < w.watermark\n    returning',
+      ],
+    ],
+  },
+  {
+    name: 'an expiry does not free the budget',
+    of: 'expire_v2',
+    edits: [['set held = b.held - g.amount', 'set held = b.held']],
+  },
+  {
+    name: 'an adjustment takes what is held',
+    of: 'adjust_v1',
+    edits: [['balance.posted - balance.held + amount < 0', 'balance.posted + amount < 0']],
+  },
+]
+
+/** Found only where several work at once. */
+export const PARALLEL_MUTANTS = {
+  /** The row of the account is new then, what is counted beside it is not. */
+  snapshotTrap: {
+    name: 'a reserve locks and reads in one statement',
+    of: 'reserve_v2',
+    edits: [
+      ['where k.id = any (key_ids))\n  order by', 'where false)\n  order by'],
+      [
+        'left join accounts a on a.id = k.account_id',
+        'left join lateral (select * from accounts x where x.id = k.account_id for no key update) a on true',
+      ],
+    ],
+  },
+  noSecondLook: {
+    name: 'an expiry does not look again once it has its locks',
+    of: 'expire_v2',
+    edits: [["and r.expires_at < w.watermark - interval '30 seconds'\n    returning", 'returning']],
+  },
+} as const satisfies Record<string, Mutant>

@@ -1,0 +1,63 @@
+import type { Pool } from 'pg'
+import { expect, vi } from 'vitest'
+import { inTransaction } from '#apps/billing/database/open-pool.ts'
+import {
+  HOLD_GRACE_MS,
+  only,
+  reserveCall,
+  setWatermark,
+  START_MS,
+  type BillingDatabase,
+} from './billing-database.ts'
+
+/** Less than what a statement may wait for a lock. */
+const PATIENT = { timeout: 4_000 }
+
+/**
+ * Twenty reserves at once on a key whose limit is enough for five; more than five wait for the account's lock before the
+ * first is served. How they were answered.
+ */
+export async function reserveBehindLock(database: BillingDatabase): Promise<string[]> {
+  const { money, operator, pool } = database
+  const { accountId } = await database.createAccount(70_000n)
+  const { keyId } = await operator.createKey(accountId, { spendLimit: { amountNano: '3500', period: 'day' } })
+  const { answers } = await inTransaction(pool, async (client) => {
+    await client.query('select from accounts where id = $1 for no key update', [accountId])
+    const answers = Promise.all(
+      Array.from({ length: 20 }, async () => only(await money.reserve([reserveCall(keyId)])).status),
+    )
+    await vi.waitFor(async () => expect(await countWaiting(pool)).toBeGreaterThan(5), PATIENT)
+    return { answers }
+  })
+  return await answers
+}
+
+/** An expiry that has seen a hold overdue waits for an extend that gives it another hour: what becomes of the hold. */
+export async function expireDuringExtend(database: BillingDatabase): Promise<string> {
+  const { money, pool } = database
+  const { keyId } = await database.createAccount(7_000n)
+  const call = reserveCall(keyId)
+  await money.reserve([call])
+  await setWatermark(database, call.model, call.deadlineMs + HOLD_GRACE_MS + 30_001)
+  const { expiry } = await inTransaction(pool, async (client) => {
+    const extend = [[call.reservationId], [0], [new Date(call.deadlineMs + 3_600_000)]]
+    await client.query("select from extend_v1($1, $2, $3, '1 minute', $4)", [...extend, new Date(START_MS)])
+    const expiry = money.expire(10_000)
+    await vi.waitFor(async () => expect(await countWaiting(pool)).toBe(1), PATIENT)
+    return { expiry }
+  })
+  await expiry
+  const { rows } = await pool.query<{ state: string }>('select state from reservations where id = $1', [
+    call.reservationId,
+  ])
+  return only(rows).state
+}
+
+/** How many wait for somebody's lock. */
+async function countWaiting(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ count: number }>(
+    `select count(*)::integer from pg_stat_activity
+     where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return only(rows).count
+}

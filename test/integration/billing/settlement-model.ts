@@ -1,0 +1,115 @@
+import type { Receipt } from '#apps/billing/receipts.ts'
+import type { Settled } from '#apps/billing/database/money.ts'
+import type { Settlement } from '#libs/contracts/settlement.ts'
+import { toNanoCredits } from '#libs/money/nano-credits.ts'
+import { priceTokens } from '#libs/money/price.ts'
+import { post, type Books, type Hold, type Reservation } from './money-books.ts'
+
+/** A settlement, and what its receipt says if it is genuine. */
+export type ModelSettlement = { readonly entry: Settlement; readonly receipt: Receipt | null }
+
+/** Billing's rules for settlements once more: what `sql/` must agree with. */
+export function createSettlementModel(books: Books) {
+  function settle({ entry, receipt }: ModelSettlement, isRecovered: boolean): Settled {
+    const known = books.reservations.get(entry.id)
+    const isPaid = entry.outcome === 'completed' || entry.outcome === 'cancelled'
+    if (known === undefined || known.hold === null) {
+      return answer(entry, known !== undefined && !isPaid ? 'void' : 'unknown', { cost: 0n, charged: 0n })
+    }
+    const numbers = numbersOf(entry)
+    if (known.usage !== null) {
+      return answer(entry, known.usage.numbers === numbers ? 'replayed' : 'different', known.usage)
+    }
+    const { hold, state } = known
+    const used = {
+      input: entry.promptTokens,
+      cachedInput: entry.cachedTokens,
+      output: entry.completionTokens,
+    }
+    const cost = isPaid ? priceTokens(used, hold.price.prices) : 0n
+    const charged = charge(known, hold, { cost, held: heldFor(hold, receipt) })
+    known.usage = { numbers, cost, charged }
+    if (state === 'released') return answer(entry, isPaid ? 'released' : 'void', known.usage)
+    giveTokensBack(hold, entry)
+    known.state = 'settled'
+    const result = state === 'held' ? 'charged' : isRecovered ? 'recovered' : 'late'
+    return answer(entry, result, known.usage)
+  }
+
+  /** Never more than what was held for it, nor than what the account has. */
+  function charge(known: Reservation, hold: Hold, { cost, held }: { cost: bigint; held: bigint }): bigint {
+    const { account, budget, amount } = hold
+    if (known.state === 'held') {
+      account.held -= amount
+      if (budget) budget.held -= amount
+    }
+    const charged = known.state === 'released' ? 0n : least(cost, held, account.posted - account.held)
+    account.posted -= charged
+    if (budget) budget.spent += charged
+    post(books, 'charge', charged)
+    post(books, 'write-off', cost - charged)
+    return charged
+  }
+
+  function giveTokensBack({ counted, call }: Hold, entry: Settlement): void {
+    const rate = books.rates.get(call.keyId)
+    if (counted === null || rate?.minute !== counted.minute) return
+    rate.tokens -= counted.tokens - entry.promptTokens - entry.completionTokens
+  }
+
+  function answer(
+    entry: Settlement,
+    result: Settled['result'],
+    money: { cost: bigint; charged: bigint },
+  ): Settled {
+    if (['unknown', 'released', 'different'].includes(result)) {
+      books.alarms.add(`${entry.id} ${result} ${numbersOf(entry)}`)
+    }
+    return { result, costNano: money.cost, chargedNano: toNanoCredits(money.charged) }
+  }
+
+  /** Remembers what its receipt tells; false when the reservation is known, or the receipt tells of nobody here. */
+  function recover({ entry, receipt }: ModelSettlement): boolean {
+    if (receipt === null || books.reservations.has(entry.id)) return false
+    const account = books.accounts.find(({ id }) => id === receipt.accountId)
+    const price = books.prices.get(receipt.model)?.find(({ version }) => version === receipt.priceVersion)
+    if (!account || !price) return false
+    const { reservationId, keyId, model, inputTokens, outputTokens, deadlineMs } = receipt
+    const hold: Hold = {
+      account,
+      call: { reservationId, keyId, model, inputTokens, outputTokens, deadlineMs },
+      price,
+      budget: null,
+      counted: null,
+      exact: null,
+      amount: receipt.amountNano,
+      granted: receipt.grantedTokens,
+      clamped: receipt.clamped,
+      deadlineMs,
+    }
+    books.reservations.set(entry.id, { state: 'expired', hold, usage: null })
+    return true
+  }
+
+  return {
+    settle(settlements: readonly ModelSettlement[]): Settled[] {
+      const recovered = new Set(settlements.filter(recover).map(({ entry }) => entry.id))
+      return settlements.map((settlement) => settle(settlement, recovered.has(settlement.entry.id)))
+    },
+  }
+}
+
+/** The database may have forgotten how a hold grew; its receipt tells. */
+function heldFor({ account, price, amount }: Hold, receipt: Receipt | null): bigint {
+  const isOfHold = receipt?.accountId === account.id && receipt.priceVersion === price.version
+  return isOfHold && receipt.amountNano > amount ? receipt.amountNano : amount
+}
+
+/** Who settled makes no difference. */
+function numbersOf({ epoch, outcome, promptTokens, cachedTokens, completionTokens }: Settlement): string {
+  return [epoch, outcome, promptTokens, cachedTokens, completionTokens].join(' ')
+}
+
+function least(...amounts: readonly bigint[]): bigint {
+  return amounts.reduce((low, amount) => (amount < low ? amount : low))
+}

@@ -1,0 +1,38 @@
+import { setInterval } from 'node:timers/promises'
+import type { Servers, Victim } from './start-servers.ts'
+
+const POSTGRES_EVERY_S = 5
+const REDIS_EVERY_S = 8
+const BOTH_EVERY_S = 15
+
+/**
+ * For `seconds`: each second kill -9 of a replica, each five of PostgreSQL, each eight of Redis, each fifteen of both
+ * replicas. What is still coming up from the time before is left alone, and so is a replica whose partner is: on a busy
+ * machine a start takes longer than a second, and while both are down nothing is tested. Resolves when everything is up
+ * again; rejects when something does not come back or ended by itself.
+ */
+export async function killOnSchedule(servers: Servers, seconds: number): Promise<void> {
+  const restarts: Promise<void>[] = []
+  let second = 0
+  for await (const _ of setInterval(1_000)) {
+    second += 1
+    const isBoth = second % BOTH_EVERY_S === 0
+    const victims = [
+      ...(isBoth || servers.replicas.every((replica) => replica.isUp())
+        ? [alternate(servers.replicas, second)]
+        : []),
+      ...(isBoth ? [alternate(servers.replicas, second + 1)] : []),
+      ...(second % POSTGRES_EVERY_S === 0 ? [servers.postgres] : []),
+      ...(second % REDIS_EVERY_S === 0 ? [servers.redis] : []),
+    ]
+    for (const victim of victims) if (victim.isUp()) restarts.push(victim.killAndRestart())
+    // A restart that failed is reported below; until then it must not count as unhandled.
+    for (const each of restarts) each.catch(() => undefined)
+    if (second >= seconds) break
+  }
+  await Promise.all(restarts)
+}
+
+function alternate(replicas: readonly [Victim, Victim], second: number): Victim {
+  return second % 2 === 0 ? replicas[0] : replicas[1]
+}

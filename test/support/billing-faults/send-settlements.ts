@@ -1,0 +1,98 @@
+import { randomInt } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import type { Settlement } from '#libs/contracts/settlement.ts'
+import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { redisOptions } from '#libs/redis/connect-redis.ts'
+
+/** What waits is sent in another order than it came; this many wait at most. */
+const OUT_OF_ORDER = 16
+const MAX_WAIT_MS = 200
+const RETRY_MS = 50
+const REMEMBERED = 500
+
+export type SettlementSender = {
+  /** Resolves when Redis has it for certain. */
+  send(model: string, settlement: Settlement): Promise<void>
+  sent(): number
+  /** Nothing was given to a consumer and not acknowledged, and nothing waits to be given. */
+  isDrained(models: readonly string[]): Promise<boolean>
+  disconnect(): void
+}
+
+/**
+ * Puts settlements into the streams as `settle.lua` does: out of order, one in four twice, now and then an old one
+ * again, and again whenever Redis did not answer.
+ */
+export function createSettlementSender(redisUrl: string): SettlementSender {
+  const redis = new Redis(redisUrl, redisOptions('patient'))
+  redis.on('error', () => undefined)
+  type Entry = {
+    model: string
+    settlement: Settlement
+    resolve: () => void
+    reject: (error: unknown) => void
+  }
+  const old: Entry[] = []
+  let waiting: Entry[] = []
+  let timer: NodeJS.Timeout | undefined
+  let sent = 0
+
+  function flush() {
+    clearTimeout(timer)
+    timer = undefined
+    const batch = shuffle(waiting)
+    waiting = []
+    for (const entry of batch) void deliver(entry).then(entry.resolve, entry.reject)
+  }
+
+  async function deliver(entry: Entry) {
+    await append(entry)
+    if (randomInt(4) === 0) await append(entry)
+    const again = old[randomInt(REMEMBERED)]
+    if (again !== undefined && randomInt(10) === 0) await append(again)
+    old[sent % REMEMBERED] = entry
+    sent += 1
+  }
+
+  async function append({ model, settlement }: Entry) {
+    const fields = Object.entries(settlement).flatMap(([name, value]) => [name, String(value)])
+    for (;;) {
+      try {
+        await redis.xadd(settlementStreamKey(model), '*', ...fields)
+        return
+      } catch (error) {
+        if (redis.status === 'end') throw error
+        await sleep(RETRY_MS)
+      }
+    }
+  }
+
+  return {
+    send(model, settlement) {
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      waiting.push({ model, settlement, resolve, reject })
+      if (waiting.length >= OUT_OF_ORDER) flush()
+      else timer ??= setTimeout(flush, MAX_WAIT_MS)
+      return promise
+    },
+    sent: () => sent,
+    async isDrained(models) {
+      for (const key of models.map(settlementStreamKey)) {
+        const [pending] = await redis.xpending(key, 'billing')
+        const groups = await redis.xinfo('GROUPS', key)
+        const behind = JSON.stringify(groups).match(/"lag",(\d+|null)/)?.[1]
+        if (pending !== 0 || behind !== '0') return false
+      }
+      return true
+    },
+    disconnect: () => redis.disconnect(),
+  }
+}
+
+function shuffle<Value>(values: readonly Value[]): Value[] {
+  return values
+    .map((value) => ({ value, place: Math.random() }))
+    .toSorted((a, b) => a.place - b.place)
+    .map(({ value }) => value)
+}

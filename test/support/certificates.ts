@@ -1,0 +1,43 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { scratchFolder } from './run-folder.ts'
+
+/** Paths of PEM files. */
+export type TestCertificate = { cert: string; key: string }
+
+export type TestAuthority = {
+  /** Path of its own certificate. */
+  ca: string
+  /** A certificate for this name: a host's, or a client's. */
+  issue(name: string): TestCertificate
+}
+
+/** An authority of this test's own. Needs `openssl`. */
+export function createAuthority(): TestAuthority {
+  const folder = scratchFolder('certificates')
+  const authority = { cert: join(folder, 'ca.crt'), key: join(folder, 'ca.key') }
+  openssl(['req', '-x509', ...NEW_KEY, '-keyout', authority.key, '-out', authority.cert, '-subj', '/CN=test'])
+  return {
+    ca: authority.cert,
+    issue(name) {
+      const place = scratchFolder('certificate')
+      const [cert, key] = [join(place, 'tls.crt'), join(place, 'tls.key')]
+      const [request, extensions] = [join(place, 'request'), join(place, 'extensions')]
+      writeFileSync(extensions, `subjectAltName=DNS:${name}\n`)
+      openssl(['req', ...NEW_KEY, '-keyout', key, '-out', request, '-subj', `/CN=${name}`])
+      const by = ['-CA', authority.cert, '-CAkey', authority.key, '-CAcreateserial']
+      openssl(['x509', '-req', ...by, '-in', request, '-out', cert, '-days', '2', '-extfile', extensions])
+      return { cert, key }
+    },
+  }
+}
+
+/** Of the machine. */
+const OPENSSL = 'openssl'
+
+const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
+
+function openssl(args: readonly string[]): void {
+  execFileSync(OPENSSL, args, { stdio: 'pipe' })
+}

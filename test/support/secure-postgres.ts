@@ -1,0 +1,52 @@
+import { chownSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { postgresUser } from '#scripts/servers/postgres-user.ts'
+import type { TestAuthority, TestCertificate } from './certificates.ts'
+import { createPostgres, type TestPostgres } from './postgres.ts'
+import { scratchFolder } from './run-folder.ts'
+
+/** Only over TLS and only with a certificate for the user's name, but for the test's own start of the server. */
+const ACCESS = [
+  'hostnossl postgres all 127.0.0.1/32 scram-sha-256',
+  'hostssl billing all 127.0.0.1/32 scram-sha-256 clientcert=verify-full',
+]
+
+export type SecurePostgres = TestPostgres & {
+  /** Of its database `billing`, with what a client trusts and what it shows. */
+  secureUrl(client: { host?: string; ca: string; certificate?: TestCertificate }): string
+}
+
+/** A PostgreSQL as `createPostgres` has it, whose database `billing` wants TLS from both sides. */
+export async function createSecurePostgres(authority: TestAuthority): Promise<SecurePostgres> {
+  const { cert, key } = authority.issue('localhost')
+  const access = join(scratchFolder('postgres-access'), 'pg_hba.conf')
+  writeFileSync(access, `${ACCESS.join('\n')}\n`)
+  const user = postgresUser()
+  if (user !== undefined) for (const file of [key, access]) chownSync(file, user.uid, user.gid)
+  const postgres = await createPostgres({
+    ssl: 'on',
+    ssl_cert_file: cert,
+    ssl_key_file: key,
+    ssl_ca_file: authority.ca,
+    hba_file: access,
+  })
+  const client = new Client({ connectionString: postgres.url('postgres') })
+  await client.connect()
+  await client.query('create database billing')
+  await client.end()
+  return {
+    ...postgres,
+    secureUrl({ host = 'localhost', ca, certificate }) {
+      const url = new URL(postgres.url('billing'))
+      url.hostname = host
+      url.searchParams.set('sslmode', 'verify-full')
+      url.searchParams.set('sslrootcert', ca)
+      if (certificate !== undefined) {
+        url.searchParams.set('sslcert', certificate.cert)
+        url.searchParams.set('sslkey', certificate.key)
+      }
+      return url.href
+    },
+  }
+}

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { createReceipts, type Receipt } from '#apps/billing/receipts.ts'
+
+const OLD = 'the-secret-before-of-the-tests-alone'
+const NEW = 'the-secret-after-of-the-tests-alone'
+
+const RECEIPT: Receipt = {
+  reservationId: randomUUID(),
+  accountId: randomUUID(),
+  keyId: randomUUID(),
+  model: 'chat',
+  inputTokens: 100,
+  outputTokens: 50,
+  deadlineMs: 1_893_456_600_000,
+  priceVersion: 7n,
+  grantedTokens: 40,
+  // Beyond what a JavaScript number holds exactly.
+  amountNano: 2n ** 63n - 1n,
+  clamped: true,
+}
+
+const receipts = createReceipts([NEW])
+const text = receipts.sign(RECEIPT)
+
+test('a receipt says what was signed', () => {
+  expect(receipts.verify(text, RECEIPT.reservationId)).toEqual(RECEIPT)
+})
+
+test('a receipt of another reservation is worth nothing', () => {
+  expect(receipts.verify(text, randomUUID())).toBeNull()
+})
+
+test('the first secret signs, and receipts of the others stay good while they are listed', () => {
+  const before = createReceipts([OLD]).sign(RECEIPT)
+  const both = createReceipts([NEW, OLD])
+  expect(both.verify(before, RECEIPT.reservationId)).toEqual(RECEIPT)
+  expect(both.sign(RECEIPT)).toBe(text)
+  expect(receipts.verify(before, RECEIPT.reservationId)).toBeNull()
+})
+
+test('not one changed character leaves a receipt good', () => {
+  const accepted = Array.from(text, (_, place) => place).filter(
+    (place) => receipts.verify(changeAt(text, place), RECEIPT.reservationId) !== null,
+  )
+  // The last character of base64 carries two bits of the MAC's last byte; its other bits mean nothing.
+  expect(accepted.filter((place) => place !== text.length - 1)).toEqual([])
+})
+
+test.each([
+  ['nothing', ''],
+  ['a dot', '.'],
+  ['no MAC', text.slice(0, text.indexOf('.'))],
+  ['an empty MAC', text.slice(0, text.indexOf('.') + 1)],
+  ['half of the MAC', text.slice(0, -11)],
+  ['a MAC alone', text.slice(text.indexOf('.'))],
+  ['words', 'not a receipt at all'],
+  ['characters beyond base64', '\u{1f600}.\u{1f600}'],
+])('what is no receipt is worth nothing: %s', (_, garbage) => {
+  expect(receipts.verify(garbage, RECEIPT.reservationId)).toBeNull()
+})
+
+function changeAt(original: string, place: number): string {
+  return `${original.slice(0, place)}${original[place] === 'A' ? 'B' : 'A'}${original.slice(place + 1)}`
+}
