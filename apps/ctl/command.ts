@@ -104,7 +104,6 @@ export function defineList<Item extends z.ZodType>(
       const { limit, cursor, ...query } = Listing.parse(given)
       const answer = await readPages(admin, { path, query, limit, cursor })
       const items = parseAnswer(z.array(item), answer.data)
-      if (items.length === 0) tell('nothing found')
       if (answer.nextCursor !== null) tell(`there is more: go on with --cursor ${answer.nextCursor}`)
       return { answer, text: formatTable(columns, items) }
     },

@@ -29,6 +29,7 @@ export async function runCommand(
     const { run, isJson } = line
     const outcome = await run({ admin: createAdmin(findAccess(line, config)), isJson, ...terminal })
     if (outcome === undefined) return 0
+    if (!isJson && outcome.text === '') terminal.tell('nothing found')
     await terminal.write(isJson ? `${JSON.stringify(outcome.answer, null, 2)}\n` : outcome.text)
     return outcome.isBadNews === true ? EXIT_CODES.refused : 0
   } catch (error) {
