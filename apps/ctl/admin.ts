@@ -58,6 +58,15 @@ export function pathOf(texts: TemplateStringsArray, ...values: readonly string[]
   return String.raw({ raw: texts }, ...values.map(encodeURIComponent))
 }
 
+/** Throws a CommandError for an answer of a billing that is too new, or of something else. */
+export function parseAnswer<Schema extends z.ZodType>(schema: Schema, answer: unknown): z.output<Schema> {
+  const result = schema.safeParse(answer)
+  if (result.success) return result.data
+  const problem =
+    'Billing answered something that this version of the command line does not know; see --json.'
+  throw new CommandError('unreachable', problem, { cause: result.error })
+}
+
 /**
  * Not fetch: it gives up on answers that begin after five minutes, and to compare whole books may take longer.
  */
@@ -91,7 +100,7 @@ async function readAll(url: string, response: IncomingMessage): Promise<string> 
   }
 }
 
-export function toUnreachable(url: string, error: unknown): CommandError {
+function toUnreachable(url: string, error: unknown): CommandError {
   return new CommandError('unreachable', `${url} does not answer: ${tellWhy(error)}`, { cause: error })
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Admin, Ask } from './admin.ts'
+import { parseAnswer, type Admin, type Ask } from './admin.ts'
 import { CommandError } from './command-error.ts'
 import { fieldOf, text, readText, toNumber, toOptionName } from './fields.ts'
 import { readPages } from './read-pages.ts'
@@ -104,19 +104,10 @@ export function defineList<Item extends z.ZodType>(
       const { limit, cursor, ...query } = Listing.parse(given)
       const answer = await readPages(admin, { path, query, limit, cursor })
       const items = parseAnswer(z.array(item), answer.data)
-      if (items.length === 0) tell('nothing found')
       if (answer.nextCursor !== null) tell(`there is more: go on with --cursor ${answer.nextCursor}`)
       return { answer, text: formatTable(columns, items) }
     },
   })
-}
-
-function parseAnswer<Schema extends z.ZodType>(schema: Schema, answer: unknown): z.output<Schema> {
-  const result = schema.safeParse(answer)
-  if (result.success) return result.data
-  const problem =
-    'Billing answered something that this version of the command line does not know; see --json.'
-  throw new CommandError('refused', problem, { cause: result.error })
 }
 
 function toUsageError({ name, fields }: Description<z.ZodObject>, error: z.ZodError): CommandError {

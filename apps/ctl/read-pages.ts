@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Admin, Query } from './admin.ts'
+import { parseAnswer, type Admin, type Query } from './admin.ts'
 
 /** What billing gives at a time. */
 const MAX_PAGE = 500
@@ -18,7 +18,7 @@ export async function readPages(
   for (;;) {
     const size = Math.min(MAX_PAGE, limit - data.length)
     const asked = { ...query, limit: size, cursor }
-    const page = Page.parse(await admin.ask({ method: 'GET', path, query: asked }))
+    const page = parseAnswer(Page, await admin.ask({ method: 'GET', path, query: asked }))
     data.push(...page.data)
     if (page.nextCursor === null || data.length >= limit) return { data, nextCursor: page.nextCursor }
     cursor = page.nextCursor

@@ -29,10 +29,15 @@ export async function runCommand(
     const { run, isJson } = line
     const outcome = await run({ admin: createAdmin(findAccess(line, config)), isJson, ...terminal })
     if (outcome === undefined) return 0
+    if (!isJson && outcome.text === '') terminal.tell('nothing found')
     await terminal.write(isJson ? `${JSON.stringify(outcome.answer, null, 2)}\n` : outcome.text)
     return outcome.isBadNews === true ? EXIT_CODES.refused : 0
   } catch (error) {
-    if (!(error instanceof CommandError)) throw error
+    if (!(error instanceof CommandError)) {
+      // A mistake of ours: nobody knows what was done, which is not what a refusal says.
+      terminal.tell(`Unexpected: ${error instanceof Error ? error.stack : String(error)}`)
+      return EXIT_CODES.unreachable
+    }
     terminal.tell(toPrintable(error.message))
     return EXIT_CODES[error.kind]
   }

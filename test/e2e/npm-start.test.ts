@@ -88,7 +88,9 @@ function npmStart(): Start {
 }
 
 async function npx(...words: string[]): Promise<{ stdout: string }> {
-  return await run('npx', words, { cwd: clone.folder, env: newcomersShell() })
+  // npx notes the checkout in npm's cache, where it would outlive this test.
+  const env = { ...newcomersShell(), npm_config_cache: scratchFolder('npm-cache') }
+  return await run('npx', words, { cwd: clone.folder, env })
 }
 
 /** What npm and Vitest set for us is not in a newcomer's shell, nor is our own Node first on the PATH. */

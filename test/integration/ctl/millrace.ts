@@ -8,7 +8,11 @@ export type Ended = { code: number; stdout: string; stderr: string }
 let compileCache: string | undefined
 
 /** Runs the operators' command line as a process of its own, with nothing in its environment but `env`. */
-export async function millrace(words: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+export async function millrace(
+  words: readonly string[],
+  env: Record<string, string> = {},
+  checkout = REPOSITORY,
+): Promise<Ended> {
   const { promise, resolve } = Promise.withResolvers<Ended>()
   // Dozens of processes compile the same files.
   compileCache ??= scratchFolder('compile-cache')
@@ -19,9 +23,9 @@ export async function millrace(words: readonly string[], env: Record<string, str
   }
   const child = execFile(
     process.execPath,
-    [join(REPOSITORY, 'scripts/millrace.mjs'), ...words],
+    [join(checkout, 'scripts/millrace.mjs'), ...words],
     {
-      cwd: REPOSITORY,
+      cwd: checkout,
       env: { ...surroundings, ...env },
     },
     (_error, stdout, stderr) => resolve({ code: child.exitCode ?? -1, stdout, stderr }),

@@ -1,0 +1,44 @@
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { REPOSITORY } from '#scripts/servers/start-app.ts'
+import { scratchFolder } from '../../support/run-folder.ts'
+import { millrace } from './millrace.ts'
+
+test('a billing that is not there ends with 3', async () => {
+  const env = { MILLRACE_ADMIN_TOKEN: 'a-token-of-the-tests' }
+  expect(await millrace(['whoami', '--url', 'http://127.0.0.1:1'], env)).toEqual({
+    code: 3,
+    stdout: '',
+    stderr: 'http://127.0.0.1:1 does not answer: connect ECONNREFUSED 127.0.0.1:1\n',
+  })
+})
+
+test('a wrong command line ends with 2, and tells what is wrong', async () => {
+  expect(await millrace(['whoami'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(/^No npm start runs in .*--url or MILLRACE_ADMIN_URL\.\n$/),
+  })
+  expect(await millrace(['accounts', 'lst'])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'There is no command accounts lst. See millrace accounts --help.\n',
+  })
+})
+
+test('help needs nobody', async () => {
+  const { code, stdout, stderr } = await millrace(['credits', 'topup', '--help'])
+  expect([code, stderr]).toEqual([0, ''])
+  expect(stdout).toContain('millrace credits topup ACCOUNT CREDITS')
+})
+
+test('a checkout without its dependencies says so', async () => {
+  const checkout = scratchFolder('checkout')
+  await cp(join(REPOSITORY, 'scripts'), join(checkout, 'scripts'), { recursive: true })
+  expect(await millrace(['whoami'], {}, checkout)).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `The dependencies of ${checkout}/ are not installed: run npm ci or npm start there.\n`,
+  })
+})
