@@ -7,7 +7,7 @@
 // cycles (reserve, settle, usage, ledger), and the latency of a reservation at steady rates: called in this process,
 // and over gRPC to billing in a process of its own. `--settled`: so many reservations are in the tables before the
 // first round. The parts of a round were measured right after each other, so trust the ratios; the ranges over the
-// rounds are the noise of the machine. Billing refuses what would wait longer than 50 ms, also here; that is counted. In
+// rounds are the noise of the machine. Billing refuses what would wait behind a backlog of more than 50 ms, also here; that is counted. In
 // the end the books must add up.
 import { parseArgs } from 'node:util'
 import { setup, teardown } from '../test/support/global-setup.ts'

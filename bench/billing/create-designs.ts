@@ -39,6 +39,7 @@ export async function createDesigns(database: BenchDatabase): Promise<Designs> {
     maxBatch: 512,
     maxWaiting: 4_096,
     maxWaitMs: 5_000,
+    stuckMs: Infinity,
     monotonicMs,
   })
   const naivePool = new Pool({ ...connectionConfig(database.url), max: NAIVE_CONNECTIONS })

@@ -176,7 +176,8 @@ test.each([
         message: '429 This API key has used up its rate for this minute.',
       })
       expect(retryAfter).toBeLessThanOrEqual(before)
-      expect(retryAfter).toBeGreaterThanOrEqual(secondsOfMinuteLeft())
+      // Longer truths are said as 59.
+      expect(retryAfter).toBeGreaterThanOrEqual(Math.min(59, secondsOfMinuteLeft()))
     }
     expect(answers).toHaveLength(2)
     expect(await askEverywhere(other)).toEqual(OK)

@@ -44,6 +44,9 @@ export function connectionConfig(
   }
 }
 
+/** Connecting and planning anew would delay the first calls after a pause. */
+const IDLE_MS = 10 * 60_000
+
 /**
  * Opens the pool and resolves when PostgreSQL has answered. A database that is still starting is waited for;
  * after `waitMs` this throws and says so. A certificate file of the URL that cannot be read throws at once.
@@ -57,7 +60,11 @@ export async function openPool(options: {
   waitMs: number
 }): Promise<Pool> {
   const { url, role, bounds = MONEY_BOUNDS, log, waitMs } = options
-  const pool = new Pool({ ...connectionConfig(url, role, bounds.statementMs), max: bounds.connections })
+  const pool = new Pool({
+    ...connectionConfig(url, role, bounds.statementMs),
+    max: bounds.connections,
+    idleTimeoutMillis: IDLE_MS,
+  })
   // Not the error itself: the pool hangs the whole connection on it.
   pool.on('error', ({ message }) => log.warn({ reason: message }, 'idle database connection lost'))
   // The pool hears of those that nobody uses. One that is lost inside a transaction fails its next query, and an

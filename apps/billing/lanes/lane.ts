@@ -20,10 +20,9 @@ export type Lane<Call, Answer> = {
  * kinds which alternate still make large batches, but never a call about the same subject: those run in order of
  * arrival.
  *
- * Waiting happens here and not in transactions that hold locks, and it is short: a call is refused when it can be
- * expected to wait longer than `maxWaitMs`, because that long
- * - the oldest call waits already: the batch in flight is stuck; or
- * - the full batches that wait before it would take, each as long as the latest one did.
+ * Waiting happens here and not in transactions that hold locks, and it is short. A call is refused when
+ * - the full batches that wait before it would take longer than `maxWaitMs`, each as long as the latest one did; or
+ * - the oldest call has waited longer than `stuckMs`: the batch in flight is stuck.
  * A call that the next batch has room for is therefore refused only while the one in flight is stuck, however slow an
  * earlier batch was. The first batch of all may be slow, since it connects and plans: until it ends only `maxWaiting`
  * bounds the calls that wait, as it does always.
@@ -35,11 +34,12 @@ export function createLane<Call, Answer>(options: {
   maxBatch: number
   maxWaiting: number
   maxWaitMs: number
+  stuckMs: number
   /** Of a clock that never goes back. */
   monotonicMs: () => number
   onBatch?: (size: number) => void
 }): Lane<Call, Answer> {
-  const { run, kindOf, subjectOf, maxBatch, maxWaiting, maxWaitMs, monotonicMs, onBatch } = options
+  const { run, kindOf, subjectOf, maxBatch, maxWaiting, maxWaitMs, stuckMs, monotonicMs, onBatch } = options
   type Waiting = {
     call: Call
     sinceMs: number
@@ -56,7 +56,7 @@ export function createLane<Call, Answer>(options: {
     const [oldest] = queue
     if (oldest === undefined || latestMs === null) return false
     const fullBatches = Math.floor(queue.length / maxBatch)
-    return monotonicMs() - oldest.sinceMs > maxWaitMs || fullBatches * latestMs > maxWaitMs
+    return monotonicMs() - oldest.sinceMs > stuckMs || fullBatches * latestMs > maxWaitMs
   }
 
   function takeBatch(oldest: Waiting): Waiting[] {

@@ -21,6 +21,9 @@ const MAX_WAITING = 4_096
 /** A gateway told at once can tell its client to come back; a call that waits would only make the backlog longer. */
 const MAX_WAIT_MS = 50
 
+/** A batch takes milliseconds; one on a cold connection, or while the machine is busy, takes a hundred of them. */
+const STUCK_MS = 500
+
 /**
  * The one lane for all that changes holds on a gateway's word. Reserves, replaces, extends and releases of one
  * reservation keep their order of arrival; those of one kind share a transaction.
@@ -46,6 +49,7 @@ export function createMoneyLane(deps: {
     maxBatch: MAX_BATCH,
     maxWaiting: MAX_WAITING,
     maxWaitMs: MAX_WAIT_MS,
+    stuckMs: STUCK_MS,
     monotonicMs,
     onBatch,
   })

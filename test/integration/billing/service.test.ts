@@ -94,6 +94,7 @@ describe('money calls', () => {
       maxBatch: 10,
       maxWaiting: 1,
       maxWaitMs: 1_000,
+      stuckMs: 1_000,
       monotonicMs: () => 0,
     })
     const busy = await startBillingServer({ database, lane: full })
@@ -132,6 +133,7 @@ describe('money calls', () => {
       maxBatch: 10,
       maxWaiting: 100,
       maxWaitMs: 1_000,
+      stuckMs: 1_000,
       monotonicMs: () => 0,
     })
     const stopping = await startBillingServer({ database, lane: slow })

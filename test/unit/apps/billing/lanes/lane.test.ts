@@ -6,7 +6,9 @@ type Batch = { calls: readonly string[]; answer: () => void; fail: (error: Error
 /**
  * A lane whose batches the test answers and whose clock it turns; the answer to a call is the call itself in capitals.
  */
-function createTestLane(options: { maxBatch?: number; maxWaiting?: number; maxWaitMs?: number } = {}) {
+function createTestLane(
+  options: { maxBatch?: number; maxWaiting?: number; maxWaitMs?: number; stuckMs?: number } = {},
+) {
   const batches: Batch[] = []
   const clock = { ms: 0 }
   const lane = createLane<string, string>({
@@ -21,6 +23,7 @@ function createTestLane(options: { maxBatch?: number; maxWaiting?: number; maxWa
     maxBatch: options.maxBatch ?? 10,
     maxWaiting: options.maxWaiting ?? 100,
     maxWaitMs: options.maxWaitMs ?? 50,
+    stuckMs: options.stuckMs ?? 500,
     monotonicMs: () => clock.ms,
   })
   const turn = () => new Promise((resolve) => setImmediate(resolve))
@@ -144,7 +147,7 @@ test('refuses beyond its backlog, and takes calls again when there is room', asy
 })
 
 test('refuses while a batch is stuck, from when the oldest call has waited too long', async () => {
-  const { lane, turn, clock, answerAfter } = createTestLane({ maxWaitMs: 50 })
+  const { lane, turn, clock, answerAfter } = createTestLane({ maxWaitMs: 10, stuckMs: 50 })
   const answers = [lane.submit('r1')]
   await answerAfter(1)
   answers.push(lane.submit('r2'))
