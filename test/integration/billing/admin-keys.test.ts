@@ -245,4 +245,19 @@ describe('rotating', () => {
       body: refusal('invalid_request', 'overlapSeconds'),
     })
   })
+
+  test('is refused while the account is closed, and changes nothing', async () => {
+    const account = await database.operator.createAccount()
+    const { keyId } = await database.operator.createKey(account)
+    const before = (await ask('GET', `/keys?account=${account}`)).body
+    await ask('POST', `/accounts/${account}/close`, { reason: 'contract ended' })
+    const answer = await ask('POST', `/keys/${keyId}/rotate`, { overlapSeconds: 60 })
+    expect(answer).toMatchObject({
+      status: 409,
+      body: { error: { code: 'conflict', message: 'The account is closed.' } },
+    })
+    expect((await ask('GET', `/keys?account=${account}`)).body).toEqual(before)
+    await ask('POST', `/accounts/${account}/reopen`, { reason: 'contract renewed' })
+    expect(await ask('POST', `/keys/${keyId}/rotate`, { overlapSeconds: 60 })).toMatchObject({ status: 201 })
+  })
 })

@@ -4,6 +4,7 @@ import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 import { Reason } from '../fields.ts'
 import { NOTHING, defineChange, type AdminContext, type Changed } from '../operation.ts'
+import { readAccount } from './accounts.ts'
 import { KeyRecord, readKeyRecord } from './key-record.ts'
 import { KeyPath, NewKey, insertKey } from './keys.ts'
 
@@ -29,6 +30,8 @@ const rotateKey = defineChange({
     if (old.status !== 'active' || (old.expires_at !== null && old.expires_at <= now)) {
       throw new AdminError('conflict', 'Only a key that works can be rotated.')
     }
+    const account = await readAccount(db, old.account_id)
+    if (account.status !== 'active') throw new AdminError('conflict', 'The account is closed.')
     const overlapEnd = new Date(now.getTime() + overlapSeconds * 1_000)
     const end = old.expires_at !== null && old.expires_at < overlapEnd ? old.expires_at : overlapEnd
     await db.updateTable('api_keys').set({ expires_at: end }).where('id', '=', old.id).execute()
