@@ -74,11 +74,31 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
       help: 'When the newest scheduled reconciliation was made; 0: not known',
       registers,
     }),
-    watermarkAge: new Gauge<'model'>({
-      name: 'millrace_billing_watermark_age_seconds',
-      help: 'How far the settled-for-certain time of a model lags behind Redis time',
-      labelNames: ['model'],
-      registers,
-    }),
+    watermarkAge: createWatermarkAge(registers),
+  }
+}
+
+/** Ages go on by themselves: whoever learns them may be waiting for a Redis that is away. */
+function createWatermarkAge(registers: Registry[]) {
+  const learned = new Map<string, { readonly ageMs: number; readonly atMs: number }>()
+  const gauge: Gauge<'model'> = new Gauge({
+    name: 'millrace_billing_watermark_age_seconds',
+    help: 'How far the settled-for-certain time of a model lags behind Redis time; until that is known, how long it has been looked for',
+    labelNames: ['model'],
+    registers,
+    collect() {
+      const nowMs = performance.now()
+      for (const [model, { ageMs, atMs }] of learned) gauge.set({ model }, (ageMs + nowMs - atMs) / 1000)
+    },
+  })
+  const learn = (model: string, ageMs: number) => learned.set(model, { ageMs, atMs: performance.now() })
+  return {
+    /** The watermark of this model is looked for from now on, if it was not before. */
+    lookFor(model: string): void {
+      if (!learned.has(model)) learn(model, 0)
+    },
+    /** Sets the age that it has now. */
+    learn,
+    get: () => gauge.get(),
   }
 }

@@ -58,6 +58,7 @@ export function sweep(options: {
 
   async function round(current: readonly string[]) {
     if (current.length === 0) return
+    for (const model of current) metrics.watermarkAge.lookFor(model)
     const state = await streams.observe(current)
     const judged = tracker.judge(state)
     const forgotten = await money.advanceWatermarks(toObservations(state, judged), FREEZE_MS)
@@ -117,7 +118,7 @@ export function sweep(options: {
 
   function watch(model: string, state: StreamsState) {
     const untilMs = settledUntilMs.get(model)
-    if (untilMs !== undefined) metrics.watermarkAge.set({ model }, Math.max(0, state.timeMs - untilMs) / 1000)
+    if (untilMs !== undefined) metrics.watermarkAge.learn(model, Math.max(0, state.timeMs - untilMs))
     const pending = state.streams.get(model)?.oldestPendingId
     const id = pending ? `${pending.ms}-${pending.seq}` : ''
     if (id !== '' && oldestPending.get(model) === id) onStuck(model)

@@ -133,6 +133,18 @@ test('settlements that should not exist are alarms', async () => {
   await charged(account.accountId, 700n)
 })
 
+test('the age of a watermark grows while Redis is away, and is told before Redis ever was there', async () => {
+  const replica = start()
+  await expect.poll(() => watermark('chat'), WAIT).not.toBeNull()
+  await server.stop()
+  await expect.poll(() => replica.watermarkAge('chat'), WAIT).toBeGreaterThan(2)
+  const newcomer = start()
+  await expect.poll(() => newcomer.watermarkAge('chat'), WAIT).toBeGreaterThan(1)
+  await server.start()
+  await expect.poll(() => replica.watermarkAge('chat'), WAIT).toBeLessThan(1)
+  await expect.poll(() => newcomer.watermarkAge('chat'), WAIT).toBeLessThan(1)
+})
+
 test('goes on by itself when Redis was away, and freezes the watermarks because Redis may have lost writes', async () => {
   const account = await database.createAccount(10_000n)
   const [first, second] = [await hold(account.keyId), await hold(account.keyId)]
