@@ -50,7 +50,7 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
     settlementAlarms,
     writtenOffCredits: new Counter({
       name: 'millrace_billing_written_off_credits_total',
-      help: 'Cost that no hold and no balance could pay',
+      help: 'Cost that was not charged: no hold and no balance could pay it, or its hold had been released',
       registers,
     }),
     expiredHolds: new Counter({

@@ -53,7 +53,9 @@ export function createSettleEntries(deps: {
       if (SETTLEMENT_ALARMS.includes(result)) {
         metrics.settlementAlarms.inc({ kind: result })
         log.error({ settlement, result }, 'settlement alarm')
-      } else if (result !== 'replayed' && costNano > chargedNano) {
+      }
+      // A repetition has the numbers of the first settlement, whose write-off is counted.
+      if (result !== 'replayed' && result !== 'different' && costNano > chargedNano) {
         metrics.writtenOffCredits.inc(Number(costNano - chargedNano) / 1e9)
         log.warn({ settlement, writtenOffNano: (costNano - chargedNano).toString() }, 'cost written off')
       }

@@ -11,6 +11,7 @@ import { log, type BillingDatabase } from './billing-database.ts'
 export type SettlementReplica = {
   /** Sum of the alarms of one kind. */
   alarms(kind: string): Promise<number>
+  writtenOffCredits(): Promise<number>
   /** Of a model, in seconds; undefined when there is none. */
   watermarkAge(model: string): Promise<number | undefined>
   stop(): Promise<void>
@@ -41,6 +42,10 @@ export function startReplica(options: {
     async alarms(kind) {
       const { values } = await metrics.settlementAlarms.get()
       return values.find(({ labels }) => labels.kind === kind)?.value ?? 0
+    },
+    async writtenOffCredits() {
+      const { values } = await metrics.writtenOffCredits.get()
+      return values[0]?.value ?? 0
     },
     async watermarkAge(model) {
       const { values } = await metrics.watermarkAge.get()

@@ -133,6 +133,25 @@ test('settlements that should not exist are alarms', async () => {
   await charged(account.accountId, 700n)
 })
 
+test('what nobody pays is counted as the ledger has it, of a released hold too, and once', async () => {
+  const account = await database.createAccount(10_000n)
+  const [released, ranLonger] = [await hold(account.keyId), await hold(account.keyId)]
+  await database.money.release([released])
+  const replica = start()
+  await addSettlement(redis, 'chat', settlement(released))
+  await addSettlement(redis, 'chat', settlement(released))
+  await addSettlement(redis, 'chat', settlement(released, { epoch: 2 }))
+  await addSettlement(redis, 'chat', settlement(ranLonger, { completionTokens: 60 }))
+  await charged(account.accountId, 700n)
+  await expect.poll(() => replica.alarms('different'), WAIT).toBe(1)
+  expect(await replica.alarms('released')).toBe(1)
+  const { rows } = await database.pool.query<{ sum: string }>(
+    "select sum(amount) from ledger where kind = 'write-off'",
+  )
+  expect(rows).toEqual([{ sum: '800' }])
+  await expect.poll(() => replica.writtenOffCredits(), WAIT).toBeCloseTo(800e-9, 15)
+})
+
 test('the age of a watermark grows while Redis is away, and is told before Redis ever was there', async () => {
   const replica = start()
   await expect.poll(() => watermark('chat'), WAIT).not.toBeNull()
