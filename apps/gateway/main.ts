@@ -40,7 +40,7 @@ const LIMITS = {
   queuedBytes: 1024 * 1024,
   lastReadS: 30,
 }
-const BODY_THREAD = { waiting: 256, prepareMs: 15_000, heapMib: 512 }
+const BODY_THREAD = { waiting: 256, taskMs: 15_000, heapMib: 512 }
 const ABANDON_MS = 5_000
 const HEAR_EVERYBODY_MS = 1.2 * BEAT_MS
 

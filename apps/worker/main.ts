@@ -8,11 +8,14 @@ import { runApp } from '#libs/lifecycle/run-app.ts'
 import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { loadModelFamily, type LoadedFamily } from '#libs/text/load-model-family.ts'
+import type { Tokenizer } from '#libs/text/tokenizer.ts'
 import { createClaimTicket } from './claim-ticket.ts'
 import { WorkerConfig } from './config.ts'
 import { connectEngine } from './connect-engine.ts'
 import { createDeliverVectors } from './embedding/deliver-vectors.ts'
 import type { EngineClient } from './engine/engine-client.ts'
+import { createRenderChat, type RenderChat } from './rendering/render-chat.ts'
+import { createRenderPrompt } from './rendering/render-prompt.ts'
 import { createRunningGenerations } from './running-generations.ts'
 import { serveEngine, type ServedEngine } from './serve-engine.ts'
 import { createSettle } from './settle.ts'
@@ -116,11 +119,15 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     limitMs: config.DRAIN_GRACE_MS + 10_000,
   })
 
-  const loadFamily = createFamilyLoader(config.MODELS_DIR)
+  const loadFamily = createFamilyLoader(config.MODELS_DIR, (tokenizer) =>
+    releasers.add('chats', createRenderChat({ model: tokenizer, log }), {
+      run: async (chats) => await chats.close(),
+    }),
+  )
   // Each engine joins as soon as it answers; the others do not wait for it.
   await Promise.all(
     config.WORKERS.map(async ({ model, family: familyName, engine: address, maxNumSeqs }) => {
-      const { family, tokenizer } = await loadFamily(familyName)
+      const { family, tokenizer, chats } = await loadFamily(familyName)
       const { engine, limits } = await connectEngine({
         address,
         maxNumSeqs,
@@ -133,6 +140,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
         worker,
         family,
         tokenizer,
+        renderPrompt: createRenderPrompt({ chats, tokenizer, family }),
         engine,
         limits: { ...limits, silenceMs: config.ENGINE_SILENCE_MS },
         claim,
@@ -152,11 +160,20 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   log.info({ engines: config.WORKERS }, 'worker serves')
 })
 
-/** Loads each family once, whichever of its models asks first: a tokenizer takes megabytes. */
-function createFamilyLoader(modelsFolder: string): (name: string) => Promise<LoadedFamily> {
-  const families = new Map<string, Promise<LoadedFamily>>()
+type ServedFamily = LoadedFamily & { readonly chats: RenderChat }
+
+/** Loads each family once, whichever of its models asks first: a tokenizer takes megabytes, its chats a thread. */
+function createFamilyLoader(
+  modelsFolder: string,
+  openChats: (tokenizer: Tokenizer) => RenderChat,
+): (name: string) => Promise<ServedFamily> {
+  const families = new Map<string, Promise<ServedFamily>>()
+  const load = async (name: string) => {
+    const loaded = await loadModelFamily(modelsFolder, name)
+    return { ...loaded, chats: openChats(loaded.tokenizer) }
+  }
   return (name) => {
-    const family = families.get(name) ?? loadModelFamily(modelsFolder, name)
+    const family = families.get(name) ?? load(name)
     families.set(name, family)
     return family
   }

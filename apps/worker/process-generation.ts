@@ -13,7 +13,7 @@ import type { Settle } from './settle.ts'
 import { ConstraintError } from './text/constraints/constraint-error.ts'
 import type { OutputParser } from './text/parse-output.ts'
 import { toGenerationError } from './to-generation-error.ts'
-import type { RenderedPrompt } from './render-prompt.ts'
+import type { RenderedPrompt, RenderPrompt } from './rendering/render-prompt.ts'
 import type { RunningGeneration } from './running-generations.ts'
 
 /** What became of a ticket: `ran` when the engine generated for it; only then its duration means anything. */
@@ -28,7 +28,7 @@ export type ProcessResult = 'ran' | 'not-ran'
 export function createProcessGeneration(deps: {
   claim: ClaimTicket
   engine: Pick<EngineClient, 'generate'>
-  renderPrompt: (job: ChatJob) => Promise<RenderedPrompt>
+  renderPrompt: RenderPrompt
   /** The model owner's recommendation, for what the caller leaves open: the engine does not apply it. */
   samplingDefaults: Sampling
   /** What the output is held to. Throws a ConstraintError. */
@@ -73,10 +73,10 @@ export function createProcessGeneration(deps: {
 
   async function chat(work: Work, job: ChatJob): Promise<void> {
     const { run, usage } = work
-    const prompt = await renderPrompt(job)
+    const contextWindow = Math.min(job.contextWindow, deps.contextWindow)
+    const prompt = await renderPrompt(job, contextWindow)
     // Nobody would hear a decline of a generation whose caller has left: it must be settled here.
     if (run.stopReason() !== null) return endStopped(work)
-    const contextWindow = Math.min(job.contextWindow, deps.contextWindow)
     const cap = capOutput(job, prompt.ids.length, contextWindow)
     if (cap.status === 'hold-too-small') return decline(run, cap.status, prompt.ids.length)
     if (cap.status === 'prompt-too-long') return fail(work, promptTooLong(contextWindow))

@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis'
 import type { EngineState } from '#libs/event-bus/presence.ts'
-import { createChatRenderer } from '#libs/text/render-chat.ts'
 import type { Tokenizer } from '#libs/text/tokenizer.ts'
 import type { GenerationTicket } from '#libs/contracts/generation-job.ts'
 import type { ModelFamily } from '#libs/contracts/model-family.ts'
@@ -13,7 +12,7 @@ import { createFairLimit } from './embedding/fair-limit.ts'
 import { createTokenizeInputs } from './embedding/tokenize-inputs.ts'
 import type { EngineClient } from './engine/engine-client.ts'
 import { createProcessGeneration } from './process-generation.ts'
-import { createRenderPrompt } from './render-prompt.ts'
+import type { RenderPrompt } from './rendering/render-prompt.ts'
 import type { RunningGeneration, RunningGenerations } from './running-generations.ts'
 import type { Settle } from './settle.ts'
 import { createSlots } from './slots.ts'
@@ -42,6 +41,7 @@ export function serveEngine(deps: {
   worker: string
   family: ModelFamily
   tokenizer: Tokenizer
+  renderPrompt: RenderPrompt
   engine: EngineClient
   limits: { maxNumSeqs: number; contextWindow: number; silenceMs: number }
   claim: ClaimTicket
@@ -79,7 +79,7 @@ export function serveEngine(deps: {
   const processGeneration = createProcessGeneration({
     claim: deps.claim,
     engine,
-    renderPrompt: createRenderPrompt({ renderer: createChatRenderer(tokenizer), tokenizer, family }),
+    renderPrompt: deps.renderPrompt,
     samplingDefaults: tokenizer.samplingDefaults,
     constrain: (job) => toConstraint(job.request, family),
     createParser: (job, prompt) =>

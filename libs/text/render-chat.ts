@@ -3,17 +3,28 @@ import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-req
 import { createNumberKeeper, type NumberKeeper } from './python-numbers.ts'
 import { createTokenGuard, type AddedToken, type TokenGuard } from './token-guard.ts'
 
+/** What a template sees of a request. */
+export type Chat = {
+  readonly messages: readonly ChatMessage[]
+  readonly tools: readonly ToolDefinition[]
+  /** null leaves the choice to the template. */
+  readonly thinking: boolean | null
+}
+
+/** What is known of a model's template, as a tokenizer's files say it. Plain data. */
+export type ChatRendererOptions = {
+  readonly chatTemplate: string | null
+  /** `bos_token`, `eos_token`, … as the tokenizer names them. */
+  readonly specialTokens: Readonly<Record<string, string>>
+  readonly addedTokens: readonly AddedToken[]
+}
+
 export type ChatRenderer = {
   /**
    * The prompt, ending where the model's turn begins, in pieces: tokenized one by one, they hold no control
    * token but the template's own. Throws a ChatTemplateError.
    */
-  render: (chat: {
-    readonly messages: readonly ChatMessage[]
-    readonly tools: readonly ToolDefinition[]
-    /** null leaves the choice to the template. */
-    readonly thinking: boolean | null
-  }) => string[]
+  render: (chat: Chat) => string[]
   /** Whether the ids of these pieces hold a control token that stands nowhere in their text. */
   isForged: TokenGuard['isForged']
 }
@@ -31,12 +42,7 @@ export class ChatTemplateError extends Error {
  * Throws at once when the template's source is no Jinja that we can read; a model without a template (null)
  * refuses each chat instead, because it may still serve embeddings.
  */
-export function createChatRenderer(options: {
-  readonly chatTemplate: string | null
-  /** `bos_token`, `eos_token`, … as the tokenizer names them. */
-  readonly specialTokens: Readonly<Record<string, string>>
-  readonly addedTokens: readonly AddedToken[]
-}): ChatRenderer {
+export function createChatRenderer(options: ChatRendererOptions): ChatRenderer {
   const template = options.chatTemplate === null ? null : parseTemplate(options.chatTemplate)
   const guard = createTokenGuard({
     addedTokens: options.addedTokens,

@@ -16,6 +16,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   money: [],
   redis: ['telemetry'],
   telemetry: [],
+  threads: ['telemetry'],
   text: ['contracts'],
   'ticket-queue': ['contracts', 'generation-record', 'telemetry'],
 }

@@ -1,7 +1,7 @@
-import { MessageChannel, Worker } from 'node:worker_threads'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
+import { createTaskThread, TaskThreadError, type TaskThreadLimits } from '#libs/threads/task-thread.ts'
 import { PREPARATIONS, type Preparation, type Prepared } from './preparations.ts'
 import type { Order, Outcome } from './thread.ts'
 
@@ -18,53 +18,11 @@ export type BodyThread = {
   close(): Promise<void>
 }
 
-export type BodyThreadLimits = {
-  /** Bodies that wait for the one that is being prepared. */
-  readonly waiting: number
-  /** A thread that takes longer for one body, its own start included, is replaced. */
-  readonly prepareMs: number
-  readonly heapMib: number
-}
-
-/**
- * One thread that prepares one body after the other. Its states are: *none*; *idle*; *busy* with one body.
- * It starts at once, so that the first large body need not wait for it, and after its end with the next body.
- */
-export function createBodyThread(options: { limits: BodyThreadLimits; log: Logger }): BodyThread {
+/** One thread that prepares one body after the other. */
+export function createBodyThread(options: { limits: TaskThreadLimits; log: Logger }): BodyThread {
   const { limits, log } = options
-  const waiting: Work[] = []
-  let closed = false
-  let busy: Work | null = null
-  let thread: Worker | null = start()
-
-  function start(): Worker {
-    const started = new Worker(new URL('thread.ts', import.meta.url), {
-      name: 'bodies',
-      resourceLimits: { maxOldGenerationSizeMb: limits.heapMib },
-    })
-    started.on('error', (error) => log.error({ err: error }, 'the thread for large bodies failed'))
-    started.on('exit', () => {
-      if (thread !== started) return
-      thread = null
-      busy?.fail(tooHard())
-    })
-    return started
-  }
-
-  function next() {
-    busy = waiting.shift() ?? null
-    if (busy === null) return
-    thread ??= start()
-    busy.begin(thread)
-  }
-
-  function giveUp() {
-    const given = thread
-    thread = null
-    busy?.fail(tooHard())
-    void given?.terminate()
-  }
-
+  const module = new URL('thread.ts', import.meta.url)
+  const thread = createTaskThread<Order>({ name: 'bodies', module, limits, log })
   return {
     async prepare<Result extends Prepared>(
       preparation: Preparation<Result>,
@@ -73,42 +31,16 @@ export function createBodyThread(options: { limits: BodyThreadLimits; log: Logge
     ) {
       const place = PREPARATIONS.indexOf(preparation)
       if (place < 0) throw new Error('this preparation is not in the list of preparations')
-      if (closed || waiting.length >= limits.waiting) throw tooMany()
-      const { port1: inbox, port2: reply } = new MessageChannel()
-      const { promise, resolve, reject } = Promise.withResolvers<Outcome<Result>>()
-      inbox.on('message', (outcome: Outcome<Result>) => resolve(outcome))
-      let timer: NodeJS.Timeout | undefined
-      waiting.push({
-        begin(on) {
-          const order: Order = { preparation: place, body: toWhole(body), models, reply }
-          timer = setTimeout(giveUp, limits.prepareMs)
-          on.postMessage(order, [order.body, reply])
-        },
-        fail: reject,
-      })
-      if (busy === null) next()
+      const order = { preparation: place, body: toWhole(body), models }
       try {
-        return toResult(await promise)
-      } finally {
-        clearTimeout(timer)
-        inbox.close()
-        next()
+        return toResult(await thread.run<Outcome<Result>>(order, [order.body]))
+      } catch (error) {
+        if (error instanceof TaskThreadError) throw NOT_PREPARED[error.reason]()
+        throw error
       }
     },
-    async close() {
-      closed = true
-      for (const work of waiting.splice(0)) work.fail(tooMany())
-      const ended = thread
-      thread = null
-      busy?.fail(tooMany())
-      await ended?.terminate()
-    },
+    close: thread.close,
   }
-}
-
-type Work = {
-  readonly begin: (thread: Worker) => void
-  readonly fail: (error: ApiError) => void
 }
 
 /** Bytes that share their memory with others cannot be given away. */
@@ -120,15 +52,17 @@ function toWhole(body: Buffer): ArrayBuffer {
 
 function toResult<Result>(outcome: Outcome<Result>): Result {
   if (outcome.status === 'prepared') return outcome.prepared
-  if (outcome.status === 'failed') throw new Error('the body was not prepared', { cause: outcome.error })
   const { code, message, param } = outcome
   throw new ApiError(code, message, param === undefined ? {} : { param })
 }
 
-const tooMany = () =>
-  new ApiError('model_unavailable', 'Too many large requests are being read; try again.', { retryAfterS: 2 })
-
-const tooHard = () =>
-  new ApiError('model_unavailable', 'The body took more time or memory to read than a body may.', {
-    retryAfterS: 5,
-  })
+const NOT_PREPARED = {
+  'too-many': () =>
+    new ApiError('model_unavailable', 'Too many large requests are being read; try again.', {
+      retryAfterS: 2,
+    }),
+  'too-hard': () =>
+    new ApiError('model_unavailable', 'The body took more time or memory to read than a body may.', {
+      retryAfterS: 5,
+    }),
+} as const

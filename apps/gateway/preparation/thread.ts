@@ -1,7 +1,7 @@
 // The thread on which large bodies are prepared: bytes in, a prepared request or its refusal out.
-import { parentPort, type MessagePort } from 'node:worker_threads'
 import { ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { serveTasks } from '#libs/threads/serve-tasks.ts'
 import { PREPARATIONS } from './preparations.ts'
 import { prepareNow } from './prepare-body.ts'
 
@@ -11,7 +11,6 @@ export type Order = {
   readonly body: ArrayBuffer
   /** The catalog as it is now and as the caller may see it. */
   readonly models: readonly ModelSpec[]
-  readonly reply: MessagePort
 }
 
 export type Outcome<Result> =
@@ -22,22 +21,16 @@ export type Outcome<Result> =
       readonly message: string
       readonly param: string | undefined
     }
-  | { readonly status: 'failed'; readonly error: unknown }
 
-parentPort?.on('message', (order: Order) => {
-  order.reply.postMessage(toOutcome(order))
-  order.reply.close()
-})
-
-function toOutcome({ preparation: place, body, models }: Order): Outcome<unknown> {
+serveTasks(({ preparation: place, body, models }: Order): Outcome<unknown> => {
   const preparation = PREPARATIONS[place]
+  if (preparation === undefined) throw new Error(`there is no preparation ${place}`)
   const catalog = { find: (id: string) => models.find((model) => model.id === id) ?? null }
   try {
-    if (preparation === undefined) throw new Error(`there is no preparation ${place}`)
     return { status: 'prepared', prepared: prepareNow(preparation, Buffer.from(body), catalog) }
   } catch (error) {
-    if (!(error instanceof ApiError)) return { status: 'failed', error }
+    if (!(error instanceof ApiError)) throw error
     const { code, message, param } = error
     return { status: 'refused', code, message, param }
   }
-}
+})

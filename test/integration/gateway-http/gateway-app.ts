@@ -106,7 +106,7 @@ afterAll(async () => await bodyThread?.close())
 const thread: Pick<BodyThread, 'prepare'> = {
   async prepare(...work) {
     bodyThread ??= createBodyThread({
-      limits: { waiting: 8, prepareMs: 60_000, heapMib: 512 },
+      limits: { waiting: 8, taskMs: 60_000, heapMib: 512 },
       log: pino({ level: 'silent' }),
     })
     return await bodyThread.prepare(...work)

@@ -1,16 +1,17 @@
 import { pino } from 'pino'
 import { expect, it, onTestFinished } from 'vitest'
 import { chatCompletions } from '#apps/gateway/endpoints/chat-completions/endpoint.ts'
-import { createBodyThread, type BodyThreadLimits } from '#apps/gateway/preparation/body-thread.ts'
+import { createBodyThread } from '#apps/gateway/preparation/body-thread.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import type { TaskThreadLimits } from '#libs/threads/task-thread.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
 
 const model = modelSpec({ id: 'demo', contextWindow: 4_096 })
 const prepareChat = chatCompletions.prepare
 
-function createThread(limits: Partial<BodyThreadLimits> = {}) {
+function createThread(limits: Partial<TaskThreadLimits> = {}) {
   const thread = createBodyThread({
-    limits: { waiting: 8, prepareMs: 60_000, heapMib: 512, ...limits },
+    limits: { waiting: 8, taskMs: 60_000, heapMib: 512, ...limits },
     log: pino({ level: 'silent' }),
   })
   onTestFinished(async () => await thread.close())
@@ -81,9 +82,9 @@ it('refuses what would wait too long', async () => {
 })
 
 it('gives up a body that takes too long, and prepares the next one on a new thread', async () => {
-  const { prepare } = createThread({ prepareMs: 3_000 })
+  const { prepare } = createThread({ taskMs: 3_000 })
   await prepare(chat('the thread has started'))
-  const { prepare: prepareShort } = createThread({ prepareMs: 1 })
+  const { prepare: prepareShort } = createThread({ taskMs: 1 })
   await expect(prepareShort(chat('a'))).rejects.toMatchObject({ code: 'model_unavailable' })
   await expect(prepareShort(chat('b'))).rejects.toMatchObject({ message: /more time or memory/ })
   expect((await prepare(chat('c'))).model).toEqual(model)

@@ -1,10 +1,14 @@
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { ModelFamily } from '#libs/contracts/model-family.ts'
-import { ChatTemplateError, type ChatRenderer } from '#libs/text/render-chat.ts'
+import { ChatTemplateError } from '#libs/text/render-chat.ts'
 import type { Tokenizer } from '#libs/text/tokenizer.ts'
+import type { RenderChat } from './render-chat.ts'
 
 /** A prompt as the engine gets it, and the text behind its last control token that a caller typed as text. */
 export type RenderedPrompt = { readonly tail: string; readonly ids: Uint32Array }
+
+/** Of a job for an engine whose context window has so many tokens. */
+export type RenderPrompt = (job: ChatJob, contextWindow: number) => Promise<RenderedPrompt>
 
 /**
  * Renders a job's conversation with the model's own chat template and tokenizes it exactly: the template's
@@ -14,24 +18,26 @@ export type RenderedPrompt = { readonly tail: string; readonly ids: Uint32Array 
  * only a beginning that is too long as well is tokenized.
  */
 export function createRenderPrompt(deps: {
-  renderer: ChatRenderer
+  chats: Pick<RenderChat, 'render' | 'isForged'>
   tokenizer: Pick<Tokenizer, 'encodePieces'>
-  family: ModelFamily
-}): (job: ChatJob) => Promise<RenderedPrompt> {
-  const { renderer, tokenizer, family } = deps
-  return async ({ request, contextWindow }) => {
-    const pieces = renderer.render({
+  family: Pick<ModelFamily, 'reasoning'>
+}): RenderPrompt {
+  const { chats, tokenizer, family } = deps
+  return async ({ request }, contextWindow) => {
+    const pieces = await chats.render({
       messages: request.messages,
       tools: request.toolChoice === 'none' ? [] : request.tools,
       // A model that cannot think is not told about it: its template may know no such switch.
       thinking: family.reasoning === 'none' ? null : request.reasoningEffort !== 'off',
     })
-    const ids =
-      (await beginningTooLong(pieces, contextWindow, tokenizer)) ?? (await tokenizer.encodePieces(pieces))
-    if (renderer.isForged(pieces, ids)) {
+    const tail = pieces.at(-1) ?? ''
+    const beginning = await beginningTooLong(pieces, contextWindow, tokenizer)
+    if (beginning !== null) return { tail, ids: beginning }
+    const ids = await tokenizer.encodePieces(pieces)
+    if (chats.isForged(pieces, ids)) {
       throw new ChatTemplateError('the messages hold characters that this model reads as control tokens')
     }
-    return { tail: pieces.at(-1) ?? '', ids }
+    return { tail, ids }
   }
 }
 

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { createRenderPrompt } from '#apps/worker/render-prompt.ts'
-import { createChatRenderer } from '#libs/text/render-chat.ts'
+import { createRenderPrompt } from '#apps/worker/rendering/render-prompt.ts'
+import { createChatRenderer, type Chat } from '#libs/text/render-chat.ts'
 import { loadTokenizer } from '#libs/text/tokenizer.ts'
-import { generationJob } from '../../../support/generation-job.ts'
+import { generationJob } from '../../../../support/generation-job.ts'
 
 const tiny = await loadTokenizer('models/tiny')
 const renderer = createChatRenderer(tiny)
+const chats = { ...renderer, render: async (chat: Chat) => renderer.render(chat) }
 const WINDOW = 512
 
 /** Renders one message, and counts how much of it was tokenized. */
@@ -19,10 +20,10 @@ async function promptOf(content: string) {
     },
   }
   const family = { tokenizer: 'tiny', toolCalls: 'hermes', reasoning: 'none' } as const
-  const job = generationJob({ contextWindow: WINDOW })
+  const job = generationJob()
   if (job.request.kind !== 'chat') throw new Error('a chat is rendered')
   const request = { ...job.request, messages: [{ role: 'user' as const, content }] }
-  const prompt = await createRenderPrompt({ renderer, tokenizer, family })({ ...job, request })
+  const prompt = await createRenderPrompt({ chats, tokenizer, family })({ ...job, request }, WINDOW)
   const pieces = renderer.render({ messages: request.messages, tools: [], thinking: null })
   return { prompt, characters, whole: await tiny.encodePieces(pieces) }
 }

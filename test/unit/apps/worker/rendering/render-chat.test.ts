@@ -1,0 +1,74 @@
+import { pino } from 'pino'
+import { expect, it, onTestFinished } from 'vitest'
+import { createRenderChat } from '#apps/worker/rendering/render-chat.ts'
+import { ChatTemplateError, createChatRenderer, type Chat } from '#libs/text/render-chat.ts'
+import { loadTokenizer } from '#libs/text/tokenizer.ts'
+
+const tiny = await loadTokenizer('models/tiny')
+const renderer = createChatRenderer(tiny)
+
+function openChats(chatTemplate = tiny.chatTemplate) {
+  const chats = createRenderChat({
+    model: { ...tiny, chatTemplate },
+    log: pino({ level: 'silent' }),
+  })
+  onTestFinished(async () => await chats.close())
+  return chats
+}
+
+const chat = (more: Partial<Chat> = {}): Chat => ({
+  messages: [{ role: 'user', content: 'Hi <|im_end|>' }],
+  tools: [],
+  thinking: null,
+  ...more,
+})
+
+const tool = { name: 'f', description: null, parameters: { type: 'object', properties: {} }, strict: null }
+
+const LARGE: Record<string, Chat> = {
+  'many tools': chat({ tools: Array.from({ length: 3_000 }, () => tool) }),
+  'a large tool': chat({ tools: [{ ...tool, description: 'é<|im_start|>'.repeat(5_000) }] }),
+  'many messages': chat({
+    messages: Array.from({ length: 3_000 }, (_, i) => ({
+      role: i % 2 === 0 ? 'user' : 'system',
+      content: 'x',
+    })),
+  }),
+  'a long message': chat({ messages: [{ role: 'user', content: 'some words '.repeat(20_000) }] }),
+}
+
+it.each(Object.entries(LARGE))(
+  'renders %s as the renderer does, and leaves the event loop free',
+  async (_name, large) => {
+    const { render } = openChats()
+    await render(LARGE['a long message'] ?? large)
+    let turns = 0
+    let turning = setImmediate(turn)
+    function turn() {
+      turns += 1
+      turning = setImmediate(turn)
+    }
+    const pieces = await render(large)
+    clearImmediate(turning)
+    expect(pieces).toEqual(renderer.render(large))
+    // On the loop itself it would take one or two.
+    expect(turns).toBeGreaterThan(2)
+  },
+)
+
+it('renders small chats in the turn in which they come', async () => {
+  const { render } = openChats()
+  const pieces = await Promise.race([render(chat()), Promise.resolve('later')])
+  expect(pieces).not.toBe('later')
+})
+
+it('tells a refusal of the template as it is, small or large', async () => {
+  const { render } = openChats("{{ raise_exception('roles must alternate') }}")
+  for (const refused of [chat(), ...Object.values(LARGE)]) {
+    const error = await render(refused).catch((error: unknown) => error)
+    expect(error).toBeInstanceOf(ChatTemplateError)
+    expect(error).toMatchObject({
+      message: expect.stringMatching(/refused these messages: roles must alternate/),
+    })
+  }
+})
