@@ -58,7 +58,7 @@ export function createTaskThread<Task>(options: {
       workerData: settings,
       resourceLimits: { maxOldGenerationSizeMb: limits.heapMib },
     })
-    started.on('message', (reply: Reply) => {
+    started.on('message', (reply: Reply<never>) => {
       if (thread === started) busy?.reply(reply)
     })
     started.on('error', (error) => log.error({ err: error, thread: name }, 'a thread failed'))
