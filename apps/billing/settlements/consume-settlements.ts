@@ -4,7 +4,7 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import type { BillingMetrics } from '../metrics.ts'
 import { parseSettlement } from './parse-settlement.ts'
 import type { SettleEntries } from './settle-entries.ts'
-import type { SettlementStreams, StreamEntry } from './settlement-streams.ts'
+import { STREAM_START, type SettlementStreams, type StreamEntry } from './settlement-streams.ts'
 
 export type SettlementConsumer = {
   /** Asks for the entries of this model that another consumer, probably dead, left unacknowledged. */
@@ -35,7 +35,8 @@ export function consumeSettlements(options: {
   const { streams, models, settle, claimIdleMs, blockMs, metrics, log } = options
   const stopping = new AbortController()
   const joined = new Set<string>()
-  const claims = new Set<string>()
+  /** Where each claim goes on. */
+  const claims = new Map<string, string>()
 
   async function run() {
     let retryMs = FIRST_RETRY_MS
@@ -62,11 +63,14 @@ export function consumeSettlements(options: {
       await streams.ensureGroup(model)
       joined.add(model)
     }
-    for (const model of claims) {
-      claims.delete(model)
-      await take(await streams.claim(model, claimIdleMs))
+    for (const [model, start] of [...claims]) {
+      const { entries, next } = await streams.claim(model, { start, minIdleMs: claimIdleMs })
+      if (next === null) claims.delete(model)
+      else claims.set(model, next)
+      await take(entries)
     }
-    await take(await streams.read(current, blockMs))
+    // New entries have their turn beside a long claim, which does not wait for them.
+    await take(await streams.read(current, claims.size === 0 ? blockMs : 1))
   }
 
   async function take(entries: readonly StreamEntry[]) {
@@ -102,7 +106,9 @@ export function consumeSettlements(options: {
 
   const running = run()
   return {
-    requestClaim: (model) => void claims.add(model),
+    requestClaim(model) {
+      if (!claims.has(model)) claims.set(model, STREAM_START)
+    },
     async stop() {
       stopping.abort()
       await running

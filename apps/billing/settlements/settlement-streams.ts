@@ -29,6 +29,9 @@ export type StreamsState = {
   readonly streams: ReadonlyMap<string, StreamState | null>
 }
 
+/** The id before all others; also how Redis says that a claim went through to the end. */
+export const STREAM_START = '0-0'
+
 /** All of billing's replicas read as this group, so that each entry goes to one of them. */
 const GROUP = 'billing'
 
@@ -76,11 +79,21 @@ export function createSettlementStreams(options: { redis: Redis; blocking: Redis
       )
     },
 
-    /** Takes over entries that some consumer was given at least `minIdleMs` ago and has not acknowledged. */
-    async claim(model: string, minIdleMs: number): Promise<StreamEntry[]> {
+    /**
+     * Takes over entries, from the id `start` on, that some consumer was given at least `minIdleMs` ago and has not
+     * acknowledged. `next` is where to go on, null at the end: Redis looks at a few thousand entries a call, and
+     * the first ones may be young because they were just claimed.
+     */
+    async claim(
+      model: string,
+      { start, minIdleMs }: { start: string; minIdleMs: number },
+    ): Promise<{ entries: StreamEntry[]; next: string | null }> {
       const key = settlementStreamKey(model)
-      const reply = await redis.xautoclaim(key, GROUP, consumer, minIdleMs, '0-0', 'COUNT', READ_COUNT)
-      return ClaimReply.parse(reply)[1].map(([id, fields]) => ({ model, id, fields }))
+      const [next, claimed] = ClaimReply.parse(
+        await redis.xautoclaim(key, GROUP, consumer, minIdleMs, start, 'COUNT', READ_COUNT),
+      )
+      const entries = claimed.map(([id, fields]) => ({ model, id, fields }))
+      return { entries, next: next === STREAM_START ? null : next }
     },
 
     async acknowledge(entries: readonly StreamEntry[]): Promise<void> {

@@ -77,6 +77,19 @@ test('takes over what a killed replica was given and had not acknowledged', asyn
   await expect.poll(() => pendingCount('chat'), WAIT).toBe(0)
 })
 
+test('takes over all that was left, however much of it was given to somebody just now', async () => {
+  const account = await database.createAccount(10_000n)
+  const id = await hold(account.keyId)
+  const key = settlementStreamKey('chat')
+  for (let copy = 0; copy < 4_000; copy += 1) void addSettlement(redis, 'chat', settlement(id))
+  await giveToDeadConsumer('chat', id, 4_001)
+  const old = await redis.xpending(key, 'billing', '-', '+', 4_001)
+  const ids = old.map((entry) => String(Array.isArray(entry) ? entry[0] : entry)).slice(3_000)
+  await redis.xclaim(key, 'billing', 'dead', 0, ...ids, 'IDLE', 7_200_000)
+  start({ claimIdleMs: 3_600_000 })
+  await expect.poll(() => pendingCount('chat'), WAIT).toBe(3_000)
+})
+
 test('no hold expires while an entry of its model is pending, and then the lost one does', async () => {
   const account = await database.createAccount(10_000n)
   const longAgo = { deadlineMs: Date.now() - 24 * 3_600_000 }
@@ -242,12 +255,12 @@ async function hold(keyId: string, fields: Partial<ReserveCall> = {}): Promise<s
 }
 
 /** As after a kill -9 between reading and acknowledging. */
-async function giveToDeadConsumer(model: string, reservationId: string): Promise<void> {
+async function giveToDeadConsumer(model: string, reservationId: string, count = 1): Promise<void> {
   const key = settlementStreamKey(model)
   await addSettlement(redis, model, settlement(reservationId))
   await redis.xgroup('CREATE', key, 'billing', '0')
-  await redis.xreadgroup('GROUP', 'billing', 'dead', 'COUNT', 10, 'STREAMS', key, '>')
-  expect(await pendingCount(model)).toBe(1)
+  await redis.xreadgroup('GROUP', 'billing', 'dead', 'COUNT', count, 'STREAMS', key, '>')
+  expect(await pendingCount(model)).toBe(count)
 }
 
 async function charged(accountId: string, nano: bigint): Promise<void> {

@@ -42,7 +42,7 @@ export async function runFaults(models: readonly ModelSpec[], seconds: number) {
     await killOnSchedule(servers, seconds)
     const { truths, reserves, repeated } = await load.stop()
 
-    await expect.poll(() => sender.isDrained(ids), DRAIN).toBe(true)
+    await expect.poll(() => sender.listUnsettled(ids), DRAIN).toEqual([])
     await Promise.all(servers.replicas.map((replica) => replica.stop()))
     await expireAll(pool, ids)
 

@@ -15,8 +15,8 @@ export type SettlementSender = {
   /** Resolves when Redis has it for certain. */
   send(model: string, settlement: Settlement): Promise<void>
   sent(): number
-  /** Nothing was given to a consumer and not acknowledged, and nothing waits to be given. */
-  isDrained(models: readonly string[]): Promise<boolean>
+  /** What was given to a consumer and is not acknowledged, and what waits to be given; nothing when all is settled. */
+  listUnsettled(models: readonly string[]): Promise<string[]>
   disconnect(): void
 }
 
@@ -77,14 +77,15 @@ export function createSettlementSender(redisUrl: string): SettlementSender {
       return promise
     },
     sent: () => sent,
-    async isDrained(models) {
+    async listUnsettled(models) {
+      const unsettled: string[] = []
       for (const key of models.map(settlementStreamKey)) {
-        const [pending] = await redis.xpending(key, 'billing')
-        const groups = await redis.xinfo('GROUPS', key)
-        const behind = JSON.stringify(groups).match(/"lag",(\d+|null)/)?.[1]
-        if (pending !== 0 || behind !== '0') return false
+        const groups = JSON.stringify(await redis.xinfo('GROUPS', key))
+        if (!/"pending",0,.*"lag",0\b/.test(groups)) {
+          unsettled.push(`${key}: ${groups}, ${JSON.stringify(await redis.xpending(key, 'billing'))}`)
+        }
       }
-      return true
+      return unsettled
     },
     disconnect: () => redis.disconnect(),
   }
