@@ -21,14 +21,14 @@ export function toConstraint(
   if (toolChoice === 'required' || typeof toolChoice === 'object') {
     if (family.toolCalls === 'none') throw new ConstraintError('this model cannot call tools')
     const forced = toolChoice === 'required' ? tools : tools.filter(({ name }) => name === toolChoice.name)
-    return { type: 'calls', calls: CALLS[family.toolCalls](forced, single) }
+    return { type: 'calls', calls: CALLS.hermes(forced, single) }
   }
   const schema = toSchema(outputFormat)
   if (schema === null) return null
   if (toolChoice === 'none' || tools.length === 0 || family.toolCalls === 'none') {
     return { type: 'json', schema }
   }
-  return { type: 'calls-or-json', calls: CALLS[family.toolCalls](tools, single), schema }
+  return { type: 'calls-or-json', calls: CALLS.hermes(tools, single), schema }
 }
 
 function toSchema(format: OutputFormat): JsonSchema | null {

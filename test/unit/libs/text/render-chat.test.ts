@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
-import { ChatTemplateError, createChatRenderer } from '#libs/text/render-chat.ts'
+import { ChatTemplateError, createChatRenderer, type Chat } from '#libs/text/render-chat.ts'
 import { loadTokenizer } from '#libs/text/tokenizer.ts'
 import { recordedChats } from './recorded-chats.ts'
 
@@ -56,7 +56,7 @@ function renderRecorded(chat: (typeof expressible)[number]): string[] {
   return renderer.render({
     messages: chat.messages.map((message) => RecordedMessage.parse(message)),
     tools: chat.tools.map((tool) => RecordedTool.parse(tool)),
-    thinking: chat.chat_template_kwargs?.enable_thinking ?? null,
+    switches: chat.chat_template_kwargs ?? {},
   })
 }
 
@@ -64,11 +64,11 @@ const user: ChatMessage = { role: 'user', content: 'Hi' }
 
 function render(
   chatTemplate: string,
-  chat: { messages?: ChatMessage[]; tools?: ToolDefinition[]; thinking?: boolean | null } = {},
+  chat: { messages?: ChatMessage[]; tools?: ToolDefinition[]; switches?: Chat['switches'] } = {},
 ) {
-  const { messages = [user], tools = [], thinking = null } = chat
+  const { messages = [user], tools = [], switches = {} } = chat
   const renderer = createChatRenderer({ chatTemplate, specialTokens: {}, addedTokens: [] })
-  return renderer.render({ messages, tools, thinking }).join('')
+  return renderer.render({ messages, tools, switches }).join('')
 }
 
 function withCall(argumentsText: string): ChatMessage[] {
@@ -136,11 +136,10 @@ describe('what templates see', () => {
     expect(render('{{ tools is none }}')).toBe('true')
   })
 
-  it('thinking under both of its names, and neither when the template decides', () => {
-    const template = '{{ enable_thinking is defined }} {{ enable_thinking }} {{ thinking }}'
-    expect(render(template, { thinking: true })).toBe('true true true')
-    expect(render(template, { thinking: false })).toBe('true false false')
-    expect(render(template)).toMatch(/^false/)
+  it('the switches under their names, and none that are not set', () => {
+    const template = '{{ enable_thinking is defined }} {{ enable_thinking }} {{ thinking is defined }}'
+    expect(render(template, { switches: { enable_thinking: true } })).toBe('true true false')
+    expect(render(template, { switches: { enable_thinking: false } })).toBe('true false false')
   })
 
   it('earlier reasoning, and no field at all where there is none', () => {
@@ -159,7 +158,7 @@ describe('what templates see', () => {
       specialTokens: { bos_token: '<s>' },
       addedTokens: [],
     })
-    expect(render({ messages: [user], tools: [], thinking: null })).toEqual(['<s>Hi'])
+    expect(render({ messages: [user], tools: [], switches: {} })).toEqual(['<s>Hi'])
   })
 })
 
@@ -172,7 +171,7 @@ describe('refusals', () => {
 
   it('happen per chat for a model without a template, and at once for a broken template', () => {
     const { render } = createChatRenderer({ chatTemplate: null, specialTokens: {}, addedTokens: [] })
-    expect(() => render({ messages: [user], tools: [], thinking: null })).toThrow(ChatTemplateError)
+    expect(() => render({ messages: [user], tools: [], switches: {} })).toThrow(ChatTemplateError)
     expect(() =>
       createChatRenderer({ chatTemplate: '{% if %}', specialTokens: {}, addedTokens: [] }),
     ).toThrow(/cannot be parsed/)

@@ -19,7 +19,7 @@ function openChats(chatTemplate = tiny.chatTemplate) {
 const chat = (more: Partial<Chat> = {}): Chat => ({
   messages: [{ role: 'user', content: 'Hi <|im_end|>' }],
   tools: [],
-  thinking: null,
+  switches: {},
   ...more,
 })
 
