@@ -31,6 +31,15 @@ test('a wrong command line ends with 2, and tells what is wrong', async () => {
   })
 })
 
+test('an output that cannot be written ends with 3, and tells why', async () => {
+  // A disk that is full.
+  const words = ['-c', 'exec "$0" "$1" --help > /dev/full', process.execPath]
+  await expect(run('sh', [...words, join(REPOSITORY, 'scripts/millrace.mjs')])).rejects.toMatchObject({
+    code: 3,
+    stderr: expect.stringMatching(/^The output cannot be written: ENOSPC.*\n$/),
+  })
+})
+
 test('help needs nobody', async () => {
   const { code, stdout, stderr } = await millrace(['credits', 'topup', '--help'])
   expect([code, stderr]).toEqual([0, ''])
