@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { OPERATIONS } from '#apps/billing/admin/operations.ts'
 import { ROLES_OF, type OperationId, type Role } from '#apps/billing/admin/roles.ts'
+import { toCursor } from '#apps/billing/admin/page.ts'
 import { createAdminServer } from '#apps/billing/admin/serve-admin.ts'
 import { openPool } from '#apps/billing/database/open-pool.ts'
 import { toKysely } from '#apps/billing/database/tables.ts'
 import { createReconcile } from '#apps/billing/reconciliation/reconcile.ts'
 import { createOperator, refusal, type Operator } from './operator.ts'
-import { ADMIN_TOKEN, log, openBillingDatabase, type BillingDatabase } from './billing-database.ts'
+import { ADMIN_TOKEN, CHAT, log, openBillingDatabase, type BillingDatabase } from './billing-database.ts'
 
 let database: BillingDatabase
 
@@ -49,6 +51,17 @@ describe('signing in', () => {
     const reconcile = createReconcile(pool)
     const app = createAdminServer({ db, reconcile, adminToken: ADMIN_TOKEN, nowMs: Date.now, log })
     expect((await createOperator(app, ADMIN_TOKEN).ask('GET', '/me')).status).toBe(200)
+    await app.close()
+  })
+
+  test('with what cannot be a credential is refused without asking the database', async () => {
+    const pool = await openPool({ url: database.url, log, waitMs: 5_000 })
+    await pool.end()
+    const db = toKysely(pool)
+    const reconcile = createReconcile(pool)
+    const app = createAdminServer({ db, reconcile, adminToken: ADMIN_TOKEN, nowMs: Date.now, log })
+    const answer = await createOperator(app, 'something-else').ask('GET', '/me')
+    expect(answer).toEqual({ status: 401, body: refusal('invalid_token') })
     await app.close()
   })
 
@@ -154,6 +167,33 @@ describe('roles', () => {
   )
 })
 
+test('attempts that are refused are in the log, with who asked and without any token', async () => {
+  const lines: string[] = []
+  const app = createAdminServer({
+    db: toKysely(database.servicePool),
+    reconcile: createReconcile(database.servicePool),
+    adminToken: ADMIN_TOKEN,
+    nowMs: Date.now,
+    log: pino({}, { write: (line) => lines.push(line) }),
+  })
+  const { token } = await signUp('ops')
+  await createOperator(app, token).ask('POST', `/keys/${randomUUID()}/revoke`)
+  await createOperator(app, 'mr_admin_guess').ask('GET', '/accounts')
+  await app.close()
+  const refused = { level: 40, msg: 'admin request refused' }
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    {
+      ...refused,
+      code: 'forbidden',
+      actor: { name: expect.stringMatching(/^ops /), role: 'ops' },
+      method: 'POST',
+      route: '/admin/v1/keys/:key/revoke',
+    },
+    { ...refused, code: 'invalid_token', method: 'GET', route: '/admin/v1/accounts', ip: '127.0.0.1' },
+  ])
+  expect(lines.join('')).not.toMatch(new RegExp(`${token}|guess`))
+})
+
 describe('requests', () => {
   test('are read as JSON whatever content type they come with, as curl sends it', async () => {
     const response = await database.admin.inject({
@@ -198,6 +238,51 @@ describe('requests', () => {
     expect(await ask('GET', path)).toEqual({ status: 400, body: refusal('invalid_request', param) })
   })
 
+  test.each([
+    ['POST', '/accounts', { name: 'a\0b' }, 'name'],
+    ['POST', '/accounts', { name: 'a', reason: 'half of a pair: \ud800' }, 'reason'],
+    [
+      'POST',
+      `/accounts/${randomUUID()}/topups`,
+      { credits: '1', reason: 'x', idempotencyKey: '\0' },
+      'idempotencyKey',
+    ],
+    ['POST', `/accounts/${randomUUID()}/keys`, { models: ['\0'] }, 'models.0'],
+    ['POST', '/credentials', { name: '\0', role: 'ops' }, 'name'],
+    ['POST', '/catalog', { models: [{ ...CHAT, ownedBy: '\0' }] }, 'models.0.ownedBy'],
+    ['GET', '/accounts?name=%00', undefined, 'name'],
+    ['GET', '/audit?actor=%00', undefined, 'actor'],
+    ['GET', '/holds?model=%00', undefined, 'model'],
+    ['GET', '/keys?prefix=%00', undefined, 'prefix'],
+    ['GET', '/keys?last4=abc%00', undefined, 'last4'],
+    ['GET', '/price-versions?model=%00', undefined, 'model'],
+    ['GET', '/usage?from=2030-01-01&to=2030-01-01&model=%00', undefined, 'model'],
+    [
+      'GET',
+      `/usage?from=2030-01-01&to=2030-01-01&cursor=${toCursor('["\\u0000","","",""]')}`,
+      undefined,
+      'cursor',
+    ],
+  ] as const)(
+    'with text that cannot be stored name the field: %s %s',
+    async (method, path, payload, param) => {
+      const answer = await ask(method, path, payload)
+      expect(answer).toEqual({ status: 400, body: refusal('invalid_request', param) })
+    },
+  )
+
+  test('that compare the books leave connections for others', async () => {
+    const blocker = await database.pool.connect()
+    await blocker.query('begin; lock table accounts in access exclusive mode')
+    const comparisons = [1, 2, 3].map(() => ask('GET', '/reconciliation'))
+    expect(await Promise.race(comparisons)).toEqual({ status: 503, body: refusal('unavailable') })
+    await blocker.query('rollback')
+    blocker.release()
+    const statuses = (await Promise.all(comparisons)).map(({ status }) => status)
+    expect(statuses.toSorted()).toEqual([200, 200, 503])
+    expect((await ask('GET', '/reconciliation')).status).toBe(200)
+  })
+
   test('that the database does not answer are told so', async () => {
     const pool = await openPool({
       url: database.url,
@@ -225,6 +310,13 @@ describe('requests', () => {
 })
 
 describe('the audit log', () => {
+  test('is found by an id however the change was asked for', async () => {
+    const id = await database.operator.createAccount()
+    await ask('POST', `/accounts/${id.toUpperCase()}/close`, { reason: 'unpaid' })
+    const { body } = await ask('GET', `/audit?target=${id}&action=closeAccount`)
+    expect(body).toMatchObject({ data: [{ target: id, reason: 'unpaid' }] })
+  })
+
   test('has a change exactly when the change is there', async () => {
     await database.pool.query('alter table admin_audit add constraint full_up check (false) not valid')
     const before = await database.pool.query('select count(*)::int as count from accounts')
