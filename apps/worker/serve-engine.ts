@@ -18,6 +18,7 @@ import type { RunningGeneration, RunningGenerations } from './running-generation
 import type { Settle } from './settle.ts'
 import { createSlots } from './slots.ts'
 import { allowsOneCall } from './text/constraints/allows-one-call.ts'
+import { callsFormat } from './text/constraints/calls-shape.ts'
 import { toConstraint } from './text/constraints/to-constraint.ts'
 import { createOutputParser } from './text/parse-output.ts'
 import { startsInReasoning } from './text/reasoning/starts-in-reasoning.ts'
@@ -87,7 +88,7 @@ export function serveEngine(deps: {
       createOutputParser({
         generationId: job.id,
         tokenizer,
-        family,
+        family: { ...family, toolCalls: callsFormat(job.request, family.toolCalls) },
         tools: job.request.toolChoice === 'none' ? [] : job.request.tools,
         singleCall: allowsOneCall(job.request),
         stop: job.request.stop,

@@ -63,26 +63,41 @@ function toConstraintMessage(constraint: EngineConstraint): Pick<SamplingParams,
   return { structuralTag: JSON.stringify({ type: 'structural_tag', format: toFormat(constraint) }) }
 }
 
-function toFormat(constraint: EngineConstraint) {
+function toFormat(constraint: EngineConstraint): object {
   switch (constraint.type) {
     case 'json':
-      return toJsonFormat(constraint.schema)
+      return toAnswerFormat(constraint)
     case 'calls':
       return toCallsFormat(constraint.calls)
     case 'calls-or-json':
       return {
         type: 'or',
-        elements: [toJsonFormat(constraint.schema), toCallsFormat(constraint.calls)],
+        elements: [toAnswerFormat(constraint), toCallsFormat(constraint.calls)],
+      }
+    case 'after-thinking':
+      return {
+        type: 'sequence',
+        elements: [
+          { type: 'tag', ...constraint.thinking, content: { type: 'any_text' } },
+          toFormat(constraint.output),
+        ],
       }
   }
+}
+
+function toAnswerFormat({ header, schema }: { readonly header?: string; readonly schema: JsonSchema }) {
+  const json = toJsonFormat(schema)
+  return header === undefined
+    ? json
+    : { type: 'sequence', elements: [{ type: 'const_string', value: header }, json] }
 }
 
 function toJsonFormat(schema: JsonSchema) {
   return { type: 'json_schema', json_schema: schema }
 }
 
-function toCallsFormat({ tags, separator, single }: CallsShape) {
-  return {
+function toCallsFormat({ section, tags, separator, single }: CallsShape) {
+  const calls = {
     type: 'tags_with_separator',
     tags: tags.map(({ begin, schema, end }) => ({
       type: 'tag',
@@ -94,6 +109,7 @@ function toCallsFormat({ tags, separator, single }: CallsShape) {
     at_least_one: true,
     stop_after_first: single,
   }
+  return section === null ? calls : { type: 'tag', begin: section.begin, content: calls, end: section.end }
 }
 
 /** `completionTokens` counts the whole call: the message counts its last delta only. */

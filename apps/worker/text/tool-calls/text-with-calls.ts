@@ -95,8 +95,11 @@ export function createTextWithCalls(
     const end = marker === -1 ? text.length : marker
     let at = 0
     while (at < end && BETWEEN.includes(text.charAt(at))) at += 1
-    if (/\S/.test(text.slice(0, at))) atListStart = false
-    pending += text.slice(0, at)
+    const between = text.slice(0, at)
+    const blanks = between.replaceAll(/\S/g, '')
+    if (blanks !== between) atListStart = false
+    // Behind a call brackets and commas have done their work, whatever follows.
+    pending += afterCall ? blanks : between
     return at
   }
 

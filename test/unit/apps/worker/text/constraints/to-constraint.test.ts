@@ -27,7 +27,7 @@ const clockTag = {
   end: '}\n</tool_call>',
 }
 const bothTools = { tools: [weather, clock] }
-const calls = (single: boolean) => ({ tags: [weatherTag, clockTag], separator: '\n', single })
+const calls = (single: boolean) => ({ section: null, tags: [weatherTag, clockTag], separator: '\n', single })
 
 describe('what the engine is told to hold the output to', () => {
   it.each([
@@ -80,7 +80,7 @@ describe('what the engine is told to hold the output to', () => {
     [
       'one tool, which means one call',
       { ...bothTools, toolChoice: { name: 'clock' }, outputFormat: jsonSchema },
-      { type: 'calls', calls: { tags: [clockTag], separator: '\n', single: true } },
+      { type: 'calls', calls: { section: null, tags: [clockTag], separator: '\n', single: true } },
     ],
   ] as const)('%s', (_, fields, constraint) => {
     expect(constrain({ ...fields, tools: 'tools' in fields ? [...fields.tools] : [] })).toEqual(constraint)
@@ -115,5 +115,46 @@ it('a name with quotes stands in its tag as JSON writes it', () => {
   const tools = [{ ...clock, name: 'say "hi"\\' }]
   expect(constrain({ tools, toolChoice: 'required' })).toMatchObject({
     calls: { tags: [{ begin: String.raw`<tool_call>${'\n'}{"name": "say \"hi\"\\", "arguments": ` }] },
+  })
+})
+
+describe('harmony', () => {
+  const harmony = { toolCalls: 'harmony' } as const
+  const thinking = { begin: '<|channel|>analysis<|message|>', end: '<|end|>' }
+
+  it('is left free where nothing is asked for', () => {
+    expect(constrain(bothTools, harmony)).toBeNull()
+  })
+
+  it('thinks first, and then calls or answers in a message of its own', () => {
+    expect(constrain({ ...bothTools, toolChoice: { name: 'clock' } }, harmony)).toEqual({
+      type: 'after-thinking',
+      thinking,
+      output: {
+        type: 'calls',
+        calls: {
+          section: null,
+          tags: [
+            {
+              ...clockTag,
+              begin:
+                '<|start|>assistant<|channel|>commentary to=functions.clock <|constrain|>json<|message|>',
+              end: '<|call|>',
+            },
+          ],
+          separator: '',
+          single: true,
+        },
+      },
+    })
+    expect(constrain({ outputFormat: jsonSchema }, harmony)).toEqual({
+      type: 'after-thinking',
+      thinking,
+      output: {
+        type: 'json',
+        header: '<|start|>assistant<|channel|>final <|constrain|>json<|message|>',
+        schema: answer,
+      },
+    })
   })
 })
