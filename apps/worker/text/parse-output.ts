@@ -53,20 +53,20 @@ export function createOutputParser(options: {
     }),
   )
   const stages = createStages(options, collector)
-  const { consume, markers } = stages
+  const { consume, isReasoning, isOver, markers } = stages
   const markerIds = toMarkerIds(tokenizer, markers)
-  const skips = (id: number) => !markerIds.has(id) && (tokenizer.isSpecial(id) || tokenizer.eosIds.has(id))
+  const skips = (id: number) => (tokenizer.isSpecial(id) || tokenizer.eosIds.has(id)) && !markerIds.has(id)
   const decoder = createDecodeStream(tokenizer, skips)
   const stops = createStopMatcher(options.stop)
   let reasoningTokens = 0
 
-  const isStopped = () => stops.matched() !== null || stages.isOver()
+  const isStopped = () => stops.matched() !== null || isOver?.() === true
 
   function read(id: number): void {
-    const wasReasoning = stages.isReasoning()
+    const wasReasoning = isReasoning !== null && isReasoning()
     const text = stops.push(decoder.push(id))
     if (text !== '') consume(text)
-    if (wasReasoning && stages.isReasoning() && !skips(id)) reasoningTokens += 1
+    if (wasReasoning && isReasoning() && !skips(id)) reasoningTokens += 1
   }
 
   return {
@@ -94,9 +94,10 @@ type ParsedFamily = Pick<ModelFamily, 'reasoning' | 'toolCalls' | 'callIds'>
 type Stages = {
   readonly consume: (text: string) => void
   readonly finish: () => void
-  readonly isReasoning: () => boolean
-  /** The only call is over. */
-  readonly isOver: () => boolean
+  /** null: nothing is ever thought. */
+  readonly isReasoning: (() => boolean) | null
+  /** Whether the only call is over; null: there are no calls. */
+  readonly isOver: (() => boolean) | null
   /** The texts that have a meaning. */
   readonly markers: readonly string[]
 }
@@ -134,8 +135,8 @@ function createStages(options: Parameters<typeof createOutputParser>[0], collect
       thinking?.finish()
       calls?.finish()
     },
-    isReasoning: () => thinking !== null && thinking.isReasoning(),
-    isOver: () => calls !== null && calls.isOver(),
+    isReasoning: thinking?.isReasoning ?? null,
+    isOver: calls?.isOver ?? null,
     markers: [
       ...(tags === null ? [] : [tags.open, tags.close]),
       ...(format === null ? [] : markersOf(format)),

@@ -1,9 +1,9 @@
 export type JsonScanner = {
   /**
    * Reads on in an object or a list, whose first bracket is the first thing that is read. Returns the place behind
-   * its last bracket, the place of a `stop` character that stands in none of its strings, or the text's end.
+   * its last bracket, the place of a character `stopUnit` that stands in none of its strings, or the text's end.
    */
-  readonly scan: (text: string, from: number, stop: string) => number
+  readonly scan: (text: string, from: number, stopUnit: number) => number
   readonly isOver: () => boolean
 }
 
@@ -14,8 +14,7 @@ export function createJsonScanner(): JsonScanner {
   let escaped = false
   let over = false
 
-  function scan(text: string, from: number, stop: string): number {
-    const stopUnit = stop === '' ? -1 : stop.charCodeAt(0)
+  function scan(text: string, from: number, stopUnit: number): number {
     for (let at = from; at < text.length; at++) {
       const unit = text.charCodeAt(at)
       if (inString) {

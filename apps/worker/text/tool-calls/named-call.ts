@@ -26,7 +26,7 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
   const closers = close === null ? [] : [close]
   const nameEnds = toMarkers([nameEnd, ...closers])
   const closeMarkers = toMarkers(closers)
-  const stop = close?.charAt(0) ?? ''
+  const stopUnit = close?.charCodeAt(0) ?? -1
   const json = createJsonScanner()
   let state: 'prefix' | 'name' | 'before-arguments' | 'json' | 'raw' | 'after' = 'prefix'
   /** Not yet used up: a name that goes on, a fence, or what may be the beginning of a marker. */
@@ -96,7 +96,7 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
   function pushJson(text: string, from: number): string | null {
     let begin = from
     for (;;) {
-      const at = json.scan(text, begin, stop)
+      const at = json.scan(text, begin, stopUnit)
       emit(text.slice(begin, at))
       if (json.isOver()) {
         state = 'after'
@@ -108,7 +108,7 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
         held = text.slice(at)
         return null
       }
-      emit(stop)
+      emit(text.charAt(at))
       begin = at + 1
     }
   }

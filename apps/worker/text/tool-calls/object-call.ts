@@ -23,7 +23,7 @@ export type ObjectSyntax = {
  * models forget closing braces.
  */
 export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax): CallReader {
-  const stop = close?.charAt(0) ?? ''
+  const stopUnit = close?.charCodeAt(0) ?? -1
   let state: State = 'before-object'
   let started = false
   /** Everything read while the call has not started: it may have to become text again. */
@@ -142,7 +142,7 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
 
   /** Takes as much as belongs to the nested value, or the close tag in it, and returns where that ends. */
   function readNested(text: string, from: number): number {
-    const at = nested.scan(text, from, stop)
+    const at = nested.scan(text, from, stopUnit)
     if (forwards && at > from) emitArguments(text.slice(from, at))
     if (nested.isOver()) state = 'after-value'
     if (nested.isOver() || at === text.length || close === null) return at
@@ -155,7 +155,7 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
       return text.length
     }
     // It belongs to the value, wrong as it is.
-    if (forwards) emitArguments(stop)
+    if (forwards) emitArguments(text.charAt(at))
     return at + 1
   }
 
