@@ -129,13 +129,14 @@ function toTemplateArguments(text: string, { numbers, guard }: Safe): unknown {
 
 /** The order of keys is part of the prompt: it is the one in which vLLM writes tools out again. */
 function toTemplateTool(tool: ToolDefinition, { numbers, guard }: Safe): Record<string, unknown> {
-  const { name, description, parameters } = tool
+  const { name, description, parameters, strict } = tool
   return {
     type: 'function',
     function: {
       name: guard.guardText(name, 'all'),
       description: description === null ? null : guard.guardText(description, 'all'),
       parameters: parameters === null ? null : guard.guardJson(numbers.parse(JSON.stringify(parameters))),
+      ...(strict !== undefined && { strict }),
     },
   }
 }

@@ -47,6 +47,8 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 export type EngineConstraint =
   | ({ readonly type: 'json' } & JsonShape)
   | { readonly type: 'calls'; readonly calls: CallsShape }
+  /** Free text, in which each call that begins with `trigger` is held. */
+  | { readonly type: 'text-with-calls'; readonly trigger: string; readonly calls: CallsShape }
   | ({ readonly type: 'calls-or-json'; readonly calls: CallsShape } & JsonShape)
   | {
       readonly type: 'after-thinking'

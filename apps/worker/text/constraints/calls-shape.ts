@@ -45,7 +45,16 @@ export function toCallsShape(format: Format, tools: readonly HeldTool[], single:
   }
 }
 
+/**
+ * What every call of a format begins with and nothing else does; null: nothing does, and a model that is free to
+ * call cannot be held to anything.
+ */
+export function triggerOf(format: Format): string | null {
+  return isShaped(format) ? (SHAPES[format].trigger ?? null) : null
+}
+
 type Shape = {
+  readonly trigger?: string
   readonly section?: { readonly begin: string; readonly end: string }
   readonly begin: (name: string) => string
   readonly end: string
@@ -60,23 +69,27 @@ const objectWith = (key: 'arguments' | 'parameters') => (name: string) =>
 
 const SHAPES: Readonly<Record<Shaped, Shape>> = {
   hermes: {
+    trigger: '<tool_call>',
     begin: (name) => `<tool_call>\n${objectWith('arguments')(name)}`,
     end: '}\n</tool_call>',
     separator: '\n',
   },
   'deepseek-v3': {
+    trigger: DEEPSEEK_SECTION.begin,
     section: DEEPSEEK_SECTION,
     begin: (name) => `<｜tool▁call▁begin｜>function<｜tool▁sep｜>${name}\n\`\`\`json\n`,
     end: '\n```<｜tool▁call▁end｜>',
     separator: '\n',
   },
   'deepseek-v3.1': {
+    trigger: DEEPSEEK_SECTION.begin,
     section: DEEPSEEK_SECTION,
     begin: (name) => `<｜tool▁call▁begin｜>${name}<｜tool▁sep｜>`,
     end: '<｜tool▁call▁end｜>',
     separator: '',
   },
   'kimi-k2': {
+    trigger: '<|tool_calls_section_begin|>',
     section: { begin: '<|tool_calls_section_begin|>', end: '<|tool_calls_section_end|>' },
     // The number is the parser's to count.
     begin: (name) => `<|tool_call_begin|>functions.${name}:0<|tool_call_argument_begin|>`,
@@ -84,6 +97,7 @@ const SHAPES: Readonly<Record<Shaped, Shape>> = {
     separator: '',
   },
   mistral: {
+    trigger: '[TOOL_CALLS]',
     section: { begin: '[TOOL_CALLS][', end: ']' },
     begin: objectWith('arguments'),
     end: '}',
@@ -91,6 +105,7 @@ const SHAPES: Readonly<Record<Shaped, Shape>> = {
   },
   json: { begin: objectWith('parameters'), end: '}', separator: '; ' },
   functools: {
+    trigger: 'functools[',
     section: { begin: 'functools[', end: ']' },
     begin: objectWith('arguments'),
     end: '}',

@@ -2,7 +2,7 @@ import type { ChatRequest, OutputFormat, ToolDefinition } from '#libs/contracts/
 import type { ModelFamily } from '#libs/contracts/model-family.ts'
 import type { EngineConstraint, JsonSchema } from '../../engine/engine-client.ts'
 import { allowsOneCall } from './allows-one-call.ts'
-import { toCallsShape } from './calls-shape.ts'
+import { toCallsShape, triggerOf } from './calls-shape.ts'
 import { ConstraintError } from './constraint-error.ts'
 import { nameReferences } from './name-references.ts'
 import { toCurrentDraft } from './to-current-draft.ts'
@@ -38,10 +38,28 @@ function toOutput(
     return { type: 'calls', calls: toCallsShape(toolCalls, forced.map(toHeld), single) }
   }
   const schema = toSchema(outputFormat)
-  if (schema === null) return null
+  if (schema === null) return toStrict(request, toolCalls)
   const answer = toolCalls === 'harmony' ? { header: HARMONY_ANSWER, schema } : { schema }
   if (toolChoice === 'none' || tools.length === 0 || toolCalls === 'none') return { type: 'json', ...answer }
   return { type: 'calls-or-json', calls: toCallsShape(toolCalls, tools.map(toHeld), single), ...answer }
+}
+
+/**
+ * A model that is free to call: from a call's beginning on it is held to the tools that are offered, and to the
+ * schemas of the strict ones; as far as its format says where a call begins.
+ */
+function toStrict(
+  { tools, toolChoice, ...request }: Parameters<typeof toConstraint>[0],
+  toolCalls: ModelFamily['toolCalls'],
+): Output | null {
+  if (toolCalls === 'none' || toolChoice === 'none' || !tools.some(({ strict }) => strict)) return null
+  const trigger = triggerOf(toolCalls)
+  if (trigger === null) return null
+  const held = tools.map((tool) =>
+    tool.strict === true ? toHeld(tool) : { name: tool.name, schema: { type: 'object' } },
+  )
+  const single = allowsOneCall({ toolChoice, ...request })
+  return { type: 'text-with-calls', trigger, calls: toCallsShape(toolCalls, held, single) }
 }
 
 const HARMONY_THINKING = { begin: '<|channel|>analysis<|message|>', end: '<|end|>' }

@@ -104,6 +104,24 @@ describe('a constraint on the wire', () => {
     })
   })
 
+  it('waits for a call’s beginning where the model need not call', () => {
+    const constraint = { type: 'text-with-calls', trigger: '<', calls } as const
+    const triggered = { type: 'triggered_tags', triggers: ['<'], at_least_one: false }
+    expect(formatOf(constraint)).toEqual({
+      type: 'structural_tag',
+      format: { ...triggered, tags: callsFormat.tags, stop_after_first: false },
+    })
+    const section = { begin: '<[', end: ']' }
+    expect(formatOf({ ...constraint, calls: { ...calls, section, single: true } })).toEqual({
+      type: 'structural_tag',
+      format: {
+        ...triggered,
+        tags: [{ type: 'tag', begin: '<[', content: { ...callsFormat, stop_after_first: true }, end: ']' }],
+        stop_after_first: true,
+      },
+    })
+  })
+
   it('begins with free thinking and the answer’s header where the output has them', () => {
     const output = { type: 'json', header: '<final>', schema } as const
     const thinking = { begin: '<analysis>', end: '<end>' }

@@ -23,7 +23,7 @@ const chat = (more: Partial<Chat> = {}): Chat => ({
   ...more,
 })
 
-const tool = { name: 'f', description: null, parameters: { type: 'object', properties: {} }, strict: null }
+const tool = { name: 'f', description: null, parameters: { type: 'object', properties: {} } }
 
 const LARGE: Record<string, Chat> = {
   'many tools': chat({ tools: Array.from({ length: 3_000 }, () => tool) }),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { callsFormat, toCallsShape } from '#apps/worker/text/constraints/calls-shape.ts'
+import { callsFormat, toCallsShape, triggerOf } from '#apps/worker/text/constraints/calls-shape.ts'
 import type { CallsShape } from '#apps/worker/engine/engine-client.ts'
 import { parseWith } from '../parse-under-test.ts'
 import { WRITERS, type Format } from '../written-calls.ts'
@@ -31,6 +31,12 @@ describe.for(FORMATS)('%s', (format) => {
         { name: 'world_clock', arguments: '{"text": "a"}' },
       ],
     })
+  })
+
+  it('a trigger stands where the shape begins', () => {
+    const { section, tags } = toCallsShape(format, tools, false)
+    const begin = section?.begin ?? tags[0]?.begin
+    expect(begin?.startsWith(triggerOf(format) ?? '')).toBe(true)
   })
 
   it('the shape is what a well-trained model writes, or plain JSON', () => {

@@ -92,6 +92,37 @@ describe('what the engine is told to hold the output to', () => {
   })
 })
 
+describe('strict tools of a model that need not call', () => {
+  const strict = { ...weather, strict: true }
+
+  it('hold each call from its beginning on, the others’ to any object', () => {
+    expect(constrain({ tools: [strict, clock] })).toEqual({
+      type: 'text-with-calls',
+      trigger: '<tool_call>',
+      calls: { ...calls(false), tags: [weatherTag, { ...clockTag, schema: { type: 'object' } }] },
+    })
+    expect(constrain({ tools: [strict], parallelToolCalls: false })).toMatchObject({
+      calls: { single: true },
+    })
+  })
+
+  it.each([
+    ['none is strict', { tools: [{ ...weather, strict: false }, clock] }, hermes],
+    ['none may be called', { tools: [strict], toolChoice: 'none' }, hermes],
+    ['the family has no calls', { tools: [strict] }, { toolCalls: 'none' }],
+    ['nothing marks a call', { tools: [strict] }, { toolCalls: 'json' }],
+    ['its values have no quotes', { tools: [strict] }, { toolCalls: 'glm-4.5' }],
+  ] as const)('leave it free where %s', (_, fields, family) => {
+    expect(constrain({ ...fields, tools: [...fields.tools] }, family)).toBeNull()
+  })
+
+  it('change nothing where a call is forced', () => {
+    expect(constrain({ tools: [strict], toolChoice: 'required' })).toEqual(
+      constrain({ tools: [weather], toolChoice: 'required' }),
+    )
+  })
+})
+
 it('forced calls are refused in a family without tools', () => {
   for (const toolChoice of ['required', { name: 'clock' }] as const) {
     expect(() => constrain({ ...bothTools, toolChoice }, { toolCalls: 'none' })).toThrow(ConstraintError)
