@@ -223,6 +223,28 @@ async function withMarkerTokens(text: string): Promise<[typeof tokenizer, number
 
 const FIRST_MARKER = 10_000
 
+it('sees a special token that is only a part of a marker', async () => {
+  const part = { id: FIRST_MARKER, text: '｜DSML｜', special: true }
+  const marked = {
+    ...tokenizer,
+    tokenText: (id: number) => (id === part.id ? part.text : tokenizer.tokenText(id)),
+    isSpecial: (id: number) => id === part.id || tokenizer.isSpecial(id),
+    addedTokens: [part],
+  }
+  const pieces = [
+    '<',
+    'invoke name="get_weather"><',
+    'parameter name="city" string="true">Paris</',
+    'parameter></',
+    'invoke>',
+  ]
+  const encoded = await Promise.all(pieces.map((piece) => tokenizer.encode(piece)))
+  const ids = encoded.flatMap((piece, i) => (i === 0 ? [...piece] : [part.id, ...piece]))
+  expect(parse([ids], { family: readFamily('deepseek-v3.2'), tokenizer: marked }).events).toEqual(
+    call(0, 'Paris'),
+  )
+})
+
 it('keeps a control token that ends the output where it ends a call as well', () => {
   const family = readFamily('gpt-oss')
   const end = { id: FIRST_MARKER, text: '<|call|>', special: true }
