@@ -1,4 +1,5 @@
 import { status } from '@grpc/grpc-js'
+import type { ProfileTraits } from '../profile.ts'
 
 /** How a call ends when it does not end well. */
 export type Status = { readonly code: status; readonly details: string }
@@ -21,8 +22,20 @@ export const CALL_FAILED: Status = { code: status.INTERNAL, details: '' }
 
 export const SHUT_DOWN: Status = { code: status.UNAVAILABLE, details: 'Cancelling all calls' }
 
-/** The servicer's mapping: what the caller did wrong is INVALID_ARGUMENT, everything else INTERNAL. */
-export function toStatus(error: unknown): Status {
-  const details = error instanceof Error ? error.message : String(error)
-  return { code: error instanceof InvalidRequest ? status.INVALID_ARGUMENT : status.INTERNAL, details }
+/** The engine's own code failed on the request. The servicer wraps that without a word. */
+export class UnexpectedFailure extends Error {
+  constructor(options?: ErrorOptions) {
+    super('the engine failed', options)
+    this.name = 'UnexpectedFailure'
+  }
 }
+
+/** The servicer's mapping: what the caller did wrong is what the profile says, everything else INTERNAL. */
+export function toStatus(error: unknown, { refusesAs }: Pick<ProfileTraits, 'refusesAs'>): Status {
+  if (error instanceof UnexpectedFailure) return CALL_FAILED
+  const details = error instanceof Error ? error.message : String(error)
+  return { code: error instanceof InvalidRequest ? status[refusesAs] : status.INTERNAL, details }
+}
+
+/** A call that came after this servicer was released. */
+export const UNKNOWN_METHOD: Status = { code: status.UNIMPLEMENTED, details: 'Method not found!' }
