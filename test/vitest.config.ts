@@ -18,6 +18,8 @@ export default defineConfig({
     maxWorkers: 2,
     // A test that hangs must end; none is about time, and the processor may be busy with others.
     testTimeout: 30_000,
+    // A cluster that a process shares is stopped at the process's end, and drains before it goes.
+    teardownTimeout: 60_000,
     projects: [
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       { extends: true, test: { name: 'architecture', include: ['test/architecture/**/*.test.ts'] } },

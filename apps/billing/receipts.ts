@@ -1,16 +1,13 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
+import type { HoldPrices } from '#libs/billing-client/billing-calls.ts'
 
 const Int64 = z
   .string()
   .regex(/^\d{1,19}$/)
   .transform(BigInt)
 
-/**
- * What billing granted, in its own words and signed by it. A settlement carries the receipt of its hold, so that a
- * database which was restored from a backup can charge for reservations that it has forgotten.
- */
-const Receipt = z.strictObject({
+const Grant = z.strictObject({
   reservationId: z.uuid(),
   accountId: z.uuid(),
   keyId: z.uuid(),
@@ -24,7 +21,28 @@ const Receipt = z.strictObject({
   amountNano: Int64,
   clamped: z.boolean(),
 })
-export type Receipt = Readonly<z.infer<typeof Receipt>>
+
+const Prices = z
+  .string()
+  .transform((text) => text.split('-'))
+  .pipe(z.tuple([Int64, Int64, Int64]))
+  .transform(([inputPriceNano, cachedInputPriceNano, outputPriceNano]) => ({
+    inputPriceNano,
+    cachedInputPriceNano,
+    outputPriceNano,
+  }))
+
+/**
+ * What billing granted, in its own words and signed by it. A settlement carries the receipt of its hold, so that a
+ * database which was restored from a backup can charge for reservations that it has forgotten.
+ */
+export type Receipt = Readonly<z.infer<typeof Grant>> & {
+  /**
+   * What `priceVersion` stood for: after a restore its number may be given to another price. Null in the receipts of
+   * versions that did not sign them.
+   */
+  readonly prices: HoldPrices | null
+}
 
 export type Receipts = {
   sign(receipt: Receipt): string
@@ -37,30 +55,37 @@ const MAC_BYTES = 16
 
 /**
  * The first secret signs, all of them verify: so that a secret can be replaced while receipts of the old one are
- * under way. Form: base64url of a JSON object, a dot, base64url of its MAC.
+ * under way. Form, with a dot between: base64url of the grant as a JSON object, base64url of its MAC, the three prices
+ * as `input-cached-output`, base64url of the MAC of all before. Without prices it ends after the first MAC; and a
+ * replica of a version that knows none reads no further than that.
  */
 export function createReceipts(secrets: readonly [string, ...string[]]): Receipts {
-  const macOf = (secret: string, payload: string) =>
-    createHmac('sha256', secret).update(payload).digest().subarray(0, MAC_BYTES)
+  const macOf = (secret: string, signed: string) =>
+    createHmac('sha256', secret).update(signed).digest().subarray(0, MAC_BYTES)
+  const withMac = (signed: string) => `${signed}.${macOf(secrets[0], signed).toString('base64url')}`
+  const isOurs = (signed: string, given: string) => {
+    const mac = Buffer.from(given, 'base64url')
+    return secrets.some((secret) => mac.length === MAC_BYTES && timingSafeEqual(macOf(secret, signed), mac))
+  }
   return {
-    sign(receipt) {
+    sign({ prices, ...grant }) {
       const fields = {
-        ...receipt,
-        priceVersion: receipt.priceVersion.toString(),
-        amountNano: receipt.amountNano.toString(),
+        ...grant,
+        priceVersion: grant.priceVersion.toString(),
+        amountNano: grant.amountNano.toString(),
       }
-      const payload = Buffer.from(JSON.stringify(fields)).toString('base64url')
-      return `${payload}.${macOf(secrets[0], payload).toString('base64url')}`
+      const signed = withMac(Buffer.from(JSON.stringify(fields)).toString('base64url'))
+      if (prices === null) return signed
+      const { inputPriceNano, cachedInputPriceNano, outputPriceNano } = prices
+      return withMac(`${signed}.${inputPriceNano}-${cachedInputPriceNano}-${outputPriceNano}`)
     },
     verify(text, reservationId) {
-      const [payload = '', given = ''] = text.split('.')
-      const mac = Buffer.from(given, 'base64url')
-      const isOurs = secrets.some(
-        (secret) => mac.length === MAC_BYTES && timingSafeEqual(macOf(secret, payload), mac),
-      )
-      if (!isOurs) return null
-      const receipt = Receipt.parse(JSON.parse(Buffer.from(payload, 'base64url').toString()))
-      return receipt.reservationId === reservationId ? receipt : null
+      const [payload = '', mac = '', prices, pricesMac = '', ...rest] = text.split('.')
+      if (!isOurs(payload, mac) || rest.length > 0) return null
+      if (prices !== undefined && !isOurs(`${payload}.${mac}.${prices}`, pricesMac)) return null
+      const grant = Grant.parse(JSON.parse(Buffer.from(payload, 'base64url').toString()))
+      if (grant.reservationId !== reservationId) return null
+      return { ...grant, prices: prices === undefined ? null : Prices.parse(prices) }
     },
   }
 }

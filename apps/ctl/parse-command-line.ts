@@ -22,6 +22,8 @@ export type CommandLine =
       readonly isJson: boolean
     }
 
+type ParseOptions = Readonly<Record<string, { readonly type: 'string' | 'boolean' }>>
+
 type Values = Readonly<Record<string, string | boolean | undefined>>
 
 /** Throws a CommandError for what no command understands. */
@@ -50,7 +52,7 @@ function parse(
   const options = Object.fromEntries(commands.flatMap(toParseOptions))
   try {
     return parseArgs({
-      args: moveNegativeNumbers(words),
+      args: moveNegativeNumbers(words, { ...options, ...GLOBAL }),
       options: { ...options, ...GLOBAL },
       allowPositionals: true,
     })
@@ -61,11 +63,17 @@ function parse(
   }
 }
 
-/** An amount such as -5 is no option: it goes behind --. There are no options with digits. */
-function moveNegativeNumbers(words: readonly string[]): string[] {
-  const isNegative = (word: string) => /^-[\d.]/.test(word)
-  if (words.includes('--') || !words.some(isNegative)) return [...words]
-  return [...words.filter((word) => !isNegative(word)), '--', ...words.filter(isNegative)]
+/**
+ * An amount such as -5 is no option: it goes behind --. There are no options with digits. One behind an option that
+ * needs a value stays, and is refused: moved, it would become an amount, and the next argument the option's value.
+ */
+function moveNegativeNumbers(words: readonly string[], options: ParseOptions): string[] {
+  if (words.includes('--')) return [...words]
+  const needsValue = (word = '') => word.startsWith('--') && options[word.slice(2)]?.type === 'string'
+  const isAmount = (word: string, place: number) => /^-[\d.]/.test(word) && !needsValue(words[place - 1])
+  if (!words.some(isAmount)) return [...words]
+  const others = words.filter((word, place) => !isAmount(word, place))
+  return [...others, '--', ...words.filter(isAmount)]
 }
 
 function toParseOptions({ fields }: Command): [string, { type: 'string' | 'boolean' }][] {

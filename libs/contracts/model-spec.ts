@@ -22,7 +22,10 @@ export const ModelSpec = z
       .max(200)
       .regex(/^[A-Za-z0-9._:/@+-]+$/),
     created: z.int().min(0),
-    ownedBy: z.string().min(1),
+    ownedBy: z
+      .string()
+      .max(200)
+      .regex(/^\P{C}+$/u, 'expected printable text'),
     kind: z.enum(['chat', 'embedding']),
     contextWindow: Count.min(1),
     /** 0 for embedding models. */

@@ -10,30 +10,48 @@ import type { ProcessUser } from '../servers/start-process.ts'
 export type PostgresPlace = { binaries: PostgresBinaries; directory: string; user: ProcessUser | undefined }
 
 /**
- * Decides which PostgreSQL runs, as whom, and where its data are: `home`/postgres, or below /var/lib when the
- * user that PostgreSQL needs instead of root cannot reach `home` (say, below /root). Throws a SetupError when
- * there is no PostgreSQL, or when the data were made by a version that is not here.
+ * Decides which PostgreSQL runs, as whom, and where its data are: where an earlier start left them; else `home`/postgres,
+ * or `elsewhere`/postgres when the user that PostgreSQL needs instead of root cannot reach `home` (say, below /root).
+ * Throws a SetupError when there is no PostgreSQL, when the data were made by a version that is not here, and when nobody
+ * whom it could run as may use them: never are data passed over for an empty folder.
  */
-export function placePostgres(home: string, say: Say): PostgresPlace {
-  const user = postgresUser()
-  const elsewhere = `/var/lib/millrace-${createHash('sha256').update(home).digest('hex').slice(0, 12)}`
-  const reachable = canUse(user, '-x', home)
-  if (!reachable) say(`PostgreSQL cannot run as root nor reach ${home}; its data are in ${elsewhere}`)
-  const directory = join(reachable ? home : elsewhere, 'postgres/data')
+export function placePostgres(home: string, say: Say, elsewhere = folderElsewhere(home)): PostgresPlace {
+  const usual = postgresUser()
+  const [inside, outside] = [join(home, 'postgres/data'), join(elsewhere, 'postgres/data')]
+  const reachable = canUse(usual, '-x', home)
+  const places = reachable ? [inside, outside] : [outside, inside]
+  const existing = places.find((place) => existsSync(place))
+  const directory = existing ?? (reachable ? inside : outside)
+  const user = existing === undefined ? usual : userOfData(existing, usual)
+  if (directory === outside) {
+    const reason = reachable ? 'an earlier start put them there' : `it cannot run as root nor reach ${home}`
+    say(`PostgreSQL's data are in ${elsewhere}: ${reason}`)
+  }
   mkdirSync(dirname(directory), { recursive: true, mode: 0o711 })
-  if (existsSync(directory)) checkOwner(directory, user)
   const binaries = chooseBinaries(directory)
   return { binaries: makeReachable({ binaries, user, elsewhere, say }), directory, user }
 }
 
-function checkOwner(directory: string, user: ProcessUser | undefined): void {
-  const owner = statSync(directory).uid
-  const expected = user?.uid ?? process.getuid?.()
-  if (owner !== expected) {
+function folderElsewhere(home: string): string {
+  return `/var/lib/millrace-${createHash('sha256').update(home).digest('hex').slice(0, 12)}`
+}
+
+/** The owner of the data: as root we can run PostgreSQL as whoever that is, and not only as the `usual` user. */
+function userOfData(directory: string, usual: ProcessUser | undefined): ProcessUser | undefined {
+  const { uid, gid } = statSync(directory)
+  const isUsable = usual === undefined ? uid === process.getuid?.() : uid !== 0
+  if (!isUsable) {
     throw new SetupError(
-      `The data in ${directory} belong to user ${owner}, but PostgreSQL would run as ${expected}.`,
+      `The data in ${directory} belong to user ${uid}, but PostgreSQL would run as ${usual?.uid ?? process.getuid?.()}: start as the user who started before, or set MILLRACE_HOME to a new folder.`,
     )
   }
+  const user = usual && { uid, gid }
+  if (!canUse(user, '-x', directory)) {
+    throw new SetupError(
+      `The data in ${directory} belong to user ${uid}, who cannot reach them: let others pass through the folders above (chmod o+x), or set MILLRACE_HOME to a new folder.`,
+    )
+  }
+  return user
 }
 
 /** The preferred installation, or the one whose major version made the data that are already there. */

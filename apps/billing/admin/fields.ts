@@ -3,14 +3,23 @@ import { parseCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 
 /** Fields that several operations have. */
 
-export const Id = z.uuid()
+/** In small letters, as the database has it: the audit log is searched by text. */
+export const Id = z.uuid().toLowerCase()
 
-export const Name = z.string().trim().min(1).max(200)
+/** What PostgreSQL can store: no NUL, and no half of a surrogate pair. */
+export const Text = z
+  .string()
+  .refine(
+    (text) => text.isWellFormed() && !text.includes('\0'),
+    'expected text without NUL and half characters',
+  )
+
+export const Name = Text.trim().min(1).max(200)
 
 /** Why a person did it: for whoever reads the audit log. */
-export const Reason = z.string().trim().min(1).max(500)
+export const Reason = Text.trim().min(1).max(500)
 
-export const ModelId = z.string().min(1).max(200)
+export const ModelId = Text.min(1).max(200)
 
 /** Nano-credits (10⁻⁹ credit) as text, because JSON readers round large numbers. */
 export const Nano = z.string().meta({ pattern: '^-?\\d+$', example: '1500000000' })

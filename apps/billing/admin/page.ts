@@ -2,7 +2,7 @@ import { sql, type Expression, type Kysely, type SqlBool } from 'kysely'
 import { z } from 'zod'
 import type { Tables } from '../database/tables.ts'
 import { AdminError } from './admin-error.ts'
-import { Id, countIn } from './fields.ts'
+import { Id, Text, countIn } from './fields.ts'
 
 const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 500
@@ -24,7 +24,7 @@ export const IdCursor = CursorText.pipe(Id)
 /** After the row whose sorted columns are these texts. */
 export const TupleCursor = CursorText.transform((text, context) => {
   try {
-    return z.array(z.string()).parse(JSON.parse(text))
+    return z.array(Text).parse(JSON.parse(text))
   } catch {
     context.addIssue({ code: 'custom', message: WRONG_CURSOR })
     return z.NEVER

@@ -25,6 +25,9 @@ const IDLE_LIMIT_MS = 11 * 60_000
 
 const MAX_TRIES = 3
 
+/** Each has a connection for minutes, of the few that operators have. */
+const MAX_COMPARISONS = 2
+
 /**
  * The operators' HTTP interface, not listening yet. Its own port and its own credentials: nothing of it is reachable
  * through the public interface. Every operation is in `operations.ts`; who may call it, in `roles.ts`.
@@ -36,7 +39,8 @@ export function createAdminServer(deps: {
   nowMs: () => number
   log: Logger
 }): FastifyInstance {
-  const { db, reconcile, nowMs, log } = deps
+  const { db, nowMs, log } = deps
+  const reconcile = boundComparisons(deps.reconcile)
   const signIn = createSignIn(deps)
   const actors = new WeakMap<FastifyRequest, Actor>()
 
@@ -58,6 +62,11 @@ export function createAdminServer(deps: {
     const failure = toAdminError(error)
     if (ADMIN_ERRORS[failure.code].status >= 500) {
       log.error({ err: error, route: request.routeOptions.url }, 'admin request failed')
+    }
+    if (failure.code === 'forbidden' || failure.code === 'invalid_token') {
+      const { method, ip, routeOptions } = request
+      const asked = { actor: actors.get(request), method, route: routeOptions.url, ip }
+      log.warn({ ...asked, code: failure.code }, 'admin request refused')
     }
     return sendError(reply, failure)
   })
@@ -115,6 +124,21 @@ async function change(
       })
     } catch (error) {
       if (attempt === MAX_TRIES || !isConflict(error)) throw error
+    }
+  }
+}
+
+function boundComparisons(reconcile: Reconcile): Reconcile {
+  let running = 0
+  return async (whole) => {
+    if (running >= MAX_COMPARISONS) {
+      throw new AdminError('unavailable', 'Others compare the books right now; ask again in a while.')
+    }
+    running += 1
+    try {
+      return await reconcile(whole)
+    } finally {
+      running -= 1
     }
   }
 }

@@ -10,6 +10,8 @@ const TOKEN_PREFIX = 'mr_admin_'
 /** The name under which the configured token acts. No credential may have it. */
 export const BOOTSTRAP_NAME = 'bootstrap'
 
+const WRONG_TOKEN = 'The token is wrong or revoked.'
+
 export type SignIn = (authorization: string | undefined) => Promise<Actor>
 
 /**
@@ -23,6 +25,7 @@ export function createSignIn({ db, adminToken }: { db: Kysely<Tables>; adminToke
     if (token === undefined) throw new AdminError('invalid_token', 'A bearer token is required.')
     const sha256 = hashToken(token)
     if (timingSafeEqual(sha256, bootstrap)) return { name: BOOTSTRAP_NAME, role: 'owner' }
+    if (!token.startsWith(TOKEN_PREFIX)) throw new AdminError('invalid_token', WRONG_TOKEN)
     const credential = await db
       .selectFrom('admin_credentials')
       .select(['name', 'role', 'sha256'])
@@ -31,7 +34,7 @@ export function createSignIn({ db, adminToken }: { db: Kysely<Tables>; adminToke
       .executeTakeFirst()
     // The index found it by comparing bytes as fast as they differ: of the hash, whose bytes nobody can choose.
     if (credential === undefined || !timingSafeEqual(credential.sha256, sha256)) {
-      throw new AdminError('invalid_token', 'The token is wrong or revoked.')
+      throw new AdminError('invalid_token', WRONG_TOKEN)
     }
     return { name: credential.name, role: credential.role }
   }

@@ -95,20 +95,22 @@ export function createMoney(options: {
     switch (row.status) {
       case 'granted': {
         const { amount, granted_output: outputTokens, was_clamped: clamped } = row
+        const prices = {
+          inputPriceNano: row.input_price,
+          cachedInputPriceNano: row.cached_input_price,
+          outputPriceNano: row.output_price,
+        }
         return {
           status: 'granted',
           amountNano: toNanoCredits(amount),
           outputTokens,
           clamped,
-          prices: {
-            inputPriceNano: row.input_price,
-            cachedInputPriceNano: row.cached_input_price,
-            outputPriceNano: row.output_price,
-          },
+          prices,
           receipt: receipts.sign({
             ...call,
             accountId: row.account_id,
             priceVersion: row.price_version,
+            prices,
             grantedTokens: outputTokens,
             amountNano: amount,
             clamped,
@@ -152,9 +154,14 @@ export function createMoney(options: {
   function receiptOf({ id, receipt }: Settlement): string | null {
     const genuine = receipt === undefined ? null : receipts.verify(receipt, id)
     if (genuine === null) return null
-    const { deadlineMs, priceVersion, amountNano, ...fields } = genuine
+    const { deadlineMs, priceVersion, prices, amountNano, ...fields } = genuine
     return JSON.stringify({
       ...fields,
+      ...(prices !== null && {
+        inputPriceNano: prices.inputPriceNano.toString(),
+        cachedInputPriceNano: prices.cachedInputPriceNano.toString(),
+        outputPriceNano: prices.outputPriceNano.toString(),
+      }),
       priceVersion: priceVersion.toString(),
       amountNano: amountNano.toString(),
       deadline: toTimestamp(deadlineMs),

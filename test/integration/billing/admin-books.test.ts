@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -121,6 +121,17 @@ describe('usage', () => {
     expect(await ask('GET', `/usage${query}`)).toEqual({
       status: 400,
       body: refusal('invalid_request', param),
+    })
+  })
+
+  test('of an account, a key or a model that is not there is unknown, not nothing', async () => {
+    const path = '/usage?from=2030-01-01&to=2030-01-01'
+    for (const filter of [`account=${randomUUID()}`, `key=${randomUUID()}`]) {
+      expect(await ask('GET', `${path}&${filter}`)).toEqual({ status: 404, body: refusal('not_found') })
+    }
+    expect(await ask('GET', `${path}&model=chatt`)).toEqual({
+      status: 404,
+      body: refusal('not_found', 'model'),
     })
   })
 })

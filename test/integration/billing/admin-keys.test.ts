@@ -246,6 +246,18 @@ describe('rotating', () => {
     })
   })
 
+  test('is once for each key: a repeated call names the successor', async () => {
+    const account = await database.operator.createAccount()
+    const { keyId } = await database.operator.createKey(account)
+    const rotate = (key: string) => ask('POST', `/keys/${key}/rotate`, { overlapSeconds: 60 })
+    const successor = Key.parse((await rotate(keyId)).body)
+    expect(await rotate(keyId)).toMatchObject({
+      status: 409,
+      body: { error: { code: 'conflict', message: expect.stringContaining(successor.id) } },
+    })
+    expect(await rotate(successor.id)).toMatchObject({ status: 201, body: { expiresAt: null } })
+  })
+
   test('is refused while the account is closed, and changes nothing', async () => {
     const account = await database.operator.createAccount()
     const { keyId } = await database.operator.createKey(account)

@@ -54,6 +54,16 @@ test('every metric of docs/operations/billing.md is one of billing', async () =>
   expect(told.filter((name) => !metrics.has(name))).toEqual([])
 })
 
+test('docs/operations/billing.md has every alarm, and no other', async () => {
+  const { settlementAlarms } = createMetrics(new Registry(), () => 0)
+  const { values } = await settlementAlarms.get()
+  const [, table = ''] = OPERATIONS.split('| Alarm | Means | What to do |\n')
+  const [rows = ''] = table.split('\n\n')
+  const told = [...rows.matchAll(/^\| `([a-z]+)` \|/gm)].map(([, kind]) => kind)
+  expect(told).toHaveLength(values.length)
+  expect(new Set(told)).toEqual(new Set(values.map(({ labels }) => labels.kind)))
+})
+
 /** A top-up, and then the seal of that day of January 2030. */
 async function sealDay(day: number, credits: bigint): Promise<void> {
   await database.createAccount(credits)

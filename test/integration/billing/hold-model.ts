@@ -279,6 +279,7 @@ function toGranted(hold: Hold, call?: ReserveCall): ModelAnswer {
       ...told,
       accountId: hold.account.id,
       priceVersion: hold.price.version,
+      prices: hold.price.prices,
       grantedTokens: granted,
       amountNano,
       clamped,

@@ -24,7 +24,7 @@ export type StepOf<Kind extends Step['kind']> = Extract<Step, { kind: Kind }>
 export function createCalls(database: BillingDatabase, books: Books) {
   const { money, clock } = database
   const holds = createHoldModel(books, () => clock.nowMs)
-  const settlements = createSettlementModel(books)
+  const settlements = createSettlementModel(books, () => clock.nowMs)
   const credits = createCreditModel(books)
   const purse = createReceiptPurse()
   const ids = Array.from({ length: RESERVATIONS }, () => randomUUID())

@@ -234,17 +234,24 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a receipt of an unknown price is believed',
     of: 'settle_v2',
+    edits: [["x ->> 'model' and is_price_of_receipt(x, p)", "x ->> 'model'"]],
+  },
+  {
+    name: 'a receipt names its price by the number alone',
+    of: 'is_price_of_receipt',
+    edits: [["when receipt ? 'inputPriceNano' then", 'when false then']],
+  },
+  {
+    name: 'a recovered charge counts in no budget',
+    of: 'settle_v2',
     edits: [
-      [
-        "and exists (select from price_versions p where p.id = (x ->> 'priceVersion')::bigint and p.model = x ->> 'model')",
-        '',
-      ],
+      ["period_start(k.spend_period, least((x ->> 'deadline')::timestamptz, at))", 'null::timestamptz'],
     ],
   },
   {
     name: 'a receipt is no use',
     of: 'settle_v2',
-    edits: [['order by u.id, u.ord', 'order by u.id, u.ord limit 0']],
+    edits: [['order by f.id, f.ord', 'order by f.id, f.ord limit 0']],
   },
   {
     name: 'a hold expires half a minute early',

@@ -35,7 +35,13 @@ export function createReceiptPurse() {
         case 'of-no-account':
           return sign({ ...receipt, ...MUCH, accountId: randomUUID() })
         case 'of-no-price':
-          return sign({ ...receipt, ...MUCH, priceVersion: 999_999n })
+          return sign({ ...receipt, ...MUCH, prices: NOBODY_ASKS })
+        case 'without-prices':
+          return sign({ ...receipt, prices: null })
+        case 'renumbered':
+          return sign({ ...receipt, priceVersion: receipt.priceVersion + 1n })
+        case 'renumbered-without-prices':
+          return sign({ ...receipt, priceVersion: receipt.priceVersion + 1n, prices: null })
       }
     },
   }
@@ -43,11 +49,13 @@ export function createReceiptPurse() {
 
 const MUCH = { amountNano: 1_000_000n }
 
+const NOBODY_ASKS = { inputPriceNano: 5n, cachedInputPriceNano: 5n, outputPriceNano: 5n }
+
 const sign = (receipt: Receipt) => ({ text: receipts.sign(receipt), receipt })
 
 /** A larger amount under the old signature. */
 function forge(text: string): string {
-  const [payload = '', mac = ''] = text.split('.')
+  const [payload = '', ...rest] = text.split('.')
   const changed = Buffer.from(payload, 'base64url').toString().replace('"amountNano":"', '$&1')
-  return `${Buffer.from(changed).toString('base64url')}.${mac}`
+  return [Buffer.from(changed).toString('base64url'), ...rest].join('.')
 }

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { Receipt } from '#apps/billing/receipts.ts'
+import type { HoldPrices, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import {
   only,
@@ -13,6 +15,8 @@ import {
 } from './billing-database.ts'
 
 // 'chat' costs 2 nano-credits an input token and 10 an output token: 100 of the one and 50 of the other hold 700.
+
+const PRICES = { inputPriceNano: 2_000_000n, cachedInputPriceNano: 1_000_000n, outputPriceNano: 10_000_000n }
 
 let database: BillingDatabase
 
@@ -72,13 +76,12 @@ test.each([
 
 test.each([
   ['an account', { accountId: randomUUID() }],
-  ['a price', { priceVersion: 999_999n }],
+  ['a price', { prices: { ...PRICES, cachedInputPriceNano: 1n } }],
   ['a price of another model', { model: 'odd' }],
+  ['a price without its numbers', { prices: null, priceVersion: 999_999n }],
 ])('a genuine receipt of %s that is not here leaves the reservation unknown', async (_, fields) => {
   const { reservationId, receipt } = await forgotten()
-  const genuine = receipts.verify(receipt, reservationId)
-  if (genuine === null) throw new Error('billing signs what it grants')
-  const strange = receipts.sign({ ...genuine, ...fields })
+  const strange = receipts.sign({ ...read(receipt, reservationId), ...fields })
   expect(await settle(reservationId, { receipt: strange })).toMatchObject({ result: 'unknown' })
   // It does not hide a receipt that is.
   const [first, second] = await database.money.settle([
@@ -86,6 +89,80 @@ test.each([
     settlement(reservationId, { receipt }),
   ])
   expect([first?.result, second?.result]).toEqual(['recovered', 'replayed'])
+})
+
+// After a restore numbers are given again.
+test('a price is what the receipt says, whatever has its number now', async () => {
+  const dearer = await publishForLater({ ...PRICES, inputPriceNano: 9_000_000n })
+  const { accountId, reservationId, receipt } = await forgotten()
+  const renumbered = receipts.sign({ ...read(receipt, reservationId), priceVersion: dearer })
+  expect(await settle(reservationId, { receipt: renumbered, cachedTokens: 10 })).toEqual({
+    result: 'recovered',
+    costNano: 690n,
+    chargedNano: 690n,
+  })
+  expect(await database.balance(accountId)).toMatchObject({ posted: 9_310n })
+  const { rows } = await database.pool.query<{ price_version: bigint }>(
+    'select price_version from usage where reservation_id = $1',
+    [reservationId],
+  )
+  expect(only(rows).price_version).toBe(read(receipt, reservationId).priceVersion)
+})
+
+test('of several versions with its prices a receipt names the one that has its number', async () => {
+  await publishForLater(PRICES)
+  const { reservationId, receipt } = await forgotten()
+  const twin = await publishForLater(PRICES)
+  await publishForLater(PRICES)
+  const renumbered = receipts.sign({ ...read(receipt, reservationId), priceVersion: twin })
+  expect(await settle(reservationId, { receipt: renumbered })).toMatchObject({ result: 'recovered' })
+  const { rows } = await database.pool.query<{ price_version: bigint }>(
+    'select price_version from usage where reservation_id = $1',
+    [reservationId],
+  )
+  expect(only(rows).price_version).toBe(twin)
+})
+
+test('a receipt of before the prices names a version by its number, if its amount is what that version costs', async () => {
+  const dearer = await publishForLater({ ...PRICES, inputPriceNano: 9_000_000n })
+  const { reservationId, receipt } = await forgotten()
+  const older = { ...read(receipt, reservationId), prices: null }
+  const renumbered = receipts.sign({ ...older, priceVersion: dearer })
+  expect(await settle(reservationId, { receipt: renumbered })).toMatchObject({
+    result: 'unknown',
+    chargedNano: 0n,
+  })
+  expect(await settle(reservationId, { receipt: receipts.sign(older) })).toEqual({
+    result: 'recovered',
+    costNano: 700n,
+    chargedNano: 700n,
+  })
+})
+
+test("a recovered charge counts in its key's period of its deadline, or in the present one before that is over", async () => {
+  const { accountId } = await database.createAccount(10_000n)
+  const limits = { spendLimit: { amountNano: '2000', period: 'day' } }
+  const { keyId } = await database.operator.createKey(accountId, limits)
+  for (const day of ['2029-12-31', '2030-01-01', '2030-01-02']) {
+    const deadlineMs = Date.parse(`${day}T12:00:00Z`)
+    const { reservationId, receipt } = await forget(accountId, reserveCall(keyId, { deadlineMs }))
+    expect(await settle(reservationId, { receipt })).toMatchObject({
+      result: 'recovered',
+      chargedNano: 700n,
+    })
+  }
+  const { rows } = await database.pool.query<{ day: string; held: bigint; spent: bigint }>(
+    `select to_char(period_start at time zone 'UTC', 'YYYY-MM-DD') as day, held, spent from key_budgets
+     where key_id = $1 order by period_start`,
+    [keyId],
+  )
+  expect(rows).toEqual([
+    { day: '2029-12-31', held: 0n, spent: 700n },
+    { day: '2030-01-01', held: 0n, spent: 1_400n },
+  ])
+  expect(await database.money.reserve([reserveCall(keyId)])).toMatchObject([
+    { status: 'granted', amountNano: 600n, clamped: true },
+  ])
 })
 
 test('a hold whose growth was forgotten counts as its receipt knows it, as far as that is available', async () => {
@@ -127,12 +204,36 @@ test('a late settlement of a known hold needs no receipt, and one does not make 
 /** A hold that was made after the backup from which the database was restored. */
 async function forgotten(nano = 10_000n) {
   const { accountId, keyId } = await database.createAccount(nano)
-  const call = reserveCall(keyId)
+  return { keyId, ...(await forget(accountId, reserveCall(keyId))) }
+}
+
+async function forget(accountId: string, call: ReserveCall) {
   const answer = only(await database.money.reserve([call]))
   if (answer.status !== 'granted') throw new Error(`expected a hold, got ${answer.status}`)
   await database.pool.query('delete from reservations where id = $1', [call.reservationId])
   await database.pool.query('update accounts set held = 0 where id = $1', [accountId])
-  return { accountId, keyId, call, reservationId: call.reservationId, receipt: answer.receipt }
+  await database.pool.query('update key_budgets set held = 0 where key_id = $1', [call.keyId])
+  await database.pool.query('delete from key_budgets where key_id = $1 and spent = 0', [call.keyId])
+  return { accountId, call, reservationId: call.reservationId, receipt: answer.receipt }
+}
+
+let published = 0
+
+/** Another price of `chat`, which never comes into force here: its number. */
+async function publishForLater(prices: HoldPrices): Promise<bigint> {
+  published += 1
+  const { rows } = await database.pool.query<{ id: bigint }>(
+    `insert into price_versions (model, effective_from, input_price, cached_input_price, output_price)
+     values ('chat', '2040-01-01'::timestamptz + make_interval(secs => $1), $2, $3, $4) returning id`,
+    [published, prices.inputPriceNano, prices.cachedInputPriceNano, prices.outputPriceNano],
+  )
+  return only(rows).id
+}
+
+function read(receipt: string, reservationId: string): Receipt {
+  const genuine = receipts.verify(receipt, reservationId)
+  if (genuine === null) throw new Error('billing signs what it grants')
+  return genuine
 }
 
 /** The growth of 700 nano-credits came after the backup. */
@@ -155,6 +256,7 @@ function receiptOf(fields: { reservationId: string; amountNano?: bigint }) {
     outputTokens: 50,
     deadlineMs: START_MS,
     priceVersion: 1n,
+    prices: PRICES,
     grantedTokens: 50,
     amountNano: 700n,
     clamped: false,

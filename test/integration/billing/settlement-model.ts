@@ -1,15 +1,24 @@
 import type { Receipt } from '#apps/billing/receipts.ts'
 import type { Settled } from '#apps/billing/database/money.ts'
+import type { HoldPrices } from '#libs/billing-client/billing-calls.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { priceTokens } from '#libs/money/price.ts'
-import { post, type Books, type Hold, type Reservation } from './money-books.ts'
+import {
+  keepBudget,
+  openBudget,
+  post,
+  type Books,
+  type Hold,
+  type Price,
+  type Reservation,
+} from './money-books.ts'
 
 /** A settlement, and what its receipt says if it is genuine. */
 export type ModelSettlement = { readonly entry: Settlement; readonly receipt: Receipt | null }
 
 /** Billing's rules for settlements once more: what `sql/` must agree with. */
-export function createSettlementModel(books: Books) {
+export function createSettlementModel(books: Books, nowMs: () => number) {
   function settle({ entry, receipt }: ModelSettlement, isRecovered: boolean): Settled {
     const known = books.reservations.get(entry.id)
     const isPaid = entry.outcome === 'completed' || entry.outcome === 'cancelled'
@@ -72,14 +81,18 @@ export function createSettlementModel(books: Books) {
   function recover({ entry, receipt }: ModelSettlement): boolean {
     if (receipt === null || books.reservations.has(entry.id)) return false
     const account = books.accounts.find(({ id }) => id === receipt.accountId)
-    const price = books.prices.get(receipt.model)?.find(({ version }) => version === receipt.priceVersion)
+    const price = books.prices.get(receipt.model)?.find((known) => isPriceOf(known, receipt))
     if (!account || !price) return false
     const { reservationId, keyId, model, inputTokens, outputTokens, deadlineMs } = receipt
+    const key = books.keys.find(({ id }) => id === keyId)
+    const periodMs = Math.min(deadlineMs, nowMs())
+    const budget = key?.account === account ? openBudget(books, key, periodMs) : null
+    if (key) keepBudget(books, key, { budget, nowMs: periodMs })
     const hold: Hold = {
       account,
       call: { reservationId, keyId, model, inputTokens, outputTokens, deadlineMs },
       price,
-      budget: null,
+      budget,
       counted: null,
       exact: null,
       amount: receipt.amountNano,
@@ -99,9 +112,22 @@ export function createSettlementModel(books: Books) {
   }
 }
 
+/** By its numbers; one without them tells by what it holds whether the version of its number is meant. */
+function isPriceOf({ version, prices }: Price, receipt: Receipt): boolean {
+  if (receipt.prices !== null) return isSamePrice(prices, receipt.prices)
+  const { inputTokens, grantedTokens, amountNano } = receipt
+  const tokens = { input: inputTokens, cachedInput: 0, output: grantedTokens }
+  return version === receipt.priceVersion && priceTokens(tokens, prices) === amountNano
+}
+
+const isSamePrice = (a: HoldPrices, b: HoldPrices) =>
+  a.inputPriceNano === b.inputPriceNano &&
+  a.cachedInputPriceNano === b.cachedInputPriceNano &&
+  a.outputPriceNano === b.outputPriceNano
+
 /** The database may have forgotten how a hold grew; its receipt tells. */
 function heldFor({ account, price, amount }: Hold, receipt: Receipt | null): bigint {
-  const isOfHold = receipt?.accountId === account.id && receipt.priceVersion === price.version
+  const isOfHold = receipt?.accountId === account.id && isPriceOf(price, receipt)
   return isOfHold && receipt.amountNano > amount ? receipt.amountNano : amount
 }
 

@@ -141,11 +141,6 @@ test('keys: create, list, show, change, disable, enable, rotate, revoke; a secre
     code: 1,
     stderr: 'The key is revoked, which is for good. (conflict)\n',
   })
-  await shown('accounts', 'close', account, '--reason', 'contract ended')
-  expect(await ask('keys', 'rotate', id, '--overlap-seconds', '60')).toMatchObject({
-    code: 1,
-    stderr: 'The account is closed. (conflict)\n',
-  })
 })
 
 test('models: list, publish with a difference to see first, prices', async () => {

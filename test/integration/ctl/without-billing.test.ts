@@ -1,9 +1,13 @@
+import { execFile } from 'node:child_process'
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { scratchFolder } from '../../support/run-folder.ts'
 import { millrace } from './millrace.ts'
+
+const run = promisify(execFile)
 
 test('a billing that is not there ends with 3', async () => {
   const env = { MILLRACE_ADMIN_TOKEN: 'a-token-of-the-tests' }
@@ -27,10 +31,34 @@ test('a wrong command line ends with 2, and tells what is wrong', async () => {
   })
 })
 
+test('an output that cannot be written ends with 3, and tells why', async () => {
+  // A disk that is full.
+  const words = ['-c', 'exec "$0" "$1" --help > /dev/full', process.execPath]
+  await expect(run('sh', [...words, join(REPOSITORY, 'scripts/millrace.mjs')])).rejects.toMatchObject({
+    code: 3,
+    stderr: expect.stringMatching(/^The output cannot be written: ENOSPC.*\n$/),
+  })
+})
+
 test('help needs nobody', async () => {
   const { code, stdout, stderr } = await millrace(['credits', 'topup', '--help'])
   expect([code, stderr]).toEqual([0, ''])
   expect(stdout).toContain('millrace credits topup ACCOUNT CREDITS')
+})
+
+// The Node on the PATH is the newcomer's, which may be older than the one of the dependencies.
+test('npx adds no warning', async () => {
+  const path = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.includes('node_modules'))
+  const env = {
+    PATH: path.join(':'),
+    npm_config_cache: scratchFolder('npm-cache'),
+    npm_config_userconfig: '/dev/null',
+    npm_config_offline: 'true',
+    npm_config_update_notifier: 'false',
+  }
+  const { stdout, stderr } = await run('npx', ['millrace', '--help'], { cwd: REPOSITORY, env })
+  expect(stderr).toBe('')
+  expect(stdout).toContain('millrace: asks billing')
 })
 
 test('a checkout without its dependencies says so', async () => {

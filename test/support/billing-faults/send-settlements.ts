@@ -80,15 +80,23 @@ export function createSettlementSender(redisUrl: string): SettlementSender {
     async listUnsettled(models) {
       const unsettled: string[] = []
       for (const key of models.map(settlementStreamKey)) {
-        const groups = JSON.stringify(await redis.xinfo('GROUPS', key))
-        if (!/"pending",0,.*"lag",0\b/.test(groups)) {
-          unsettled.push(`${key}: ${groups}, ${JSON.stringify(await redis.xpending(key, 'billing'))}`)
-        }
+        const [stream, groups] = [await redis.xinfo('STREAM', key), await redis.xinfo('GROUPS', key)]
+        const lastId = readField(stream, 'last-generated-id')
+        const group = Array.isArray(groups) ? groups[0] : null
+        // Not the group's lag, which is wrong after Redis read its append-only file.
+        const isSettled =
+          readField(group, 'pending') === 0 && readField(group, 'last-delivered-id') === lastId
+        if (!isSettled) unsettled.push(`${key} until ${String(lastId)}: ${JSON.stringify(groups)}`)
       }
       return unsettled
     },
     disconnect: () => redis.disconnect(),
   }
+}
+
+/** A value of a reply that lists names and values. */
+function readField(reply: unknown, name: string): unknown {
+  return Array.isArray(reply) ? reply[reply.indexOf(name) + 1] : null
 }
 
 function shuffle<Value>(values: readonly Value[]): Value[] {

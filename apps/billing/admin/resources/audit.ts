@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { Time, TimeInput } from '../fields.ts'
+import { Text, Time, TimeInput } from '../fields.ts'
 import { NOTHING, defineRead } from '../operation.ts'
 import { Limit, SeqCursor, pageOf, toPage } from '../page.ts'
 import { Role } from '../roles.ts'
 
-const Text = z.string().min(1).max(200)
+const Word = Text.min(1).max(200)
 
 const AuditRecord = z
   .object({
@@ -26,9 +26,9 @@ const listAudit = defineRead({
   summary: 'Lists what operators changed, the newest first.',
   path: NOTHING,
   query: z.strictObject({
-    actor: Text.optional(),
-    action: Text.optional(),
-    target: Text.optional(),
+    actor: Word.optional(),
+    action: Word.optional(),
+    target: Word.optional(),
     from: TimeInput.optional(),
     to: TimeInput.optional().meta({ description: 'Exclusive.' }),
     limit: Limit,

@@ -3,11 +3,11 @@ import { sql } from 'kysely'
 import { DatabaseError } from 'pg'
 import { z } from 'zod'
 import { AdminError } from '../admin-error.ts'
-import { Id, Nano, POSITIVE_AMOUNT, Reason, SIGNED_AMOUNT, oneAmount } from '../fields.ts'
+import { Id, Nano, POSITIVE_AMOUNT, Reason, SIGNED_AMOUNT, Text, oneAmount } from '../fields.ts'
 import { NOTHING, defineChange, type AdminContext, type Changed } from '../operation.ts'
 import { AccountPath } from './accounts.ts'
 
-const IdempotencyKey = z.string().min(1).max(200).meta({
+const IdempotencyKey = Text.min(1).max(200).meta({
   description: 'The same key moves credits once, however often it is sent.',
 })
 
@@ -15,7 +15,7 @@ const Movement = z
   .object({
     id: Id,
     amountNano: Nano,
-    postedNano: Nano.meta({ description: 'Of the account, after it.' }),
+    postedNano: Nano.meta({ description: 'Of the account, as it is now.' }),
     replayed: z.boolean().meta({ description: 'It had been done before; nothing moved now.' }),
   })
   .meta({ id: 'CreditMovement' })
@@ -105,7 +105,7 @@ async function move(
 /** PostgreSQL's numeric_value_out_of_range: a balance is a bigint. */
 function explainOverflow(error: unknown): never {
   if (error instanceof DatabaseError && error.code === '22003') {
-    throw new AdminError('invalid_request', 'This is more than an account can have.', 'amountNano')
+    throw new AdminError('invalid_request', 'This is more than an account can have.')
   }
   throw error
 }

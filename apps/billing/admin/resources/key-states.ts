@@ -30,6 +30,10 @@ const rotateKey = defineChange({
     if (old.status !== 'active' || (old.expires_at !== null && old.expires_at <= now)) {
       throw new AdminError('conflict', 'Only a key that works can be rotated.')
     }
+    const successor = await findSuccessor(db, old)
+    if (successor !== undefined) {
+      throw new AdminError('conflict', `The key was rotated before: its successor is ${successor.id}.`)
+    }
     const account = await readAccount(db, old.account_id)
     if (account.status !== 'active') throw new AdminError('conflict', 'The account is closed.')
     const overlapEnd = new Date(now.getTime() + overlapSeconds * 1_000)
@@ -117,6 +121,19 @@ async function setStatus(
     answer: await readKeyRecord(db, id, now),
     audit: { target: id, reason, details: { before: before.status } },
   }
+}
+
+/** A key that was rotated ends with its overlap, so another successor of it would end then as well. */
+async function findSuccessor(
+  db: Kysely<Tables>,
+  { id, account_id }: { id: string; account_id: string },
+): Promise<{ id: string } | undefined> {
+  return await db
+    .selectFrom('api_keys')
+    .select('id')
+    .where('account_id', '=', account_id)
+    .where('rotated_from', '=', id)
+    .executeTakeFirst()
 }
 
 async function lockKey(db: Kysely<Tables>, id: string): Promise<Selectable<Tables['api_keys']>> {

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { createApiKey, hashApiKey } from '#libs/api-key/api-key.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
-import { Id, Name, Reason, TimeInput } from '../fields.ts'
+import { Id, Name, Reason, Text, TimeInput } from '../fields.ts'
 import { NOTHING, defineChange, defineRead } from '../operation.ts'
 import { IdCursor, Limit, isAfterCursor, pageOf, toPage } from '../page.ts'
 import { AccountPath, readAccount } from './accounts.ts'
@@ -75,13 +75,8 @@ const listKeys = defineRead({
   path: NOTHING,
   query: z.strictObject({
     account: Id.optional(),
-    prefix: z
-      .string()
-      .min(1)
-      .max(PREFIX_LENGTH)
-      .optional()
-      .meta({ description: 'What the secret begins with.' }),
-    last4: z.string().length(4).optional(),
+    prefix: Text.min(1).max(PREFIX_LENGTH).optional().meta({ description: 'What the secret begins with.' }),
+    last4: Text.length(4).optional(),
     limit: Limit,
     cursor: IdCursor.optional(),
   }),

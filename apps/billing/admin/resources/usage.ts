@@ -4,6 +4,9 @@ import { AdminError } from '../admin-error.ts'
 import { Day, Id, ModelId, Nano } from '../fields.ts'
 import { NOTHING, defineRead } from '../operation.ts'
 import { Limit, TupleCursor, pageOf, toPage } from '../page.ts'
+import { readAccount } from './accounts.ts'
+import { assertModel } from './catalog.ts'
+import { readKeyRecord } from './key-record.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const MAX_DAYS = 366
@@ -72,9 +75,15 @@ const summarizeUsage = defineRead({
   }),
   body: NOTHING,
   answer: pageOf('UsagePage', Usage),
-  errors: [],
-  async run({ query: { from, to, account, key, model, by = Dimension.options, limit, cursor } }, { db }) {
+  errors: ['not_found'],
+  async run(
+    { query: { from, to, account, key, model, by = Dimension.options, limit, cursor } },
+    { db, now },
+  ) {
     const [start, end] = toRange(from, to)
+    if (account !== undefined) await readAccount(db, account)
+    if (key !== undefined) await readKeyRecord(db, key, now)
+    if (model !== undefined) await assertModel(db, model)
     // What is not asked for is one and the same text in every row.
     const columnOf = (name: Dimension) => sql.raw(by.includes(name) ? COLUMNS[name] : `''`)
     const conditions = [sql<SqlBool>`settled_at >= ${start} and settled_at < ${end}`]

@@ -83,6 +83,19 @@ test('an amount below zero is an argument', async () => {
   })
 })
 
+test('what looks like an amount behind an option is never taken for the amount', async () => {
+  const given = ['credits', 'give', 'a1', '--reason', '-1', '5']
+  expect(refusal(...given)).toBe("Option '--reason' argument is ambiguous. See millrace --help.")
+  expect(await parsed('credits', 'give', 'a1', '--reason=-1', '5')).toMatchObject({
+    credits: '5',
+    reason: '-1',
+  })
+  expect(await parsed('credits', 'give', 'a1', '--dry-run', '-5', '--reason', 'x')).toMatchObject({
+    credits: '-5',
+    dryRun: true,
+  })
+})
+
 test('a command may take all arguments that are left', async () => {
   expect(await parsed('publish', 'a.json', 'b.json')).toEqual({ files: ['a.json', 'b.json'] })
 })
