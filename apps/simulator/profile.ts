@@ -2,8 +2,8 @@ import { z } from 'zod'
 
 /**
  * Which pair of vLLM and servicer an engine is, as far as callers can tell them apart. The first and the last are
- * recorded in test/fixtures/engine. Of the one between, research knows the refusals alone: newer engines raise
- * errors that the older servicer does not know, so what is the caller's fault is INTERNAL.
+ * recorded in test/fixtures/engine. Of the one between, the codes of refusals were seen: newer engines raise errors
+ * that the older servicer does not know, so what is the caller's fault is INTERNAL.
  */
 export const Profile = z.enum(['0.26.0+0.8.0', '0.32.0+0.8.0', '0.32.0+0.14.1'])
 export type Profile = z.infer<typeof Profile>
@@ -12,7 +12,7 @@ export type ProfileTraits = {
   readonly vllmVersion: '0.26.0' | '0.32.0'
   /** GetLoads and GetServerInfo tell what the engine can hold; there are FlushCache and the profiler's calls. */
   readonly isNewServicer: boolean
-  /** How a refused request ends. */
+  /** How a request ends that the engine refuses. */
   readonly refusesAs: 'INVALID_ARGUMENT' | 'INTERNAL'
 }
 

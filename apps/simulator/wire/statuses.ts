@@ -6,9 +6,13 @@ export type Status = { readonly code: status; readonly details: string }
 
 /** The request breaks a rule of the engine. The message is vLLM's. */
 export class InvalidRequest extends Error {
-  constructor(message: string, options?: ErrorOptions) {
+  /** The servicer knows its own refusals in every profile. */
+  readonly by: 'engine' | 'servicer'
+
+  constructor(message: string, options: ErrorOptions & { by?: 'engine' | 'servicer' } = {}) {
     super(message, options)
     this.name = 'InvalidRequest'
+    this.by = options.by ?? 'engine'
   }
 }
 
@@ -34,7 +38,8 @@ export class UnexpectedFailure extends Error {
 export function toStatus(error: unknown, { refusesAs }: Pick<ProfileTraits, 'refusesAs'>): Status {
   if (error instanceof UnexpectedFailure) return CALL_FAILED
   const details = error instanceof Error ? error.message : String(error)
-  return { code: error instanceof InvalidRequest ? status[refusesAs] : status.INTERNAL, details }
+  if (!(error instanceof InvalidRequest)) return { code: status.INTERNAL, details }
+  return { code: error.by === 'servicer' ? status.INVALID_ARGUMENT : status[refusesAs], details }
 }
 
 /** A call that came after this servicer was released. */

@@ -115,7 +115,10 @@ function checkRouting({ dataParallelRank, kvTransferParamsJson }: GenerateReques
   try {
     JSON.parse(kvTransferParamsJson)
   } catch (error) {
-    throw new InvalidRequest(`Invalid kv_transfer_params_json: ${String(error)}`, { cause: error })
+    throw new InvalidRequest(`Invalid kv_transfer_params_json: ${String(error)}`, {
+      cause: error,
+      by: 'servicer',
+    })
   }
 }
 
