@@ -130,6 +130,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       const { family, tokenizer, chats } = await load(familyName)
       const { engine, limits } = await connectEngine({
         address,
+        transport: config.ENGINE_TRANSPORT,
         maxNumSeqs,
         family,
         log: log.child({ model }),
