@@ -7,7 +7,7 @@ import { createGenerationRecord } from '#libs/generation-record/generation-recor
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
-import { loadModelFamily, type LoadedFamily } from '#libs/text/load-model-family.ts'
+import { loadModel, type LoadedModel } from '#libs/text/load-model.ts'
 import type { Tokenizer } from '#libs/text/tokenizer.ts'
 import { createClaimTicket } from './claim-ticket.ts'
 import { WorkerConfig } from './config.ts'
@@ -119,7 +119,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     limitMs: config.DRAIN_GRACE_MS + 10_000,
   })
 
-  const loadFamily = createFamilyLoader(config.MODELS_DIR, (tokenizer) =>
+  const load = createModelLoader(config.MODELS_DIR, (tokenizer) =>
     releasers.add('chats', createRenderChat({ model: tokenizer, log }), {
       run: async (chats) => await chats.close(),
     }),
@@ -127,7 +127,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   // Each engine joins as soon as it answers; the others do not wait for it.
   await Promise.all(
     config.WORKERS.map(async ({ model, family: familyName, engine: address, maxNumSeqs }) => {
-      const { family, tokenizer, chats } = await loadFamily(familyName)
+      const { family, tokenizer, chats } = await load(familyName)
       const { engine, limits } = await connectEngine({
         address,
         transport: config.ENGINE_TRANSPORT,
@@ -161,21 +161,21 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   log.info({ engines: config.WORKERS }, 'worker serves')
 })
 
-type ServedFamily = LoadedFamily & { readonly chats: RenderChat }
+type ServedModel = LoadedModel & { readonly chats: RenderChat }
 
-/** Loads each family once, whichever of its models asks first: a tokenizer takes megabytes, its chats a thread. */
-function createFamilyLoader(
+/** Loads each model's files once, whichever engine asks first: a tokenizer takes megabytes, its chats a thread. */
+function createModelLoader(
   modelsFolder: string,
   openChats: (tokenizer: Tokenizer) => RenderChat,
-): (name: string) => Promise<ServedFamily> {
-  const families = new Map<string, Promise<ServedFamily>>()
+): (name: string) => Promise<ServedModel> {
+  const models = new Map<string, Promise<ServedModel>>()
   const load = async (name: string) => {
-    const loaded = await loadModelFamily(modelsFolder, name)
+    const loaded = await loadModel(modelsFolder, name)
     return { ...loaded, chats: openChats(loaded.tokenizer) }
   }
   return (name) => {
-    const family = families.get(name) ?? load(name)
-    families.set(name, family)
-    return family
+    const model = models.get(name) ?? load(name)
+    models.set(name, model)
+    return model
   }
 }

@@ -12,7 +12,7 @@ const tokenTexts = tokenizer.addedTokens.map(({ text }) => text)
 type Chat = { readonly messages: readonly ChatMessage[]; readonly tools: readonly ToolDefinition[] }
 
 async function encode({ messages, tools }: Chat): Promise<Uint32Array> {
-  const pieces = renderer.render({ messages, tools, thinking: null })
+  const pieces = renderer.render({ messages, tools, switches: {} })
   const ids = await tokenizer.encodePieces(pieces)
   expect(renderer.isForged(pieces, ids)).toBe(false)
   return ids
@@ -162,7 +162,7 @@ describe('tokens that a template puts together', () => {
   function pieces(chatTemplate: string, parameters: Record<string, unknown>): string[] {
     const { render } = createChatRenderer({ chatTemplate, specialTokens: {}, addedTokens: tokens })
     const tool = { name: 'f', description: null, parameters }
-    return render({ messages: [{ role: 'user', content: '<|end' }], tools: [tool], thinking: null })
+    return render({ messages: [{ role: 'user', content: '<|end' }], tools: [tool], switches: {} })
   }
 
   const eachKey = (text: string) => `{% for key in tools[0].function.parameters %}${text}{% endfor %}`
