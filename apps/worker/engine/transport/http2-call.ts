@@ -70,16 +70,9 @@ export function openHttp2Call(
   function read(opened: ClientHttp2Stream, session: ClientHttp2Session): void {
     const splitter = createMessageSplitter(MAX_MESSAGE_BYTES)
     let told: CallStatus | null = null
-    let ended = false
     let cause: Error | null = null
     const onMessage = (message: Buffer) => {
       if (!over) listener.onMessage(message)
-    }
-
-    function settle(): void {
-      if (told === null || !ended) return
-      const whole = told.failure !== null || splitter.isBetweenMessages()
-      end(whole ? told.failure : callFailure(status.INTERNAL, 'the last message is cut short'))
     }
 
     opened.on('response', (headers, flags) => {
@@ -91,7 +84,6 @@ export function openHttp2Call(
     })
     opened.on('trailers', (headers) => {
       told = readStatus(headers) ?? noStatus()
-      settle()
     })
     opened.on('data', (bytes: Buffer) => {
       if (over) return
@@ -101,16 +93,14 @@ export function openHttp2Call(
         give(toReadFailure(error))
       }
     })
-    // After all data, also of a stream that was paused; the trailers may be there long before.
-    opened.on('end', () => {
-      ended = true
-      settle()
-    })
     opened.on('error', (error) => (cause = error))
+    // After all data, also of a stream that was paused; the trailers may be there long before. If the connection is
+    // lost between them, data is lost with it, and a good end that was told is none.
     opened.on('close', () => {
       if (over) return
-      if (told !== null) {
-        end(told.failure)
+      if (told !== null && (told.failure !== null || opened.readableEnded)) {
+        const isCut = told.failure === null && !splitter.isBetweenMessages()
+        end(isCut ? callFailure(status.INTERNAL, 'the last message is cut short') : told.failure)
       } else if (opened.rstCode === constants.NGHTTP2_REFUSED_STREAM && !tried) {
         tried = true
         wait()

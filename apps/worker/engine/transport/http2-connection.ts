@@ -39,6 +39,7 @@ export function createHttp2Connection(address: string): Http2Connection {
   let pause: { endsMs: number; lengthMs: number; reason: string } | null = null
   let closed = false
 
+  /** Node closes a session itself when the peer tells it to go away. */
   function isReady(one: ClientHttp2Session | null): one is ClientHttp2Session {
     return one !== null && !one.closed && !one.destroyed
   }
@@ -61,7 +62,6 @@ export function createHttp2Connection(address: string): Http2Connection {
       for (const { onSession } of users) onSession(candidate)
     })
     candidate.on('error', (error) => (reason = error))
-    candidate.on('goaway', () => forget(candidate))
     candidate.on('close', () => {
       clearTimeout(timer)
       forget(candidate)

@@ -149,6 +149,28 @@ describe('http2 alone', () => {
     })
   })
 
+  it('hears everything that came before the trailers, also when the connection is lost after them', async () => {
+    const { address, sessions } = await serve(
+      answerWith(
+        Array.from({ length: 5 }, () => framed(Buffer.alloc(10_000))),
+        { 'grpc-status': '0' },
+      ),
+    )
+    const { call, heard } = listen(open(createHttp2Transport, address), {
+      onMessage: (count, running) => {
+        if (count === 1) running.pause()
+      },
+    })
+    // Answered on the same connection, hence behind the trailers.
+    const [session] = await vi.waitUntil(() => (sessions.length > 0 ? sessions : undefined))
+    const { promise: trailersSent, resolve: sent } = Promise.withResolvers<void>()
+    session?.ping(() => sent())
+    await trailersSent
+    await lose(session)
+    call.resume()
+    expect(await heard).toMatchObject({ code: 'OK', messages: { length: 5 } })
+  })
+
   it('refuses calls after it was closed', async () => {
     const { address, calls } = await serve(() => {})
     const transport = open(createHttp2Transport, address)
