@@ -42,14 +42,14 @@ it.each(Object.entries(LARGE))(
   async (_name, large) => {
     const { render } = openChats()
     const rendering = render(large)
-    expect(await Promise.race([rendering, 'later'])).toBe('later')
+    expect(await Promise.race([rendering, Promise.resolve('later')])).toBe('later')
     expect(await rendering).toEqual(renderer.render(large))
   },
 )
 
 it('renders small chats in the turn in which they come', async () => {
   const { render } = openChats()
-  expect(await Promise.race([render(chat()), 'later'])).toEqual(renderer.render(chat()))
+  expect(await Promise.race([render(chat()), Promise.resolve('later')])).toEqual(renderer.render(chat()))
 })
 
 it('tells a refusal of the template as it is, small or large', async () => {
