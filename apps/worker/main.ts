@@ -8,7 +8,9 @@ import { runApp } from '#libs/lifecycle/run-app.ts'
 import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { loadModelFamily, type LoadedFamily } from '#libs/text/load-model-family.ts'
-import type { Tokenizer } from '#libs/text/tokenizer.ts'
+import { openEncoder } from '#libs/text/encoding/open-encoder.ts'
+import { createTokenizerCache, type TokenizerCache } from '#libs/text/tokenizer-cache.ts'
+import { createTokenizer, type Tokenizer } from '#libs/text/tokenizer.ts'
 import { createClaimTicket } from './claim-ticket.ts'
 import { WorkerConfig } from './config.ts'
 import { connectEngine } from './connect-engine.ts'
@@ -119,7 +121,14 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     limitMs: config.DRAIN_GRACE_MS + 10_000,
   })
 
-  const loadFamily = createFamilyLoader(config.MODELS_DIR, (tokenizer) =>
+  const tokenizers = releasers.add(
+    'tokenizers',
+    createTokenizerCache(
+      async (files) => await createTokenizer(files, async (file) => await openEncoder(file, log)),
+    ),
+    { run: async (cache) => await cache.close() },
+  )
+  const loadFamily = createFamilyLoader(config.MODELS_DIR, tokenizers, (tokenizer) =>
     releasers.add('chats', createRenderChat({ model: tokenizer, log }), {
       run: async (chats) => await chats.close(),
     }),
@@ -165,11 +174,12 @@ type ServedFamily = LoadedFamily & { readonly chats: RenderChat }
 /** Loads each family once, whichever of its models asks first: a tokenizer takes megabytes, its chats a thread. */
 function createFamilyLoader(
   modelsFolder: string,
+  tokenizers: TokenizerCache,
   openChats: (tokenizer: Tokenizer) => RenderChat,
 ): (name: string) => Promise<ServedFamily> {
   const families = new Map<string, Promise<ServedFamily>>()
   const load = async (name: string) => {
-    const loaded = await loadModelFamily(modelsFolder, name)
+    const loaded = await loadModelFamily(modelsFolder, name, tokenizers.get)
     return { ...loaded, chats: openChats(loaded.tokenizer) }
   }
   return (name) => {

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ModelFamily } from '#libs/contracts/model-family.ts'
-import { loadTokenizer, type Tokenizer } from './tokenizer.ts'
+import { readTokenizerFolder, type TokenizerFiles } from '#libs/tokenizer-files/tokenizer-files.ts'
+import { createTokenizer, type Tokenizer } from './tokenizer.ts'
 
 export type LoadedFamily = {
   readonly family: ModelFamily
@@ -11,11 +12,15 @@ export type LoadedFamily = {
 }
 
 /** Loads `<modelsFolder>/<name>.json` and the tokenizer that it names. Throws an error that names the file. */
-export async function loadModelFamily(modelsFolder: string, name: string): Promise<LoadedFamily> {
+export async function loadModelFamily(
+  modelsFolder: string,
+  name: string,
+  toTokenizer: (files: TokenizerFiles) => Promise<Tokenizer> = createTokenizer,
+): Promise<LoadedFamily> {
   const path = join(modelsFolder, `${name}.json`)
   const family = await readFamily(path)
   const folder = join(modelsFolder, family.tokenizer)
-  return { family, folder, tokenizer: await loadTokenizer(folder) }
+  return { family, folder, tokenizer: await readTokenizer(folder, toTokenizer) }
 }
 
 async function readFamily(path: string): Promise<ModelFamily> {
@@ -23,5 +28,17 @@ async function readFamily(path: string): Promise<ModelFamily> {
     return ModelFamily.parse(JSON.parse(await readFile(path, 'utf8')))
   } catch (cause) {
     throw new Error(`${path} is no model family`, { cause })
+  }
+}
+
+async function readTokenizer(
+  folder: string,
+  toTokenizer: (files: TokenizerFiles) => Promise<Tokenizer>,
+): Promise<Tokenizer> {
+  const files = await readTokenizerFolder(folder)
+  try {
+    return await toTokenizer(files)
+  } catch (cause) {
+    throw new Error(`the tokenizer in ${folder} cannot be used`, { cause })
   }
 }
