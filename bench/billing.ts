@@ -27,7 +27,9 @@ const { values } = parseArgs({
 })
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
 
+/** A few gateways; and as many as billing serves within the 50 ms that it lets calls wait. */
 const IN_FLIGHT = 64
+const MANY_IN_FLIGHT = 512
 const RATES_PER_S = [300, 2_000]
 
 type Part = () => Promise<Load>
@@ -56,8 +58,12 @@ function createParts(
 ): Record<string, Part> {
   const { plain, limited, rated } = keys
   const hot = plain.slice(0, 1)
-  const closed = (call: (keyIds: readonly string[]) => Promise<boolean>, keyIds: readonly string[]): Part => {
-    return () => runClosedLoop({ call: () => call(keyIds), inFlight: IN_FLIGHT, seconds })
+  const closed = (
+    call: (keyIds: readonly string[]) => Promise<boolean>,
+    keyIds: readonly string[],
+    inFlight = IN_FLIGHT,
+  ): Part => {
+    return () => runClosedLoop({ call: () => call(keyIds), inFlight, seconds })
   }
   const steady = (call: (keyIds: readonly string[]) => Promise<boolean>, ratePerS: number): Part => {
     return () => runPoisson({ call: () => call(plain), ratePerS, seconds })
@@ -67,6 +73,8 @@ function createParts(
     'hot billing': closed(designs.reserve, hot),
     'many naive': closed(designs.naive, plain),
     'many billing': closed(designs.reserve, plain),
+    'busy naive': closed(designs.naive, plain, MANY_IN_FLIGHT),
+    'busy billing': closed(designs.reserve, plain, MANY_IN_FLIGHT),
     'many limited': closed(designs.reserve, limited),
     'many rated': closed(designs.reserve, rated),
     'hot cycle': closed(designs.cycle, hot),
@@ -116,16 +124,19 @@ function print(loads: ReadonlyMap<string, readonly Load[]>): void {
 
   console.log(`${rounds} rounds of ${seconds} s a part; median (from, to) over the rounds`)
   for (const [place, name] of Object.entries({
-    hot: 'one hot account',
-    many: `${values.accounts} accounts`,
+    hot: `one hot account, ${IN_FLIGHT} in flight`,
+    many: `${values.accounts} accounts, ${IN_FLIGHT} in flight`,
+    busy: `${values.accounts} accounts, ${MANY_IN_FLIGHT} in flight`,
   })) {
-    console.log(`Reservations per second, ${name}, ${IN_FLIGHT} in flight`)
+    console.log(`Reservations per second, ${name}`)
     line('naive', perS(`${place} naive`))
     line('billing', perS(`${place} billing`))
     line('billing / naive', ratio(`${place} billing`, `${place} naive`), 1)
     latency('naive', `${place} naive`)
     latency('billing', `${place} billing`)
-    line('full cycles per second', perS(`${place} cycle`))
+    const refused = of(`${place} billing`).map((load) => load.refused)
+    line('billing, refused', refused)
+    if (place !== 'busy') line('full cycles per second', perS(`${place} cycle`))
   }
   console.log(`Keys with limits, ${values.accounts} accounts, ${IN_FLIGHT} in flight`)
   line('with a spend limit', perS('many limited'))

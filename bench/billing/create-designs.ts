@@ -42,7 +42,12 @@ export async function createDesigns(database: BenchDatabase): Promise<Designs> {
     stuckMs: Infinity,
     monotonicMs,
   })
-  const naivePool = new Pool({ ...connectionConfig(database.url), max: NAIVE_CONNECTIONS })
+  const naivePool = new Pool({
+    ...connectionConfig(database.url),
+    max: NAIVE_CONNECTIONS,
+    // Its calls wait here for a connection, however long.
+    connectionTimeoutMillis: 0,
+  })
   naivePool.on('error', (error) =>
     console.error(`a connection of the naive design was lost: ${error.message}`),
   )

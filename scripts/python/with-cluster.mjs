@@ -51,14 +51,16 @@ function startCluster(home, port) {
   const leash = child.stdio[3]
   leash.on('error', () => {})
   const exited = once(child, 'exit')
-  const { promise: ready, resolve, reject } = Promise.withResolvers()
-  createInterface(child.stdout).on('line', (line) => {
-    if (line.includes('Millrace is ready at')) resolve()
+  // Node 20 has no Promise.withResolvers.
+  const ready = new Promise((resolve, reject) => {
+    createInterface(child.stdout).on('line', (line) => {
+      if (line.includes('Millrace is ready at')) resolve()
+    })
+    exited.then(
+      () => reject(new SetupError('The cluster ended before it was ready.')),
+      (error) => reject(new SetupError(`The cluster cannot be started: ${error.message}`)),
+    )
   })
-  exited.then(
-    () => reject(new SetupError('The cluster ended before it was ready.')),
-    (error) => reject(new SetupError(`The cluster cannot be started: ${error.message}`)),
-  )
   say(`starting a cluster on port ${port}`)
   return { leash, exited, ready }
 }

@@ -8,7 +8,7 @@ const INT8 = types.builtins.INT8
 /** A statement of ours takes milliseconds; one that takes this long waits for something that will not come. */
 const STATEMENT_TIMEOUT_MS = 5_000
 
-/** Connections: one for each lane and for the sweeper, the rest for key look-ups and watches. */
+/** Connections: one for each batch in flight and for the sweeper, the rest for key look-ups and watches. */
 const MAX_CONNECTIONS = 10
 
 /** What a pool is bounded by; money's bounds unless told. */

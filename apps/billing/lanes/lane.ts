@@ -12,6 +12,17 @@ export type Lane<Call, Answer> = {
   waiting(): number
 }
 
+const ONE_BY_ONE: Parallel<unknown> = { lockOf: () => null, maxBatches: 1, minCalls: 1 }
+
+/** Several batches in flight at once. */
+export type Parallel<Call> = {
+  /** What a call locks while it runs; null: nobody knows. */
+  readonly lockOf: (call: Call) => string | null
+  readonly maxBatches: number
+  /** A batch beside another one has at least so many calls: fewer are not worth its fixed cost. */
+  readonly minCalls: number
+}
+
 /**
  * Micro-batching: one batch in flight, and whatever arrives meanwhile forms the next one, up to `maxBatch`. So a
  * lone call never lingers and a busy lane commits hundreds of calls at once.
@@ -20,10 +31,15 @@ export type Lane<Call, Answer> = {
  * kinds which alternate still make large batches, but never a call about the same subject: those run in order of
  * arrival.
  *
+ * With `parallel` a batch may run beside others, so that this process, the database and its disk work at the same
+ * time. Then a batch takes its share of all calls instead of all that wait, and whole locks: batches in flight have no
+ * subject and no known lock in common, because they would only wait for each other.
+ *
  * Waiting happens here and not in transactions that hold locks, and it is short. A call is refused when
- * - the full batches that wait before it would take longer than `maxWaitMs`, each as long as the latest one did; or
- * - the oldest call has waited longer than `stuckMs`: the batch in flight is stuck.
- * A call that the next batch has room for is therefore refused only while the one in flight is stuck, however slow an
+ * - the full batches that wait before it would take longer than `maxWaitMs` one after the other, each as long as the
+ *   latest one did; or
+ * - the oldest call has waited longer than `stuckMs`: a batch in flight is stuck.
+ * A call that the next batch has room for is therefore refused only while one in flight is stuck, however slow an
  * earlier batch was. The first batch of all may be slow, since it connects and plans: until it ends only `maxWaiting`
  * bounds the calls that wait, as it does always.
  */
@@ -31,6 +47,8 @@ export function createLane<Call, Answer>(options: {
   run: (calls: readonly Call[]) => Promise<readonly Answer[]>
   kindOf: (call: Call) => string
   subjectOf: (call: Call) => string
+  /** One batch at a time unless told. */
+  parallel?: Parallel<Call>
   maxBatch: number
   maxWaiting: number
   maxWaitMs: number
@@ -40,6 +58,7 @@ export function createLane<Call, Answer>(options: {
   onBatch?: (size: number) => void
 }): Lane<Call, Answer> {
   const { run, kindOf, subjectOf, maxBatch, maxWaiting, maxWaitMs, stuckMs, monotonicMs, onBatch } = options
+  const { lockOf, maxBatches, minCalls } = options.parallel ?? ONE_BY_ONE
   type Waiting = {
     call: Call
     sinceMs: number
@@ -47,7 +66,11 @@ export function createLane<Call, Answer>(options: {
     reject: (error: unknown) => void
   }
   let queue: Waiting[] = []
-  let running = false
+  let starting = false
+  let batchesInFlight = 0
+  let callsInFlight = 0
+  const subjectsInFlight = new Set<string>()
+  const locksInFlight = new Set<string>()
   /** How long the latest batch took; null before the first one ended. */
   let latestMs: number | null = null
 
@@ -59,33 +82,74 @@ export function createLane<Call, Answer>(options: {
     return monotonicMs() - oldest.sinceMs > stuckMs || fullBatches * latestMs > maxWaitMs
   }
 
-  function takeBatch(oldest: Waiting): Waiting[] {
-    const kind = kindOf(oldest.call)
-    const batch: Waiting[] = []
-    const left: Waiting[] = []
-    const leftSubjects = new Set<string>()
-    for (const waiting of queue) {
-      const { call } = waiting
-      if (batch.length < maxBatch && kindOf(call) === kind && !leftSubjects.has(subjectOf(call))) {
-        batch.push(waiting)
-      } else {
-        left.push(waiting)
-        leftSubjects.add(subjectOf(call))
-      }
-    }
-    queue = left
-    return batch
+  /** After the current turn, so that all calls of one message ride together, as do those that answered callers make. */
+  function startSoon() {
+    if (starting) return
+    starting = true
+    setImmediate(() => {
+      starting = false
+      start()
+    })
   }
 
-  async function drain() {
-    for (let [oldest] = queue; oldest !== undefined; [oldest] = queue) {
-      const batch = takeBatch(oldest)
-      onBatch?.(batch.length)
-      const startedMs = monotonicMs()
-      await runBatch(batch)
-      latestMs = monotonicMs() - startedMs
+  function start() {
+    while (batchesInFlight < maxBatches) {
+      const fewest = batchesInFlight === 0 ? 1 : minCalls
+      if (queue.length < fewest) return
+      const { batch, left } = chooseBatch()
+      if (batch.length < fewest) return
+      queue = left
+      void carryOut(batch)
     }
-    running = false
+  }
+
+  function chooseBatch(): { batch: Waiting[]; left: Waiting[] } {
+    const calls = queue.length + callsInFlight
+    const isWorthSharing = calls >= 2 * minCalls
+    const share = isWorthSharing ? Math.min(maxBatch, Math.ceil(calls / maxBatches)) : maxBatch
+    let kind: string | undefined
+    const batch: Waiting[] = []
+    const left: Waiting[] = []
+    const batchLocks = new Set<string>()
+    const leftSubjects = new Set<string>()
+    const leftLocks = new Set<string>()
+    for (const waiting of queue) {
+      const { call } = waiting
+      const [subject, lock] = [subjectOf(call), lockOf(call)]
+      const hasRoom = batch.length < (lock !== null && batchLocks.has(lock) ? maxBatch : share)
+      const mustWait =
+        leftSubjects.has(subject) ||
+        subjectsInFlight.has(subject) ||
+        (lock !== null && (leftLocks.has(lock) || locksInFlight.has(lock)))
+      if (hasRoom && !mustWait && (kind === undefined || kindOf(call) === kind)) {
+        kind = kindOf(call)
+        batch.push(waiting)
+        if (lock !== null) batchLocks.add(lock)
+      } else {
+        left.push(waiting)
+        leftSubjects.add(subject)
+        if (lock !== null) leftLocks.add(lock)
+      }
+    }
+    return { batch, left }
+  }
+
+  async function carryOut(batch: readonly Waiting[]) {
+    batchesInFlight += 1
+    callsInFlight += batch.length
+    const subjects = batch.map(({ call }) => subjectOf(call))
+    const locks = batch.map(({ call }) => lockOf(call)).filter((lock) => lock !== null)
+    for (const subject of subjects) subjectsInFlight.add(subject)
+    for (const lock of locks) locksInFlight.add(lock)
+    onBatch?.(batch.length)
+    const startedMs = monotonicMs()
+    await runBatch(batch)
+    latestMs = monotonicMs() - startedMs
+    for (const subject of subjects) subjectsInFlight.delete(subject)
+    for (const lock of locks) locksInFlight.delete(lock)
+    batchesInFlight -= 1
+    callsInFlight -= batch.length
+    startSoon()
   }
 
   async function runBatch(batch: readonly Waiting[]) {
@@ -106,11 +170,7 @@ export function createLane<Call, Answer>(options: {
       if (isOverloaded()) return Promise.reject(new LaneOverloaded(queue.length))
       const { promise, resolve, reject } = Promise.withResolvers<Answer>()
       queue.push({ call, sinceMs: monotonicMs(), resolve, reject })
-      if (!running) {
-        running = true
-        // After the current turn, so that all calls of one message ride together.
-        queueMicrotask(() => void drain())
-      }
+      startSoon()
       return promise
     },
     waiting: () => queue.length,

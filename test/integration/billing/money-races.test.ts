@@ -50,17 +50,24 @@ test('the same reserve at two replicas at once holds once', async () => {
   expect(await database.balance(accountId)).toMatchObject({ held: 700n, openHolds: 1 })
 })
 
-test('the same id at once for two accounts holds for one of them', async () => {
-  const accounts = await Promise.all([database.createAccount(7_000n), database.createAccount(7_000n)])
+test('the same id at once for two accounts holds for one of them, and counts for its key alone', async () => {
+  const spendLimit = { amountNano: '7000', period: 'total' }
+  const keys = await Promise.all(
+    ['first', 'second'].map(async () => {
+      const { accountId } = await database.createAccount(7_000n)
+      return await database.operator.createKey(accountId, { spendLimit })
+    }),
+  )
   for (let round = 0; round < 20; round += 1) {
     const reservationId = randomUUID()
     const statuses = await Promise.all(
-      accounts.map(
+      keys.map(
         async ({ keyId }) =>
           only(await database.money.reserve([reserveCall(keyId, { reservationId })])).status,
       ),
     )
     expect(statuses.sort()).toEqual(['conflict', 'granted'])
+    await database.expectReconciled()
     await database.money.release([reservationId])
   }
 })

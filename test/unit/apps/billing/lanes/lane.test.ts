@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLane, LaneOverloaded } from '#apps/billing/lanes/lane.ts'
+import { createLane, LaneOverloaded, type Parallel } from '#apps/billing/lanes/lane.ts'
 
 type Batch = { calls: readonly string[]; answer: () => void; fail: (error: Error) => void }
 
@@ -7,7 +7,13 @@ type Batch = { calls: readonly string[]; answer: () => void; fail: (error: Error
  * A lane whose batches the test answers and whose clock it turns; the answer to a call is the call itself in capitals.
  */
 function createTestLane(
-  options: { maxBatch?: number; maxWaiting?: number; maxWaitMs?: number; stuckMs?: number } = {},
+  options: {
+    maxBatch?: number
+    maxWaiting?: number
+    maxWaitMs?: number
+    stuckMs?: number
+    parallel?: Parallel<string>
+  } = {},
 ) {
   const batches: Batch[] = []
   const clock = { ms: 0 }
@@ -19,14 +25,18 @@ function createTestLane(
     },
     // 'r1' and 'r2' are of one kind, 's1' is of another; 'r1' and 's1' have one subject.
     kindOf: (call) => call.slice(0, 1),
-    subjectOf: (call) => call.slice(1),
+    subjectOf: (call) => /\d+/.exec(call)?.[0] ?? '',
+    parallel: options.parallel,
     maxBatch: options.maxBatch ?? 10,
     maxWaiting: options.maxWaiting ?? 100,
     maxWaitMs: options.maxWaitMs ?? 50,
     stuckMs: options.stuckMs ?? 500,
     monotonicMs: () => clock.ms,
   })
-  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  /** A batch starts in the turn after that of its calls and of the batch before. */
+  const turn = async () => {
+    for (let turns = 0; turns < 2; turns += 1) await new Promise((resolve) => setImmediate(resolve))
+  }
   const batch = async (index: number) => {
     await turn()
     const found = batches[index]
@@ -207,4 +217,89 @@ test('a slow batch refuses nothing that the next one has room for, and nothing o
   answers.push(lane.submit('r5'), lane.submit('r6'), lane.submit('r7'))
   for (let batches = 0; batches < 3; batches += 1) await answerAfter(1)
   expect(await Promise.all(answers)).toEqual(['R1', 'R2', 'R3', 'R4', 'R5', 'R6', 'R7'])
+})
+
+// 'r1a' locks 'a'; of 'r1' nobody knows what it locks.
+const TWO = { lockOf: (call: string) => /[a-z]$/.exec(call)?.[0] ?? null, maxBatches: 2, minCalls: 2 }
+
+test('where two batches may be in flight, each takes its share of all calls', async () => {
+  const { lane, batches, turn } = createTestLane({ parallel: TWO })
+  const answers = ['r1a', 'r2b', 'r3', 'r4c', 'r5', 'r6d'].map(lane.submit)
+  await turn()
+  answers.push(...['r7', 'r8e', 'r9f', 'r10g'].map(lane.submit))
+  await turn()
+  expect(batches).toHaveLength(2)
+  for (const index of [1, 0, 2]) {
+    batches[index]?.answer()
+    await turn()
+  }
+  answers.push(...['r11', 'r12', 'r13', 'r14'].map(lane.submit))
+  await turn()
+  expect(batches.map(({ calls }) => calls)).toEqual([
+    ['r1a', 'r2b', 'r3'],
+    ['r4c', 'r5', 'r6d'],
+    ['r7', 'r8e', 'r9f', 'r10g'],
+    ['r11', 'r12'],
+    ['r13', 'r14'],
+  ])
+  for (const { answer } of batches.slice(3)) answer()
+  expect(await Promise.all(answers)).toHaveLength(14)
+})
+
+test('few calls are not shared out, and fewer than its fewest make no batch beside another one', async () => {
+  const { lane, batch, batches, turn } = createTestLane({ parallel: TWO })
+  const answers = ['r1a', 'r2b', 'r3c'].map(lane.submit)
+  const first = await batch(0)
+  expect(first.calls).toEqual(['r1a', 'r2b', 'r3c'])
+  answers.push(lane.submit('r4d'))
+  await turn()
+  expect(batches).toHaveLength(1)
+  answers.push(lane.submit('r5e'))
+  const second = await batch(1)
+  expect(second.calls).toEqual(['r4d', 'r5e'])
+  first.answer()
+  second.answer()
+  answers.push(lane.submit('r6f'))
+  const third = await batch(2)
+  expect(third.calls).toEqual(['r6f'])
+  third.answer()
+  expect(await Promise.all(answers)).toHaveLength(6)
+})
+
+test('no two batches in flight have a lock in common: all its calls ride together, in order', async () => {
+  const { lane, batch, batches, turn } = createTestLane({ parallel: TWO })
+  const answers = ['r1a', 'r2b', 'r3a', 'r4c', 'r5a', 'r6d'].map(lane.submit)
+  const first = await batch(0)
+  expect(first.calls).toEqual(['r1a', 'r2b', 'r3a', 'r5a'])
+  const second = await batch(1)
+  expect(second.calls).toEqual(['r4c', 'r6d'])
+  answers.push(...['r7a', 'r8b', 'r9c'].map(lane.submit))
+  second.answer()
+  await turn()
+  // Only 'r9c' could run beside the first.
+  expect(batches).toHaveLength(2)
+  first.answer()
+  const third = await batch(2)
+  expect(third.calls).toEqual(['r7a', 'r8b', 'r9c'])
+  third.answer()
+  expect(await Promise.all(answers)).toHaveLength(9)
+})
+
+test('calls about one subject never run beside each other, and none of its lock overtakes them', async () => {
+  const { lane, batch, batches, turn } = createTestLane({ parallel: TWO })
+  const answers = ['r1', 'r2'].map(lane.submit)
+  const first = await batch(0)
+  answers.push(...['s1', 'r1a', 'r3a', 'r4b', 'r5b'].map(lane.submit))
+  const second = await batch(1)
+  expect(second.calls).toEqual(['r4b', 'r5b'])
+  second.answer()
+  await turn()
+  expect(batches).toHaveLength(2)
+  first.answer()
+  for (const [index, calls] of [['s1'], ['r1a', 'r3a']].entries()) {
+    const next = await batch(2 + index)
+    expect(next.calls).toEqual(calls)
+    next.answer()
+  }
+  expect(await Promise.all(answers)).toHaveLength(7)
 })
