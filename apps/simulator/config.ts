@@ -9,7 +9,7 @@ export const EngineConfig = z
     listen: HostPort,
     /** The name under which the model is served (`served_model_name`). */
     model: z.string().min(1),
-    /** Names `<MODELS_DIR>/<family>.json`. */
+    /** Names `<MODELS_DIR>/<family>.json`, which says the model's family and where its tokenizer lies. */
     family: z.string().min(1),
     kind: z.enum(['chat', 'embedding']).default('chat'),
     maxNumSeqs: z.int().positive().default(64),

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { ModelFamily } from '#libs/contracts/model-family.ts'
-import { loadModelFamily } from '#libs/text/load-model-family.ts'
+import { loadModel as loadModelFiles } from '#libs/text/load-model.ts'
 import type { Tokenizer } from '#libs/text/tokenizer.ts'
 import { bundleTokenizer } from './tokenizer-bundle.ts'
 
@@ -32,9 +32,10 @@ const ModelConfig = z.object({
 })
 type ModelConfig = z.infer<typeof ModelConfig>
 
-/** Loads `<modelsFolder>/<family>.json` and the model folder that it names. Throws with the file's name. */
-export async function loadModel(modelsFolder: string, familyName: string): Promise<Model> {
-  const { family, folder, tokenizer } = await loadModelFamily(modelsFolder, familyName)
+/** Loads `<modelsFolder>/<name>.json` and what it names. Throws with the file's name. */
+export async function loadModel(modelsFolder: string, name: string): Promise<Model> {
+  const { family, folder, tokenizer } = await loadModelFiles(modelsFolder, name)
+  if (folder === null) throw new Error(`${join(modelsFolder, name)}.json names no folder`)
   const [config, bundle] = await Promise.all([
     readConfig(join(folder, 'config.json')),
     bundleTokenizer(folder),

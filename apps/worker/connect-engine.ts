@@ -35,17 +35,19 @@ export async function connectEngine(options: {
 /**
  * vLLM holds a grammar back until its `--reasoning-parser` has seen the thinking end: in the output, or in a prompt
  * whose template has closed it. Without a parser the grammar would forbid the thinking; with one, a model that
- * never thinks is never held to anything.
+ * never thinks is never held to anything. Our grammars for harmony begin with its thinking, and its parser would wait
+ * for an answer where there are only calls.
  */
 function findMismatch(
   { reasoning }: Pick<ModelFamily, 'reasoning'>,
   start: EngineServerInfo['constraintStart'],
 ): string | null {
-  if (reasoning !== 'none' && start === 'first-token') {
+  const isTagged = typeof reasoning === 'object'
+  if (isTagged && start === 'first-token') {
     return 'the engine holds this model’s thinking to grammars too: start it with --reasoning-parser'
   }
-  if (reasoning === 'none' && start === 'after-reasoning') {
-    return 'the engine waits for a thinking that this model does not have: start it without --reasoning-parser'
+  if (!isTagged && start === 'after-reasoning') {
+    return 'the engine waits for the end of a thinking that has no tags: start it without --reasoning-parser'
   }
   return null
 }

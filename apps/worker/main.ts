@@ -5,9 +5,12 @@ import { createEventPublisher } from '#libs/event-bus/publish-events.ts'
 import { subscribeControl } from '#libs/event-bus/worker-control.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
+import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
-import { loadModelFamily, type LoadedFamily } from '#libs/text/load-model-family.ts'
+import { fetchTokenizerFiles } from '#libs/tokenizer-files/fetch-tokenizer-files.ts'
+import { loadModel, readModelFiles, type LoadedModel } from '#libs/text/load-model.ts'
 import { openEncoder } from '#libs/text/encoding/open-encoder.ts'
 import { createTokenizerCache, type TokenizerCache } from '#libs/text/tokenizer-cache.ts'
 import { createTokenizer, type Tokenizer } from '#libs/text/tokenizer.ts'
@@ -24,6 +27,7 @@ import { createSettle } from './settle.ts'
 import { createWorkerMetrics } from './worker-metrics.ts'
 
 const SETTLE_MS = 5_000
+const FETCH_PAUSES = { firstPauseMs: 500, lastPauseMs: 5_000 }
 
 await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env }, async (context) => {
   const { config, releasers } = context
@@ -128,7 +132,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     ),
     { run: async (cache) => await cache.close() },
   )
-  const loadFamily = createFamilyLoader(config.MODELS_DIR, tokenizers, (tokenizer) =>
+  const load = createModelLoader({ modelsFolder: config.MODELS_DIR, tokenizers, log }, (tokenizer) =>
     releasers.add('chats', createRenderChat({ model: tokenizer, log }), {
       run: async (chats) => await chats.close(),
     }),
@@ -136,7 +140,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   // Each engine joins as soon as it answers; the others do not wait for it.
   await Promise.all(
     config.WORKERS.map(async ({ model, family: familyName, engine: address, maxNumSeqs }) => {
-      const { family, tokenizer, chats } = await loadFamily(familyName)
+      const { family, tokenizer, chats } = await load(familyName, address)
       const { engine, limits } = await connectEngine({
         address,
         maxNumSeqs,
@@ -169,22 +173,31 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   log.info({ engines: config.WORKERS }, 'worker serves')
 })
 
-type ServedFamily = LoadedFamily & { readonly chats: RenderChat }
+type ServedModel = LoadedModel & { readonly chats: RenderChat }
 
-/** Loads each family once, whichever of its models asks first: a tokenizer takes megabytes, its chats a thread. */
-function createFamilyLoader(
-  modelsFolder: string,
-  tokenizers: TokenizerCache,
+/**
+ * Loads each model's files once, whichever engine asks first: its chats take a thread. The files of a model that names
+ * no folder are those of the engine, which may take minutes to start.
+ */
+function createModelLoader(
+  deps: { modelsFolder: string; tokenizers: TokenizerCache; log: Logger },
   openChats: (tokenizer: Tokenizer) => RenderChat,
-): (name: string) => Promise<ServedFamily> {
-  const families = new Map<string, Promise<ServedFamily>>()
-  const load = async (name: string) => {
-    const loaded = await loadModelFamily(modelsFolder, name, tokenizers.get)
+): (name: string, engine: string) => Promise<ServedModel> {
+  const { modelsFolder, tokenizers, log } = deps
+  const models = new Map<string, Promise<ServedModel>>()
+  const load = async (name: string, engine: string) => {
+    const onFailure = (error: unknown) => log.info({ reason: String(error) }, 'waiting for the tokenizer')
+    const loaded = await loadModel(modelsFolder, name, {
+      toTokenizer: tokenizers.get,
+      fetchFiles: async () =>
+        await untilAnswered(async () => await fetchTokenizerFiles(engine), { ...FETCH_PAUSES, onFailure }),
+    })
     return { ...loaded, chats: openChats(loaded.tokenizer) }
   }
-  return (name) => {
-    const family = families.get(name) ?? load(name)
-    families.set(name, family)
-    return family
+  return async (name, engine) => {
+    const key = (await readModelFiles(modelsFolder, name)).folder === undefined ? `${name} ${engine}` : name
+    const model = models.get(key) ?? load(name, engine)
+    models.set(key, model)
+    return await model
   }
 }

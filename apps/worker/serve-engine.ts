@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import type { EngineState } from '#libs/event-bus/presence.ts'
 import type { Tokenizer } from '#libs/text/tokenizer.ts'
 import type { GenerationTicket } from '#libs/contracts/generation-job.ts'
+import type { ChatMessage } from '#libs/contracts/generation-request.ts'
 import type { ModelFamily } from '#libs/contracts/model-family.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
@@ -17,6 +18,7 @@ import type { RunningGeneration, RunningGenerations } from './running-generation
 import type { Settle } from './settle.ts'
 import { createSlots } from './slots.ts'
 import { allowsOneCall } from './text/constraints/allows-one-call.ts'
+import { callsFormat } from './text/constraints/calls-shape.ts'
 import { toConstraint } from './text/constraints/to-constraint.ts'
 import { createOutputParser } from './text/parse-output.ts'
 import { startsInReasoning } from './text/reasoning/starts-in-reasoning.ts'
@@ -86,11 +88,13 @@ export function serveEngine(deps: {
       createOutputParser({
         generationId: job.id,
         tokenizer,
-        family,
-        tools: job.request.toolChoice !== 'none' && job.request.tools.length > 0,
+        family: { ...family, toolCalls: callsFormat(job.request, family.toolCalls) },
+        tools: job.request.toolChoice === 'none' ? [] : job.request.tools,
         singleCall: allowsOneCall(job.request),
         stop: job.request.stop,
-        startsInReasoning: startsInReasoning(prompt.tail),
+        startsInReasoning:
+          typeof family.reasoning === 'object' && startsInReasoning(prompt.tail, family.reasoning.open),
+        earlierCalls: countCalls(job.request.messages),
       }),
     tokenizeInputs: createTokenizeInputs(tokenizer),
     embedInputs: createEmbedInputs({
@@ -184,6 +188,13 @@ export function serveEngine(deps: {
       watch.stop()
     },
   }
+}
+
+function countCalls(messages: readonly ChatMessage[]): number {
+  return messages.reduce(
+    (sum, message) => sum + (message.role === 'assistant' ? message.toolCalls.length : 0),
+    0,
+  )
 }
 
 const ticketName = ({ id, epoch }: GenerationTicket) => `${id} ${epoch}`

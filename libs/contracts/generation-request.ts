@@ -31,6 +31,8 @@ export const ToolDefinition = z.strictObject({
   description: z.string().nullable(),
   /** A JSON schema; null means that the tool takes no arguments. */
   parameters: z.record(z.string(), z.unknown()).nullable(),
+  /** Calls are held to the schema also where the model need not call. Absent: the caller did not say. */
+  strict: z.boolean().optional(),
 })
 export type ToolDefinition = z.infer<typeof ToolDefinition>
 

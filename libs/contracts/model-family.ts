@@ -1,14 +1,50 @@
 import { z } from 'zod'
 
+/** A format that is text with markers in it; `harmony` is more than that. */
+export const TextFormatName = z.enum([
+  'hermes',
+  'qwen3-coder',
+  'deepseek-v3',
+  'deepseek-v3.1',
+  'deepseek-v3.2',
+  'minimax-m2',
+  'kimi-k2',
+  'glm-4.5',
+  'mistral',
+  'json',
+  'functools',
+])
+export type TextFormatName = z.infer<typeof TextFormatName>
+
+const Tag = z.string().min(2)
+
+/** Variables of the chat template, by their names there. */
+const TemplateVariables = z.record(z.string(), z.union([z.boolean(), z.string(), z.number()]))
+
 /**
- * One file of `models/`: how a family of models speaks. The worker renders and parses with it, the simulator
- * plays it.
+ * One file of `models/families/`: how a family of models speaks, whatever its size and its tokenizer. The worker
+ * renders, constrains and parses with it, the simulator plays it.
  */
-export const ModelFamily = z.strictObject({
-  /** Folder under `models/` with tokenizer.json, tokenizer_config.json, config.json, generation_config.json. */
-  tokenizer: z.string(),
-  toolCalls: z.enum(['none', 'hermes']),
-  /** `think-tags`: `<think>` … `</think>` before the answer. */
-  reasoning: z.enum(['none', 'think-tags']),
-})
+export const ModelFamily = z
+  .strictObject({
+    /** Which models it is for, and what is particular about them. */
+    about: z.string().min(1),
+    /** How thinking is told from the answer: by tags around it, by harmony's channels, or there is none. */
+    reasoning: z.union([z.enum(['none', 'harmony']), z.strictObject({ open: Tag, close: Tag })]),
+    /** How calls are written; `apps/worker/text/tool-calls/formats.ts` shows each. */
+    toolCalls: z.enum(['none', 'harmony', ...TextFormatName.options]),
+    /** What the ids of calls look like: some templates take back no other ones. */
+    callIds: z.enum(['opaque', 'nine-characters', 'name-and-number']),
+    /** What the template is told for each effort; `{}`: it has no such switch. */
+    effort: z.strictObject({
+      off: TemplateVariables,
+      low: TemplateVariables,
+      high: TemplateVariables,
+      max: TemplateVariables,
+    }),
+  })
+  .refine((family) => (family.reasoning === 'harmony') === (family.toolCalls === 'harmony'), {
+    path: ['toolCalls'],
+    message: 'harmony has both its reasoning and its calls in channels',
+  })
 export type ModelFamily = z.infer<typeof ModelFamily>

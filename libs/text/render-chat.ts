@@ -7,8 +7,8 @@ import { createTokenGuard, type AddedToken, type TokenGuard } from './token-guar
 export type Chat = {
   readonly messages: readonly ChatMessage[]
   readonly tools: readonly ToolDefinition[]
-  /** null leaves the choice to the template. */
-  readonly thinking: boolean | null
+  /** Other variables of the template: how its model is told to think. */
+  readonly switches: Readonly<Record<string, boolean | string | number>>
 }
 
 /** What is known of a model's template, as a tokenizer's files say it. Plain data. */
@@ -54,19 +54,18 @@ export function createChatRenderer(options: ChatRendererOptions): ChatRenderer {
   })
   return {
     isForged: guard.isForged,
-    render({ messages, tools, thinking }) {
+    render({ messages, tools, switches }) {
       const template = tools.length === 0 ? plain : withTools
       if (template === null) throw new ChatTemplateError('this model has no chat template')
       const safe = { numbers: createNumberKeeper(), guard }
       try {
         const prompt = template.render({
+          ...switches,
           ...options.specialTokens,
           messages: messages.map((message) => toTemplateMessage(message, safe)),
           tools: tools.length === 0 ? null : tools.map((tool) => toTemplateTool(tool, safe)),
           documents: null,
           add_generation_prompt: true,
-          // Qwen, GLM and most others read the first name, DeepSeek and Kimi the second.
-          ...(thinking !== null && { enable_thinking: thinking, thinking }),
         })
         return guard.toPieces(safe.numbers.restore(prompt))
       } catch (error) {
@@ -135,13 +134,14 @@ function toTemplateArguments(text: string, { numbers, guard }: Safe): unknown {
 
 /** The order of keys is part of the prompt: it is the one in which vLLM writes tools out again. */
 function toTemplateTool(tool: ToolDefinition, { numbers, guard }: Safe): Record<string, unknown> {
-  const { name, description, parameters } = tool
+  const { name, description, parameters, strict } = tool
   return {
     type: 'function',
     function: {
       name: guard.guardText(name, 'all'),
       description: description === null ? null : guard.guardText(description, 'all'),
       parameters: parameters === null ? null : guard.guardJson(numbers.parse(JSON.stringify(parameters))),
+      ...(strict !== undefined && { strict }),
     },
   }
 }

@@ -134,6 +134,20 @@ describe.each(CASES)('%s %j', (model, effort, reasons) => {
     })
   })
 
+  test('may answer or call where a tool is strict', async () => {
+    const params: Params = {
+      tools: [{ ...weather, function: { ...weather.function, strict: true } }, time],
+      ...effort,
+    }
+    expect(await ask('The weather in Rome', params, model)).toEqual({
+      content: null,
+      calls: [['get_weather', { city: 'Rome' }]],
+      ...ending('tool_calls'),
+    })
+    const answer = await ask('Hello', params, model)
+    expect(answer).toMatchObject({ content: expect.stringContaining('Hello'), calls: [], ...ending('stop') })
+  })
+
   test.each(['auto', 'required'] as const)(
     'makes one call where several are not allowed, %s',
     async (choice) => {

@@ -57,43 +57,71 @@ function toSamplingMessage({ sampling, maxTokens, stop, constraint }: EngineRequ
  * Formats of xgrammar's structural tags, for plain JSON too. vLLM takes the grammar library of the first constraint
  * that it gets for good, and a bare schema with a keyword that is new to xgrammar makes it take another one, which
  * knows no such tags: from then on every forced call on that engine would fail. `triggered_tags`, the usual
- * format for tools, would allow free text around the calls.
+ * format for tools, allows free text around the calls.
  */
 function toConstraintMessage(constraint: EngineConstraint): Pick<SamplingParams, 'structuralTag'> {
   return { structuralTag: JSON.stringify({ type: 'structural_tag', format: toFormat(constraint) }) }
 }
 
-function toFormat(constraint: EngineConstraint) {
+function toFormat(constraint: EngineConstraint): object {
   switch (constraint.type) {
     case 'json':
-      return toJsonFormat(constraint.schema)
+      return toAnswerFormat(constraint)
     case 'calls':
       return toCallsFormat(constraint.calls)
+    case 'text-with-calls':
+      return toTriggeredFormat(constraint)
     case 'calls-or-json':
       return {
         type: 'or',
-        elements: [toJsonFormat(constraint.schema), toCallsFormat(constraint.calls)],
+        elements: [toAnswerFormat(constraint), toCallsFormat(constraint.calls)],
+      }
+    case 'after-thinking':
+      return {
+        type: 'sequence',
+        elements: [
+          { type: 'tag', ...constraint.thinking, content: { type: 'any_text' } },
+          toFormat(constraint.output),
+        ],
       }
   }
+}
+
+function toAnswerFormat({ header, schema }: { readonly header?: string; readonly schema: JsonSchema }) {
+  const json = toJsonFormat(schema)
+  return header === undefined
+    ? json
+    : { type: 'sequence', elements: [{ type: 'const_string', value: header }, json] }
 }
 
 function toJsonFormat(schema: JsonSchema) {
   return { type: 'json_schema', json_schema: schema }
 }
 
-function toCallsFormat({ tags, separator, single }: CallsShape) {
+function toTriggeredFormat({ trigger, calls }: { readonly trigger: string; readonly calls: CallsShape }) {
+  const { section, tags, single } = calls
   return {
+    type: 'triggered_tags',
+    triggers: [trigger],
+    tags: section === null ? tags.map(toTagFormat) : [toCallsFormat(calls)],
+    at_least_one: false,
+    stop_after_first: single,
+  }
+}
+
+function toTagFormat({ begin, schema, end }: CallsShape['tags'][number]) {
+  return { type: 'tag', begin, content: toJsonFormat(schema), end }
+}
+
+function toCallsFormat({ section, tags, separator, single }: CallsShape) {
+  const calls = {
     type: 'tags_with_separator',
-    tags: tags.map(({ begin, schema, end }) => ({
-      type: 'tag',
-      begin,
-      content: toJsonFormat(schema),
-      end,
-    })),
+    tags: tags.map(toTagFormat),
     separator,
     at_least_one: true,
     stop_after_first: single,
   }
+  return section === null ? calls : { type: 'tag', begin: section.begin, content: calls, end: section.end }
 }
 
 /** `completionTokens` counts the whole call: the message counts its last delta only. */

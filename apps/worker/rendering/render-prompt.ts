@@ -20,15 +20,14 @@ export type RenderPrompt = (job: ChatJob, contextWindow: number) => Promise<Rend
 export function createRenderPrompt(deps: {
   chats: Pick<RenderChat, 'render' | 'isForged'>
   tokenizer: Pick<Tokenizer, 'encodePieces'>
-  family: Pick<ModelFamily, 'reasoning'>
+  family: Pick<ModelFamily, 'effort'>
 }): RenderPrompt {
   const { chats, tokenizer, family } = deps
   return async ({ request }, contextWindow) => {
     const pieces = await chats.render({
       messages: request.messages,
       tools: request.toolChoice === 'none' ? [] : request.tools,
-      // A model that cannot think is not told about it: its template may know no such switch.
-      thinking: family.reasoning === 'none' ? null : request.reasoningEffort !== 'off',
+      switches: family.effort[request.reasoningEffort],
     })
     const tail = pieces.at(-1) ?? ''
     const beginning = await beginningTooLong(pieces, contextWindow, tokenizer)

@@ -1,11 +1,14 @@
-import { hash } from 'node:crypto'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
+import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
 import type { ModelFamily } from '#libs/contracts/model-family.ts'
 import type { Tokenizer } from '#libs/text/tokenizer.ts'
 import { createDecodeStream } from './decode-stream.ts'
 import { createStopMatcher } from './match-stop.ts'
+import { createHarmony, HARMONY_MARKERS } from './harmony.ts'
 import { createThinkTags } from './reasoning/think-tags.ts'
-import { createHermes } from './tool-calls/hermes.ts'
+import { toCallId } from './tool-calls/call-id.ts'
+import { beginningsOf, markersOf, TOOL_FORMATS } from './tool-calls/formats.ts'
+import { createTextWithCalls } from './tool-calls/text-with-calls.ts'
 
 export type OutputParser = {
   /**
@@ -30,54 +33,40 @@ export type OutputParser = {
 export function createOutputParser(options: {
   readonly generationId: string
   readonly tokenizer: Tokenizer
-  readonly family: ModelFamily
-  /** False: what looks like a tool call is text. */
-  readonly tools: boolean
+  readonly family: ParsedFamily
+  /** None: what looks like a tool call is text. Formats without types follow what these declare. */
+  readonly tools: readonly ToolDefinition[]
   /** The output is over with its first tool call. */
   readonly singleCall: boolean
   readonly stop: readonly string[]
   readonly startsInReasoning: boolean
+  /** Calls of the conversation so far: some families count theirs across turns. */
+  readonly earlierCalls: number
 }): OutputParser {
-  const { tokenizer, family, tools } = options
-  const collector = createCollector(options.generationId)
-  const hermes =
-    tools && family.toolCalls === 'hermes'
-      ? createHermes(
-          {
-            onText: collector.text,
-            onStart: collector.toolCallStart,
-            onArguments: collector.toolCallArguments,
-          },
-          { single: options.singleCall },
-        )
-      : null
-  const thinkTags =
-    family.reasoning === 'think-tags'
-      ? createThinkTags({
-          startsInReasoning: options.startsInReasoning,
-          // Some models call a tool out of their thinking; nothing of that call is thought.
-          endsAt: hermes === null ? null : '<tool_call>',
-          onReasoning: collector.reasoning,
-          onText: hermes === null ? collector.text : hermes.push,
-        })
-      : null
-  const consume = thinkTags?.push ?? hermes?.push ?? collector.text
-  const markers = markerIds(tokenizer, [
-    ...(thinkTags === null ? [] : ['<think>', '</think>']),
-    ...(hermes === null ? [] : ['<tool_call>', '</tool_call>']),
-  ])
-  const skips = (id: number) => (tokenizer.isSpecial(id) && !markers.has(id)) || tokenizer.eosIds.has(id)
+  const { tokenizer, family } = options
+  const collector = createCollector((call) =>
+    toCallId(family.callIds, {
+      generationId: options.generationId,
+      name: call.name,
+      index: call.index,
+      earlierCalls: options.earlierCalls,
+    }),
+  )
+  const stages = createStages(options, collector)
+  const { consume, isReasoning, isOver, markers } = stages
+  const markerIds = toMarkerIds(tokenizer, markers)
+  const skips = (id: number) => (tokenizer.isSpecial(id) || tokenizer.eosIds.has(id)) && !markerIds.has(id)
   const decoder = createDecodeStream(tokenizer, skips)
   const stops = createStopMatcher(options.stop)
   let reasoningTokens = 0
 
-  const isStopped = () => stops.matched() !== null || hermes?.isOver() === true
+  const isStopped = () => stops.matched() !== null || isOver?.() === true
 
   function read(id: number): void {
-    const wasReasoning = thinkTags !== null && thinkTags.isReasoning()
+    const wasReasoning = isReasoning !== null && isReasoning()
     const text = stops.push(decoder.push(id))
     if (text !== '') consume(text)
-    if (wasReasoning && thinkTags.isReasoning() && !skips(id)) reasoningTokens += 1
+    if (wasReasoning && isReasoning() && !skips(id)) reasoningTokens += 1
   }
 
   return {
@@ -91,8 +80,7 @@ export function createOutputParser(options: {
     finish() {
       const text = stops.push(decoder.flush()) + stops.flush()
       if (text !== '') consume(text)
-      thinkTags?.finish()
-      hermes?.finish()
+      stages.finish()
       return collector.take()
     },
     reasoningTokens: () => reasoningTokens,
@@ -100,13 +88,70 @@ export function createOutputParser(options: {
   }
 }
 
-/** Some models flag their markers special; a parser needs to see them all the same. */
-function markerIds(tokenizer: Tokenizer, markers: readonly string[]): ReadonlySet<number> {
-  return new Set(markers.map((marker) => tokenizer.tokenId(marker)).filter((id) => id !== null))
+type ParsedFamily = Pick<ModelFamily, 'reasoning' | 'toolCalls' | 'callIds'>
+
+/** What tells reasoning and calls from the answer. */
+type Stages = {
+  readonly consume: (text: string) => void
+  readonly finish: () => void
+  /** null: nothing is ever thought. */
+  readonly isReasoning: (() => boolean) | null
+  /** Whether the only call is over; null: there are no calls. */
+  readonly isOver: (() => boolean) | null
+  /** The texts that have a meaning. */
+  readonly markers: readonly string[]
+}
+
+function createStages(options: Parameters<typeof createOutputParser>[0], collector: Collector): Stages {
+  const { family, tools } = options
+  const sink = {
+    onText: collector.text,
+    onReasoning: collector.reasoning,
+    onStart: collector.toolCallStart,
+    onArguments: collector.toolCallArguments,
+  }
+  if (family.toolCalls === 'harmony') {
+    const harmony = createHarmony(sink, { tools: tools.length > 0, single: options.singleCall })
+    return { ...harmony, consume: harmony.push, markers: HARMONY_MARKERS }
+  }
+  const format = tools.length === 0 || family.toolCalls === 'none' ? null : TOOL_FORMATS[family.toolCalls]
+  const calls =
+    format === null ? null : createTextWithCalls(sink, { format, tools, single: options.singleCall })
+  const tags = typeof family.reasoning === 'object' ? family.reasoning : null
+  const thinking =
+    tags === null
+      ? null
+      : createThinkTags({
+          tags,
+          startsInReasoning: options.startsInReasoning,
+          // Some models call a tool out of their thinking; nothing of that call is thought.
+          endsAt: format === null ? [] : beginningsOf(format),
+          onReasoning: collector.reasoning,
+          onText: calls?.push ?? collector.text,
+        })
+  return {
+    consume: thinking?.push ?? calls?.push ?? collector.text,
+    finish() {
+      thinking?.finish()
+      calls?.finish()
+    },
+    isReasoning: thinking?.isReasoning ?? null,
+    isOver: calls?.isOver ?? null,
+    markers: [
+      ...(tags === null ? [] : [tags.open, tags.close]),
+      ...(format === null ? [] : markersOf(format)),
+    ],
+  }
+}
+
+/** Some models flag their markers special, or a part of one; a parser needs to see them all the same. */
+function toMarkerIds(tokenizer: Tokenizer, markers: readonly string[]): ReadonlySet<number> {
+  const parts = tokenizer.addedTokens.filter(({ text }) => markers.some((marker) => marker.includes(text)))
+  return new Set(parts.map(({ id }) => id))
 }
 
 /** Gathers the pieces of one push; neighbours of one kind become one event. */
-function createCollector(generationId: string) {
+function createCollector(toId: (call: { readonly name: string; readonly index: number }) => string) {
   let events: GenerationEvent[] = []
   let kind: 'reasoning-delta' | 'text-delta' | 'tool-call-delta' | null = null
   let pending = ''
@@ -138,7 +183,7 @@ function createCollector(generationId: string) {
     toolCallArguments: (text: string) => append('tool-call-delta', text),
     toolCallStart: (name: string) => {
       flush()
-      events.push({ type: 'tool-call-start', index: calls, id: toolCallId(generationId, calls), name })
+      events.push({ type: 'tool-call-start', index: calls, id: toId({ name, index: calls }), name })
       calls += 1
     },
     toolCalls: () => calls,
@@ -151,7 +196,4 @@ function createCollector(generationId: string) {
   }
 }
 
-/** The same call of the same generation always has the same id, whichever worker reads it. */
-function toolCallId(generationId: string, index: number): string {
-  return `call_${hash('sha256', `${generationId}:${index}`, 'hex').slice(0, 24)}`
-}
+type Collector = ReturnType<typeof createCollector>

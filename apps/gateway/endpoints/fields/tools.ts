@@ -21,8 +21,9 @@ const FunctionDefinition = z.object(
       .max(MAX_NAME_LENGTH, `expected a name of at most ${MAX_NAME_LENGTH} characters`),
     description: optional(z.string(TEXT)),
     parameters: optional(JsonSchema),
+    strict: optional(z.boolean(BOOLEAN)).meta({ description: 'True: every call is held to the schema.' }),
   },
-  'expected an object with name, description and parameters',
+  'expected an object with name, description, parameters and strict',
 )
 
 const OtherType = z.string().meta({ not: { const: 'function' } })
@@ -50,9 +51,10 @@ const Tool = z
     if (tool.type !== 'function') return { type: tool.type, definition: null, schemaAt: '' }
     const read = parseDialect(FunctionDefinition, tool, { nestedUnder: 'function', context })
     if (read === undefined) return z.NEVER
-    const { name, description = null, parameters = null } = read
+    const { name, description = null, parameters = null, strict } = read
     const schemaAt = tool['function'] == null ? 'parameters' : 'function.parameters'
-    return { type: tool.type, definition: { name, description, parameters }, schemaAt }
+    const definition = { name, description, parameters, ...(strict !== undefined && { strict }) }
+    return { type: tool.type, definition, schemaAt }
   })
   .meta(documentedAs(ToolDialects))
 
@@ -92,7 +94,8 @@ type ToolUse = {
 /**
  * Tools that cannot be served are dropped while functions remain or the choice is left to the model. Throws an
  * `ApiError` `invalid_request` for tools on a model without them, for a forced tool that is not offered,
- * and for an invalid schema to which a call is held: where tools are forced, or a format holds the whole output.
+ * and for an invalid schema to which a call is held: where tools are forced or strict, or a format holds the whole
+ * output.
  */
 export function toToolUse(
   fields: z.output<typeof ToolFields>,
@@ -110,9 +113,9 @@ export function toToolUse(
 }
 
 /** Whether a call of this tool is held to its schema. */
-function isHeld({ name }: ToolDefinition, choice: ToolChoice, format: OutputFormat): boolean {
+function isHeld({ name, strict }: ToolDefinition, choice: ToolChoice, format: OutputFormat): boolean {
   if (typeof choice === 'object') return choice.name === name
-  return choice === 'required' || (choice === 'auto' && format.type !== 'text')
+  return choice === 'required' || (choice === 'auto' && (strict === true || format.type !== 'text'))
 }
 
 function toToolChoice(

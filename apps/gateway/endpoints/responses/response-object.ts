@@ -53,7 +53,7 @@ const Tool = z.object({
   name: z.string(),
   description: z.string().nullable(),
   parameters: z.record(z.string(), z.unknown()).nullable(),
-  strict: z.literal(false).meta({ description: 'Only a forced call is held to its schema.' }),
+  strict: z.boolean().meta({ description: 'False: only a forced call is held to its schema.' }),
 })
 
 const TextFormat = z.union([

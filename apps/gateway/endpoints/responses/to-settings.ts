@@ -53,9 +53,9 @@ function toChoice(choice: ToolChoice): ResponseSettings['tool_choice'] {
   return typeof choice === 'string' ? choice : { type: 'function', name: choice.name }
 }
 
-/** `strict` is false: the model is held to a tool's schema only where the call is forced. */
-function toTool({ name, description, parameters }: ToolDefinition): ResponseSettings['tools'][number] {
-  return { type: 'function', name, description, parameters, strict: false }
+function toTool(tool: ToolDefinition): ResponseSettings['tools'][number] {
+  const { name, description, parameters, strict = false } = tool
+  return { type: 'function', name, description, parameters, strict }
 }
 
 function toFormat(format: NamedFormat | undefined): ResponseSettings['text']['format'] {

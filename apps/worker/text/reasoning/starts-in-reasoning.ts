@@ -3,6 +3,6 @@
  * so end with the open tag (and blanks); one anywhere else is closed again or was written by the caller, whose
  * text must not decide this.
  */
-export function startsInReasoning(prompt: string): boolean {
-  return prompt.trimEnd().endsWith('<think>')
+export function startsInReasoning(prompt: string, openTag: string): boolean {
+  return prompt.trimEnd().endsWith(openTag)
 }

@@ -1,4 +1,4 @@
-import { partialMarker } from '../partial-marker.ts'
+import { findMarker, markerAt, toMarkers } from '../markers.ts'
 
 export type ReasoningParser = {
   readonly push: (text: string) => void
@@ -6,11 +6,10 @@ export type ReasoningParser = {
   readonly isReasoning: () => boolean
 }
 
-const OPEN = '<think>'
-const CLOSE = '</think>'
+export type ReasoningTags = { readonly open: string; readonly close: string }
 
 /**
- * Splits `<think>` … `</think>` from the answer. The states are: *start*, while only blanks and perhaps the
+ * Splits thinking between tags (`<think>` … `</think>`, `[THINK]` … `[/THINK]`) from the answer. The states are: *start*, while only blanks and perhaps the
  * beginning of an open tag have come; *reasoning*, until the close tag; *answer*, until the end. An open tag
  * counts only at the very start (also when the template has opened one already: some models repeat it), so an
  * answer may talk about tags; so does a close tag that nothing opened. Line breaks just inside the tags and after
@@ -18,12 +17,15 @@ const CLOSE = '</think>'
  * engine that waits for the end of the thinking takes all of these for it.
  */
 export function createThinkTags(options: {
+  readonly tags: ReasoningTags
   readonly startsInReasoning: boolean
-  readonly endsAt: string | null
+  readonly endsAt: readonly string[]
   readonly onReasoning: (text: string) => void
   readonly onText: (text: string) => void
 }): ReasoningParser {
-  const { onReasoning, onText, endsAt } = options
+  const { onReasoning, onText } = options
+  const { open, close } = options.tags
+  const ends = toMarkers([close, ...options.endsAt])
   let state: 'start' | 'reasoning' | 'answer' = 'start'
   /** The beginning of a tag, perhaps. */
   let held = ''
@@ -37,15 +39,15 @@ export function createThinkTags(options: {
     const rest = all.trimStart()
     held = ''
     blanks += all.slice(0, all.length - rest.length)
-    if (rest.startsWith(OPEN)) {
+    if (rest.startsWith(open)) {
       state = 'reasoning'
       afterTag = true
       blanks = ''
-      pushReasoning(rest.slice(OPEN.length))
-    } else if (rest.startsWith(CLOSE)) {
+      pushReasoning(rest.slice(open.length))
+    } else if (rest.startsWith(close)) {
       blanks = ''
-      endReasoning(rest.slice(CLOSE.length))
-    } else if (OPEN.startsWith(rest) || CLOSE.startsWith(rest)) {
+      endReasoning(rest.slice(close.length))
+    } else if (open.startsWith(rest) || close.startsWith(rest)) {
       held = rest
     } else {
       leaveStart(rest)
@@ -67,32 +69,21 @@ export function createThinkTags(options: {
       all = dropLeadingBreaks(all)
       if (all === '') return
     }
-    const end = endOf(all)
-    const tag = end === null ? all.length - partialEnd(all) : end.at
+    const at = findMarker(all, ends)
+    const tag = at === -1 ? all.length : at
     const trimmed = withoutTrailingBreaks(all, tag)
     if (trimmed > 0) {
       emitReasoning(blanks + all.slice(0, trimmed))
       blanks = ''
     }
-    if (end === null) {
+    const marker = at === -1 ? null : markerAt(all, at, ends)
+    if (marker === null) {
       blanks += all.slice(trimmed, tag)
       held = all.slice(tag)
       return
     }
     blanks = ''
-    endReasoning(all.slice(end.answerAt))
-  }
-
-  /** Where the thinking ends and where the answer begins. */
-  function endOf(text: string): { at: number; answerAt: number } | null {
-    const close = text.indexOf(CLOSE)
-    const other = endsAt === null ? -1 : text.indexOf(endsAt)
-    if (other !== -1 && (close === -1 || other < close)) return { at: other, answerAt: other }
-    return close === -1 ? null : { at: close, answerAt: close + CLOSE.length }
-  }
-
-  function partialEnd(text: string): number {
-    return Math.max(partialMarker(text, CLOSE), endsAt === null ? 0 : partialMarker(text, endsAt))
+    endReasoning(all.slice(marker === close ? tag + close.length : tag))
   }
 
   function endReasoning(rest: string): void {

@@ -12,3 +12,16 @@ export type ToolCallSink = {
   /** Belongs to the call that started last. */
   readonly onArguments: (text: string) => void
 }
+
+/** Reads the inside of one call, from behind what opened it. */
+export type CallReader = {
+  /** null: the call goes on. Text: the call is over, and this comes after it. */
+  readonly push: (text: string) => string | null
+  /** The output ended inside the call. */
+  readonly finish: () => void
+}
+
+/** Of one call: either it starts, and then has arguments, or all that was read of it is no call. */
+export type CallSink = Pick<ToolCallSink, 'onStart' | 'onArguments'> & {
+  readonly onNoCall: (raw: string) => void
+}

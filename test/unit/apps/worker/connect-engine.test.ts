@@ -43,10 +43,16 @@ it.each([
   ['none', 'first_token', []],
   ['none', 'after_reasoning', [expect.stringContaining('without --reasoning-parser')]],
   ['none', '', []],
-  ['think-tags', 'first_token', [expect.stringContaining('with --reasoning-parser')]],
-  ['think-tags', 'after_reasoning', []],
-  ['think-tags', '', []],
-] as const)('a family with reasoning %s on an engine whose grammars begin at %j', async (...row) => {
+  ['harmony', 'first_token', []],
+  ['harmony', 'after_reasoning', [expect.stringContaining('without --reasoning-parser')]],
+  [
+    { open: '<think>', close: '</think>' },
+    'first_token',
+    [expect.stringContaining('with --reasoning-parser')],
+  ],
+  [{ open: '<think>', close: '</think>' }, 'after_reasoning', []],
+  [{ open: '<think>', close: '</think>' }, '', []],
+] as const)('a family with reasoning %j on an engine whose grammars begin at %j', async (...row) => {
   const [reasoning, constrainedDecodingStart, expected] = row
   const server = { maxNumSeqs: 8, constrainedDecodingStart }
   expect((await connect({ server, reasoning })).warnings).toEqual(expected)

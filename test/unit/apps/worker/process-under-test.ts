@@ -83,11 +83,12 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       createOutputParser({
         generationId: job.id,
         tokenizer,
-        family: { tokenizer: 'tiny', toolCalls: 'hermes', reasoning: 'none' },
-        tools: given.singleCall ?? false,
+        family: { toolCalls: 'hermes', reasoning: 'none', callIds: 'opaque' },
+        tools: given.singleCall === true ? [{ name: 'f', description: null, parameters: null }] : [],
         singleCall: given.singleCall ?? false,
         stop: job.request.kind === 'chat' ? job.request.stop : [],
         startsInReasoning: false,
+        earlierCalls: 0,
       }),
     tokenizeInputs: async () => given.inputs ?? { status: 'tokenized', inputs: [], tokens: 0 },
     async embedInputs(run, inputs, onVector) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
-import { ChatTemplateError, createChatRenderer } from '#libs/text/render-chat.ts'
+import { ChatTemplateError, createChatRenderer, type Chat } from '#libs/text/render-chat.ts'
 import { loadTokenizer } from '#libs/text/tokenizer.ts'
 import { recordedChats } from './recorded-chats.ts'
 
@@ -36,27 +36,25 @@ const RecordedTool = z
       name: z.string(),
       description: z.string().default('null'),
       parameters: z.record(z.string(), z.unknown()),
+      strict: z.boolean().optional(),
     }),
   })
-  .transform(({ function: { name, description, parameters } }) => ({
-    name,
-    description: description === 'null' ? null : description,
-    parameters,
+  .transform(({ function: tool }) => ({
+    ...tool,
+    description: tool.description === 'null' ? null : tool.description,
   }))
 
 /** Our requests have text content only, and always ask for an answer. */
 const inexpressible = new Set(['content-parts', 'no-generation-prompt'])
 const expressible = recordedChats.conversations.filter((chat) => !inexpressible.has(chat.name))
 const forged = expressible.filter((chat) => chat.name === 'special-tokens-in-content')
-const sameIds = expressible.filter(
-  (chat) => !forged.includes(chat) && !chat.prompt.includes('"strict": true'),
-)
+const sameIds = expressible.filter((chat) => !forged.includes(chat))
 
 function renderRecorded(chat: (typeof expressible)[number]): string[] {
   return renderer.render({
     messages: chat.messages.map((message) => RecordedMessage.parse(message)),
     tools: chat.tools.map((tool) => RecordedTool.parse(tool)),
-    thinking: chat.chat_template_kwargs?.enable_thinking ?? null,
+    switches: chat.chat_template_kwargs ?? {},
   })
 }
 
@@ -64,11 +62,11 @@ const user: ChatMessage = { role: 'user', content: 'Hi' }
 
 function render(
   chatTemplate: string,
-  chat: { messages?: ChatMessage[]; tools?: ToolDefinition[]; thinking?: boolean | null } = {},
+  chat: { messages?: ChatMessage[]; tools?: ToolDefinition[]; switches?: Chat['switches'] } = {},
 ) {
-  const { messages = [user], tools = [], thinking = null } = chat
+  const { messages = [user], tools = [], switches = {} } = chat
   const renderer = createChatRenderer({ chatTemplate, specialTokens: {}, addedTokens: [] })
-  return renderer.render({ messages, tools, thinking }).join('')
+  return renderer.render({ messages, tools, switches }).join('')
 }
 
 function withCall(argumentsText: string): ChatMessage[] {
@@ -80,14 +78,12 @@ const PRINT_ARGUMENTS = '{{ messages[1].tool_calls[0].function.arguments | tojso
 
 describe('recorded conversations', () => {
   it('are not all left out', () => {
-    expect(sameIds.length).toBeGreaterThanOrEqual(5)
+    expect(sameIds.length).toBeGreaterThanOrEqual(8)
     expect(forged).toHaveLength(1)
   })
 
   it.for(expressible)('"$name" renders as vLLM renders it', (chat) => {
-    // Our tools have no `strict`, which the recordings with it print last.
-    const recorded = chat.prompt.replaceAll(', "strict": true}', '}')
-    expect(renderRecorded(chat).join('')).toBe(recorded)
+    expect(renderRecorded(chat).join('')).toBe(chat.prompt)
   })
 
   it.for(sameIds)('"$name" has the ids that vLLM gives it', async (chat) => {
@@ -133,14 +129,13 @@ describe('what templates see', () => {
     expect(render('{{ tools[0] | tojson }}', { tools })).toBe(
       '{"type": "function", "function": {"name": "f", "description": null, "parameters": null}}',
     )
-    expect(render('{{ tools is none }}')).toBe('true')
+    expect(render('{{ tools is none }}')).toBe('True')
   })
 
-  it('thinking under both of its names, and neither when the template decides', () => {
-    const template = '{{ enable_thinking is defined }} {{ enable_thinking }} {{ thinking }}'
-    expect(render(template, { thinking: true })).toBe('true true true')
-    expect(render(template, { thinking: false })).toBe('true false false')
-    expect(render(template)).toMatch(/^false/)
+  it('the switches under their names, and none that are not set', () => {
+    const template = '{{ enable_thinking is defined }} {{ enable_thinking }} {{ thinking is defined }}'
+    expect(render(template, { switches: { enable_thinking: true } })).toBe('True True False')
+    expect(render(template, { switches: { enable_thinking: false } })).toBe('True False False')
   })
 
   it('earlier reasoning, and no field at all where there is none', () => {
@@ -150,7 +145,7 @@ describe('what templates see', () => {
       { role: 'assistant', content: 'a', reasoning: 'r', toolCalls: [] },
       { role: 'assistant', content: 'a', reasoning: '', toolCalls: [] },
     ]
-    expect(render(template, { messages })).toBe('true,false;false,false;')
+    expect(render(template, { messages })).toBe('True,False;False,False;')
   })
 
   it('the special tokens by name', () => {
@@ -159,7 +154,7 @@ describe('what templates see', () => {
       specialTokens: { bos_token: '<s>' },
       addedTokens: [],
     })
-    expect(render({ messages: [user], tools: [], thinking: null })).toEqual(['<s>Hi'])
+    expect(render({ messages: [user], tools: [], switches: {} })).toEqual(['<s>Hi'])
   })
 })
 
@@ -172,7 +167,7 @@ describe('refusals', () => {
 
   it('happen per chat for a model without a template, and at once for a broken template', () => {
     const { render } = createChatRenderer({ chatTemplate: null, specialTokens: {}, addedTokens: [] })
-    expect(() => render({ messages: [user], tools: [], thinking: null })).toThrow(ChatTemplateError)
+    expect(() => render({ messages: [user], tools: [], switches: {} })).toThrow(ChatTemplateError)
     expect(() =>
       createChatRenderer({ chatTemplate: '{% if %}', specialTokens: {}, addedTokens: [] }),
     ).toThrow(/cannot be parsed/)

@@ -13,7 +13,7 @@ const tokenTexts = tokenizer.addedTokens.map(({ text }) => text)
 type Chat = { readonly messages: readonly ChatMessage[]; readonly tools: readonly ToolDefinition[] }
 
 async function encode({ messages, tools }: Chat): Promise<Uint32Array> {
-  const pieces = renderer.render({ messages, tools, thinking: null })
+  const pieces = renderer.render({ messages, tools, switches: {} })
   const ids = await tokenizer.encodePieces(pieces)
   expect(renderer.isForged(pieces, ids)).toBe(false)
   return ids
@@ -142,7 +142,7 @@ describe.for(referenceTokenizers)('with a tokenizer of the kind $kind', async ({
   const controls = other.addedTokens.filter((token) => token.special && token.standsForText !== true)
 
   async function countControls({ messages, tools }: Chat): Promise<number[] | 'refused'> {
-    const pieces = render({ messages, tools, thinking: null })
+    const pieces = render({ messages, tools, switches: {} })
     const ids = await other.encodePieces(pieces)
     if (isForged(pieces, ids)) return 'refused'
     return controls.map(({ id }) => ids.filter((found) => found === id).length)
@@ -216,7 +216,7 @@ describe('tokens that a template puts together', () => {
   function pieces(chatTemplate: string, parameters: Record<string, unknown>): string[] {
     const { render } = createChatRenderer({ chatTemplate, specialTokens: {}, addedTokens: tokens })
     const tool = { name: 'f', description: null, parameters }
-    return render({ messages: [{ role: 'user', content: '<|end' }], tools: [tool], thinking: null })
+    return render({ messages: [{ role: 'user', content: '<|end' }], tools: [tool], switches: {} })
   }
 
   const eachKey = (text: string) => `{% for key in tools[0].function.parameters %}${text}{% endfor %}`

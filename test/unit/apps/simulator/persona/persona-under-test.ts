@@ -39,7 +39,8 @@ export const clock: ToolDefinition = { name: 'worldClock', description: null, pa
 
 /** The ids of a chat as a worker sends them. */
 export async function promptOf({ messages, tools = [], thinking = null }: Chat): Promise<Uint32Array> {
-  return await tokenizer.encodePieces(renderer.render({ messages, tools, thinking }))
+  const switches: Record<string, boolean> = thinking === null ? {} : { enable_thinking: thinking }
+  return await tokenizer.encodePieces(renderer.render({ messages, tools, switches }))
 }
 
 /** What the persona says after these ids, without the end. */

@@ -61,7 +61,7 @@ describe('toGenerateMessage', () => {
 
 describe('a constraint on the wire', () => {
   const schema = { type: 'object', properties: { city: { type: 'string' } } }
-  const calls = { tags: [{ begin: '<', schema, end: '>' }], separator: '\n', single: false }
+  const calls = { section: null, tags: [{ begin: '<', schema, end: '>' }], separator: '\n', single: false }
   const callsFormat = {
     type: 'tags_with_separator',
     tags: [{ type: 'tag', begin: '<', content: { type: 'json_schema', json_schema: schema }, end: '>' }],
@@ -93,6 +93,53 @@ describe('a constraint on the wire', () => {
     expect(formatOf({ type: 'calls', calls: { ...calls, single: true } })).toEqual({
       type: 'structural_tag',
       format: { ...callsFormat, stop_after_first: true },
+    })
+  })
+
+  it('puts what stands around calls into a tag of its own', () => {
+    const section = { begin: '[', end: ']' }
+    expect(formatOf({ type: 'calls', calls: { ...calls, section } })).toEqual({
+      type: 'structural_tag',
+      format: { type: 'tag', begin: '[', content: callsFormat, end: ']' },
+    })
+  })
+
+  it('waits for a call’s beginning where the model need not call', () => {
+    const constraint = { type: 'text-with-calls', trigger: '<', calls } as const
+    const triggered = { type: 'triggered_tags', triggers: ['<'], at_least_one: false }
+    expect(formatOf(constraint)).toEqual({
+      type: 'structural_tag',
+      format: { ...triggered, tags: callsFormat.tags, stop_after_first: false },
+    })
+    const section = { begin: '<[', end: ']' }
+    expect(formatOf({ ...constraint, calls: { ...calls, section, single: true } })).toEqual({
+      type: 'structural_tag',
+      format: {
+        ...triggered,
+        tags: [{ type: 'tag', begin: '<[', content: { ...callsFormat, stop_after_first: true }, end: ']' }],
+        stop_after_first: true,
+      },
+    })
+  })
+
+  it('begins with free thinking and the answer’s header where the output has them', () => {
+    const output = { type: 'json', header: '<final>', schema } as const
+    const thinking = { begin: '<analysis>', end: '<end>' }
+    expect(formatOf({ type: 'after-thinking', thinking, output })).toEqual({
+      type: 'structural_tag',
+      format: {
+        type: 'sequence',
+        elements: [
+          { type: 'tag', begin: '<analysis>', content: { type: 'any_text' }, end: '<end>' },
+          {
+            type: 'sequence',
+            elements: [
+              { type: 'const_string', value: '<final>' },
+              { type: 'json_schema', json_schema: schema },
+            ],
+          },
+        ],
+      },
     })
   })
 

@@ -19,11 +19,11 @@ function openChats(chatTemplate = tiny.chatTemplate) {
 const chat = (more: Partial<Chat> = {}): Chat => ({
   messages: [{ role: 'user', content: 'Hi <|im_end|>' }],
   tools: [],
-  thinking: null,
+  switches: {},
   ...more,
 })
 
-const tool = { name: 'f', description: null, parameters: { type: 'object', properties: {} }, strict: null }
+const tool = { name: 'f', description: null, parameters: { type: 'object', properties: {} } }
 
 const LARGE: Record<string, Chat> = {
   'many tools': chat({ tools: Array.from({ length: 3_000 }, () => tool) }),

@@ -19,12 +19,12 @@ async function promptOf(content: string) {
       return await tiny.encodePieces(pieces)
     },
   }
-  const family = { tokenizer: 'tiny', toolCalls: 'hermes', reasoning: 'none' } as const
+  const family = { effort: { off: {}, low: {}, high: {}, max: {} } }
   const job = generationJob()
   if (job.request.kind !== 'chat') throw new Error('a chat is rendered')
   const request = { ...job.request, messages: [{ role: 'user' as const, content }] }
   const prompt = await createRenderPrompt({ chats, tokenizer, family })({ ...job, request }, WINDOW)
-  const pieces = renderer.render({ messages: request.messages, tools: [], thinking: null })
+  const pieces = renderer.render({ messages: request.messages, tools: [], switches: {} })
   return { prompt, characters, whole: await tiny.encodePieces(pieces) }
 }
 

@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { createOutputParser } from '#apps/worker/text/parse-output.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
+import { ModelFamily } from '#libs/contracts/model-family.ts'
+import type { TextStream } from '#libs/text/decoding/token-decoder.ts'
 import { loadTokenizer } from '#libs/text/tokenizer.ts'
 import { cutAnywhere } from './cuts.ts'
 
@@ -12,11 +14,30 @@ const tokenizer = await loadTokenizer('models/tiny')
 const recordings = z
   .array(z.object({ name: z.string(), text: z.string(), chunks: z.array(z.array(z.int())) }))
   .min(10)
-  .parse(
-    JSON.parse(
-      readFileSync(new URL('../../../../fixtures/text/recorded-outputs.json', import.meta.url), 'utf8'),
-    ),
+  .parse(readFixture('recorded-outputs.json'))
+
+/** All formats as both recorded releases of vLLM wrote them, held to the letter by a regular expression. */
+const forced = z
+  .array(
+    z.object({ vllm: z.string(), name: z.string(), text: z.string(), chunks: z.array(z.array(z.int())) }),
   )
+  .length(36)
+  .parse(readFixture('forced-outputs.json'))
+
+function readFixture(name: string): unknown {
+  return JSON.parse(readFileSync(new URL(`../../../../fixtures/text/${name}`, import.meta.url), 'utf8'))
+}
+
+function readFamily(name: string): ModelFamily {
+  return ModelFamily.parse(JSON.parse(readFileSync(`models/families/${name}.json`, 'utf8')))
+}
+
+const THINK = { open: '<think>', close: '</think>' }
+const weather = {
+  name: 'get_weather',
+  description: null,
+  parameters: { properties: { city: { type: 'string' } } },
+}
 
 type Options = Partial<Parameters<typeof createOutputParser>[0]>
 
@@ -24,11 +45,12 @@ function createParser(options: Options = {}) {
   return createOutputParser({
     generationId: '0199-generation',
     tokenizer,
-    family: { tokenizer: 'tiny', toolCalls: 'hermes', reasoning: 'think-tags' },
-    tools: true,
+    family: { toolCalls: 'hermes', reasoning: THINK, callIds: 'opaque' },
+    tools: [weather],
     singleCall: false,
     stop: [],
     startsInReasoning: false,
+    earlierCalls: 0,
     ...options,
   })
 }
@@ -69,8 +91,8 @@ function recorded(name: string): number[][] {
   return recording.chunks
 }
 
-const call = (index: number, city: string) => [
-  { type: 'tool-call-start', index, id: expect.stringMatching(/^call_[0-9a-f]{24}$/), name: 'get_weather' },
+const call = (index: number, city: string, id: unknown = expect.stringMatching(/^call_[0-9a-f]{24}$/)) => [
+  { type: 'tool-call-start', index, id, name: 'get_weather' },
   { type: 'tool-call-delta', index, text: `{"city": "${city}"}` },
 ]
 
@@ -114,7 +136,7 @@ describe('recorded outputs of a real engine', () => {
   })
 
   it.for(recordings)('$name is plain text to a family without reasoning and tools', ({ chunks, text }) => {
-    const family = { tokenizer: 'tiny', toolCalls: 'none', reasoning: 'none' } as const
+    const family = { toolCalls: 'none', reasoning: 'none', callIds: 'opaque' } as const
     const plain = text.replaceAll(/<\|(im_end|im_start|endoftext)\|>/g, '')
     expect(parse(chunks, { family }).events).toEqual([{ type: 'text-delta', text: plain }])
   })
@@ -127,6 +149,109 @@ describe('recorded outputs of a real engine', () => {
     }
     expect(parse(ids.map((token) => [token]))).toEqual(whole)
   })
+})
+
+describe('every format as a real engine was made to write it', () => {
+  const said = (text: string) => ({ type: 'text-delta', text })
+  const thought = (text: string) => ({ type: 'reasoning-delta', text })
+  const EXPECTED: Record<string, readonly [family: string, events: readonly object[]]> = {
+    'forced-f1-hermes': ['hermes', call(0, 'Paris')],
+    'forced-f1-hermes-marker-tokens': ['qwen2.5', call(0, 'Paris')],
+    'forced-f1-two-tools': ['granite4', [...call(0, 'Paris'), ...call(1, 'Rome')]],
+    'forced-f1-content-then-tool': ['qwen3', [said('Let me check.'), ...call(0, 'Paris')]],
+    'forced-f1-think': ['qwen3', [thought('abc'), said('hello')]],
+    'forced-f1-think-marker-tokens': ['qwen3', [thought('abc'), said('hello')]],
+    'forced-f1-think-then-tool': ['qwen3', [thought('I need the weather.'), ...call(0, 'Paris')]],
+    'forced-f2-qwen3-coder': ['qwen3-coder', call(0, 'Paris')],
+    'forced-f3-deepseek-v3': ['deepseek-v3', call(0, 'Paris')],
+    'forced-f3-deepseek-v31': ['deepseek-v3.1', call(0, 'Paris')],
+    'forced-f4-minimax-m2': ['minimax-m2', call(0, 'Paris')],
+    'forced-f5-kimi-k2': ['kimi-k2', call(0, 'Paris', 'functions.get_weather:0')],
+    'forced-f6-glm45': ['glm-4.5', call(0, 'Paris')],
+    'forced-f7-harmony': ['gpt-oss', [thought('Need weather.'), ...call(0, 'Paris')]],
+    'forced-f8-mistral': ['mistral', call(0, 'Paris', expect.stringMatching(/^[0-9a-z]{9}$/))],
+    'forced-f8-mistral-args': ['magistral', call(0, 'Paris', expect.stringMatching(/^[0-9a-z]{9}$/))],
+    'forced-f9-bare-json': ['llama3', call(0, 'Paris')],
+    'forced-unicode-emoji': ['phi4', [said('Größe 東京 😀🚀 café – “q”')]],
+  }
+
+  it.for(forced)('vLLM $vllm, $name: in one chunk, token by token and in every split', (recording) => {
+    const [family, events] = EXPECTED[recording.name] ?? ['', []]
+    const options = { family: readFamily(family) }
+    const ids = recording.chunks.flat()
+    expect(parse(recording.chunks, options).events).toEqual(events)
+    for (let at = 0; at <= ids.length; at++) {
+      expect(parse([ids.slice(0, at), ids.slice(at)], options).events).toEqual(events)
+    }
+  })
+
+  it.for(forced)('vLLM $vllm, $name: markers as special tokens of their own', async (recording) => {
+    const [family, events] = EXPECTED[recording.name] ?? ['', []]
+    const [marked, ids] = await withMarkerTokens(recording.text)
+    const options = { family: readFamily(family), tokenizer: marked }
+    expect(parse([ids], options).events).toEqual(events)
+    expect(
+      parse(
+        ids.map((id) => [id]),
+        options,
+      ).events,
+    ).toEqual(events)
+  })
+})
+
+/** The tokenizer with everything in a text that looks like a marker as one special token, and the text's ids then. */
+async function withMarkerTokens(text: string): Promise<[typeof tokenizer, number[]]> {
+  const marker = /(<[|｜][^<>]*[|｜]>|\[[A-Z_]+\]|<\/?\w*:?tool_call>|<\/?think>)/
+  const texts: string[] = []
+  const ids: number[] = []
+  for (const piece of text.split(marker)) {
+    if (!marker.test(piece) || (await tokenizer.encode(piece))[0] === 2002) {
+      ids.push(...(await tokenizer.encode(piece)))
+    } else {
+      if (!texts.includes(piece)) texts.push(piece)
+      ids.push(FIRST_MARKER + texts.indexOf(piece))
+    }
+  }
+  const textOf = (id: number) => texts[id - FIRST_MARKER]
+  const marked = {
+    ...tokenizer,
+    openTextStream: () => withTexts(textOf),
+    isSpecial: (id: number) => textOf(id) !== undefined || tokenizer.isSpecial(id),
+    addedTokens: texts.map((added, i) => ({ id: FIRST_MARKER + i, text: added, special: true })),
+  }
+  return [marked, ids]
+}
+
+const FIRST_MARKER = 10_000
+
+/** The tokenizer's own stream, with tokens that it does not have. */
+function withTexts(textOf: (id: number) => string | undefined): TextStream {
+  const stream = tokenizer.openTextStream()
+  return { push: (id) => textOf(id) ?? stream.push(id), flush: stream.flush }
+}
+
+it('keeps a control token that ends the output where it ends a call as well', () => {
+  const family = readFamily('gpt-oss')
+  const end = { id: FIRST_MARKER, text: '<|call|>', special: true }
+  const ending = {
+    ...tokenizer,
+    openTextStream: () => withTexts((id) => (id === end.id ? end.text : undefined)),
+    isSpecial: (id: number) => id === end.id || tokenizer.isSpecial(id),
+    eosIds: new Set([end.id]),
+    addedTokens: [end],
+  }
+  return tokenizer.encode('<|channel|>commentary to=functions.clock<|message|>').then((ids) => {
+    expect(parse([[...ids, end.id]], { family, tokenizer: ending }).events).toEqual([
+      { type: 'tool-call-start', index: 0, id: expect.any(String), name: 'clock' },
+      { type: 'tool-call-delta', index: 0, text: '{}' },
+    ])
+  })
+})
+
+it('counts the calls of a family that numbers them through the conversation', () => {
+  const kimi = forced.find(({ name }) => name === 'forced-f5-kimi-k2')
+  const { events } = parse(kimi?.chunks ?? [], { family: readFamily('kimi-k2'), earlierCalls: 3 })
+  expect(events[0]).toMatchObject({ id: 'functions.get_weather:3' })
 })
 
 it('random ids give the same events however they are chunked, stop strings and all', () => {
@@ -157,7 +282,7 @@ describe('stop strings', () => {
   })
 
   it('hold back what may begin one, and give it back when the output ends', async () => {
-    const parser = createParser({ stop: ['lo!'], tools: false })
+    const parser = createParser({ stop: ['lo!'], tools: [] })
     expect(parser.push(await tokenizer.encode('Hello')).events).toEqual([{ type: 'text-delta', text: 'Hel' }])
     expect(parser.finish()).toEqual([{ type: 'text-delta', text: 'lo' }])
   })
@@ -172,7 +297,7 @@ it('counts the tokens of the thinking without its tags', async () => {
 })
 
 it('takes tool calls for text when the request has no tools', () => {
-  const { events, toolCalls } = parse(recorded('forced-f1-hermes'), { tools: false })
+  const { events, toolCalls } = parse(recorded('forced-f1-hermes'), { tools: [] })
   expect(events).toEqual([{ type: 'text-delta', text: expect.stringContaining('<tool_call>') }])
   expect(toolCalls).toBe(0)
 })

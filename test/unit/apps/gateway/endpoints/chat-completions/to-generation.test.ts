@@ -99,9 +99,9 @@ describe('messages', () => {
 })
 
 describe('tools', () => {
-  it('reads function tools and ignores strict', () => {
+  it('reads function tools, strict where it is said', () => {
     expect(request({ tools: [tool, { type: 'function', function: { name: 'g' } }] }).tools).toEqual([
-      { name: 'f', description: 'd', parameters: { type: 'object' } },
+      { name: 'f', description: 'd', parameters: { type: 'object' }, strict: true },
       { name: 'g', description: null, parameters: null },
     ])
   })
@@ -146,6 +146,7 @@ describe('tools', () => {
     ['tools[0].parameters', { tool_choice: 'required', tools: [flat] }],
     ['tools[1].parameters', { tool_choice: { type: 'function', name: 'f' }, tools: [{ type: 'x' }, flat] }],
     ['tools[0].parameters', { tools: [flat], ...jsonObject }],
+    ['tools[0].parameters', { tools: [{ ...flat, strict: true }] }],
   ])('names %s when a call that is held to it could not be', (param, body) => {
     expect(() => translate(body)).toThrow(
       expect.objectContaining({ code: 'invalid_request', param, message: expect.stringContaining('#/type') }),
@@ -154,6 +155,8 @@ describe('tools', () => {
 
   it.each([
     { tools: [wrong] },
+    { tools: [{ ...flat, strict: false }] },
+    { tools: [{ ...flat, strict: true }], tool_choice: 'none' },
     { tools: [wrong], tool_choice: 'none', ...jsonObject },
     { tools: [wrong, { type: 'function', name: 'g' }], tool_choice: { type: 'function', name: 'g' } },
   ])('takes any schema of a tool whose calls are held to nothing: %j', (body) => {

@@ -72,7 +72,7 @@ describe('the settings that a response repeats', () => {
       parallel_tool_calls: false,
       reasoning: { effort: 'none', summary: 'concise' },
       text: { format: { type: 'json_schema', name: 'n', description: null, schema, strict: true } },
-      tools: [{ type: 'function', name: 'f', description: 'd', parameters: schema, strict: false }],
+      tools: [{ type: 'function', name: 'f', description: 'd', parameters: schema, strict: true }],
       tool_choice: { type: 'function', name: 'f' },
       metadata: { a: 'b' },
       user: 'u',

@@ -27,7 +27,7 @@ const clockTag = {
   end: '}\n</tool_call>',
 }
 const bothTools = { tools: [weather, clock] }
-const calls = (single: boolean) => ({ tags: [weatherTag, clockTag], separator: '\n', single })
+const calls = (single: boolean) => ({ section: null, tags: [weatherTag, clockTag], separator: '\n', single })
 
 describe('what the engine is told to hold the output to', () => {
   it.each([
@@ -80,7 +80,7 @@ describe('what the engine is told to hold the output to', () => {
     [
       'one tool, which means one call',
       { ...bothTools, toolChoice: { name: 'clock' }, outputFormat: jsonSchema },
-      { type: 'calls', calls: { tags: [clockTag], separator: '\n', single: true } },
+      { type: 'calls', calls: { section: null, tags: [clockTag], separator: '\n', single: true } },
     ],
   ] as const)('%s', (_, fields, constraint) => {
     expect(constrain({ ...fields, tools: 'tools' in fields ? [...fields.tools] : [] })).toEqual(constraint)
@@ -89,6 +89,37 @@ describe('what the engine is told to hold the output to', () => {
   it('an answer alone, in a family without tools', () => {
     const fields = { ...bothTools, outputFormat: jsonSchema }
     expect(constrain(fields, { toolCalls: 'none' })).toEqual({ type: 'json', schema: answer })
+  })
+})
+
+describe('strict tools of a model that need not call', () => {
+  const strict = { ...weather, strict: true }
+
+  it('hold each call from its beginning on, the others’ to any object', () => {
+    expect(constrain({ tools: [strict, clock] })).toEqual({
+      type: 'text-with-calls',
+      trigger: '<tool_call>',
+      calls: { ...calls(false), tags: [weatherTag, { ...clockTag, schema: { type: 'object' } }] },
+    })
+    expect(constrain({ tools: [strict], parallelToolCalls: false })).toMatchObject({
+      calls: { single: true },
+    })
+  })
+
+  it.each([
+    ['none is strict', { tools: [{ ...weather, strict: false }, clock] }, hermes],
+    ['none may be called', { tools: [strict], toolChoice: 'none' }, hermes],
+    ['the family has no calls', { tools: [strict] }, { toolCalls: 'none' }],
+    ['nothing marks a call', { tools: [strict] }, { toolCalls: 'json' }],
+    ['its values have no quotes', { tools: [strict] }, { toolCalls: 'glm-4.5' }],
+  ] as const)('leave it free where %s', (_, fields, family) => {
+    expect(constrain({ ...fields, tools: [...fields.tools] }, family)).toBeNull()
+  })
+
+  it('change nothing where a call is forced', () => {
+    expect(constrain({ tools: [strict], toolChoice: 'required' })).toEqual(
+      constrain({ tools: [weather], toolChoice: 'required' }),
+    )
   })
 })
 
@@ -115,5 +146,46 @@ it('a name with quotes stands in its tag as JSON writes it', () => {
   const tools = [{ ...clock, name: 'say "hi"\\' }]
   expect(constrain({ tools, toolChoice: 'required' })).toMatchObject({
     calls: { tags: [{ begin: String.raw`<tool_call>${'\n'}{"name": "say \"hi\"\\", "arguments": ` }] },
+  })
+})
+
+describe('harmony', () => {
+  const harmony = { toolCalls: 'harmony' } as const
+  const thinking = { begin: '<|channel|>analysis<|message|>', end: '<|end|>' }
+
+  it('is left free where nothing is asked for', () => {
+    expect(constrain(bothTools, harmony)).toBeNull()
+  })
+
+  it('thinks first, and then calls or answers in a message of its own', () => {
+    expect(constrain({ ...bothTools, toolChoice: { name: 'clock' } }, harmony)).toEqual({
+      type: 'after-thinking',
+      thinking,
+      output: {
+        type: 'calls',
+        calls: {
+          section: null,
+          tags: [
+            {
+              ...clockTag,
+              begin:
+                '<|start|>assistant<|channel|>commentary to=functions.clock <|constrain|>json<|message|>',
+              end: '<|call|>',
+            },
+          ],
+          separator: '',
+          single: true,
+        },
+      },
+    })
+    expect(constrain({ outputFormat: jsonSchema }, harmony)).toEqual({
+      type: 'after-thinking',
+      thinking,
+      output: {
+        type: 'json',
+        header: '<|start|>assistant<|channel|>final <|constrain|>json<|message|>',
+        schema: answer,
+      },
+    })
   })
 })

@@ -5,9 +5,10 @@ import { cutAnywhere, everyCut } from '../cuts.ts'
 
 type Parts = { reasoning: string; text: string }
 
-function parse(pieces: readonly string[], startsInReasoning = false, endsAt: string | null = null): Parts {
+function parse(pieces: readonly string[], startsInReasoning = false, endsAt: readonly string[] = []): Parts {
   const parts = { reasoning: '', text: '' }
   const parser = createThinkTags({
+    tags: { open: '<think>', close: '</think>' },
     startsInReasoning,
     endsAt,
     onReasoning: (text) => (parts.reasoning += text),
@@ -49,7 +50,7 @@ describe('wherever the output is cut', () => {
     ['<think>a <cal</think>b', false, { reasoning: 'a <cal', text: 'b' }],
     ['<call>f', false, { reasoning: '', text: '<call>f' }],
   ])('%j (opened: %j) ends the thinking at a call as well', ([output, startsInReasoning, parts]) => {
-    for (const pieces of everyCut(output)) expect(parse(pieces, startsInReasoning, '<call>')).toEqual(parts)
+    for (const pieces of everyCut(output)) expect(parse(pieces, startsInReasoning, ['<call>'])).toEqual(parts)
   })
 
   it('random mixtures of tags and text come out the same', () => {
@@ -75,8 +76,9 @@ describe('wherever the output is cut', () => {
 it('sends reasoning on at once, but for line breaks and what may be the close tag', () => {
   const out: string[] = []
   const parser = createThinkTags({
+    tags: { open: '<think>', close: '</think>' },
     startsInReasoning: true,
-    endsAt: null,
+    endsAt: [],
     onReasoning: (text) => out.push(text),
     onText: (text) => out.push(text),
   })

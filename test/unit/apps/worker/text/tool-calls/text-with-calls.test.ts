@@ -1,13 +1,16 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createHermes } from '#apps/worker/text/tool-calls/hermes.ts'
+import { TOOL_FORMATS } from '#apps/worker/text/tool-calls/formats.ts'
+import { createTextWithCalls } from '#apps/worker/text/tool-calls/text-with-calls.ts'
 import { cutAnywhere, everyCut } from '../cuts.ts'
+
+const HERMES = { format: TOOL_FORMATS.hermes, tools: [] }
 
 type Parts = { text: string; calls: { name: string; arguments: string }[] }
 
 function parse(pieces: readonly string[], single = false): Parts {
   const parts: Parts = { text: '', calls: [] }
-  const sink: Parameters<typeof createHermes>[0] = {
+  const sink: Parameters<typeof createTextWithCalls>[0] = {
     onText: (text) => (parts.text += text),
     onStart: (name) => parts.calls.push({ name, arguments: '' }),
     onArguments(text) {
@@ -16,7 +19,7 @@ function parse(pieces: readonly string[], single = false): Parts {
       call.arguments += text
     },
   }
-  const parser = createHermes(sink, { single })
+  const parser = createTextWithCalls(sink, { ...HERMES, single })
   for (const piece of pieces) parser.push(piece)
   parser.finish()
   return parts
@@ -148,13 +151,13 @@ describe('wherever the output is cut', () => {
 
 it('sends the name as soon as it is known and the arguments as they come', () => {
   const out: string[] = []
-  const parser = createHermes(
+  const parser = createTextWithCalls(
     {
       onText: (text) => out.push(`text ${text}`),
       onStart: (name) => out.push(`start ${name}`),
       onArguments: (text) => out.push(`arguments ${text}`),
     },
-    { single: false },
+    { ...HERMES, single: false },
   )
   parser.push('Hi <')
   parser.push('b>\n<tool_call>{"name": "f"')
@@ -166,8 +169,7 @@ it('sends the name as soon as it is known and the arguments as they come', () =>
     'text Hi',
     'text  <b>',
     'start f',
-    'arguments {',
-    'arguments "ci',
+    'arguments {"ci',
     'arguments ty": "Par',
     'arguments is"}',
   ])
@@ -198,12 +200,12 @@ describe('an output that is over with its first call', () => {
   it('says so with the last character of the call, not before', () => {
     const ignore = () => {}
     const sink = { onText: ignore, onStart: ignore, onArguments: ignore }
-    const parser = createHermes(sink, { single: true })
+    const parser = createTextWithCalls(sink, { ...HERMES, single: true })
     parser.push(first.slice(0, -1))
     expect(parser.isOver()).toBe(false)
     parser.push(first.slice(-1))
     expect(parser.isOver()).toBe(true)
-    const several = createHermes(sink, { single: false })
+    const several = createTextWithCalls(sink, { ...HERMES, single: false })
     several.push(first)
     expect(several.isOver()).toBe(false)
   })

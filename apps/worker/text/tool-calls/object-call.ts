@@ -1,45 +1,46 @@
-import type { ToolCallSink } from './tool-call-parser.ts'
+import { createJsonScanner, type JsonScanner } from './json-scanner.ts'
+import type { CallReader, CallSink } from './tool-call-parser.ts'
 
-export type HermesCall = {
-  /** null: the call goes on. Text: the call is over, and this comes after it. */
-  readonly push: (text: string) => string | null
-  /** The output ended inside the call. */
-  readonly finish: () => void
+export type ObjectSyntax = {
+  readonly type: 'object'
+  /** Stands behind the object; null: the call ends with the object's last brace. */
+  readonly close: string | null
+  /**
+   * For objects that nothing marks as a call, and that may be an answer: the call starts when its arguments do, and
+   * an object with other members is none.
+   */
+  readonly strict: boolean
 }
 
-const CLOSE = '</tool_call>'
-
 /**
- * The inside of one `<tool_call>` … `</tool_call>`: a JSON object with `name` and `arguments` in any order, read
- * by a scanner that follows depth and strings, so that the arguments' text goes out as it comes, exactly as
- * the model wrote it. The call starts when its name is known; arguments that came before it wait.
+ * One call as a JSON object with `name` and `arguments` (or `parameters`) in any order. The arguments' text goes
+ * out as it comes, exactly as the model wrote it; those that came before the name wait for it.
  *
  * Moves: *before-object* → *before-key* → *key* → *colon* → *before-value* → *string* | *nested* | *bare* →
  * *after-value* → *before-key* … → *after-object* → over. Something that does not fit ends a call that has
  * not started as `onNoCall` with its raw text; a started call then waits for its close tag as after-object,
- * because what went out cannot be taken back. A close tag inside the arguments, outside their strings, ends
- * the call too (*nested-close* until it is whole): models forget closing braces.
+ * because what went out cannot be taken back. A close tag outside the strings of a nested value ends the call too:
+ * models forget closing braces.
  */
-export function createHermesCall(
-  sink: Pick<ToolCallSink, 'onStart' | 'onArguments'> & { readonly onNoCall: (raw: string) => void },
-): HermesCall {
+export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax): CallReader {
+  const stopUnit = close?.charCodeAt(0) ?? -1
   let state: State = 'before-object'
   let started = false
   /** Everything read while the call has not started: it may have to become text again. */
   let raw = ''
+  /** The beginning of the close tag, perhaps. */
+  let held = ''
+  let name: string | null = null
   let key = ''
   /** The JSON text of a key, or of a value that must be whole before it can be used. */
   let literal = ''
   let escaped = false
-  let inString = false
-  let depth = 0
-  /** Whether the value that is being read is the arguments'. */
+  let nested: JsonScanner = createJsonScanner()
+  /** Whether the nested value that is being read is the arguments'. */
   let forwards = false
   let wroteArguments = false
   /** Arguments that came before the name. */
   let early = ''
-  /** What has been read of a close tag. */
-  let closing = ''
 
   /** Reads one character. False: it does not fit here and was not taken. */
   function read(character: string): boolean {
@@ -49,10 +50,8 @@ export function createHermesCall(
     switch (character) {
       case '{':
         if (state === 'before-object') state = 'before-key'
-        else return state === 'before-value' && beginNested(character)
+        else return false
         return true
-      case '[':
-        return state === 'before-value' && beginNested(character)
       case '}':
         return (state === 'before-key' || state === 'after-value') && endObject()
       case ',':
@@ -65,23 +64,14 @@ export function createHermesCall(
       case '"':
         return beginLiteral(character, state === 'before-key' ? 'key' : 'string')
       default:
-        return beginLiteral(character, 'bare')
+        return /[\w-]/.test(character) && beginLiteral(character, 'bare')
     }
   }
 
   function beginLiteral(character: string, next: 'key' | 'string' | 'bare'): boolean {
     if (state !== 'before-value' && !(state === 'before-key' && next === 'key')) return false
-    if (next === 'bare' && !/[\w-]/.test(character)) return false
     state = next
     literal = character
-    return true
-  }
-
-  function beginNested(character: string): boolean {
-    state = 'nested'
-    depth = 1
-    forwards = isArguments()
-    if (forwards) emitArguments(character)
     return true
   }
 
@@ -92,11 +82,15 @@ export function createHermesCall(
     } else if (character === '\\') {
       escaped = true
     } else if (character === '"') {
-      if (state !== 'key') return endLiteral()
-      key = parseString(literal) ?? ''
-      state = 'colon'
+      return state === 'key' ? endKey() : endLiteral()
     }
     return true
+  }
+
+  function endKey(): boolean {
+    key = parseString(literal) ?? ''
+    state = 'colon'
+    return !strict || ['name', 'type', 'id'].includes(key) || isArguments()
   }
 
   function readBare(character: string): boolean {
@@ -109,61 +103,60 @@ export function createHermesCall(
 
   function endLiteral(): boolean {
     state = 'after-value'
-    if (key === 'name' && !started) {
-      const name = parseString(literal)
+    if (key === 'name' && name === null) {
+      name = parseString(literal)
       if (name === null || name === '') return false
-      start(name)
+      if (!strict || early !== '') start(name)
     } else if (isArguments()) {
       const text = toArguments(literal)
       if (text === null) return false
       if (text !== '') emitArguments(text)
+      else if (name !== null) start(name)
     }
     return true
   }
 
-  function start(name: string): void {
+  function start(called: string): void {
+    if (started) return
     started = true
     raw = ''
-    sink.onStart(name)
+    sink.onStart(called)
     if (early !== '') sink.onArguments(early)
     early = ''
   }
 
-  /** Takes as much as belongs to the nested value, and returns where that ends. */
-  function readNested(text: string, from: number): number {
-    let at = from
-    let end = text.length
-    while (at < text.length && state === 'nested') {
-      const character = text[at++]
-      if (inString) {
-        if (escaped) escaped = false
-        else if (character === '\\') escaped = true
-        else if (character === '"') inString = false
-      } else if (character === '"') {
-        inString = true
-      } else if (character === '{' || character === '[') {
-        depth += 1
-      } else if (character === '}' || character === ']') {
-        depth -= 1
-        if (depth > 0) continue
-        state = 'after-value'
-        end = at
-      } else if (character === '<') {
-        state = 'nested-close'
-        closing = character
-        end = at - 1
-      }
-    }
-    if (forwards && end > from) emitArguments(text.slice(from, end))
-    return at
-  }
-
-  const isArguments = () => key === 'arguments' && !wroteArguments
+  const isArguments = () => (key === 'arguments' || key === 'parameters') && !wroteArguments
 
   function emitArguments(text: string): void {
     wroteArguments = true
+    if (name !== null) start(name)
     if (started) sink.onArguments(text)
     else early += text
+  }
+
+  function beginNested(): void {
+    state = 'nested'
+    nested = createJsonScanner()
+    forwards = isArguments()
+  }
+
+  /** Takes as much as belongs to the nested value, or the close tag in it, and returns where that ends. */
+  function readNested(text: string, from: number): number {
+    const at = nested.scan(text, from, stopUnit)
+    if (forwards && at > from) emitArguments(text.slice(from, at))
+    if (nested.isOver()) state = 'after-value'
+    if (nested.isOver() || at === text.length || close === null) return at
+    if (text.startsWith(close, at)) {
+      state = 'closed'
+      return at + close.length
+    }
+    if (close.startsWith(text.slice(at))) {
+      held = text.slice(at)
+      return text.length
+    }
+    // It belongs to the value, wrong as it is.
+    if (forwards) emitArguments(text.charAt(at))
+    return at + 1
   }
 
   /** Without a name it was no call; its brace is left to become text with the rest. */
@@ -172,21 +165,7 @@ export function createHermesCall(
     return started
   }
 
-  /** Reads a character after the object, or in what may be a close tag within it. */
-  function readClosing(character: string): 'taken' | 'closed' | 'misfit' {
-    if (CLOSE[closing.length] === character) {
-      closing += character
-      return closing === CLOSE ? 'closed' : 'taken'
-    }
-    if (state === 'after-object') {
-      // Surplus braces are as common as missing ones.
-      return closing === '' && (character === '}' || isBlank(character)) ? 'taken' : 'misfit'
-    }
-    state = 'nested'
-    if (forwards) emitArguments(closing)
-    closing = ''
-    return 'misfit'
-  }
+  const isClosed = () => state === 'closed'
 
   /** Ends the call; `rest` is what comes after it. */
   function end(rest: string): string {
@@ -195,24 +174,32 @@ export function createHermesCall(
     return rest
   }
 
+  /** Behind the object: the close tag, if there is to be one. Surplus braces are as common as missing ones. */
+  function readEnd(text: string, from: number): string | null {
+    if (close === null) return end(text.slice(from))
+    let at = from
+    while (at < text.length && (text[at] === '}' || isBlank(text.charAt(at)))) at += 1
+    if (at === text.length) return null
+    if (text.startsWith(close, at)) return end(text.slice(at + close.length))
+    if (!close.startsWith(text.slice(at))) return end(text.slice(at))
+    held = text.slice(at)
+    return null
+  }
+
   return {
-    push(text) {
+    push(added) {
+      const text = held + added
+      held = ''
       let at = 0
       while (at < text.length) {
+        if (state === 'after-object') return readEnd(text, at)
+        if (state === 'before-value' && (text[at] === '{' || text[at] === '[')) beginNested()
         if (state === 'nested') {
           at = readNested(text, at)
-          continue
-        }
-        const character = text[at] ?? ''
-        if (state === 'after-object' || state === 'nested-close') {
-          const outcome = readClosing(character)
-          if (outcome !== 'misfit') at += 1
-          if (outcome === 'closed') {
-            if (!started) raw += text.slice(0, at)
-            return end(text.slice(at))
-          }
-          if (outcome === 'misfit' && state === 'after-object') return end(closing + text.slice(at))
-        } else if (read(character)) {
+          if (!isClosed()) continue
+          if (!started) raw += text.slice(0, at)
+          return end(text.slice(at))
+        } else if (read(text[at] ?? '')) {
           at += 1
         } else if (started) {
           state = 'after-object'
@@ -221,11 +208,12 @@ export function createHermesCall(
           return end(text.slice(at))
         }
       }
-      if (!started) raw += text
+      if (state === 'after-object' && close === null) return end('')
+      if (!started) raw += text.slice(0, text.length - held.length)
       return null
     },
     finish() {
-      if (!started) sink.onNoCall(raw)
+      if (!started) sink.onNoCall(raw + held)
       else if (state === 'string' && isArguments()) emitArguments(literal)
     },
   }
@@ -240,7 +228,7 @@ type State =
   | 'string'
   | 'bare'
   | 'nested'
-  | 'nested-close'
+  | 'closed'
   | 'after-value'
   | 'after-object'
 

@@ -1,0 +1,40 @@
+/** The fixed texts that a parser looks for. None of them begins with another one. */
+export type Markers = {
+  readonly texts: readonly string[]
+  /** The different first characters. */
+  readonly firsts: string
+}
+
+export function toMarkers(texts: readonly string[]): Markers {
+  return { texts, firsts: Array.from(new Set(texts.map((text) => text.charAt(0)))).join('') }
+}
+
+/**
+ * The first place from `from` on where a marker stands, or where the text ends in what may be the beginning of
+ * one; -1 if there is none. A marker is one token or several; this sees its text, so it does not matter which.
+ */
+export function findMarker(text: string, markers: Markers, from = 0): number {
+  let at = nextFirst(text, markers.firsts, from)
+  while (at !== -1 && !mayStandAt(text, at, markers.texts)) at = nextFirst(text, markers.firsts, at + 1)
+  return at
+}
+
+/** The whole marker that stands at this place, or null. */
+export function markerAt(text: string, at: number, { texts }: Markers): string | null {
+  for (const marker of texts) if (text.startsWith(marker, at)) return marker
+  return null
+}
+
+function nextFirst(text: string, firsts: string, from: number): number {
+  if (firsts.length === 1) return text.indexOf(firsts, from)
+  for (let at = from; at < text.length; at++) if (firsts.includes(text.charAt(at))) return at
+  return -1
+}
+
+function mayStandAt(text: string, at: number, markers: readonly string[]): boolean {
+  const left = text.length - at
+  for (const marker of markers) {
+    if (left >= marker.length ? text.startsWith(marker, at) : marker.startsWith(text.slice(at))) return true
+  }
+  return false
+}

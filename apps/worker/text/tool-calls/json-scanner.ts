@@ -1,0 +1,45 @@
+export type JsonScanner = {
+  /**
+   * Reads on in an object or a list, whose first bracket is the first thing that is read. Returns the place behind
+   * its last bracket, the place of a character `stopUnit` that stands in none of its strings, or the text's end.
+   */
+  readonly scan: (text: string, from: number, stopUnit: number) => number
+  readonly isOver: () => boolean
+}
+
+/** Finds the end of nested JSON by brackets and strings alone: each character is looked at once, none is kept. */
+export function createJsonScanner(): JsonScanner {
+  let depth = 0
+  let inString = false
+  let escaped = false
+  let over = false
+
+  function scan(text: string, from: number, stopUnit: number): number {
+    for (let at = from; at < text.length; at++) {
+      const unit = text.charCodeAt(at)
+      if (inString) {
+        if (escaped) escaped = false
+        else if (unit === BACKSLASH) escaped = true
+        else if (unit === QUOTE) inString = false
+      } else if (unit === QUOTE) {
+        inString = true
+      } else if (unit === OPEN_BRACE || unit === OPEN_BRACKET) {
+        depth += 1
+      } else if (unit === CLOSE_BRACE || unit === CLOSE_BRACKET) {
+        depth -= 1
+        if (depth > 0) continue
+        over = true
+        return at + 1
+      } else if (unit === stopUnit) {
+        return at
+      }
+    }
+    return text.length
+  }
+
+  return { scan, isOver: () => over }
+}
+
+const [QUOTE, BACKSLASH] = [0x22, 0x5c]
+const [OPEN_BRACE, CLOSE_BRACE] = [0x7b, 0x7d]
+const [OPEN_BRACKET, CLOSE_BRACKET] = [0x5b, 0x5d]

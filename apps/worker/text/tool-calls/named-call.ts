@@ -1,0 +1,166 @@
+import { findMarker, markerAt, toMarkers } from '../markers.ts'
+import { createJsonScanner } from './json-scanner.ts'
+import type { CallReader, CallSink } from './tool-call-parser.ts'
+
+export type NamedSyntax = {
+  readonly type: 'named'
+  /** Stands before the name, or is left out; '' if nothing does. */
+  readonly prefix: string
+  /** Stands between the name and the arguments. */
+  readonly nameEnd: string
+  /** Stands behind the arguments; null: the call ends with their last brace. */
+  readonly close: string | null
+  /** The name in what the model writes there. */
+  readonly toName: (written: string) => string
+}
+
+/**
+ * One call as a name, a separator and raw JSON, which goes out as it is written; a Markdown fence around it is
+ * left out. What has no separator, or no name before it, is no call.
+ *
+ * Moves: *prefix* → *name* → *before-arguments* → *json* | *raw* → *after* → over. Arguments that are no object or list
+ * are *raw*: all text up to the close tag.
+ */
+export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader {
+  const { prefix, nameEnd, close } = syntax
+  const closers = close === null ? [] : [close]
+  const nameEnds = toMarkers([nameEnd, ...closers])
+  const closeMarkers = toMarkers(closers)
+  const stopUnit = close?.charCodeAt(0) ?? -1
+  const json = createJsonScanner()
+  let state: 'prefix' | 'name' | 'before-arguments' | 'json' | 'raw' | 'after' = 'prefix'
+  /** Not yet used up: a name that goes on, a fence, or what may be the beginning of a marker. */
+  let held = ''
+  let wroteArguments = false
+
+  function emit(text: string): void {
+    if (text === '') return
+    wroteArguments = true
+    sink.onArguments(text)
+  }
+
+  function end(rest: string): string {
+    if (!wroteArguments) sink.onArguments('{}')
+    return rest
+  }
+
+  function noCall(text: string, end: number): string {
+    sink.onNoCall(text.slice(0, end))
+    return text.slice(end)
+  }
+
+  function pushPrefix(text: string): string | null {
+    if (text.length < prefix.length && prefix.startsWith(text)) {
+      held = text
+      return null
+    }
+    state = 'name'
+    return pushName(text.startsWith(prefix) ? text.slice(prefix.length) : text)
+  }
+
+  function pushName(text: string): string | null {
+    const at = findMarker(text, nameEnds)
+    const written = at === -1 ? text : text.slice(0, at)
+    const fits = NAME.exec(written)?.[0].length ?? 0
+    if (fits < written.length) return noCall(text, fits)
+    const marker = at === -1 ? null : markerAt(text, at, nameEnds)
+    if (marker === null) {
+      held = text
+      return null
+    }
+    const name = syntax.toName(written.trim())
+    if (name === '') return noCall(text, at)
+    sink.onStart(name)
+    const rest = text.slice(at + marker.length)
+    if (marker === close) return end(rest)
+    state = 'before-arguments'
+    return pushBefore(rest)
+  }
+
+  function pushBefore(given: string): string | null {
+    const text = given.trimStart()
+    const begin = text.search(/[[{]/)
+    const before = begin === -1 ? text : text.slice(0, begin)
+    if (before.length > MAX_FENCE || !FENCE.test(before)) {
+      state = 'raw'
+      return pushRaw(text)
+    }
+    if (begin === -1) {
+      held = text
+      return null
+    }
+    state = 'json'
+    return pushJson(text, begin)
+  }
+
+  function pushJson(text: string, from: number): string | null {
+    let begin = from
+    for (;;) {
+      const at = json.scan(text, begin, stopUnit)
+      emit(text.slice(begin, at))
+      if (json.isOver()) {
+        state = 'after'
+        return close === null ? end(text.slice(at)) : pushAfter(text.slice(at))
+      }
+      if (at === text.length || close === null) return null
+      if (text.startsWith(close, at)) return end(text.slice(at + close.length))
+      if (close.startsWith(text.slice(at))) {
+        held = text.slice(at)
+        return null
+      }
+      emit(text.charAt(at))
+      begin = at + 1
+    }
+  }
+
+  function pushRaw(text: string): string | null {
+    const at = findMarker(text, closeMarkers)
+    emit(at === -1 ? text : text.slice(0, at))
+    if (at === -1) return null
+    if (close !== null && text.startsWith(close, at)) return end(text.slice(at + close.length))
+    held = text.slice(at)
+    return null
+  }
+
+  /** Surplus braces are as common as missing ones. */
+  function pushAfter(text: string): string | null {
+    const rest = text.replace(/^[\s}`]+/, '')
+    if (close === null || rest === '') return null
+    if (rest.startsWith(close)) return end(rest.slice(close.length))
+    if (!close.startsWith(rest)) return end(rest)
+    held = rest
+    return null
+  }
+
+  return {
+    push(added) {
+      const text = held + added
+      held = ''
+      switch (state) {
+        case 'prefix':
+          return pushPrefix(text)
+        case 'name':
+          return pushName(text)
+        case 'before-arguments':
+          return pushBefore(text)
+        case 'json':
+          return pushJson(text, 0)
+        case 'raw':
+          return pushRaw(text)
+        case 'after':
+          return pushAfter(text)
+      }
+    },
+    finish() {
+      if (state === 'prefix' || state === 'name') sink.onNoCall(held)
+      held = ''
+    },
+  }
+}
+
+/** No name has blanks in it, looks like JSON or markup, or is longer than a request may offer. */
+const NAME = /^\s{0,64}[^\s{}"'<>]{0,256}\s{0,64}/
+
+/** A Markdown fence, or the beginning of one. */
+const FENCE = /^`{0,3}(?:j|js|jso|json)?\s*$/
+const MAX_FENCE = 16

@@ -1,0 +1,198 @@
+import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
+import { findMarker, markerAt, toMarkers } from '../markers.ts'
+import { declaredTypes, isAlwaysText, toJsonText, type DeclaredTypes } from './parameter-values.ts'
+import type { CallReader, CallSink } from './tool-call-parser.ts'
+
+/** One tag a parameter, unquoted values in between. */
+export type ParameterSyntax = {
+  readonly type: 'parameters'
+  /** Ends the name; where parameters have tags of their own for it, it is null: the next tag does. */
+  readonly nameEnd: string | null
+  readonly keyOpen: string
+  readonly keyEnd: string
+  /** Stands between key and value, blanks around it; null where the value begins at once. */
+  readonly valueOpen: string | null
+  readonly valueEnd: string
+  readonly close: string
+  /** The template puts each value on lines of its own: one line break at each end is markup. */
+  readonly ownLines: boolean
+}
+
+/**
+ * One call as tags with a name and parameters, which become a JSON object as they come: values that are declared
+ * as strings go out at once, the others when they are whole. A value also ends at the tag of the next
+ * parameter and at the call's end: models forget close tags. Nothing is unescaped: models write no entities.
+ *
+ * Moves: *name* → *between* → *key* → *before-value* → *value* → *between* … → over. What is neither parameter nor
+ * end ends the call.
+ */
+export function createParameterCall(
+  sink: CallSink,
+  { syntax, tools }: { syntax: ParameterSyntax; tools: readonly ToolDefinition[] },
+): CallReader {
+  const { keyOpen, keyEnd, valueOpen, valueEnd, close, ownLines } = syntax
+  const nameEnds = toMarkers(syntax.nameEnd === null ? [keyOpen, close] : [syntax.nameEnd])
+  const tags = toMarkers([keyOpen, close])
+  const keyEnds = toMarkers([keyEnd])
+  const valueEnds = toMarkers([valueEnd, keyOpen, close])
+  let state: 'name' | 'between' | 'key' | 'before-value' | 'value' = 'name'
+  /** Not yet used up: a name or key that goes on, or what may be the beginning of a marker. */
+  let held = ''
+  let tool: ToolDefinition | undefined
+  let key = ''
+  let parameters = 0
+  let types: DeclaredTypes = null
+  /** A value's parts that must be whole before they can be sent. */
+  let parts: string[] = []
+  let streams = false
+  let atValueStart = false
+  /** A line break that is markup if the value ends here. */
+  let lineBreak = ''
+
+  function pushName(text: string): string | null {
+    const at = findMarker(text, nameEnds)
+    const written = at === -1 ? text : text.slice(0, at)
+    const fits = NAME.exec(written)?.[0].length ?? 0
+    const marker = at === -1 ? null : markerAt(text, at, nameEnds)
+    const name = unquoted(written)
+    if (fits < written.length || (marker !== null && name === '')) {
+      const end = Math.min(fits, written.length)
+      sink.onNoCall(text.slice(0, end))
+      return text.slice(end)
+    }
+    if (marker === null) return hold(text)
+    sink.onStart(name)
+    tool = tools.find((candidate) => candidate.name === name)
+    state = 'between'
+    return pushBetween(text.slice(marker === syntax.nameEnd ? at + marker.length : at))
+  }
+
+  function pushBetween(given: string): string | null {
+    const text = given.trimStart()
+    if (text === '') return null
+    const marker = markerAt(text, 0, tags)
+    if (marker === close) return end(text.slice(close.length))
+    if (marker === keyOpen) {
+      state = 'key'
+      return pushKey(text.slice(keyOpen.length))
+    }
+    return findMarker(text, tags) === 0 ? hold(text) : end(text)
+  }
+
+  function pushKey(text: string): string | null {
+    const at = findMarker(text, keyEnds)
+    if ((at === -1 ? text.length : at) > MAX_KEY) return end(text)
+    if (at === -1 || markerAt(text, at, keyEnds) === null) return hold(text)
+    const written = text.slice(0, at)
+    key = unquoted(written)
+    types = attributeTypes(written) ?? declaredTypes(tool, key)
+    state = 'before-value'
+    return pushBefore(text.slice(at + keyEnd.length))
+  }
+
+  function pushBefore(text: string): string | null {
+    if (valueOpen === null) return beginValue(text)
+    const rest = text.trimStart()
+    if (rest.startsWith(valueOpen)) return beginValue(rest.slice(valueOpen.length))
+    if (valueOpen.startsWith(rest)) return hold(rest)
+    state = 'between'
+    return pushBetween(rest)
+  }
+
+  function beginValue(text: string): string | null {
+    state = 'value'
+    streams = isAlwaysText(types)
+    atValueStart = true
+    parts = []
+    sink.onArguments(`${parameters === 0 ? '{' : ', '}${JSON.stringify(key)}: ${streams ? '"' : ''}`)
+    parameters += 1
+    return pushValue(text)
+  }
+
+  function pushValue(text: string): string | null {
+    const at = findMarker(text, valueEnds)
+    addValue(at === -1 ? text : text.slice(0, at))
+    if (at === -1) return null
+    const marker = markerAt(text, at, valueEnds)
+    if (marker === null) return hold(text.slice(at))
+    endValue()
+    state = 'between'
+    return pushBetween(text.slice(marker === valueEnd ? at + valueEnd.length : at))
+  }
+
+  function addValue(given: string): void {
+    if (given === '') return
+    const begin = ownLines && atValueStart && given.startsWith('\n') ? 1 : 0
+    atValueStart = false
+    const whole = lineBreak + given.slice(begin)
+    lineBreak = ownLines && whole.endsWith('\n') ? '\n' : ''
+    const text = lineBreak === '' ? whole : whole.slice(0, -1)
+    if (text === '') return
+    if (streams) sink.onArguments(inString(text))
+    else parts.push(text)
+  }
+
+  function endValue(): void {
+    lineBreak = ''
+    sink.onArguments(streams ? '"' : toJsonText(parts.join(''), types))
+    parts = []
+  }
+
+  function end(rest: string): string {
+    sink.onArguments(parameters === 0 ? '{}' : '}')
+    return rest
+  }
+
+  function hold(text: string): null {
+    held = text
+    return null
+  }
+
+  return {
+    push(added) {
+      const text = held + added
+      held = ''
+      switch (state) {
+        case 'name':
+          return pushName(text)
+        case 'between':
+          return pushBetween(text)
+        case 'key':
+          return pushKey(text)
+        case 'before-value':
+          return pushBefore(text)
+        case 'value':
+          return pushValue(text)
+      }
+    },
+    /** Cut short like JSON: as far as it came. */
+    finish() {
+      if (state === 'name') sink.onNoCall(held)
+      else if (parts.length > 0) sink.onArguments(parts.join(''))
+      held = ''
+    },
+  }
+}
+
+/** Perhaps in quotes; no blanks, JSON or markup in it, and not longer than a request may offer. */
+const NAME = /^\s{0,64}"?[^\s{}"'<>]{0,256}"?\s{0,64}/
+
+const MAX_KEY = 512
+
+/** The text up to its closing quote, where it has quotes: attributes may follow. */
+function unquoted(written: string): string {
+  const text = written.trim()
+  return /^"([^"]*)/.exec(text)?.[1] ?? text
+}
+
+/** DeepSeek writes beside each key whether its value is a string. */
+function attributeTypes(written: string): DeclaredTypes {
+  const flag = /\sstring="(true|false)"/.exec(written)?.[1]
+  return flag === undefined ? null : flag === 'true' ? STRING : OTHER
+}
+
+const STRING: DeclaredTypes = new Set(['string'])
+const OTHER: DeclaredTypes = new Set(['number', 'integer', 'boolean', 'object', 'array', 'null'])
+
+/** As it stands between the quotes of a JSON string. */
+const inString = (text: string): string => JSON.stringify(text).slice(1, -1)

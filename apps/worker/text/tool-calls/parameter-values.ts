@@ -1,0 +1,87 @@
+import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
+
+/** What a tool's schema says of a parameter; null: nothing. */
+export type DeclaredTypes = ReadonlySet<string> | null
+
+/** The types that a tool declares for a parameter, through local references and alternatives. */
+export function declaredTypes(tool: ToolDefinition | undefined, parameter: string): DeclaredTypes {
+  const root: unknown = tool?.parameters
+  const types = new Set<string>()
+  collectTypes(field(field(root, 'properties'), parameter), types, { root, depth: 0 })
+  return types.size === 0 ? null : types
+}
+
+type Place = { readonly root: unknown; readonly depth: number }
+
+function collectTypes(schema: unknown, types: Set<string>, { root, depth }: Place): void {
+  if (depth > MAX_DEPTH) return
+  const inside = { root, depth: depth + 1 }
+  const type = field(schema, 'type')
+  for (const name of Array.isArray(type) ? type : [type]) if (typeof name === 'string') types.add(name)
+  const values: unknown = field(schema, 'enum') ?? [field(schema, 'const')]
+  if (Array.isArray(values)) for (const value of values) if (value !== undefined) types.add(typeOf(value))
+  for (const keyword of ['anyOf', 'oneOf', 'allOf']) {
+    const inner = field(schema, keyword)
+    if (Array.isArray(inner)) for (const item of inner) collectTypes(item, types, inside)
+  }
+  const reference = field(schema, '$ref')
+  if (typeof reference !== 'string' || !reference.startsWith('#/')) return
+  const steps = reference.slice(2).split('/')
+  collectTypes(
+    steps.reduce<unknown>((target, step) => field(target, step), root),
+    types,
+    inside,
+  )
+}
+
+/** References may form a circle. */
+const MAX_DEPTH = 8
+
+/** Whether a parameter's text is its value as it stands, so that it can be sent on as it comes. */
+export function isAlwaysText(types: DeclaredTypes): boolean {
+  return types !== null && types.size === 1 && types.has('string')
+}
+
+/**
+ * The JSON text of a parameter that was written without quotes: what reads as JSON of a declared type stays as it
+ * is written, everything else is a string. Without a declaration any JSON counts. Quotes are part of a string: no
+ * template writes them as markup.
+ */
+export function toJsonText(written: string, types: DeclaredTypes): string {
+  const text = PYTHON[written.trim()] ?? written.trim()
+  const value = parseJson(text)
+  const fits = value !== undefined && typeof value !== 'string' && (types === null || isOf(value, types))
+  return fits ? text : JSON.stringify(written)
+}
+
+function isOf(value: unknown, types: ReadonlySet<string>): boolean {
+  const type = typeOf(value)
+  return types.has(type) || (type === 'integer' && types.has('number'))
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  return Number.isInteger(value) ? 'integer' : typeof value
+}
+
+/** Some templates print values as Python does, and models follow them. */
+const PYTHON: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
+  True: 'true',
+  False: 'false',
+  None: 'null',
+})
+
+function field(holder: unknown, name: string): unknown {
+  const object = Object(holder)
+  return Object.hasOwn(object, name) ? object[name] : undefined
+}
+
+/** undefined for text that is no JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest'
+import { everyCut } from '../cuts.ts'
+import { parseWith, type Parts } from '../parse-under-test.ts'
+import type { Format } from '../written-calls.ts'
+
+const f = (args: string) => ({ name: 'f', arguments: args })
+
+/** Calls without a marker, or in lists; what a marked object goes through is told with the text around it. */
+const OUTPUTS: [Format, string, Partial<Parts>][] = [
+  ['json', '\n{"name": "f", "parameters": {"a": "}"}}', { calls: [f('{"a": "}"}')] }],
+  ['json', '{"type": "function", "name": "f", "arguments": {}}\n', { calls: [f('{}')] }],
+  ['json', '{"parameters": {"a": 1}, "name": "f"}', { calls: [f('{"a": 1}')] }],
+  ['json', '{"name": "f", "parameters": null}', { calls: [f('{}')] }],
+  [
+    'json',
+    '<|python_tag|>{"name": "f", "parameters": {}}; {"name": "f", "parameters": []}',
+    { calls: [f('{}'), f('[]')] },
+  ],
+  [
+    'json',
+    '[{"name": "f", "parameters": {}}, {"name": "f", "parameters": {}}]',
+    { calls: [f('{}'), f('{}')] },
+  ],
+  ['json', '{"name": "f", "parameters": {}} That is it.', { text: 'That is it.', calls: [f('{}')] }],
+  // An answer in JSON is no call.
+  ['json', '{"name": "Ada", "age": 36}', { text: '{"name": "Ada", "age": 36}' }],
+  ['json', '{"name": "f"}', { text: '{"name": "f"}' }],
+  ['json', '[1, {"a": 2}]', { text: '[1, {"a": 2}]' }],
+  ['json', 'A {"name": "f", "parameters": {}}', { text: 'A {"name": "f", "parameters": {}}' }],
+  ['json', '<|python_tag|>print(1)', { text: 'print(1)' }],
+  ['functools', 'functools[{"name": "f", "arguments": {}}]', { calls: [f('{}')] }],
+  ['functools', 'Use functools.reduce [1]', { text: 'Use functools.reduce [1]' }],
+  [
+    'mistral',
+    '[TOOL_CALLS][{"name": "f", "arguments": {}},{"name": "f"}]\nB',
+    { text: 'B', calls: [f('{}'), f('{}')] },
+  ],
+  ['mistral', '[TOOL_CALLS][]', { text: '[]' }],
+  // Cut short.
+  ['json', '{"name": "f", "para', { text: '{"name": "f", "para' }],
+  ['json', '{"name": "f", "parameters": {"a', { calls: [f('{"a')] }],
+  ['mistral', '[TOOL_CALLS][{"name": "f"', { calls: [f('')] }],
+]
+
+describe('wherever the output is cut', () => {
+  it.for(OUTPUTS)('%s: %j', ([format, output, parts]) => {
+    for (const pieces of everyCut(output)) {
+      expect(parseWith(format, pieces)).toEqual({ text: '', calls: [], ...parts })
+    }
+  })
+})
