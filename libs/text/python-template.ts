@@ -1,4 +1,5 @@
 import { Template } from '@huggingface/jinja'
+import { formatDate } from './python-dates.ts'
 import { STRING_METHODS } from './python-strings.ts'
 import { isPythonEqual, toPythonText, toRuntimeValue, type RuntimeValue } from './python-values.ts'
 
@@ -11,16 +12,19 @@ export type PythonTemplate = { readonly render: (values: Readonly<Record<string,
  * lacks altogether (`%` with texts, `{% raw %}`, `a < b < c`, most filters with tests) still throws when it is parsed
  * or met. Where Python throws for an attribute of what is undefined, it is undefined. Throws for what is no Jinja.
  */
-export function createPythonTemplate(source: string): PythonTemplate {
+export function createPythonTemplate(source: string, now: () => Date): PythonTemplate {
   const template = new Template(source)
   template.parsed.body = rewriteBlock(template.parsed.body)
-  return { render: (values) => template.render({ ...values, ...FUNCTIONS }) }
+  const date: TemplateFunction = (values) => formatDate(now(), toPythonText(argument(values, 0)))
+  return { render: (values) => template.render({ ...values, ...FUNCTIONS, '.now': date }) }
 }
+
+type TemplateFunction = (values: readonly unknown[]) => unknown
 
 type Node = { readonly [key: string]: unknown; readonly type: string }
 
 /** Names that no template can write. */
-const FUNCTIONS: Readonly<Record<string, (values: readonly unknown[]) => unknown>> = {
+const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
   '.text': (values) => toPythonText(argument(values, 0)),
   '.joined': (values) => values.map((value) => toPythonText(toRuntimeValue(value))).join(''),
   '.equal': (values) => isPythonEqual(argument(values, 0), argument(values, 1)),
@@ -95,6 +99,7 @@ function replaceFilter(node: Node): Node {
 /** A dictionary may have a method, or a key, of the same name. */
 function replaceMethod(node: Node): Node {
   const { callee, args } = node
+  if (isNode(callee) && callee['value'] === 'strftime_now' && Array.isArray(args)) return call('.now', args)
   if (!isNode(callee) || callee.type !== 'MemberExpression' || callee['computed'] === true) return node
   const name = isNode(callee['property']) ? callee['property']['value'] : null
   if (typeof name !== 'string' || !Object.hasOwn(STRING_METHODS, name) || !Array.isArray(args)) return node

@@ -19,6 +19,8 @@ export type ChatRendererOptions = {
   /** `bos_token`, `eos_token`, … as the tokenizer names them. */
   readonly specialTokens: Readonly<Record<string, string>>
   readonly addedTokens: readonly AddedToken[]
+  /** What templates that name today's date are told; the clock's unless told. */
+  readonly now?: () => Date
 }
 
 export type ChatRenderer = {
@@ -45,9 +47,9 @@ export class ChatTemplateError extends Error {
  * refuses each chat instead, because it may still serve embeddings.
  */
 export function createChatRenderer(options: ChatRendererOptions): ChatRenderer {
-  const { chatTemplate, toolTemplate = null } = options
-  const plain = chatTemplate === null ? null : parseTemplate(chatTemplate)
-  const withTools = toolTemplate === null ? plain : parseTemplate(toolTemplate)
+  const { chatTemplate, toolTemplate = null, now = () => new Date() } = options
+  const plain = chatTemplate === null ? null : parseTemplate(chatTemplate, now)
+  const withTools = toolTemplate === null ? plain : parseTemplate(toolTemplate, now)
   const guard = createTokenGuard({
     addedTokens: options.addedTokens,
     chatTemplate: `${chatTemplate ?? ''}\n${toolTemplate ?? ''}`,
@@ -76,9 +78,9 @@ export function createChatRenderer(options: ChatRendererOptions): ChatRenderer {
   }
 }
 
-function parseTemplate(source: string): PythonTemplate {
+function parseTemplate(source: string, now: () => Date): PythonTemplate {
   try {
-    return createPythonTemplate(source)
+    return createPythonTemplate(source, now)
   } catch (error) {
     throw new Error('the chat template cannot be parsed', { cause: error })
   }
