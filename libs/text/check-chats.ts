@@ -53,9 +53,8 @@ async function findProblem(chat: Case, tokenizer: Tokenizer, renderer: ChatRende
   }
   if (chat.ids === undefined) return `only transformers refuses it: ${chat.refused ?? 'no reason given'}`
   const ids = await tokenizer.encodePieces(pieces)
-  const place = chat.ids.findIndex((id, i) => id !== ids[i])
-  if (place === -1 && ids.length === chat.ids.length) return null
-  return describe(chat.prompt ?? '', pieces.join('')) ?? describeIds(chat.ids, ids, place, tokenizer)
+  if (ids.length === chat.ids.length && chat.ids.every((id, i) => id === ids[i])) return null
+  return describe(chat.prompt ?? '', pieces.join('')) ?? describeIds(chat.ids, ids, tokenizer)
 }
 
 function tryToRender(
@@ -81,12 +80,8 @@ function describe(expected: string, found: string): string | null {
   return `the prompt differs at character ${at}: transformers has ${show(expected)}, here it is ${show(found)}`
 }
 
-function describeIds(
-  expected: readonly number[],
-  found: Uint32Array,
-  place: number,
-  tokenizer: Tokenizer,
-): string {
+function describeIds(expected: readonly number[], found: Uint32Array, tokenizer: Tokenizer): string {
+  const place = expected.findIndex((id, i) => id !== found[i])
   const at = place === -1 ? expected.length : place
   const show = (ids: ArrayLike<number>) => {
     const shown = Array.from(ids).slice(at, at + 5)

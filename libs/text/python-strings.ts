@@ -34,8 +34,8 @@ export const STRING_METHODS: Readonly<Record<string, Method>> = {
   isspace: (text) => /^\s+$/u.test(text),
 }
 
-const LINE_END = /\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/u
-const LAST_LINE_END = /(?:\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])$/u
+const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/u
+const LAST_LINE_END = /(?:\r\n|[\n\r\v\f\u0085\u2028\u2029])$/u
 
 function needText(value: unknown): string {
   if (typeof value === 'string') return value

@@ -44,8 +44,13 @@ const add = defineCommand({
     const tokenizer = await asRefusal(async () => await createTokenizer(files))
     const guess = family === undefined ? toGuess(files, tokenizer) : { family, because: 'you said so' }
     await asRefusal(async () => await readFamily(folder, guess.family))
-    await asRefusal(async () => await writeModel(folder, name, guess.family, files))
-    const answer = { name, ...guess, ...traitsOf(tokenizer), files: [...files.keys()] }
+    await asRefusal(async () => await writeModel(folder, { name, family: guess.family, files }))
+    const answer = {
+      name,
+      ...guess,
+      ...traitsOf(tokenizer),
+      files: [...files.keys()].toSorted((a, b) => (a < b ? -1 : 1)),
+    }
     return {
       answer,
       text: formatFields([
@@ -55,7 +60,11 @@ const add = defineCommand({
         ['tokens', String(answer.tokens)],
         ['end tokens', answer.endTokens.join(' ') || 'none'],
         ['chat template', toYesNo(answer.hasChatTemplate)],
-        ['next', `npm run references -- ${join(folder, name)}, then npx millrace models check ${name}`],
+        ['next', `npm run references -- ${join(folder, name)}`],
+        [
+          'then',
+          `npx millrace models check ${name}${modelsDir === undefined ? '' : ` --models-dir ${modelsDir}`}`,
+        ],
       ]),
     }
   },
@@ -130,9 +139,7 @@ function traitsOf(tokenizer: Tokenizer) {
 /** All or nothing: what is there already stays as it is. */
 async function writeModel(
   modelsFolder: string,
-  name: string,
-  family: string,
-  files: TokenizerFiles,
+  { name, family, files }: { name: string; family: string; files: TokenizerFiles },
 ): Promise<void> {
   const names = await readdir(modelsFolder)
   if (names.includes(name) || names.includes(`${name}.json`)) {

@@ -5,9 +5,9 @@ import { z } from 'zod'
 import { createOutputParser } from '#apps/worker/text/parse-output.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import { ModelFamily } from '#libs/contracts/model-family.ts'
-import type { TextStream } from '#libs/text/decoding/token-decoder.ts'
 import { loadTokenizer } from '#libs/text/tokenizer.ts'
 import { cutAnywhere } from './cuts.ts'
+import { withTexts } from './with-texts.ts'
 
 const tokenizer = await loadTokenizer('models/tiny')
 
@@ -215,7 +215,7 @@ async function withMarkerTokens(text: string): Promise<[typeof tokenizer, number
   const textOf = (id: number) => texts[id - FIRST_MARKER]
   const marked = {
     ...tokenizer,
-    openTextStream: () => withTexts(textOf),
+    openTextStream: () => withTexts(tokenizer, textOf),
     isSpecial: (id: number) => textOf(id) !== undefined || tokenizer.isSpecial(id),
     addedTokens: texts.map((added, i) => ({ id: FIRST_MARKER + i, text: added, special: true })),
   }
@@ -224,18 +224,12 @@ async function withMarkerTokens(text: string): Promise<[typeof tokenizer, number
 
 const FIRST_MARKER = 10_000
 
-/** The tokenizer's own stream, with tokens that it does not have. */
-function withTexts(textOf: (id: number) => string | undefined): TextStream {
-  const stream = tokenizer.openTextStream()
-  return { push: (id) => textOf(id) ?? stream.push(id), flush: stream.flush }
-}
-
 it('keeps a control token that ends the output where it ends a call as well', () => {
   const family = readFamily('gpt-oss')
   const end = { id: FIRST_MARKER, text: '<|call|>', special: true }
   const ending = {
     ...tokenizer,
-    openTextStream: () => withTexts((id) => (id === end.id ? end.text : undefined)),
+    openTextStream: () => withTexts(tokenizer, (id) => (id === end.id ? end.text : undefined)),
     isSpecial: (id: number) => id === end.id || tokenizer.isSpecial(id),
     eosIds: new Set([end.id]),
     addedTokens: [end],
