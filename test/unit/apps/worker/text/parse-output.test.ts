@@ -7,7 +7,7 @@ import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import { ModelFamily } from '#libs/contracts/model-family.ts'
 import { loadTokenizer } from '#libs/text/tokenizer.ts'
 import { cutAnywhere } from './cuts.ts'
-import { withTexts } from './with-texts.ts'
+import { FIRST_MARKER, withTexts } from './with-texts.ts'
 
 const tokenizer = await loadTokenizer('models/tiny')
 
@@ -221,8 +221,6 @@ async function withMarkerTokens(text: string): Promise<[typeof tokenizer, number
   }
   return [marked, ids]
 }
-
-const FIRST_MARKER = 10_000
 
 it('keeps a control token that ends the output where it ends a call as well', () => {
   const family = readFamily('gpt-oss')

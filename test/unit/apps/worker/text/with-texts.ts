@@ -6,3 +6,6 @@ export function withTexts(tokenizer: Tokenizer, textOf: (id: number) => string |
   const stream = tokenizer.openTextStream()
   return { push: (id) => textOf(id) ?? stream.push(id), flush: stream.flush }
 }
+
+/** The ids of such tokens begin here. */
+export const FIRST_MARKER = 10_000
