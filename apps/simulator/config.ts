@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { HostPort, jsonVariable, OpsFields, Port } from '#libs/config/config-fields.ts'
 import { Behaviour } from './behaviour.ts'
 import { FaultSettings } from './faults.ts'
+import { Profile } from './profile.ts'
 
 /** One engine. The defaults are those of a small GPU serving a small model. */
 export const EngineConfig = z
@@ -12,6 +13,8 @@ export const EngineConfig = z
     /** Names `<MODELS_DIR>/<family>.json`, which says the model's family and where its tokenizer lies. */
     family: z.string().min(1),
     kind: z.enum(['chat', 'embedding']).default('chat'),
+    /** The pair of vLLM and servicer that it passes for. */
+    profile: Profile.default('0.32.0+0.14.1'),
     maxNumSeqs: z.int().positive().default(64),
     maxModelLen: z.int().min(2).default(4_096),
     /** The token budget of a step, prompts and outputs together. */
@@ -24,6 +27,8 @@ export const EngineConfig = z
     prefillTokensPerS: z.number().positive().default(20_000),
     /** 2 is twice as fast, 0 as fast as the processor allows. */
     speed: z.number().min(0).default(1),
+    /** Tokens that a chunk gathers, but for the first and the last (`--stream-interval`). */
+    streamInterval: z.int().positive().default(1),
     /** Length of embedding vectors. */
     dimension: z.int().positive().max(65_536).default(256),
     behaviour: Behaviour.default({ type: 'persona' }),

@@ -3,6 +3,9 @@ import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { EngineClient, EngineServerInfo } from './engine/engine-client.ts'
 import { createGrpcEngineClient } from './engine/grpc-engine-client.ts'
+import { createHttp2EngineClient } from './engine/http2-engine-client.ts'
+
+const CREATE_CLIENT = { http2: createHttp2EngineClient, 'grpc-js': createGrpcEngineClient }
 
 const PAUSES = { firstPauseMs: 500, lastPauseMs: 500 }
 
@@ -13,12 +16,13 @@ const PAUSES = { firstPauseMs: 500, lastPauseMs: 500 }
  */
 export async function connectEngine(options: {
   address: string
+  transport: keyof typeof CREATE_CLIENT
   maxNumSeqs: number | undefined
   family: Pick<ModelFamily, 'reasoning'>
   log: Logger
 }): Promise<{ engine: EngineClient; limits: { maxNumSeqs: number; contextWindow: number } }> {
   const { address, family, log } = options
-  const engine = createGrpcEngineClient({ address })
+  const engine = CREATE_CLIENT[options.transport]({ address })
   const onFailure = (error: unknown) => log.info({ address, reason: String(error) }, 'waiting for the engine')
   const info = await untilAnswered(engine.getModelInfo, { ...PAUSES, onFailure })
   const server = await untilAnswered(engine.getServerInfo, { ...PAUSES, onFailure })

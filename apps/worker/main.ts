@@ -143,6 +143,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       const { family, tokenizer, chats } = await load(familyName, address)
       const { engine, limits } = await connectEngine({
         address,
+        transport: config.ENGINE_TRANSPORT,
         maxNumSeqs,
         family,
         log: log.child({ model }),

@@ -1,14 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Behaviour } from '#apps/simulator/behaviour.ts'
 import { EngineConfig } from '#apps/simulator/config.ts'
-import type { HealthCheckResponse__Output } from '#proto/types/vllm/grpc/engine/HealthCheckResponse.ts'
-import {
-  callGenerate,
-  collect,
-  reply,
-  startEngineUnderTest,
-  type EngineUnderTest,
-} from './engine-under-test.ts'
+import { startEngineUnderTest, type EngineUnderTest } from './engine-under-test.ts'
+import { callGenerate, collect, reply, service } from './raw-calls.ts'
 
 async function startBehaving(behaviour: Behaviour): Promise<EngineUnderTest> {
   const under = await startEngineUnderTest({ behaviour, maxModelLen: 8_192 })
@@ -63,10 +57,7 @@ test.each(TRICKS)('an engine that fails in text gives words, then INTERNAL: %j',
 test('an engine whose calls fail is healthy all the same, and holds nothing of them', async () => {
   const under = await startBehaving({ type: 'fails-in-text' })
   for (let call = 0; call < 5; call += 1) await ask(under)
-  const { response } = await reply<object, HealthCheckResponse__Output>(
-    under.client.healthCheck.bind(under.client),
-    {},
-  )
+  const { response } = await reply(under.client, service.HealthCheck, {})
   expect(response?.healthy).toBe(true)
   expect(under.engine.core().load()).toMatchObject({ running: 0, waiting: 0, usedTokens: 0 })
 })

@@ -1,12 +1,16 @@
 import { createHash } from 'node:crypto'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { crc32, inflateRawSync } from 'node:zlib'
-import { Client, credentials } from '@grpc/grpc-js'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
-import type { VllmEngineClient } from '#proto/types/vllm/grpc/engine/VllmEngine.ts'
 import { HEALTH_SERVICE } from '#apps/simulator/wire/health-service.ts'
-import { collect, reply, startEngineUnderTest, toMessage, type EngineUnderTest } from './engine-under-test.ts'
-import { ALL_CASES, readRecording, SCENARIO_CASES, type Recording } from './recordings.ts'
+import type { Transport } from '#apps/worker/engine/transport/transport.ts'
+import { casesOf, isUnary, OTHER_RPC_CASES, type UnaryMethod } from './cases.ts'
+import { startEngineUnderTest } from './engine-under-test.ts'
+import { collect, openStream, reply, service, toMessage } from './raw-calls.ts'
+import { openTarget, TARGETS, type OpenTarget } from './targets.ts'
 
 /** What is another engine's own: names of folders, clocks, counts of what ran before, the numbers of a vector. */
 const NOT_COMPARED = new Set([
@@ -20,138 +24,170 @@ const NOT_COMPARED = new Set([
   'embedding',
 ])
 
-type UnaryCall = (client: VllmEngineClient, request: object) => ReturnType<typeof reply<object, object>>
+type UnaryCall = (client: Transport, request: object) => ReturnType<typeof reply<object, object>>
 
-const UNARY: Readonly<Record<string, UnaryCall>> = {
-  Embed: (client, request) => reply(client.embed.bind(client), toMessage(request)),
-  HealthCheck: (client, request) => reply(client.healthCheck.bind(client), toMessage(request)),
-  Abort: (client, request) => reply(client.abort.bind(client), toMessage(request)),
-  GetModelInfo: (client, request) => reply(client.getModelInfo.bind(client), toMessage(request)),
-  GetServerInfo: (client, request) => reply(client.getServerInfo.bind(client), toMessage(request)),
-  GetLoads: (client, request) => reply(client.getLoads.bind(client), toMessage(request)),
-  FlushCache: (client, request) => reply(client.flushCache.bind(client), toMessage(request)),
-  StartProfile: (client, request) => reply(client.startProfile.bind(client), toMessage(request)),
+const UNARY: Readonly<Record<UnaryMethod, UnaryCall>> = {
+  Embed: (client, request) => reply(client, service.Embed, toMessage(request)),
+  HealthCheck: (client, request) => reply(client, service.HealthCheck, toMessage(request)),
+  Abort: (client, request) => reply(client, service.Abort, toMessage(request)),
+  GetModelInfo: (client, request) => reply(client, service.GetModelInfo, toMessage(request)),
+  GetServerInfo: (client, request) => reply(client, service.GetServerInfo, toMessage(request)),
+  GetLoads: (client, request) => reply(client, service.GetLoads, toMessage(request)),
+  FlushCache: (client, request) => reply(client, service.FlushCache, toMessage(request)),
+  StartProfile: (client, request) => reply(client, service.StartProfile, toMessage(request)),
 }
-
-const cases = ALL_CASES.filter((name) => !SCENARIO_CASES.some((scenario) => scenario === name))
-  .map(readRecording)
-  .filter((recording) => recording.method !== 'Generate')
-const unaryCases = cases.filter(({ method }) => method in UNARY)
 
 const HealthRequest = z.object({ service: z.string().optional() })
 
-const engines: EngineUnderTest[] = []
-
-beforeAll(async () => {
-  engines.push(await startEngineUnderTest())
-  engines.push(await startEngineUnderTest({ family: 'demo-reasoning' }))
-  engines.push(await startEngineUnderTest({ kind: 'embedding', dimension: 128 }))
-})
-
-afterAll(async () => {
-  for (const engine of engines) await engine.close()
-})
-
-describe('every other call is answered as the recorded engine answered it', () => {
-  test('the recordings are there and each has its test', () => {
-    const others = cases
-      .filter((recording) => !unaryCases.includes(recording))
-      .map((recording) => recording.case)
-    expect(unaryCases.length).toBeGreaterThan(15)
-    expect(others.sort()).toEqual([
-      'health-check-overall',
-      'health-check-service',
-      'health-check-unknown',
-      'health-watch',
-      'stream-get-tokenizer',
-      'subscribe-kv-events-off',
-    ])
+describe.each(TARGETS.map((target) => [target.name, target] as const))('%s', (_, target) => {
+  const { kind, generation } = target
+  const cases = casesOf(generation, 'rpcs')
+  const unaryCases = cases.filter(([name, { method }]) => isUnary(method) && !isOther(name))
+  const health = cases.filter(([name]) => name.startsWith('health-'))
+  let open: OpenTarget
+  beforeAll(async () => {
+    open = await openTarget(target)
+  })
+  afterAll(async () => {
+    await open.close()
   })
 
-  test.each(unaryCases.map((recording) => [recording.case, recording] as const))(
+  test('there are cases', () => {
+    expect(unaryCases.length).toBeGreaterThanOrEqual(9)
+    expect(health).toHaveLength(4)
+  })
+
+  test.for(unaryCases)('%s', async ([name, recording], context) => {
+    const client = await open.clientFor(recording)
+    if ('missing' in client) return context.skip(client.missing)
+    const { method, request } = recording
+    if (!isUnary(method)) throw new Error(`${method} is not unary`)
+    const { response, ending } = await UNARY[method](client, request ?? {})
+    const { code, details } = recording.status
+    expect({
+      // The simulator is without the name of the recorded option.
+      ending: { code: ending.code, details: name === 'unary-start-profile-off' ? details : ending.details },
+      body: response === null ? null : comparable(response),
+    }).toEqual({
+      ending: { code, details },
+      body: recording.frames[0]?.body === undefined ? null : comparable(recording.frames[0].body),
+    })
+  })
+
+  test.for(cases.filter(([name]) => name === 'unary-unknown-method'))(
     '%s',
-    async (name, recording) => {
-      const { client } = engineFor(recording)
-      const call = UNARY[recording.method]
-      const { response, ending } = (await call?.(client, recording.request ?? {})) ?? {
-        response: null,
-        ending: null,
-      }
-      const { code, details } = recording.status
-      expect({
-        ending: {
-          code: ending?.code,
-          details: name === 'unary-start-profile-off' ? details : ending?.details,
-        },
-        body: response === null ? null : comparable(response),
-      }).toEqual({
-        ending: { code, details },
-        body: recording.frames[0]?.body === undefined ? null : comparable(recording.frames[0].body),
-      })
-    },
-  )
-
-  test('stream-get-tokenizer: a zip of the same files, its SHA-256 on the last chunk', async () => {
-    const recording = readRecording('stream-get-tokenizer')
-    const { messages, ending } = await collect(engineFor(recording).client.getTokenizer({}))
-    const zip = Buffer.concat(messages.map((message) => message.data))
-    expect(ending.code).toBe('OK')
-    expect(messages.map((message) => message.sha256)).toEqual([
-      ...messages.slice(1).map(() => ''),
-      createHash('sha256').update(zip).digest('hex'),
-    ])
-    expect(entriesOf(zip)).toEqual(
-      recording.entries?.map(({ name, size, sha256 }) => ({ name, size, sha256 })),
-    )
-  })
-
-  test('subscribe-kv-events-off', async () => {
-    const recording = readRecording('subscribe-kv-events-off')
-    const { messages, ending } = await collect(engineFor(recording).client.subscribeKvEvents({}))
-    expect(messages).toEqual([])
-    expect(ending).toEqual({ code: recording.status.code, details: recording.status.details })
-  })
-
-  test.each(['health-check-overall', 'health-check-service', 'health-check-unknown', 'health-watch'])(
-    '%s',
-    async (name) => {
-      const recording = readRecording(name)
-      const { service = '' } = HealthRequest.parse(recording.request)
-      const method = recording.method.endsWith('Watch') ? HEALTH_SERVICE['Watch'] : HEALTH_SERVICE['Check']
-      const address = engineFor(recording).engine.address() ?? ''
-      const client = new Client(address, credentials.createInsecure())
-      const request =
-        service === '' ? Buffer.alloc(0) : Buffer.from([0x0a, service.length, ...Buffer.from(service)])
-      const call = client.makeServerStreamRequest(
-        method?.path ?? '',
-        (bytes: Buffer) => bytes,
-        (bytes: Buffer) => bytes,
-        request,
-      )
-      const { messages, ending } = await collect(call)
-      client.close()
-      // Field 1, value 1: SERVING.
-      expect(messages).toEqual(recording.frames.map(() => Buffer.from([0x08, 0x01])))
+    async ([, recording], context) => {
+      const client = await open.clientFor(recording)
+      if ('missing' in client) return context.skip(client.missing)
+      const { ending } = await reply(client, service.FlushCache, {})
       expect(ending).toEqual({ code: recording.status.code, details: recording.status.details })
     },
   )
+
+  test.for(cases.filter(([name]) => name === 'stream-get-tokenizer' && kind !== 'recordings'))(
+    '%s: a zip of the same files, its SHA-256 on the last chunk',
+    async ([, recording], context) => {
+      const client = await open.clientFor(recording)
+      if ('missing' in client) return context.skip(client.missing)
+      const { zip } = await readBundle(client)
+      expect(entriesOf(zip)).toEqual(
+        recording.entries?.map(({ name, size, sha256 }) => ({ name, size, sha256 })),
+      )
+    },
+  )
+
+  test.for(cases.filter(([name]) => name === 'alt-get-tokenizer-multi-chunk' && kind === 'simulator'))(
+    '%s: the bundle of a larger model comes in chunks of 64 KiB',
+    async ([, recording]) => {
+      const folder = mkdtempSync(join(tmpdir(), 'millrace-models-'))
+      onTestFinished(() => rmSync(folder, { recursive: true }))
+      cpSync('models', folder, { recursive: true })
+      // Does not compress, as the recorded filler does not.
+      const filler = Buffer.concat(
+        Array.from({ length: 7_500 }, (_, i) => createHash('sha256').update(String(i)).digest()),
+      )
+      writeFileSync(join(folder, 'tiny', 'filler.tiktoken'), filler)
+      const under = await startEngineUnderTest(
+        { profile: generation },
+        { transport: target.transport, modelsFolder: folder },
+      )
+      onTestFinished(() => under.close())
+      const { zip, sizes } = await readBundle(under.client)
+      const named = recording.entries?.map(({ name, size }) => [name, size])
+      expect(entriesOf(zip).map(({ name, size }) => [name, size])).toEqual(named)
+      expect(sizes.slice(0, -1)).toEqual([65_536, 65_536, 65_536])
+      const recorded = z.array(z.object({ body: z.object({ data_bytes: z.int() }) })).parse(recording.frames)
+      expect(recorded.slice(0, -1).map(({ body }) => body.data_bytes)).toEqual(sizes.slice(0, -1))
+    },
+  )
+
+  test.for(cases.filter(([name]) => name === 'subscribe-kv-events-off'))(
+    '%s',
+    async ([, recording], context) => {
+      const client = await open.clientFor(recording)
+      if ('missing' in client) return context.skip(client.missing)
+      const { messages, ending } = await collect(
+        openStream(client, service.SubscribeKvEvents, { request: {} }),
+      )
+      expect(messages).toEqual([])
+      expect(ending).toEqual({ code: recording.status.code, details: recording.status.details })
+    },
+  )
+
+  test.for(health)('%s', async ([, recording], context) => {
+    const client = await open.clientFor(recording)
+    if ('missing' in client) return context.skip(client.missing)
+    const asked = HealthRequest.parse(recording.request).service ?? ''
+    const name = recording.method.endsWith('Watch') ? 'Watch' : 'Check'
+    const method = {
+      path: HEALTH_SERVICE[name]?.path ?? '',
+      requestSerialize: (bytes: Buffer) => bytes,
+      responseDeserialize: (bytes: Buffer) => Buffer.from(bytes),
+    }
+    const request = asked === '' ? Buffer.alloc(0) : Buffer.from([0x0a, asked.length, ...Buffer.from(asked)])
+    const answered =
+      name === 'Watch'
+        ? await collect(openStream(client, method, { request }))
+        : await reply(client, method, request)
+    const messages = 'messages' in answered ? answered.messages : [answered.response]
+    // Field 1, value 1: SERVING.
+    const serving = Buffer.from([0x08, 0x01])
+    expect(messages.filter((message) => message !== null)).toEqual(recording.frames.map(() => serving))
+    expect(answered.ending).toEqual({ code: recording.status.code, details: recording.status.details })
+  })
 })
 
-function engineFor({ server_args: args }: Recording): EngineUnderTest {
-  const engine = engines[args.includes('--runner') ? 2 : args.includes('--reasoning-parser') ? 1 : 0]
-  if (engine === undefined) throw new Error('the engine is not started')
-  return engine
+async function readBundle(client: Transport): Promise<{ zip: Buffer; sizes: number[] }> {
+  const { messages, ending } = await collect(openStream(client, service.GetTokenizer, { request: {} }))
+  const zip = Buffer.concat(messages.map((message) => message.data))
+  expect(ending.code).toBe('OK')
+  expect(messages.map((message) => message.sha256)).toEqual([
+    ...messages.slice(1).map(() => ''),
+    createHash('sha256').update(zip).digest('hex'),
+  ])
+  return { zip, sizes: messages.map(({ data }) => data.length) }
 }
 
-/** Our names as in the recording; what is not compared by its kind only. */
+function isOther(name: string): boolean {
+  return OTHER_RPC_CASES.some((other) => other === name)
+}
+
+/**
+ * Our names as in the recording; what is not compared by its kind only. Without what the wire does not carry: an
+ * empty field, and a field that an older servicer does not know.
+ */
 function comparable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(comparable)
   if (typeof value !== 'object' || value === null) return value
   const members = Object.entries(value).map(([key, member]) => {
     const name = key.replaceAll(/[A-Z]/gu, (letter) => `_${letter.toLowerCase()}`)
-    return [name, NOT_COMPARED.has(name) ? typeof member : comparable(member)]
+    return [name, NOT_COMPARED.has(name) ? typeof member : comparable(member)] as const
   })
-  return Object.fromEntries(members)
+  return Object.fromEntries(members.filter(([, member]) => !isEmpty(member)))
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === 0 || value === '' || value === false || (Array.isArray(value) && value.length === 0)
 }
 
 /** Walks the central directory, as a reader that does not know the writer would. */

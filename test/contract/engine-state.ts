@@ -1,13 +1,12 @@
-import { expect } from 'vitest'
-import type { GetLoadsResponse__Output } from '#proto/types/vllm/grpc/engine/GetLoadsResponse.ts'
+import { expect, onTestFinished } from 'vitest'
 import type { SchedulerLoad__Output } from '#proto/types/vllm/grpc/engine/SchedulerLoad.ts'
-import type { VllmEngineClient } from '#proto/types/vllm/grpc/engine/VllmEngine.ts'
-import { callGenerate, collect, reply } from './engine-under-test.ts'
+import type { Transport } from '#apps/worker/engine/transport/transport.ts'
+import { callGenerate, collect, reply, service } from './raw-calls.ts'
 
 type Filler = { readonly call: ReturnType<typeof callGenerate>; readonly ended: Promise<unknown> }
 
-/** Takes all eight places. */
-export function fillEngine(client: VllmEngineClient): Filler[] {
+/** Takes all eight places, until the end of the test at the latest. */
+export function fillEngine(client: Transport): Filler[] {
   const calls = Array.from({ length: 8 }, (_, i) =>
     callGenerate(client, {
       request_id: `filler-${i}`,
@@ -16,10 +15,13 @@ export function fillEngine(client: VllmEngineClient): Filler[] {
       stream: true,
     }),
   )
+  onTestFinished(() => {
+    for (const call of calls) call.cancel()
+  })
   return calls.map((call) => ({ call, ended: collect(call) }))
 }
 
-export async function stopFilling(client: VllmEngineClient, fillers: readonly Filler[]): Promise<void> {
+export async function stopFilling(client: Transport, fillers: readonly Filler[]): Promise<void> {
   for (const { call, ended } of fillers) {
     call.cancel()
     await ended
@@ -27,17 +29,17 @@ export async function stopFilling(client: VllmEngineClient, fillers: readonly Fi
   await untilIdle(client)
 }
 
-export async function abort(client: VllmEngineClient, requestIds: string[]): Promise<void> {
-  const { ending } = await reply(client.abort.bind(client), { requestIds })
+export async function abort(client: Transport, requestIds: string[]): Promise<void> {
+  const { ending } = await reply(client, service.Abort, { requestIds })
   expect(ending.code).toBe('OK')
 }
 
-export async function health(client: VllmEngineClient): Promise<unknown> {
-  return (await reply(client.healthCheck.bind(client), {})).response
+export async function health(client: Transport): Promise<unknown> {
+  return (await reply(client, service.HealthCheck, {})).response
 }
 
-export async function loadOf(client: VllmEngineClient): Promise<SchedulerLoad__Output> {
-  const { response } = await reply<object, GetLoadsResponse__Output>(client.getLoads.bind(client), {})
+export async function loadOf(client: Transport): Promise<SchedulerLoad__Output> {
+  const { response } = await reply(client, service.GetLoads, {})
   const load = response?.loads[0]
   if (load === undefined) throw new Error('GetLoads has no entry')
   return load
@@ -45,12 +47,12 @@ export async function loadOf(client: VllmEngineClient): Promise<SchedulerLoad__O
 
 /** Polls the engine's counts, as its clients do. */
 export async function untilLoad(
-  client: VllmEngineClient,
+  client: Transport,
   condition: (load: SchedulerLoad__Output) => boolean,
 ): Promise<void> {
-  await expect.poll(async () => condition(await loadOf(client)), { timeout: 10_000, interval: 5 }).toBe(true)
+  await expect.poll(async () => condition(await loadOf(client)), { timeout: 60_000, interval: 5 }).toBe(true)
 }
 
-export async function untilIdle(client: VllmEngineClient): Promise<void> {
+export async function untilIdle(client: Transport): Promise<void> {
   await untilLoad(client, (load) => load.numTotalReqs === 0 && load.numUsedTokens === 0)
 }

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { callGenerate, collect, startEngineUnderTest, type EngineUnderTest } from './engine-under-test.ts'
-import { ALL_CASES, readRecording, SCENARIO_CASES, type Recording } from './recordings.ts'
+import { casesOf } from './cases.ts'
+import { callGenerate, collect } from './raw-calls.ts'
+import { caseNames, GENERATIONS, type Recording } from './recordings.ts'
 import { fromRecording, fromWire, toStructure, type Frame, type Structure } from './structure.ts'
+import { openTarget, TARGETS, type OpenTarget } from './targets.ts'
 
 /**
  * Where the simulator knowingly differs from the recorded engine, and what is left out of the comparison for
@@ -18,6 +20,14 @@ const DEVIATIONS: Readonly<Record<string, { why: string; leaveOut: LeftOut }>> =
     leaveOut: 'tokens',
   },
   'error-unsupported-json-schema': { why: 'the persona ends its object', leaveOut: 'tokens and finish' },
+  'alt-reasoning-parser-grammar-from-first-token': {
+    why: 'the persona ends its object',
+    leaveOut: 'tokens and finish',
+  },
+  'alt-reasoning-parser-json-schema-no-think': {
+    why: 'the persona ends its object',
+    leaveOut: 'tokens and finish',
+  },
   'alt-reasoning-parser-json-schema-closes': { why: 'the thought is longer', leaveOut: 'tokens and finish' },
   'alt-reasoning-parser-json-schema-open': { why: 'the thought is shorter', leaveOut: 'tokens and finish' },
   'alt-reasoning-parser-tool-call-ends-thinking': {
@@ -34,75 +44,85 @@ type LeftOut = 'tokens' | 'tokens and finish' | 'text'
 const REFUSED = ['constraint-grammar']
 
 /** Status texts that come from Python or from a grammar library; only the code is the contract. */
-const OTHER_WORDS = new Set(['error-bad-grammar', 'error-bad-regex', 'error-bad-kv-transfer-json'])
+const OTHER_WORDS = new Set([
+  'error-bad-grammar',
+  'error-bad-json-schema-syntax',
+  'error-bad-kv-transfer-json',
+  'error-bad-regex',
+])
 
-const cases = ALL_CASES.filter((name) => !SCENARIO_CASES.some((scenario) => scenario === name)).map(
-  readRecording,
-)
-const answered = cases.filter(({ case: name, method }) => method === 'Generate' && !REFUSED.includes(name))
+describe.each(TARGETS.map((target) => [target.name, target] as const))(
+  '%s answers a Generate call as recorded',
+  (_, target) => {
+    const { kind, generation } = target
+    const cases = casesOf(generation, 'wire')
+    const refused = (name: string) => kind === 'simulator' && REFUSED.includes(name)
+    let open: OpenTarget
+    beforeAll(async () => {
+      open = await openTarget(target)
+    })
+    afterAll(async () => {
+      await open.close()
+    })
 
-type Kind = 'plain' | 'reasoning' | 'pooling'
-const engines = new Map<Kind, EngineUnderTest>()
+    test('there are cases', () => {
+      expect(cases.length).toBeGreaterThan(80)
+    })
 
-beforeAll(async () => {
-  engines.set('plain', await startEngineUnderTest())
-  engines.set('reasoning', await startEngineUnderTest({ family: 'demo-reasoning' }))
-  engines.set('pooling', await startEngineUnderTest({ kind: 'embedding' }))
-})
-
-afterAll(async () => {
-  for (const engine of engines.values()) await engine.close()
-})
-
-describe('a Generate call is answered as the recorded engine answered it', () => {
-  test('every deviation is about a recorded case', () => {
-    const names = [...Object.keys(DEVIATIONS), ...REFUSED, ...OTHER_WORDS, ...SCENARIO_CASES]
-    expect(names.filter((name) => !ALL_CASES.includes(name))).toEqual([])
-    expect(answered.length).toBeGreaterThan(80)
-  })
-
-  test.each(answered.map((recording) => [recording.case, recording] as const))(
-    '%s',
-    async (name, recording) => {
-      const { client, model } = engineFor(recording)
+    test.for(cases.filter(([name]) => !refused(name)))('%s', async ([name, recording], context) => {
+      const client = await open.clientFor(recording)
+      if ('missing' in client) return context.skip(client.missing)
       const { messages, ending } = await collect(callGenerate(client, recording.request ?? {}))
       const frames = messages.map(fromWire)
-      const leaveOut = DEVIATIONS[name]?.leaveOut ?? null
+      const leaveOut = kind === 'simulator' ? (DEVIATIONS[name]?.leaveOut ?? null) : null
       const comparable = (structure: Structure) => withoutChance(structure, { recording, leaveOut })
       const literal = leaveOut === 'text' ? null : literalText(recording)
-      const spoken = () => withoutEnd(model.tokenizer.decode(spokenIds(frames)))
+      const spoken = () => withoutEnd(open.decode(spokenIds(frames)))
 
       expect({
         code: ending.code,
         details: OTHER_WORDS.has(name) ? recording.status.details : ending.details,
         structure: comparable(toStructure(frames)),
         text: literal === null ? null : spoken(),
+        gathered: isGathered(recording, frames),
       }).toEqual({
         code: recording.status.code,
         details: recording.status.details,
         structure: comparable(toStructure(recording.frames.map(fromRecording), recording.token_counts)),
         text: literal === null ? null : withoutEnd(literal),
+        gathered: isGathered(recording, recording.frames.map(fromRecording)),
       })
-    },
-  )
+    })
 
-  test.each(REFUSED)('%s is refused in clear words', async (name) => {
-    const recording = readRecording(name)
-    const { ending } = await collect(callGenerate(engineFor(recording).client, recording.request ?? {}))
-    expect(ending.code).toBe('INVALID_ARGUMENT')
-    expect(ending.details).toContain('not supported by this engine')
-  })
+    test.for(cases.filter(([name]) => refused(name)))(
+      '%s is refused in clear words',
+      async ([, recording], context) => {
+        const client = await open.clientFor(recording)
+        if ('missing' in client) return context.skip(client.missing)
+        const { ending } = await collect(callGenerate(client, recording.request ?? {}))
+        expect(ending.code).toBe('INVALID_ARGUMENT')
+        expect(ending.details).toContain('not supported by this engine')
+      },
+    )
+  },
+)
+
+test('every deviation is about a recorded case', () => {
+  const recorded = new Set(GENERATIONS.flatMap(caseNames))
+  const names = [...Object.keys(DEVIATIONS), ...REFUSED, ...OTHER_WORDS]
+  expect(names.filter((name) => !recorded.has(name))).toEqual([])
 })
 
-function engineFor({ server_args: args }: Recording): EngineUnderTest {
-  const kind = args.includes('--runner')
-    ? 'pooling'
-    : args.includes('--reasoning-parser')
-      ? 'reasoning'
-      : 'plain'
-  const engine = engines.get(kind)
-  if (engine === undefined) throw new Error('the engine is not started')
-  return engine
+/** Under `--stream-interval 4` a choice's chunks have one token, then four each, and in the end the rest. */
+function isGathered({ server_args: args, request }: Recording, frames: readonly Frame[]): boolean | null {
+  if (!args.includes('--stream-interval') || request?.['stream'] !== true) return null
+  const indexes = new Set(frames.map(({ index }) => index))
+  return Array.from(indexes).every((index) => {
+    const chunks = frames.filter((frame) => frame.type === 'chunk' && frame.index === index)
+    const [first, ...others] = chunks.map(({ ids }) => ids.length)
+    const rest = others.pop() ?? 1
+    return first === 1 && others.every((size) => size === 4) && rest >= 1 && rest <= 4
+  })
 }
 
 /**
@@ -118,6 +138,8 @@ function withoutChance(
   const choices = structure.choices.map((choice) => ({
     ...choice,
     tokens: constrained || leaveOut !== null ? 'left out' : choice.tokens,
+    // All choices whose first token comes in the call's first step carry them; which do is chance.
+    inputLogprobs: choice.index === 0 ? choice.inputLogprobs : 'left out',
     finishReason: leaveOut === 'tokens and finish' ? 'left out' : choice.finishReason,
     matchedTokenId:
       choice.finishReason === 'stop' && constrained && choice.matchedTokenId === 2_000

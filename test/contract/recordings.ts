@@ -1,8 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
 
-/** Frames recorded from a real vLLM 0.32.0; each file is one call: its request, its frames, its status. */
-const FOLDER = new URL('../fixtures/engine/vllm-0.32.0/', import.meta.url)
+/** The recorded pairs of vLLM and servicer; each file is one call: its request, its frames, its status. */
+const FOLDERS = {
+  '0.32.0+0.14.1': new URL('../fixtures/engine/vllm-0.32.0/', import.meta.url),
+  '0.26.0+0.8.0': new URL('../fixtures/engine/vllm-0.26.0/', import.meta.url),
+}
+export type Generation = keyof typeof FOLDERS
+export const GENERATIONS = ['0.32.0+0.14.1', '0.26.0+0.8.0'] as const satisfies Generation[]
 
 const Body = z.record(z.string(), z.unknown())
 
@@ -22,43 +27,17 @@ const Recording = z.object({
 })
 export type Recording = z.infer<typeof Recording>
 
-export const ALL_CASES: readonly string[] = readdirSync(FOLDER)
-  .filter((name) => name.endsWith('.json'))
-  .map((name) => name.replace(/\.json$/u, ''))
-  .sort()
-
-export function readRecording(name: string): Recording {
-  return Recording.parse(JSON.parse(readFileSync(new URL(`${name}.json`, FOLDER), 'utf8')))
+export function caseNames(generation: Generation): readonly string[] {
+  return readdirSync(FOLDERS[generation])
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => name.replace(/\.json$/u, ''))
+    .sort()
 }
 
-/** Cases in which something happens beside the one call; each has its own test. All others are one call. */
-export const SCENARIO_CASES = [
-  'abort-explicit-n2',
-  'abort-explicit-stream',
-  'abort-explicit-unary',
-  'abort-explicit-while-queued',
-  'abort-explicit-while-queued-unary',
-  'backpressure-slow-reader',
-  'cache-0-first',
-  'cache-1-second',
-  'cache-2-longer',
-  'cache-3-exact-5-blocks',
-  'cache-4-exact-5-blocks-again',
-  'cache-5-shorter-than-block',
-  'cache-6-after-flush',
-  'cancel-client',
-  'cancel-client-unary',
-  'cancel-client-while-queued',
-  'cancel-deadline',
-  'concurrency-max-seqs-plus-3',
-  'duplicate-request-id',
-  'duplicate-request-id-abort',
-  'hang-engine-core-stopped-4s',
-  'sigkill-engine-core-stream',
-  'sigkill-engine-core-unary',
-  'sigkill-worker',
-  'sigterm-long0',
-  'sigterm-short',
-  'unary-flush-cache-busy',
-  'unary-get-loads-after-cache',
-] as const
+export function readRecording(generation: Generation, name: string): Recording {
+  return Recording.parse(JSON.parse(readFileSync(new URL(`${name}.json`, FOLDERS[generation]), 'utf8')))
+}
+
+export function readRecordings(generation: Generation): Recording[] {
+  return caseNames(generation).map((name) => readRecording(generation, name))
+}

@@ -1,18 +1,14 @@
-import { credentials } from '@grpc/grpc-js'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { loadProto } from '#libs/grpc/load-proto.ts'
+import { createHttp2Transport } from '#apps/worker/engine/transport/http2-transport.ts'
+import type { Transport } from '#apps/worker/engine/transport/transport.ts'
 import { loadTokenizer } from '#libs/text/tokenizer.ts'
-import type { GetModelInfoResponse__Output } from '#proto/types/vllm/grpc/engine/GetModelInfoResponse.ts'
-import type { HealthCheckResponse__Output } from '#proto/types/vllm/grpc/engine/HealthCheckResponse.ts'
-import type { VllmEngineClient } from '#proto/types/vllm/grpc/engine/VllmEngine.ts'
-import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
 import { freePort } from '../support/free-port.ts'
 import { startApp, type RunningApp } from '../support/processes.ts'
-import { collect, reply } from './engine-under-test.ts'
+import { callGenerate, collect, reply, service } from './raw-calls.ts'
 
 let simulator: RunningApp
-let chat: VllmEngineClient
-let embedding: VllmEngineClient
+let chat: Transport
+let embedding: Transport
 const addresses = { chat: '', embedding: '' }
 
 beforeAll(async () => {
@@ -41,9 +37,7 @@ afterAll(async () => {
 })
 
 test('one process serves several engines, each its own model', async () => {
-  const infos = [chat, embedding].map((client) =>
-    reply<object, GetModelInfoResponse__Output>(client.getModelInfo.bind(client), {}),
-  )
+  const infos = [chat, embedding].map((client) => reply(client, service.GetModelInfo, {}))
   const seen = (await Promise.all(infos)).map(({ response }) => [
     response?.servedModelName,
     response?.isGeneration,
@@ -55,10 +49,7 @@ test('one process serves several engines, each its own model', async () => {
 })
 
 test('embeddings have the configured dimension', async () => {
-  const { response } = await reply<
-    object,
-    { embedding: number[]; promptTokens: number; embeddingDim: number }
-  >(embedding.embed.bind(embedding), { tokenized: { inputIds: [1, 2, 3] } })
+  const { response } = await reply(embedding, service.Embed, { tokenized: { inputIds: [1, 2, 3] } })
   expect(response).toMatchObject({ promptTokens: 3, embeddingDim: 32 })
   expect(response?.embedding).toHaveLength(32)
 })
@@ -67,7 +58,7 @@ test('a chat is answered, and the metrics count it', async () => {
   const tokenizer = await loadTokenizer('models/tiny')
   const prompt = '<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n'
   const { messages } = await collect(
-    chat.generate({
+    callGenerate(chat, {
       tokenized: { inputIds: Array.from(await tokenizer.encode(prompt)) },
       samplingParams: { temperature: 0, maxTokens: 50 },
       stream: true,
@@ -116,7 +107,7 @@ test('a dead engine is started again, after its start delay, when the fault is c
 })
 
 test('SIGTERM refuses new calls, lets a short stream end and then the process', async () => {
-  const call = chat.generate({
+  const call = callGenerate(chat, {
     tokenized: { inputIds: [1, 2, 3] },
     samplingParams: { maxTokens: 400, ignoreEos: true },
     stream: true,
@@ -140,10 +131,7 @@ async function post(body: object): Promise<{ status: number; body: unknown }> {
 async function healthOf(address: string): Promise<string> {
   const client = connect(address)
   try {
-    const { response, ending } = await reply<object, HealthCheckResponse__Output>(
-      client.healthCheck.bind(client),
-      {},
-    )
+    const { response, ending } = await reply(client, service.HealthCheck, {})
     if (response === null) return ending.code
     return response.healthy ? 'healthy' : 'unhealthy'
   } finally {
@@ -151,11 +139,6 @@ async function healthOf(address: string): Promise<string> {
   }
 }
 
-function connect(address: string): VllmEngineClient {
-  const Engine = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine.VllmEngine
-  return new Engine(address, credentials.createInsecure(), {
-    'grpc.use_local_subchannel_pool': 1,
-    'grpc.initial_reconnect_backoff_ms': 50,
-    'grpc.max_reconnect_backoff_ms': 50,
-  })
+function connect(address: string): Transport {
+  return createHttp2Transport({ address })
 }

@@ -147,6 +147,11 @@ export function fromWire(message: GenerateResponse__Output): Frame {
   }
 }
 
+/** How many tokens there were is chance here. */
+export function withoutTokens(frames: readonly Frame[]) {
+  return toStructure(frames).choices.map(({ tokens: _tokens, ...choice }) => choice)
+}
+
 const EMPTY = { finishReason: null, matchedTokenId: null, matchedStop: null }
 
 type WireLogprobs = {

@@ -63,7 +63,7 @@ export function consumeSettlements(options: {
       await streams.ensureGroup(model)
       joined.add(model)
     }
-    for (const [model, start] of [...claims]) {
+    for (const [model, start] of claims) {
       const { entries, next } = await streams.claim(model, { start, minIdleMs: claimIdleMs })
       if (next === null) claims.delete(model)
       else claims.set(model, next)

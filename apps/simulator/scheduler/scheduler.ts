@@ -23,10 +23,11 @@ export type Work = { readonly sequences: number; readonly prefillTokens: number 
 export type Load = {
   readonly running: number
   readonly waiting: number
+  /** An estimate: what waits is taken to be cached as the latest prompts were. */
   readonly waitingUncachedTokens: number
   readonly usedTokens: number
   readonly capacityTokens: number
-  /** Share of looked-up prompt tokens that the prefix cache had, since the start. */
+  /** Share of looked-up prompt tokens that the prefix cache had, over the latest prompts. */
   readonly cacheHitRate: number
 }
 
@@ -56,11 +57,13 @@ type Entry = {
   published: number
   content: number
   cachedTokens: number | null
-  uncachedAtArrival: number
 }
 
 /** One step's work. */
 type Plan = { readonly entries: Entry[]; prefillTokens: number; budget: number }
+
+/** The servicer's: so many prompts make the hit rate. */
+const LOOKUPS = 64
 
 /**
  * vLLM's scheduler without a model: one queue in order of arrival, a token budget for each step, running
@@ -79,7 +82,7 @@ export function createScheduler(options: {
   let running: Entry[] = []
   const waiting: Entry[] = []
   let inFlight: { entries: Entry[]; endsAt: number } | null = null
-  const lookups = { tokens: 0, hits: 0 }
+  const lookups: { readonly tokens: number; readonly hits: number }[] = []
   let load = measure()
 
   function step(now: number) {
@@ -160,8 +163,8 @@ export function createScheduler(options: {
     entry.content = hits.at(-1)?.content ?? NO_CONTENT
     if (entry.cachedTokens === null) {
       entry.cachedTokens = cached
-      lookups.tokens += entry.ids.length
-      lookups.hits += cached
+      lookups.push({ tokens: entry.ids.length, hits: cached })
+      if (lookups.length > LOOKUPS) lookups.shift()
     }
     return tokens
   }
@@ -214,20 +217,22 @@ export function createScheduler(options: {
   }
 
   function measure(): Load {
+    const looked = sum(lookups.map(({ tokens }) => tokens))
+    const hitRate = looked === 0 ? 0 : sum(lookups.map(({ hits }) => hits)) / looked
+    const unstarted = waiting.filter(({ cachedTokens }) => cachedTokens === null)
     return {
       running: running.length,
       waiting: waiting.length,
-      waitingUncachedTokens: waiting.reduce((tokens, entry) => tokens + entry.uncachedAtArrival, 0),
+      waitingUncachedTokens: Math.round(sum(unstarted.map(({ ids }) => ids.length)) * (1 - hitRate)),
       usedTokens: pool.used() * pool.blockSize,
       capacityTokens: pool.total * pool.blockSize,
-      cacheHitRate: lookups.tokens === 0 ? 0 : lookups.hits / lookups.tokens,
+      cacheHitRate: hitRate,
     }
   }
 
   return {
     add(sequence) {
       const ids = Array.from(sequence.promptIds)
-      const hits = sequence.readsPrefixCache ? pool.match(ids, ids.length - 1).length : 0
       const entry: Entry = {
         sequence,
         ids,
@@ -237,7 +242,6 @@ export function createScheduler(options: {
         published: 0,
         content: NO_CONTENT,
         cachedTokens: null,
-        uncachedAtArrival: ids.length - hits * pool.blockSize,
       }
       entries.set(sequence, entry)
       waiting.push(entry)
@@ -257,4 +261,8 @@ export function createScheduler(options: {
     load: () => load,
     flushCache: () => pool.flush(),
   }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
 }

@@ -18,6 +18,8 @@ export type AnswerStream = {
 
 export type AnswerOptions = {
   readonly stream: boolean
+  /** A chunk waits for so many tokens, but for the first and the last. */
+  readonly interval: number
   readonly choices: number
   readonly promptIds: ArrayLike<number>
   /** How many alternatives a position shows; null: no logprobs. */
@@ -62,10 +64,15 @@ export function createAnswerStream(
     if (ended || call.writableNeedDrain) return
     if (!stream && choices.some((choice) => choice.finish === null)) return
     for (const [index, choice] of choices.entries()) {
-      if (choice.state === 'done' || (choice.tokenIds.length === 0 && choice.finish === null)) continue
+      if (choice.state === 'done' || !isDue(choice)) continue
       send(choice, index)
     }
     if (open === 0) end()
+  }
+
+  function isDue({ tokenIds, sent, finish }: Choice): boolean {
+    if (finish !== null) return true
+    return tokenIds.length >= (sent === 0 ? 1 : options.interval)
   }
 
   function send(choice: Choice, index: number): void {

@@ -16,7 +16,9 @@ export function embed(
   onEnd: (result: EmbedResponse | Status) => void,
 ): { withdraw(): void } {
   const { core, maxModelLen, vocabularySize, dimension } = parts
-  if (request.tokenized === null) throw new InvalidRequest('EmbedRequest requires tokenized input')
+  if (request.tokenized === null) {
+    throw new InvalidRequest('EmbedRequest requires tokenized input', { by: 'servicer' })
+  }
   const promptIds = request.tokenized.inputIds
   validatePrompt(promptIds, { maxModelLen, vocabularySize, outputTokens: 0 })
   const sequence: Sequence = {

@@ -2,6 +2,7 @@ import type { ServerWritableStream } from '@grpc/grpc-js'
 import type { GenerateRequest__Output } from '#proto/types/vllm/grpc/engine/GenerateRequest.ts'
 import type { EngineCore } from '../engine-core.ts'
 import type { ScriptWriter } from '../persona/write-script.ts'
+import type { ProfileTraits } from '../profile.ts'
 import { createSampler, type Finish, type SampledModel, type Sampler } from '../sampling/sampler.ts'
 import type { Sequence } from '../scheduler/scheduler.ts'
 import { createAnswerStream, type AnswerStream } from './answer-stream.ts'
@@ -26,6 +27,9 @@ export type GenerateParts = {
   readonly model: SampledModel
   readonly encode: (text: string) => Promise<Uint32Array>
   readonly writeScript: ScriptWriter
+  readonly traits: ProfileTraits
+  /** See `streamInterval` of the configuration. */
+  readonly streamInterval: number
   /** Each call fails in the step after the one with which it would have ended. */
   readonly fails: boolean
 }
@@ -68,13 +72,14 @@ export async function generate(
   try {
     prepared = await prepare(call.request, parts)
   } catch (error) {
-    call.emit('error', toStatus(error))
+    call.emit('error', toStatus(error, parts.traits))
     return
   }
 
   const { order, promptIds, samplers } = prepared
   const stream = createAnswerStream(call, {
     stream: call.request.stream,
+    interval: parts.streamInterval,
     choices: order.choices,
     promptIds,
     logprobs: order.logprobs,
@@ -138,8 +143,11 @@ function createChoice(
   return { sequence, reached: () => (fails ? null : finish) }
 }
 
-async function prepare(request: GenerateRequest__Output, { model, encode, writeScript }: GenerateParts) {
-  const order = validateGenerate(request, model.vocabularySize)
+async function prepare(
+  request: GenerateRequest__Output,
+  { model, encode, writeScript, traits }: GenerateParts,
+) {
+  const order = validateGenerate(request, { vocabularySize: model.vocabularySize, traits })
   const promptIds =
     request.input === 'text'
       ? await encode(request.text ?? '')

@@ -2,9 +2,7 @@ import type { GetModelInfoResponse } from '#proto/types/vllm/grpc/engine/GetMode
 import type { GetServerInfoResponse } from '#proto/types/vllm/grpc/engine/GetServerInfoResponse.ts'
 import type { EngineConfig } from '../config.ts'
 import type { Model } from '../model.ts'
-
-/** The release whose behaviour this engine has (with servicer 0.14.1). */
-export const VLLM_VERSION = '0.32.0'
+import { traitsOf } from '../profile.ts'
 
 export function modelInfo(config: EngineConfig, model: Model): GetModelInfoResponse {
   const { tokenizer } = model
@@ -36,6 +34,7 @@ export function modelInfo(config: EngineConfig, model: Model): GetModelInfoRespo
 
 /** Fields that are not set are those that a text engine without disaggregation leaves empty. */
 export function serverInfo(config: EngineConfig, model: Model): GetServerInfoResponse {
+  if (!traitsOf(config.profile).isNewServicer) return { dataParallelSize: 1 }
   const thinks = model.family.reasoning !== 'none'
   return {
     dataParallelSize: 1,

@@ -16,10 +16,11 @@ import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
 import type { EngineConfig } from '../config.ts'
 import type { EngineCore } from '../engine-core.ts'
 import type { Model } from '../model.ts'
+import { traitsOf } from '../profile.ts'
 import { embed } from './embed.ts'
 import { generate, type GenerateCall, type GenerateParts, type Generation } from './generate.ts'
-import { modelInfo, serverInfo, VLLM_VERSION } from './infos.ts'
-import { InvalidRequest, toStatus, type Status } from './statuses.ts'
+import { modelInfo, serverInfo } from './infos.ts'
+import { InvalidRequest, toStatus, UNKNOWN_METHOD, type Status } from './statuses.ts'
 
 type Definition = ProtoGrpcType['vllm']['grpc']['engine']['VllmEngine']['service']
 
@@ -56,6 +57,7 @@ export function createEngineHandlers(options: {
   parts: GenerateParts
 }): EngineHandlers {
   const { config, model, core, parts } = options
+  const { traits } = parts
   const generations = new Set<Generation>()
   const embeddings = new Set<(failure: Status) => void>()
 
@@ -72,7 +74,7 @@ export function createEngineHandlers(options: {
   const implementation: UntypedServiceImplementation = {
     Generate(call: GenerateCall) {
       if (config.kind === 'chat') void runGenerate(call)
-      else call.emit('error', toStatus(new InvalidRequest('This model does not support generation')))
+      else call.emit('error', toStatus(new InvalidRequest('This model does not support generation'), traits))
     },
     Embed(call: ServerUnaryCall<EmbedRequest__Output, EmbedResponse>, reply: sendUnaryData<EmbedResponse>) {
       const end = (result: EmbedResponse | Status) => {
@@ -94,7 +96,7 @@ export function createEngineHandlers(options: {
           running.withdraw()
         })
       } catch (error) {
-        reply(toStatus(error))
+        reply(toStatus(error, traits))
       }
     },
     HealthCheck(_call: unknown, reply: sendUnaryData<HealthCheckResponse>) {
@@ -116,6 +118,7 @@ export function createEngineHandlers(options: {
       reply(null, loads(config, core))
     },
     FlushCache(_call: unknown, reply: sendUnaryData<FlushCacheResponse>) {
+      if (!traits.isNewServicer) return reply(UNKNOWN_METHOD)
       const success = core.flushCache()
       const refusal = 'KV prefix cache reset refused; requests may be in flight'
       reply(null, { success, message: success ? 'Local KV prefix cache flushed successfully' : refusal })
@@ -123,8 +126,10 @@ export function createEngineHandlers(options: {
     GetTokenizer(call: ServerWritableStream<object, GetTokenizerChunk>) {
       sendBundle(call, model.bundle)
     },
-    StartProfile: (_call: unknown, reply: sendUnaryData<object>) => reply(noProfiler('Start')),
-    StopProfile: (_call: unknown, reply: sendUnaryData<object>) => reply(noProfiler('Stop')),
+    StartProfile: (_call: unknown, reply: sendUnaryData<object>) =>
+      reply(traits.isNewServicer ? noProfiler('Start') : UNKNOWN_METHOD),
+    StopProfile: (_call: unknown, reply: sendUnaryData<object>) =>
+      reply(traits.isNewServicer ? noProfiler('Stop') : UNKNOWN_METHOD),
     SubscribeKvEvents: (call: ServerWritableStream<object, object>) => call.emit('error', NO_KV_EVENTS),
   }
   return {
@@ -150,26 +155,28 @@ function sendBundle(call: ServerWritableStream<object, GetTokenizerChunk>, bundl
 function loads(config: EngineConfig, core: EngineCore): GetLoadsResponse {
   const load = core.load()
   const usage = load.usedTokens / load.capacityTokens
+  const { vllmVersion, isNewServicer } = traitsOf(config.profile)
+  const always = {
+    dpRank: 0,
+    numRunningReqs: load.running,
+    numWaitingReqs: load.waiting,
+    numTotalReqs: load.running + load.waiting,
+    tokenUsage: usage,
+  }
+  const newer = {
+    numUsedTokens: load.usedTokens,
+    maxTotalNumTokens: load.capacityTokens,
+    genThroughput: core.throughput(),
+    cacheHitRate: load.cacheHitRate,
+    utilization: usage,
+    maxRunningRequests: config.maxNumSeqs,
+    numWaitingUncachedTokens: load.waitingUncachedTokens,
+  }
   return {
     timestamp: new Date().toISOString().replace('Z', '000+00:00'),
-    version: VLLM_VERSION,
+    version: vllmVersion,
     dpRankCount: 1,
-    loads: [
-      {
-        dpRank: 0,
-        numRunningReqs: load.running,
-        numWaitingReqs: load.waiting,
-        numTotalReqs: load.running + load.waiting,
-        numUsedTokens: load.usedTokens,
-        maxTotalNumTokens: load.capacityTokens,
-        tokenUsage: usage,
-        genThroughput: core.throughput(),
-        cacheHitRate: load.cacheHitRate,
-        utilization: usage,
-        maxRunningRequests: config.maxNumSeqs,
-        numWaitingUncachedTokens: load.waitingUncachedTokens,
-      },
-    ],
+    loads: [isNewServicer ? { ...always, ...newer } : always],
   }
 }
 

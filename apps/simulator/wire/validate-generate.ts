@@ -4,8 +4,9 @@ import type { Constraint } from '../constraints/constraint.ts'
 import { CompileError } from '../constraints/compile-error.ts'
 import { ConstraintError } from '../constraints/constraint-error.ts'
 import { parseConstraint } from '../constraints/parse-constraint.ts'
+import type { ProfileTraits } from '../profile.ts'
 import type { SamplingSettings } from '../sampling/sampler.ts'
-import { InvalidRequest } from './statuses.ts'
+import { InvalidRequest, UnexpectedFailure } from './statuses.ts'
 
 /** A Generate request that the engine accepts, with vLLM's meaning of absent fields. */
 export type GenerateOrder = {
@@ -18,21 +19,27 @@ export type GenerateOrder = {
 }
 
 /**
- * Checks everything but the prompt, in vLLM's words (recorded from 0.32.0). Throws an InvalidRequest.
+ * Checks everything but the prompt, in vLLM's words (recorded from 0.32.0). Throws an InvalidRequest, and an
+ * UnexpectedFailure where 0.26 stumbles.
  */
-export function validateGenerate(request: GenerateRequest__Output, vocabularySize: number): GenerateOrder {
+export function validateGenerate(
+  request: GenerateRequest__Output,
+  { vocabularySize, traits }: { vocabularySize: number; traits: ProfileTraits },
+): GenerateOrder {
   checkRouting(request)
   const params = request.samplingParams
   if (params === null) return DEFAULT_ORDER
   const settings = toSettings(params)
   checkRanges(params, settings)
-  checkIds(params, vocabularySize)
+  checkIds('logit_bias', Object.keys(params.logitBias).map(Number), vocabularySize)
+  // Newer engines alone look at them.
+  if (traits.vllmVersion !== '0.26.0') checkIds('stop_token_ids', params.stopTokenIds, vocabularySize)
   const choices = params.n === 0 ? 1 : params.n
   if (settings.greedy && choices > 1) refuse(`n must be 1 when using greedy sampling, got ${choices}.`)
   return {
     choices,
     settings,
-    constraint: constraintOf(params),
+    constraint: constraintOf(params, traits),
     logprobs: checkLogprobs('sample', params.logprobs, vocabularySize),
     promptLogprobs: checkLogprobs('prompt', params.promptLogprobs, vocabularySize),
   }
@@ -108,7 +115,10 @@ function checkRouting({ dataParallelRank, kvTransferParamsJson }: GenerateReques
   try {
     JSON.parse(kvTransferParamsJson)
   } catch (error) {
-    throw new InvalidRequest(`Invalid kv_transfer_params_json: ${String(error)}`, { cause: error })
+    throw new InvalidRequest(`Invalid kv_transfer_params_json: ${String(error)}`, {
+      cause: error,
+      by: 'servicer',
+    })
   }
 }
 
@@ -154,20 +164,14 @@ function toPython(value: number): string {
   return Number.isInteger(value) ? value.toFixed(1) : String(value)
 }
 
-function checkIds(params: SamplingParams__Output, vocabularySize: number): void {
-  const lists = [
-    ['logit_bias', Object.keys(params.logitBias).map(Number)],
-    ['stop_token_ids', params.stopTokenIds],
-  ] as const
-  for (const [name, ids] of lists) {
-    const outside = ids.filter((id) => id < 0 || id >= vocabularySize)
-    if (outside.length === 0) continue
-    const list = `[${outside.join(', ')}]`
-    refuse(
-      `token_id(s) ${list} in ${name} contain out-of-vocab token ids. Vocabulary size: ${vocabularySize} ` +
-        `(parameter=${name}, value=${list})`,
-    )
-  }
+function checkIds(name: string, ids: readonly number[], vocabularySize: number): void {
+  const outside = ids.filter((id) => id < 0 || id >= vocabularySize)
+  if (outside.length === 0) return
+  const list = `[${outside.join(', ')}]`
+  refuse(
+    `token_id(s) ${list} in ${name} contain out-of-vocab token ids. Vocabulary size: ${vocabularySize} ` +
+      `(parameter=${name}, value=${list})`,
+  )
 }
 
 function checkLogprobs(
@@ -187,14 +191,24 @@ function checkLogprobs(
   return count
 }
 
-function constraintOf(params: SamplingParams__Output): GenerateOrder['constraint'] {
+function constraintOf(params: SamplingParams__Output, traits: ProfileTraits): GenerateOrder['constraint'] {
   try {
+    if (traits.vllmVersion === '0.26.0' && looksAround(params.jsonSchema ?? '')) return 'uncompilable'
     return parseConstraint(params)
   } catch (error) {
     if (error instanceof CompileError) return 'uncompilable'
-    if (error instanceof ConstraintError) throw new InvalidRequest(error.message, { cause: error })
+    if (error instanceof ConstraintError) {
+      const stumbles = traits.vllmVersion === '0.26.0' && params.constraint === 'structuralTag'
+      if (stumbles) throw new UnexpectedFailure({ cause: error })
+      throw new InvalidRequest(error.message, { cause: error })
+    }
     throw error
   }
+}
+
+/** The grammar library of 0.26 accepts a pattern with a look-around, and then makes no grammar of it. */
+function looksAround(schema: string): boolean {
+  return /\(\?<?[=!]/u.test(schema)
 }
 
 function refuse(message: string): never {

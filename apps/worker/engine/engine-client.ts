@@ -16,12 +16,9 @@ export type EngineClient = {
     request: { readonly requestId: string; readonly promptIds: Uint32Array },
     signal: AbortSignal,
   ) => Promise<{ readonly embedding: Float32Array; readonly promptTokens: number }>
-  /** Unknown ids are ignored. */
-  readonly abort: (requestIds: readonly string[]) => Promise<void>
   /** What the engine says of itself. It does not see a hang: only the silence of tokens tells one. */
   readonly healthCheck: () => Promise<{ readonly healthy: boolean; readonly message: string }>
   readonly getModelInfo: () => Promise<EngineModelInfo>
-  readonly getLoads: () => Promise<EngineLoads>
   readonly getServerInfo: () => Promise<EngineServerInfo>
   /** Takes no new calls; those that run end by themselves or by their signal. */
   readonly close: () => void
@@ -94,14 +91,6 @@ export type EngineEnd = {
 
 export type EngineModelInfo = {
   readonly maxContextLength: number
-  /** The size of the output layer: ids below it can be sampled. */
-  readonly vocabSize: number
-  /** False for an engine that embeds. */
-  readonly isGeneration: boolean
-  /** Of config.json alone; generation_config.json may know more, and they stop the engine as well. */
-  readonly eosTokenIds: readonly number[]
-  /** generation_config.json, as far as the engine tells it. */
-  readonly defaultSampling: Sampling
 }
 
 /** null: the engine does not say. */
@@ -110,14 +99,4 @@ export type EngineServerInfo = {
   readonly maxNumSeqs: number | null
   /** From where on a constraint holds. */
   readonly constraintStart: 'first-token' | 'after-reasoning' | null
-}
-
-/** Summed over the engine's ranks. A dead or hung engine keeps telling its last numbers. */
-export type EngineLoads = {
-  readonly running: number
-  readonly waiting: number
-  /** The fullest rank's share of its KV cache, 0 to 1. */
-  readonly tokenUsage: number
-  /** Absent when the engine does not say. */
-  readonly maxRunningRequests?: number
 }

@@ -1,4 +1,5 @@
-import { status, type ServiceError } from '@grpc/grpc-js'
+import { status } from '@grpc/grpc-js'
+import type { CallFailure } from './transport/call-failure.ts'
 
 /** refused: the request's own fault. unavailable: not to be reached, or busy. dead: it will not recover. */
 export type EngineErrorKind = 'refused' | 'unavailable' | 'dead'
@@ -21,7 +22,7 @@ export class EngineError extends Error {
  * transport, draining or overload. Texts change between versions and decide nothing.
  */
 export async function toEngineError(
-  error: ServiceError,
+  error: CallFailure,
   context: { readonly hasTokens: boolean; readonly isHealthy: () => Promise<boolean> },
 ): Promise<EngineError> {
   const told = error.details === '' ? (status[error.code] ?? String(error.code)) : error.details

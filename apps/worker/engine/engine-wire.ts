@@ -1,8 +1,4 @@
-import { z } from 'zod'
-import type { Sampling } from '#libs/contracts/generation-request.ts'
 import type { GenerateRequest } from '#proto/types/vllm/grpc/engine/GenerateRequest.ts'
-import type { GetLoadsResponse__Output } from '#proto/types/vllm/grpc/engine/GetLoadsResponse.ts'
-import type { GetModelInfoResponse__Output } from '#proto/types/vllm/grpc/engine/GetModelInfoResponse.ts'
 import type { GetServerInfoResponse__Output } from '#proto/types/vllm/grpc/engine/GetServerInfoResponse.ts'
 import type { SamplingParams } from '#proto/types/vllm/grpc/engine/SamplingParams.ts'
 import type { CompleteMessage } from './decode-chunk.ts'
@@ -10,13 +6,10 @@ import type {
   CallsShape,
   EngineConstraint,
   EngineEnd,
-  EngineLoads,
-  EngineModelInfo,
   EngineRequest,
   EngineServerInfo,
   JsonSchema,
 } from './engine-client.ts'
-import { EngineError } from './engine-error.ts'
 
 /**
  * vLLM's protocol and our types. Source of the rules: SamplingParams of proto/vllm_engine.proto, where an absent
@@ -142,38 +135,6 @@ function toFinishReason(reason: string): EngineEnd['finishReason'] {
   return reason === 'length' || reason === 'abort' || reason === 'error' ? reason : 'stop'
 }
 
-const DefaultSampling = z.object({
-  temperature: z.number().nullish(),
-  top_p: z.number().nullish(),
-  top_k: z.int().nullish(),
-  min_p: z.number().nullish(),
-  repetition_penalty: z.number().nullish(),
-})
-
-/** Throws when the engine's JSON is not what it should be. */
-export function fromModelInfoMessage(message: GetModelInfoResponse__Output): EngineModelInfo {
-  return {
-    maxContextLength: message.maxContextLength,
-    vocabSize: message.vocabSize,
-    isGeneration: message.isGeneration,
-    eosTokenIds: message.eosTokenIds,
-    defaultSampling: toSampling(message.defaultSamplingParamsJson),
-  }
-}
-
-function toSampling(json: string): Sampling {
-  const defaults = DefaultSampling.parse(JSON.parse(json === '' ? '{}' : json))
-  return {
-    ...(typeof defaults.temperature === 'number' && { temperature: defaults.temperature }),
-    ...(typeof defaults.top_p === 'number' && { topP: defaults.top_p }),
-    ...(typeof defaults.top_k === 'number' && { topK: defaults.top_k }),
-    ...(typeof defaults.min_p === 'number' && { minP: defaults.min_p }),
-    ...(typeof defaults.repetition_penalty === 'number' && {
-      repetitionPenalty: defaults.repetition_penalty,
-    }),
-  }
-}
-
 /** Older servicers know no such fields, which then read as 0 and ''. */
 export function fromServerInfoMessage(
   message: Pick<GetServerInfoResponse__Output, 'maxNumSeqs' | 'constrainedDecodingStart'>,
@@ -183,18 +144,5 @@ export function fromServerInfoMessage(
     maxNumSeqs: maxNumSeqs > 0 ? maxNumSeqs : null,
     constraintStart:
       start === 'first_token' ? 'first-token' : start === 'after_reasoning' ? 'after-reasoning' : null,
-  }
-}
-
-/** Zero stands for "not told" in the window's size. Throws an EngineError when no rank tells anything. */
-export function fromLoadsMessage({ loads }: GetLoadsResponse__Output): EngineLoads {
-  if (loads.length === 0) throw new EngineError('unavailable', 'the engine tells no loads')
-  const sum = (numbers: number[]) => numbers.reduce((total, number) => total + number, 0)
-  const maxRunningRequests = sum(loads.map((rank) => rank.maxRunningRequests))
-  return {
-    running: sum(loads.map((rank) => rank.numRunningReqs)),
-    waiting: sum(loads.map((rank) => rank.numWaitingReqs)),
-    tokenUsage: Math.max(...loads.map((rank) => rank.tokenUsage)),
-    ...(maxRunningRequests > 0 && { maxRunningRequests }),
   }
 }

@@ -1,18 +1,9 @@
-import type { ServiceError } from '@grpc/grpc-js'
 import type { ChunkMessage, CompleteMessage } from './decode-chunk.ts'
 import type { EngineOutput } from './engine-client.ts'
 import { EngineError } from './engine-error.ts'
 import { fromCompleteMessage } from './engine-wire.ts'
-
-/** What we use of grpc's readable stream. */
-export type GenerateStream = {
-  on(event: 'data', listener: (message: ChunkMessage | CompleteMessage) => void): unknown
-  on(event: 'error', listener: (error: ServiceError) => void): unknown
-  on(event: 'end', listener: () => void): unknown
-  pause(): unknown
-  resume(): unknown
-  cancel(): void
-}
+import type { CallFailure } from './transport/call-failure.ts'
+import type { StreamCall, StreamListener } from './transport/transport.ts'
 
 /** A consumer this far behind stops the stream: the engine then gathers tokens in larger chunks. */
 const MAX_WAITING_IDS = 4_096
@@ -23,19 +14,18 @@ const MAX_WAITING_IDS = 4_096
  * output and what ended the call. `onAbandoned` is called once when the consumer ends an open call.
  */
 export function iterateGenerate(
-  stream: GenerateStream,
+  open: (listener: StreamListener<ChunkMessage | CompleteMessage>) => StreamCall,
   options: {
     readonly signal: AbortSignal
     readonly onAbandoned: () => void
-    readonly toError: (error: ServiceError, hasTokens: boolean) => Promise<EngineError>
+    readonly toError: (failure: CallFailure, hasTokens: boolean) => Promise<EngineError>
   },
 ): AsyncIterator<EngineOutput, undefined, undefined> {
   const { signal, onAbandoned, toError } = options
   let tokens: { type: 'tokens'; ids: number[]; promptTokens: number; cachedTokens: number } | null = null
   let last: { output: EngineOutput } | { error: EngineError } | null = null
   let waiter: PromiseWithResolvers<Result> | null = null
-  let open = true
-  let failing = false
+  let isOpen = true
   let paused = false
   let completionTokens = 0
 
@@ -45,7 +35,7 @@ export function iterateGenerate(
       tokens = null
       if (paused) {
         paused = false
-        stream.resume()
+        call.resume()
       }
       return { done: false, value: output }
     }
@@ -55,7 +45,7 @@ export function iterateGenerate(
       if ('error' in ending) throw ending.error
       return { done: false, value: ending.output }
     }
-    return open ? null : DONE
+    return isOpen ? null : DONE
   }
 
   /** Something has changed that a waiting consumer should see. */
@@ -74,26 +64,29 @@ export function iterateGenerate(
   }
 
   function end(ending: typeof last): void {
-    if (!open) return
-    open = false
+    if (!isOpen) return
+    isOpen = false
     signal.removeEventListener('abort', abandon)
     last = ending
     wake()
   }
 
   function abandon(): void {
-    if (!open) return
+    if (!isOpen) return
     tokens = null
     end(null)
-    stream.cancel()
+    call.cancel()
     onAbandoned()
   }
 
-  stream.on('data', (message) => {
-    if (!open) return
-    if (message.type === 'complete') {
-      end({ output: fromCompleteMessage(message, completionTokens) })
-    } else if (message.ids.length > 0) {
+  const call = open({
+    onMessage(message) {
+      if (!isOpen) return
+      if (message.type === 'complete') {
+        end({ output: fromCompleteMessage(message, completionTokens) })
+        return
+      }
+      if (message.ids.length === 0) return
       completionTokens += message.ids.length
       if (tokens === null) {
         const { ids, promptTokens, cachedTokens } = message
@@ -104,18 +97,18 @@ export function iterateGenerate(
       wake()
       if (tokens !== null && tokens.ids.length >= MAX_WAITING_IDS && !paused) {
         paused = true
-        stream.pause()
+        call.pause()
       }
-    }
-  })
-  stream.on('error', (cause) => {
-    if (!open) return
-    failing = true
-    void toError(cause, completionTokens > 0).then((failure) => end({ error: failure }))
-  })
-  stream.on('end', () => {
-    if (failing) return
-    end({ error: new EngineError('unavailable', 'the engine closed the stream without completing it') })
+    },
+    onEnd(failure) {
+      if (!isOpen) return
+      if (failure === null) {
+        const details = 'the engine closed the stream without completing it'
+        end({ error: new EngineError('unavailable', details) })
+      } else {
+        void toError(failure, completionTokens > 0).then((error) => end({ error }))
+      }
+    },
   })
   signal.addEventListener('abort', abandon)
 

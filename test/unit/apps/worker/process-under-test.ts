@@ -63,10 +63,8 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       yield* given.engine(opened)
     },
     embed: refuse,
-    abort: refuse,
     healthCheck: refuse,
     getModelInfo: refuse,
-    getLoads: refuse,
     getServerInfo: refuse,
     close: () => {},
   }

@@ -26,7 +26,7 @@ function createTestLane(
     // 'r1' and 'r2' are of one kind, 's1' is of another; 'r1' and 's1' have one subject.
     kindOf: (call) => call.slice(0, 1),
     subjectOf: (call) => /\d+/.exec(call)?.[0] ?? '',
-    parallel: options.parallel,
+    ...(options.parallel && { parallel: options.parallel }),
     maxBatch: options.maxBatch ?? 10,
     maxWaiting: options.maxWaiting ?? 100,
     maxWaitMs: options.maxWaitMs ?? 50,

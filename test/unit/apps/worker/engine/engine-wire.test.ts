@@ -1,10 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  fromCompleteMessage,
-  fromLoadsMessage,
-  fromModelInfoMessage,
-  toGenerateMessage,
-} from '#apps/worker/engine/engine-wire.ts'
+import { fromCompleteMessage, toGenerateMessage } from '#apps/worker/engine/engine-wire.ts'
 import type { EngineConstraint } from '#apps/worker/engine/engine-client.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
@@ -157,75 +152,4 @@ it('takes unknown finish reasons for a stop, and keeps the known ones', () => {
     fromCompleteMessage({ ...message, matchedStop: null, finishReason }, 3).finishReason
   expect(reason('repetition')).toBe('stop')
   for (const known of ['stop', 'length', 'abort', 'error']) expect(reason(known)).toBe(known)
-})
-
-describe('fromModelInfoMessage', () => {
-  const message = {
-    modelPath: './tiny',
-    isGeneration: true,
-    maxContextLength: 2048,
-    vocabSize: 2048,
-    supportsVision: false,
-    servedModelName: './tiny',
-    tokenizerPath: './tiny',
-    modelType: 'qwen2',
-    architectures: ['Qwen2ForCausalLM'],
-    eosTokenIds: [2002],
-    padTokenId: 0,
-    bosTokenId: 2000,
-    maxReqInputLen: 2048,
-    defaultSamplingParamsJson: '{"temperature":0.7,"top_p":0.8,"top_k":20,"repetition_penalty":1.05}',
-  }
-
-  it('tells the limits, the end ids and the defaults', () => {
-    expect(fromModelInfoMessage(message)).toEqual({
-      maxContextLength: 2048,
-      vocabSize: 2048,
-      isGeneration: true,
-      eosTokenIds: [2002],
-      defaultSampling: { temperature: 0.7, topP: 0.8, topK: 20, repetitionPenalty: 1.05 },
-    })
-  })
-
-  it('takes no defaults for none, and refuses what it cannot read', () => {
-    expect(fromModelInfoMessage({ ...message, defaultSamplingParamsJson: '' }).defaultSampling).toEqual({})
-    expect(() => fromModelInfoMessage({ ...message, defaultSamplingParamsJson: '{"top_p":"x"}' })).toThrow(
-      /top_p/,
-    )
-  })
-})
-
-describe('fromLoadsMessage', () => {
-  const rank = {
-    dpRank: 0,
-    numRunningReqs: 2,
-    numWaitingReqs: 1,
-    numTotalReqs: 3,
-    numUsedTokens: 0,
-    maxTotalNumTokens: 0,
-    tokenUsage: 0.25,
-    genThroughput: 0,
-    cacheHitRate: 0,
-    utilization: 0,
-    maxRunningRequests: 8,
-    numWaitingUncachedTokens: 0,
-  }
-  const message = { timestamp: '', version: '0.32.0', dpRankCount: 1 }
-
-  it('sums the ranks and takes the fullest cache', () => {
-    const loads = [rank, { ...rank, dpRank: 1, numRunningReqs: 3, tokenUsage: 0.5 }]
-    expect(fromLoadsMessage({ ...message, loads })).toEqual({
-      running: 5,
-      waiting: 2,
-      tokenUsage: 0.5,
-      maxRunningRequests: 16,
-    })
-  })
-
-  it('leaves out the window that an engine does not tell, and refuses to take nothing for idle', () => {
-    expect(fromLoadsMessage({ ...message, loads: [{ ...rank, maxRunningRequests: 0 }] })).not.toHaveProperty(
-      'maxRunningRequests',
-    )
-    expect(() => fromLoadsMessage({ ...message, loads: [] })).toThrow(/no loads/)
-  })
 })

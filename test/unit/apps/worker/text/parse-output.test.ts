@@ -1,95 +1,8 @@
-import { readFileSync } from 'node:fs'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { z } from 'zod'
-import { createOutputParser } from '#apps/worker/text/parse-output.ts'
-import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
-import { ModelFamily } from '#libs/contracts/model-family.ts'
-import { loadTokenizer } from '#libs/text/tokenizer.ts'
 import { cutAnywhere } from './cuts.ts'
+import { createParser, forced, parse, readFamily, recorded, recordings, tokenizer } from './parse-tokens.ts'
 import { FIRST_MARKER, withTexts } from './with-texts.ts'
-
-const tokenizer = await loadTokenizer('models/tiny')
-
-const recordings = z
-  .array(z.object({ name: z.string(), text: z.string(), chunks: z.array(z.array(z.int())) }))
-  .min(10)
-  .parse(readFixture('recorded-outputs.json'))
-
-/** All formats as both recorded releases of vLLM wrote them, held to the letter by a regular expression. */
-const forced = z
-  .array(
-    z.object({ vllm: z.string(), name: z.string(), text: z.string(), chunks: z.array(z.array(z.int())) }),
-  )
-  .length(36)
-  .parse(readFixture('forced-outputs.json'))
-
-function readFixture(name: string): unknown {
-  return JSON.parse(readFileSync(new URL(`../../../../fixtures/text/${name}`, import.meta.url), 'utf8'))
-}
-
-function readFamily(name: string): ModelFamily {
-  return ModelFamily.parse(JSON.parse(readFileSync(`models/families/${name}.json`, 'utf8')))
-}
-
-const THINK = { open: '<think>', close: '</think>' }
-const weather = {
-  name: 'get_weather',
-  description: null,
-  parameters: { properties: { city: { type: 'string' } } },
-}
-
-type Options = Partial<Parameters<typeof createOutputParser>[0]>
-
-function createParser(options: Options = {}) {
-  return createOutputParser({
-    generationId: '0199-generation',
-    tokenizer,
-    family: { toolCalls: 'hermes', reasoning: THINK, callIds: 'opaque' },
-    tools: [weather],
-    singleCall: false,
-    stop: [],
-    startsInReasoning: false,
-    earlierCalls: 0,
-    ...options,
-  })
-}
-
-/** Runs the whole output and merges the events of all pushes, as a reader of the stream would. */
-function parse(chunks: readonly ArrayLike<number>[], options: Options = {}) {
-  const parser = createParser(options)
-  const events: GenerationEvent[] = []
-  for (const chunk of chunks) {
-    const { events: added, stopped } = parser.push(chunk)
-    events.push(...added)
-    if (stopped) break
-  }
-  events.push(...parser.finish())
-  return { events: merge(events), reasoningTokens: parser.reasoningTokens(), toolCalls: parser.toolCalls() }
-}
-
-function merge(events: readonly GenerationEvent[]): GenerationEvent[] {
-  const merged: GenerationEvent[] = []
-  for (const event of events) {
-    const last = merged.at(-1)
-    if (last?.type === 'text-delta' && event.type === 'text-delta') {
-      merged[merged.length - 1] = { ...last, text: last.text + event.text }
-    } else if (last?.type === 'reasoning-delta' && event.type === 'reasoning-delta') {
-      merged[merged.length - 1] = { ...last, text: last.text + event.text }
-    } else if (last?.type === 'tool-call-delta' && event.type === 'tool-call-delta') {
-      merged[merged.length - 1] = { ...last, text: last.text + event.text }
-    } else {
-      merged.push(event)
-    }
-  }
-  return merged
-}
-
-function recorded(name: string): number[][] {
-  const recording = recordings.find((candidate) => candidate.name === name)
-  if (recording === undefined) throw new Error(`no recording ${name}`)
-  return recording.chunks
-}
 
 const call = (index: number, city: string, id: unknown = expect.stringMatching(/^call_[0-9a-f]{24}$/)) => [
   { type: 'tool-call-start', index, id, name: 'get_weather' },
@@ -221,6 +134,28 @@ async function withMarkerTokens(text: string): Promise<[typeof tokenizer, number
   }
   return [marked, ids]
 }
+
+it('sees a special token that is only a part of a marker', async () => {
+  const part = { id: FIRST_MARKER, text: '｜DSML｜', special: true }
+  const marked = {
+    ...tokenizer,
+    openTextStream: () => withTexts(tokenizer, (id) => (id === part.id ? part.text : undefined)),
+    isSpecial: (id: number) => id === part.id || tokenizer.isSpecial(id),
+    addedTokens: [part],
+  }
+  const pieces = [
+    '<',
+    'invoke name="get_weather"><',
+    'parameter name="city" string="true">Paris</',
+    'parameter></',
+    'invoke>',
+  ]
+  const encoded = await Promise.all(pieces.map((piece) => tokenizer.encode(piece)))
+  const ids = encoded.flatMap((piece, i) => (i === 0 ? [...piece] : [part.id, ...piece]))
+  expect(parse([ids], { family: readFamily('deepseek-v3.2'), tokenizer: marked }).events).toEqual(
+    call(0, 'Paris'),
+  )
+})
 
 it('keeps a control token that ends the output where it ends a call as well', () => {
   const family = readFamily('gpt-oss')

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { markersOf, TOOL_FORMATS } from '#apps/worker/text/tool-calls/formats.ts'
+import { beginningsOf, markersOf, TOOL_FORMATS } from '#apps/worker/text/tool-calls/formats.ts'
 import { cutAnywhere, everyCut } from '../cuts.ts'
 import { countWork } from '../count-work.ts'
 import { parserOf, parseWith } from '../parse-under-test.ts'
@@ -117,6 +117,28 @@ describe.for(FORMATS)('%s', (format) => {
     }
   })
 
+  it('never holds back more than blanks and what may begin a marker', () => {
+    const markup = format === 'harmony' ? HARMONY_BEGINNINGS : beginningsOf(TOOL_FORMATS[format])
+    const beginnings = markup.flatMap((marker) => Array.from(marker, (_, i) => marker.slice(0, i)))
+    const word = fc.constantFrom('so', ' a', '\n', ' 1 < 2', '<b>', '{x}', '[y]', '。', ...beginnings)
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 20 }), (words) => {
+        const { parser, parts } = parserOf(format)
+        let read = 'x'
+        parser.push(read)
+        for (const added of words) {
+          parser.push(added)
+          read += added
+          const held = read.slice(parts.text.length).trim()
+          expect(['', ...markup].some((marker) => marker.startsWith(held))).toBe(true)
+        }
+        parser.finish()
+        expect(parts.text).toBe(read)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
   it('is over with its only call, and reads nothing behind it', () => {
     const [first, second] = ['Rome', 'Oslo'].map((text) => ({
       name: 'search',
@@ -158,6 +180,8 @@ it.for(Object.entries(TOOL_FORMATS))(
     }
   },
 )
+
+const HARMONY_BEGINNINGS = ['<|start|>', '<|channel|>', '<|message|>', '<|constrain|>', '<|end|>', '<|call|>']
 
 const HARMONY = [
   '<|start|>',

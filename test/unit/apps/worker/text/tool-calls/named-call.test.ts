@@ -19,6 +19,13 @@ const OUTPUTS: [Format, string, Partial<Parts>][] = [
   ['kimi-k2', `${K.begin}f${K.args}{}\nB`, { text: 'B', calls: [f('{}')] }],
   ['deepseek-v3', `${D.begin}function${D.sep}f\n{"a": 1}${D.end}`, { calls: [f('{"a": 1}')] }],
   ['deepseek-v3', `${D.begin}f\n\`\`\`json\n[1]\n\`\`\`${D.end}`, { calls: [f('[1]')] }],
+  ['deepseek-v3.1', `${D.begin}f${D.sep}\n\`\`\`json\n{"a": 1}\n\`\`\`${D.end}`, { calls: [f('{"a": 1}')] }],
+  // A fence is short: what is longer is no markup, and is not waited for.
+  [
+    'kimi-k2',
+    `${K.begin}f${K.args}\`\`\`${' '.repeat(20)}{}${K.end}`,
+    { calls: [f(`\`\`\`${' '.repeat(20)}{}`)] },
+  ],
   ['deepseek-v3.1', `${D.begin}f${D.sep}\`\`x${D.end}`, { calls: [f('``x')] }],
   ['mistral', '[TOOL_CALLS]f[CALL_ID]abc123def[ARGS]{"a": 1}', { calls: [f('{"a": 1}')] }],
   [

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { everyCut } from '../cuts.ts'
-import { parseWith, type Parts } from '../parse-under-test.ts'
+import { parserOf, parseWith, type Parts } from '../parse-under-test.ts'
 import type { Format } from '../written-calls.ts'
 
 const f = (args: string) => ({ name: 'f', arguments: args })
@@ -48,4 +48,12 @@ describe('wherever the output is cut', () => {
       expect(parseWith(format, pieces)).toEqual({ text: '', calls: [], ...parts })
     }
   })
+})
+
+it('lets an answer in JSON go at its first member that no call has', () => {
+  const { parser, parts } = parserOf('json')
+  parser.push('{"name": "Ada", "ag')
+  expect(parts.text).toBe('')
+  parser.push('e":')
+  expect(parts.text).toBe('{"name": "Ada", "age":')
 })

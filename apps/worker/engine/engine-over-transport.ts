@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { loadProto } from '#libs/grpc/load-proto.ts'
+import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
+import { checkRequest } from './check-request.ts'
+import { decodeChunk } from './decode-chunk.ts'
+import type { EngineClient, EngineOutput, EngineRequest } from './engine-client.ts'
+import { EngineError, toEngineError } from './engine-error.ts'
+import { fromServerInfoMessage, toGenerateMessage } from './engine-wire.ts'
+import { iterateGenerate } from './generate-call.ts'
+import { isCallFailure } from './transport/call-failure.ts'
+import type { Transport } from './transport/transport.ts'
+
+const ASK_TIMEOUT_MS = 5_000
+/** An embedding waits behind others in the engine. */
+const EMBED_TIMEOUT_MS = 120_000
+/** A killed engine says so within 200 ms of failing its calls. */
+const HEALTH_SETTLES_MS = 250
+
+/** An engine over vLLM's own gRPC (`vllm serve --grpc`). Closing it closes the transport. */
+export function createEngineOverTransport(transport: Transport): EngineClient {
+  const { service } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine.VllmEngine
+  const { path, requestSerialize } = service.Generate
+  const generate = { path, requestSerialize, responseDeserialize: decodeChunk }
+  const { unary } = transport
+
+  const askHealth = async () => await unary(service.HealthCheck, {}, { timeoutMs: ASK_TIMEOUT_MS })
+
+  async function isHealthy(): Promise<boolean> {
+    if (!(await askHealth()).healthy) return false
+    await sleep(HEALTH_SETTLES_MS)
+    return (await askHealth()).healthy
+  }
+
+  function start(request: EngineRequest, signal: AbortSignal): AsyncIterator<EngineOutput, undefined> {
+    checkRequest(request)
+    const message = toGenerateMessage(request)
+    return iterateGenerate((listener) => transport.serverStream(generate, message, listener), {
+      signal,
+      toError: (failure, hasTokens) => toEngineError(failure, { hasTokens, isHealthy }),
+      onAbandoned() {
+        // The cancelled call alone stops a healthy engine; an engine that this cannot reach has nothing to stop.
+        unary(service.Abort, { requestIds: [request.requestId] }, { timeoutMs: ASK_TIMEOUT_MS }).catch(
+          () => undefined,
+        )
+      },
+    })
+  }
+
+  return {
+    generate: (request, signal) => ({
+      [Symbol.asyncIterator]: () => (signal.aborted ? nothing() : start(request, signal)),
+    }),
+    async embed({ requestId, promptIds }, signal) {
+      if (signal.aborted) throw new EngineError('unavailable', 'given up before it began')
+      if (promptIds.length === 0) throw new EngineError('refused', 'the input must not be empty')
+      const message = { requestId, tokenized: { originalText: '', inputIds: Array.from(promptIds) } }
+      try {
+        const options = { timeoutMs: EMBED_TIMEOUT_MS, signal }
+        const { embedding, promptTokens } = await unary(service.Embed, message, options)
+        return { embedding: Float32Array.from(embedding), promptTokens }
+      } catch (error) {
+        if (!isCallFailure(error)) throw error
+        throw await toEngineError(error, { hasTokens: false, isHealthy })
+      }
+    },
+    async healthCheck() {
+      const { healthy, message } = await asEngine(askHealth())
+      return { healthy, message }
+    },
+    async getModelInfo() {
+      const info = await asEngine(unary(service.GetModelInfo, {}, { timeoutMs: ASK_TIMEOUT_MS }))
+      return { maxContextLength: info.maxContextLength }
+    },
+    async getServerInfo() {
+      const info = await asEngine(unary(service.GetServerInfo, {}, { timeoutMs: ASK_TIMEOUT_MS }))
+      return fromServerInfoMessage(info)
+    },
+    close: transport.close,
+  }
+}
+
+/** For questions about the engine itself: whatever goes wrong, it cannot be reached. */
+async function asEngine<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  try {
+    return await answer
+  } catch (error) {
+    throw new EngineError('unavailable', error instanceof Error ? error.message : 'unknown failure', error)
+  }
+}
+
+// oxlint-disable-next-line require-yield
+async function* nothing(): AsyncGenerator<EngineOutput, undefined> {
+  return undefined
+}

@@ -1,0 +1,34 @@
+import { status } from '@grpc/grpc-js'
+
+/** How a call failed: a status code of gRPC other than OK, and the server's words for it, or our own. */
+export type CallFailure = Error & { readonly code: status; readonly details: string }
+
+class CallError extends Error {
+  readonly code: status
+  readonly details: string
+
+  constructor(code: status, details: string, cause?: unknown) {
+    super(`${code} ${status[code]}: ${details}`, cause === undefined ? undefined : { cause })
+    this.name = 'CallError'
+    this.code = code
+    this.details = details
+  }
+}
+
+export function callFailure(code: status, details: string, cause?: unknown): CallFailure {
+  return new CallError(code, details, cause)
+}
+
+export function cancelled(): CallFailure {
+  return new CallError(status.CANCELLED, 'Cancelled on client')
+}
+
+export function isCallFailure(error: unknown): error is CallFailure {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    typeof error.code === 'number' &&
+    'details' in error &&
+    typeof error.details === 'string'
+  )
+}

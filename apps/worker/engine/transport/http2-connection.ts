@@ -1,0 +1,102 @@
+import { connect, type ClientHttp2Session } from 'node:http2'
+import { status } from '@grpc/grpc-js'
+import { callFailure, type CallFailure } from './call-failure.ts'
+import { RECONNECT_PAUSE_MS } from './transport.ts'
+
+/** The one connection to a server, opened when it is first needed and again after it was lost. */
+export type Http2Connection = {
+  /** Calls back with a session that takes new streams, or with why there is none; at once if that is known. */
+  readonly use: (user: ConnectionUser) => void
+  /** Takes no more users. Streams that run end by themselves. */
+  readonly close: () => void
+}
+
+export type ConnectionUser = {
+  readonly onSession: (session: ClientHttp2Session) => void
+  readonly onFailure: (failure: CallFailure) => void
+}
+
+const CONNECT_TIMEOUT_MS = 5_000
+
+const SESSION_OPTIONS = {
+  settings: { enablePush: false },
+  // In MB. What waits in a session is bounded by its streams: the window of each, and its one request.
+  maxSessionMemory: 4_096,
+} as const
+
+/** All streams share it, and what has arrived frees it at once: it only has to be no bottleneck. */
+const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024
+
+/**
+ * States: *idle*, on a use *connecting*, with the server's settings *ready*; lost or told to go away, *idle* again.
+ * An attempt that fails makes it *pausing*: uses fail at once until the pause is over, then it is *idle*. Pauses
+ * double from 200 ms to a second and start anew with the next success. No pings: vLLM up to 0.31 answers them by
+ * killing all calls.
+ */
+export function createHttp2Connection(address: string): Http2Connection {
+  let session: ClientHttp2Session | null = null
+  let attempt: { candidate: ClientHttp2Session; users: ConnectionUser[] } | null = null
+  let pause: { endsMs: number; lengthMs: number; reason: string } | null = null
+  let closed = false
+
+  /** Node closes a session itself when the peer tells it to go away. */
+  function isReady(one: ClientHttp2Session | null): one is ClientHttp2Session {
+    return one !== null && !one.closed && !one.destroyed
+  }
+
+  function begin(users: ConnectionUser[]): void {
+    const candidate = connect(`http://${address}`, SESSION_OPTIONS)
+    attempt = { candidate, users }
+    let reason: Error | null = null
+    const timer = setTimeout(() => {
+      candidate.destroy(new Error(`no answer within ${CONNECT_TIMEOUT_MS} ms`))
+    }, CONNECT_TIMEOUT_MS)
+
+    // Only the peer's settings show that it speaks HTTP/2.
+    candidate.once('remoteSettings', () => {
+      clearTimeout(timer)
+      candidate.setLocalWindowSize(CONNECTION_WINDOW_BYTES)
+      attempt = null
+      pause = null
+      session = candidate
+      for (const { onSession } of users) onSession(candidate)
+    })
+    candidate.on('error', (error) => (reason = error))
+    candidate.on('close', () => {
+      clearTimeout(timer)
+      forget(candidate)
+      if (attempt?.candidate !== candidate) return
+      attempt = null
+      const told = reason?.message ?? 'the server closed the connection'
+      const lengthMs = Math.min(
+        (pause?.lengthMs ?? RECONNECT_PAUSE_MS.first / 2) * 2,
+        RECONNECT_PAUSE_MS.longest,
+      )
+      pause = { endsMs: performance.now() + lengthMs, lengthMs, reason: told }
+      for (const { onFailure } of users) onFailure(unreachable(told, reason))
+    })
+  }
+
+  function forget(gone: ClientHttp2Session): void {
+    if (session === gone) session = null
+  }
+
+  function unreachable(reason: string, cause?: Error | null): CallFailure {
+    return callFailure(status.UNAVAILABLE, `no connection to ${address}: ${reason}`, cause ?? undefined)
+  }
+
+  return {
+    use(user) {
+      if (closed) user.onFailure(unreachable('this client is closed'))
+      else if (isReady(session)) user.onSession(session)
+      else if (attempt !== null) attempt.users.push(user)
+      else if (pause !== null && performance.now() < pause.endsMs) user.onFailure(unreachable(pause.reason))
+      else begin([user])
+    },
+    close() {
+      closed = true
+      attempt?.candidate.destroy()
+      session?.close()
+    },
+  }
+}

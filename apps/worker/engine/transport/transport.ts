@@ -1,0 +1,52 @@
+import type { CallFailure } from './call-failure.ts'
+
+/**
+ * gRPC as an engine needs it: calls to one address, in plaintext, without retries of what the server has seen. Two
+ * of them exist, of which each is the other's reference: grpc-js and `node:http2`.
+ */
+export type Transport = {
+  /** Resolves with the one answer. Rejects with a CallFailure, also after `timeoutMs` and when `signal` is aborted. */
+  readonly unary: <Request, Response>(
+    method: Method<Request, Response>,
+    request: Request,
+    options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  ) => Promise<Response>
+  /** The listener hears nothing before this returns. */
+  readonly serverStream: <Request, Response>(
+    method: Method<Request, Response>,
+    request: Request,
+    options: StreamListener<Response> & { readonly timeoutMs?: number },
+  ) => StreamCall
+  /** Takes no new calls; those that run end by themselves. */
+  readonly close: () => void
+}
+
+/** As generated services describe their methods. */
+export type Method<Request, Response> = {
+  readonly path: string
+  readonly requestSerialize: (request: Request) => Buffer
+  readonly responseDeserialize: (bytes: Buffer) => Response
+}
+
+export type StreamListener<Response> = {
+  readonly onMessage: (message: Response) => void
+  /** The last that is heard: null when the server ended the call well. All messages before a good end were told. */
+  readonly onEnd: (failure: CallFailure | null) => void
+}
+
+export type StreamCall = {
+  /** No message is told until `resume`; the server is held back as soon as the flow-control window is full. */
+  readonly pause: () => void
+  readonly resume: () => void
+  /** The server is told at once; unless the call has ended before, it ends CANCELLED before this returns. */
+  readonly cancel: () => void
+}
+
+/**
+ * For both directions. The largest message that an engine sends is the whole of a long output, about 5 MB for a
+ * million tokens.
+ */
+export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
+
+/** Engines are next door: one that is there answers at once, and one that starts is noticed within a second. */
+export const RECONNECT_PAUSE_MS = { first: 200, longest: 1_000 } as const

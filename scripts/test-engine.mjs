@@ -1,0 +1,34 @@
+// `npm run test:engine -- HOST:PORT [ARGUMENTS OF THE ENGINE]`: the engine contract suite against a running vLLM that
+// serves models/tiny. Started as the recorded engines were:
+//
+//   vllm serve models/tiny --served-model-name ./tiny --grpc --host 127.0.0.1 --port 50051 --load-format dummy \
+//     --dtype float32 --enforce-eager --max-model-len 2048 --max-num-seqs 8
+//
+// An engine with further arguments is held to the recordings that were made with the same ones, which must be named
+// here as well, for example `--runner pooling --convert embed`. The engine must have nothing else to do.
+import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
+import { runScript } from './bootstrap/fail.mjs'
+import { runTests } from './bootstrap/run-tests.mjs'
+
+const CALLS = ['engine-wire', 'engine-rpcs']
+/** Recorded without further arguments. */
+const SCENARIOS = ['engine-scenarios', 'engine-client']
+
+await runScript(async () => {
+  const [address, ...args] = process.argv.slice(2)
+  if (address === undefined || !/^[^\s:]+:\d{1,5}$/.test(address)) {
+    console.error('npm run test:engine -- HOST:PORT [ARGUMENTS OF THE ENGINE]')
+    return 2
+  }
+  checkPlatform()
+  await ensureDependencies()
+  process.env.MILLRACE_ENGINE = address
+  process.env.MILLRACE_ENGINE_ARGS = JSON.stringify(args)
+  // One file after the other: all share the one engine.
+  const suite = args.length === 0 ? [...CALLS, ...SCENARIOS] : CALLS
+  const files = suite.map((name) => `test/contract/${name}.test.ts`)
+  const options = ['--project', 'contract', '--no-file-parallelism', '--test-timeout', '120000']
+  const { passed, failed } = await runTests([...options, ...files])
+  console.log(`${passed} passed, ${failed} failed`)
+  return failed === 0 ? 0 : 1
+})

@@ -1,0 +1,217 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { EngineClient, EngineOutput, EngineRequest } from '#apps/worker/engine/engine-client.ts'
+import { createEngineOverTransport } from '#apps/worker/engine/engine-over-transport.ts'
+import type { Transport } from '#apps/worker/engine/transport/transport.ts'
+import { casesOf } from './cases.ts'
+import { startEngineUnderTest, TRANSPORTS, type EngineUnderTest } from './engine-under-test.ts'
+import { loadOf, untilIdle, untilLoad } from './engine-state.ts'
+import { startRecordedEngine, type RecordedEngine } from './recorded-engine.ts'
+import type { Recording } from './recordings.ts'
+import { fromRecording } from './structure.ts'
+import { engineAddress, LIVE_TARGETS, TARGETS } from './targets.ts'
+
+const NEVER = new AbortController().signal
+
+/** "Who are you?" in the model's chat template. */
+const request: EngineRequest = {
+  requestId: 'client',
+  promptIds: Uint32Array.of(
+    2001,
+    1141,
+    198,
+    54,
+    71,
+    272,
+    312,
+    294,
+    1521,
+    300,
+    955,
+    30,
+    2002,
+    198,
+    2001,
+    1524,
+    198,
+  ),
+  sampling: { temperature: 0 },
+  maxTokens: 12,
+  stop: [],
+  constraint: null,
+}
+
+async function collect(client: EngineClient, asked = request): Promise<EngineOutput[]> {
+  const outputs: EngineOutput[] = []
+  for await (const output of client.generate(asked, NEVER)) outputs.push(output)
+  return outputs
+}
+
+const idsOf = (outputs: readonly EngineOutput[]) =>
+  outputs.flatMap((output) => (output.type === 'tokens' ? Array.from(output.ids) : []))
+
+const RECORDED_TARGETS = TARGETS.filter(({ kind }) => kind === 'recordings')
+
+describe
+  .runIf(RECORDED_TARGETS.length > 0)
+  .each(RECORDED_TARGETS.map((target) => [target.name, target] as const))(
+  'the engine client on %s',
+  (_, { generation, transport }) => {
+    const cases = [...casesOf(generation, 'wire'), ...casesOf(generation, 'scenarios')].filter(
+      ([, recording]) => isOneStream(recording),
+    )
+    let engine: RecordedEngine
+    let client: EngineClient
+    beforeAll(async () => {
+      engine = await startRecordedEngine()
+      client = createEngineOverTransport(TRANSPORTS[transport]({ address: engine.address }))
+    })
+    afterAll(() => {
+      client.close()
+      engine.stop()
+    })
+
+    test('there are cases', () => {
+      expect(cases.length).toBeGreaterThan(100)
+    })
+
+    test.each(cases.filter(([, { status }]) => status.number === 0))(
+      '%s: each token once, and the counts of the whole call',
+      async (_, recording) => {
+        engine.play(recording)
+        const frames = recording.frames.map(fromRecording)
+        const ids = frames.flatMap(({ type, ids: given }) => (type === 'chunk' ? given : []))
+        const last = frames.at(-1)
+        const outputs = await collect(client)
+        expect(idsOf(outputs)).toEqual(ids)
+        expect(outputs.filter(({ type }) => type === 'end')).toEqual([
+          {
+            type: 'end',
+            finishReason: last?.finishReason,
+            matchedTokenId: last?.matchedTokenId,
+            matchedStop: last?.matchedStop,
+            promptTokens: last?.promptTokens,
+            cachedTokens: last?.cachedTokens,
+            completionTokens: ids.length,
+          },
+        ])
+        expect(outputs.at(-1)?.type).toBe('end')
+      },
+    )
+
+    test.each(cases.filter(([, { status }]) => status.number !== 0))(
+      '%s: whose fault it is',
+      async (_, recording) => {
+        engine.play(recording)
+        const { code } = recording.status
+        const kind = code === 'INVALID_ARGUMENT' ? 'refused' : 'unavailable'
+        // The played server knows one answer, also to the question for its health: INTERNAL there is no answer.
+        await expect(collect(client)).rejects.toMatchObject({ name: 'EngineError', kind })
+      },
+    )
+  },
+)
+
+describe.each(LIVE_TARGETS.map((target) => [target.name, target] as const))(
+  'the engine client on %s',
+  (_, target) => {
+    let under: EngineUnderTest | null = null
+    let raw: Transport
+    let client: EngineClient
+
+    beforeEach(async () => {
+      const create = TRANSPORTS[target.transport]
+      if (target.kind === 'simulator') {
+        under = await startEngineUnderTest({ profile: target.generation }, { transport: target.transport })
+      }
+      const address = under?.engine.address() ?? engineAddress()
+      raw = create({ address })
+      client = createEngineOverTransport(create({ address }))
+      await untilIdle(raw)
+    })
+
+    afterEach(async () => {
+      client.close()
+      raw.close()
+      await under?.close()
+    })
+
+    test('generates up to a limit', async () => {
+      const outputs = await collect(client, {
+        ...request,
+        sampling: { temperature: 0, logitBias: { 2002: -100 } },
+        maxTokens: 5,
+      })
+      expect(outputs.at(-1)).toMatchObject({ type: 'end', promptTokens: 17, cachedTokens: 0 })
+      expect(outputs.at(-1)).toMatchObject({
+        completionTokens: idsOf(outputs).length,
+        finishReason: 'length',
+      })
+      expect(idsOf(outputs)).toHaveLength(5)
+    })
+
+    test('writes JSON that fits a schema', async () => {
+      const schema = {
+        type: 'object',
+        properties: { a: { enum: ['x'] } },
+        required: ['a'],
+        additionalProperties: false,
+      }
+      const outputs = await collect(client, {
+        ...request,
+        maxTokens: 400,
+        constraint: { type: 'json', schema },
+      })
+      expect(outputs.at(-1)).toMatchObject({ type: 'end' })
+      expect(idsOf(outputs).length).toBeGreaterThan(3)
+    })
+
+    test('has a refusal told in the words of the engine', async () => {
+      const promptIds = Uint32Array.of(2_048)
+      await expect(collect(client, { ...request, promptIds })).rejects.toMatchObject({
+        kind: 'refused',
+        message: expect.stringContaining('out of vocabulary'),
+      })
+    })
+
+    test('frees the engine when a generation is left', async () => {
+      const leaving = new AbortController()
+      const endless = { ...request, maxTokens: 1_900, sampling: { logitBias: { 2000: -100, 2002: -100 } } }
+      const reading = (async () => {
+        for await (const output of client.generate(endless, leaving.signal)) {
+          if (output.type === 'tokens') leaving.abort()
+        }
+      })()
+      await reading
+      await untilLoad(raw, (load) => load.numTotalReqs === 0)
+      expect((await loadOf(raw)).numRunningReqs).toBe(0)
+    })
+
+    test('cannot embed with a model that chats', async () => {
+      const promptIds = Uint32Array.of(1, 2, 3)
+      await expect(client.embed({ requestId: 'e', promptIds }, NEVER)).rejects.toMatchObject({
+        kind: 'refused',
+      })
+    })
+
+    test('tells health, the context and what the servicer knows of the rest', async () => {
+      const isNew = target.generation === '0.32.0+0.14.1'
+      expect(await client.healthCheck()).toEqual({ healthy: true, message: 'Health' })
+      expect(await client.getModelInfo()).toEqual({ maxContextLength: 2_048 })
+      expect(await client.getServerInfo()).toEqual({
+        maxNumSeqs: isNew ? 8 : null,
+        constraintStart: isNew ? 'first-token' : null,
+      })
+    })
+  },
+)
+
+/** As our client asks: streamed, one choice; and recorded as a whole. */
+function isOneStream({ request: asked, method, frames, status }: Recording): boolean {
+  const { n } = Object(asked?.['sampling_params'])
+  const whole = frames.every(({ type }) => type === 'chunk' || type === 'complete')
+  // A client's own end, or two calls' frames in one file.
+  const own = status.code === 'CANCELLED' || status.code === 'DEADLINE_EXCEEDED'
+  const completes = frames.filter(({ type }) => type === 'complete').length
+  const one = asked?.['stream'] === true && (n === undefined || n === 1) && completes <= 1
+  return method === 'Generate' && one && whole && !own
+}

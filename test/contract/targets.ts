@@ -1,0 +1,139 @@
+import { z } from 'zod'
+import type { Transport } from '#apps/worker/engine/transport/transport.ts'
+import { loadTokenizer } from '#libs/text/tokenizer.ts'
+import {
+  startEngineUnderTest,
+  TRANSPORTS,
+  type EngineUnderTest,
+  type TransportName,
+} from './engine-under-test.ts'
+import { reply, service } from './raw-calls.ts'
+import { startRecordedEngine } from './recorded-engine.ts'
+import { GENERATIONS, type Generation, type Recording } from './recordings.ts'
+
+/**
+ * What the suite is held to: in `npm test` the simulator in its profiles and the recordings themselves, with
+ * `npm run test:engine -- HOST:PORT` a running vLLM that serves models/tiny. Each over both of the worker's
+ * transports.
+ */
+export type Target = {
+  readonly kind: 'simulator' | 'recordings' | 'engine'
+  readonly name: string
+  readonly generation: Generation
+  readonly transport: TransportName
+}
+
+export type OpenTarget = {
+  /** A connection to an engine that was started as the recorded one was, or why there is none. */
+  clientFor(recording: Recording): Promise<Transport | { readonly missing: string }>
+  decode(ids: readonly number[]): string
+  close(): Promise<void>
+}
+
+const ADDRESS = process.env['MILLRACE_ENGINE']
+/** What the engine was started with beside what the recorded one always was. */
+const ARGS = z.array(z.string()).parse(JSON.parse(process.env['MILLRACE_ENGINE_ARGS'] ?? '[]'))
+
+const NAMES = ['http2', 'grpc-js'] as const satisfies TransportName[]
+
+export const TARGETS: readonly Target[] =
+  ADDRESS === undefined
+    ? (['simulator', 'recordings'] as const).flatMap((kind) =>
+        GENERATIONS.flatMap((generation) =>
+          NAMES.map((transport) => ({
+            kind,
+            generation,
+            transport,
+            name: `${kind} ${generation} over ${transport}`,
+          })),
+        ),
+      )
+    : await describeEngine(ADDRESS)
+
+/** The targets on which something can be done beside a call. */
+export const LIVE_TARGETS = TARGETS.filter(({ kind }) => kind !== 'recordings')
+
+export function engineAddress(): string {
+  if (ADDRESS === undefined) throw new Error('MILLRACE_ENGINE is not set')
+  return ADDRESS
+}
+
+export async function openTarget({ kind, generation, transport }: Target): Promise<OpenTarget> {
+  const { decode } = await loadTokenizer('models/tiny')
+  if (kind === 'recordings') {
+    const engine = await startRecordedEngine()
+    const client = TRANSPORTS[transport]({ address: engine.address })
+    return {
+      async clientFor(recording) {
+        const isWhole = recording.frames.every(({ type }) => type !== 'omitted')
+        if (!isWhole) return { missing: 'the middle of the recording is left out' }
+        engine.play(recording)
+        return client
+      },
+      decode,
+      async close() {
+        client.close()
+        engine.stop()
+      },
+    }
+  }
+  if (kind === 'engine') {
+    const client = TRANSPORTS[transport]({ address: engineAddress() })
+    return {
+      async clientFor({ server_args: args }) {
+        if (JSON.stringify(essential(args)) !== JSON.stringify(essential(ARGS))) {
+          return { missing: `recorded with ${args.length === 0 ? 'no further arguments' : args.join(' ')}` }
+        }
+        // Long prompts would be found in the cache the second time; older servicers cannot forget them.
+        await reply(client, service.FlushCache, {})
+        return client
+      },
+      decode,
+      close: async () => client.close(),
+    }
+  }
+  const engines = new Map<string, Promise<EngineUnderTest>>()
+  return {
+    async clientFor({ server_args: args }) {
+      const key = JSON.stringify(essential(args))
+      const started =
+        engines.get(key) ?? startEngineUnderTest({ profile: generation, ...toConfig(args) }, { transport })
+      engines.set(key, started)
+      return (await started).client
+    },
+    decode,
+    async close() {
+      for (const engine of engines.values()) await (await engine).close()
+    },
+  }
+}
+
+function toConfig(args: readonly string[]) {
+  return {
+    ...(args.includes('--runner') && { kind: 'embedding', dimension: 128 }),
+    ...(args.includes('--reasoning-parser') && { family: 'demo-reasoning' }),
+    ...(args.includes('--stream-interval') && { streamInterval: 4 }),
+  }
+}
+
+/** KV events change nothing that is compared. */
+function essential(args: readonly string[]): readonly string[] {
+  const events = args.indexOf('--kv-events-config')
+  return events === -1 ? args : args.filter((_, i) => i !== events && i !== events + 1)
+}
+
+async function describeEngine(address: string): Promise<Target[]> {
+  const client = TRANSPORTS.http2({ address })
+  const loads = await reply(client, service.GetLoads, {})
+  const info = await reply(client, service.GetServerInfo, {})
+  client.close()
+  if (info.response === null) throw new Error(`no engine at ${address}: ${info.ending.details}`)
+  const generation = info.response.maxNumSeqs > 0 ? '0.32.0+0.14.1' : '0.26.0+0.8.0'
+  const version = loads.response?.version ?? 'unknown'
+  return NAMES.map((transport) => ({
+    kind: 'engine' as const,
+    generation,
+    transport,
+    name: `vLLM ${version} at ${address} over ${transport}, held to ${generation}`,
+  }))
+}

@@ -1,0 +1,328 @@
+import { status } from '@grpc/grpc-js'
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { EngineClient, EngineOutput, EngineRequest } from '#apps/worker/engine/engine-client.ts'
+import { createGrpcEngineClient } from '#apps/worker/engine/grpc-engine-client.ts'
+import { createHttp2EngineClient } from '#apps/worker/engine/http2-engine-client.ts'
+import { replay, startEngineServer, type GenerateCall } from './engine-server.ts'
+import { recording, recordings } from './recordings.ts'
+
+const request: EngineRequest = {
+  requestId: 'g-1',
+  promptIds: Uint32Array.of(2001, 1141),
+  sampling: { temperature: 0 },
+  maxTokens: 100,
+  stop: [],
+  constraint: null,
+}
+
+const closers: (() => void)[] = []
+afterEach(() => {
+  for (const close of closers.splice(0).reverse()) close()
+})
+
+const CLIENTS = { 'grpc-js': createGrpcEngineClient, http2: createHttp2EngineClient }
+let createClient: (options: { address: string }) => EngineClient = createGrpcEngineClient
+
+async function connect(options: Parameters<typeof startEngineServer>[0]) {
+  const server = await startEngineServer(options)
+  const client = createClient({ address: server.address })
+  closers.push(server.stop, client.close)
+  return { server, client }
+}
+
+async function collect(client: EngineClient, signal = new AbortController().signal): Promise<EngineOutput[]> {
+  const outputs: EngineOutput[] = []
+  for await (const output of client.generate(request, signal)) outputs.push(output)
+  return outputs
+}
+
+const idsOf = (outputs: readonly EngineOutput[]) =>
+  outputs.flatMap((output) => (output.type === 'tokens' ? Array.from(output.ids) : []))
+
+const chunk = (...tokenIds: number[]) => ({ chunk: { tokenIds, promptTokens: 2 } })
+const complete = { complete: { finishReason: 'stop', outputIds: [9], promptTokens: 2, completionTokens: 1 } }
+
+const NEVER = new AbortController().signal
+
+describe.each(Object.entries(CLIENTS))('over %s', (_, create) => {
+  beforeAll(() => {
+    createClient = create
+  })
+
+  describe('a generation', () => {
+    it.for(recordings.filter(({ status }) => status.number === 0))(
+      '$name yields each token once and ends with the counts of the whole call',
+      async (recorded) => {
+        const { client } = await connect({ generate: replay(recorded) })
+        const outputs = await collect(client)
+        const ids = recorded.frames.flatMap((frame) => frame.chunk?.tokenIds ?? [])
+        const last = recorded.frames.at(-1)?.complete
+        expect(idsOf(outputs)).toEqual(ids)
+        expect(outputs.filter((output) => output.type === 'end')).toEqual([outputs.at(-1)])
+        expect(outputs.at(-1)).toEqual({
+          type: 'end',
+          finishReason: last?.finishReason,
+          matchedTokenId: last?.matchedTokenId ?? null,
+          matchedStop: last?.matchedStopStr ?? null,
+          promptTokens: last?.promptTokens,
+          cachedTokens: last?.cachedTokens,
+          completionTokens: ids.length,
+        })
+      },
+    )
+
+    it('hands over together what came while its consumer was busy', async () => {
+      const calls: GenerateCall[] = []
+      const { client } = await connect({ generate: (call) => calls.push(call) })
+      const outputs = client.generate(request, new AbortController().signal)[Symbol.asyncIterator]()
+      const first = outputs.next()
+      await vi.waitFor(() => expect(calls).toHaveLength(1))
+      calls[0]?.write(chunk(1))
+      expect(await first).toMatchObject({ value: { type: 'tokens', ids: [1] } })
+      for (let id = 2; id <= 50; id++) calls[0]?.write(chunk(id))
+      calls[0]?.write(complete)
+      calls[0]?.end()
+      // Answered on the same connection, hence behind the tokens.
+      await client.healthCheck()
+      const rest: EngineOutput[] = []
+      for (let next = await outputs.next(); next.done !== true; next = await outputs.next()) {
+        rest.push(next.value)
+      }
+      expect(idsOf(rest)).toEqual(Array.from({ length: 49 }, (_, i) => i + 2))
+      expect(rest.length).toBeLessThan(25)
+      expect(rest.at(-1)).toMatchObject({ type: 'end', completionTokens: 50 })
+    })
+
+    it('stops reading when its consumer falls far behind, and loses nothing', async () => {
+      const total = 3_000
+      let accepted = 0
+      const generate = (call: GenerateCall) => {
+        const write = () => {
+          while (accepted < total) {
+            accepted += 1
+            if (!call.write(chunk(...Array.from({ length: 100 }, (_, i) => i)))) {
+              call.once('drain', write)
+              return
+            }
+          }
+          call.write(complete)
+          call.end()
+        }
+        write()
+      }
+      const { client } = await connect({ generate })
+      const outputs = client.generate(request, new AbortController().signal)[Symbol.asyncIterator]()
+      const first = await outputs.next()
+      let seen = first.done === true || first.value.type !== 'tokens' ? 0 : first.value.ids.length
+      let before = -1
+      await vi.waitFor(
+        () => {
+          const stalled = accepted === before
+          before = accepted
+          expect(stalled).toBe(true)
+        },
+        { interval: 100, timeout: 5_000 },
+      )
+      expect(accepted).toBeLessThan(total)
+      let largest = 0
+      for (let next = await outputs.next(); next.done !== true; next = await outputs.next()) {
+        if (next.value.type !== 'tokens') continue
+        seen += next.value.ids.length
+        largest = Math.max(largest, next.value.ids.length)
+      }
+      expect(seen).toBe(total * 100)
+      expect(largest).toBeLessThan(50_000)
+    })
+
+    it('takes a message of any size', async () => {
+      const ids = Array.from({ length: 900_000 }, () => 2_000_000_000)
+      const { client } = await connect({
+        generate(call) {
+          call.write(chunk(...ids.slice(0, 1)))
+          call.write({ chunk: { tokenIds: ids } })
+          call.write(complete)
+          call.end()
+        },
+      })
+      expect(idsOf(await collect(client))).toHaveLength(900_001)
+    })
+  })
+
+  describe('an end by the consumer', () => {
+    const endless = (call: GenerateCall) => call.write(chunk(1))
+
+    it('that leaves the loop cancels the call and aborts the request', async () => {
+      const { client, server } = await connect({ generate: endless })
+      for await (const output of client.generate(request, new AbortController().signal)) {
+        expect(output.type).toBe('tokens')
+        break
+      }
+      await vi.waitFor(() => expect(server.seen).toMatchObject({ cancelled: 1, aborted: ['g-1'] }))
+    })
+
+    it('that aborts the signal ends the loop without an error, also between tokens', async () => {
+      const { client, server } = await connect({ generate: endless })
+      const controller = new AbortController()
+      const outputs: EngineOutput[] = []
+      for await (const output of client.generate(request, controller.signal)) {
+        outputs.push(output)
+        setImmediate(() => controller.abort())
+      }
+      expect(idsOf(outputs)).toEqual([1])
+      await vi.waitFor(() => expect(server.seen).toMatchObject({ cancelled: 1, aborted: ['g-1'] }))
+    })
+
+    it('before the beginning sends nothing', async () => {
+      const { client, server } = await connect({ generate: endless })
+      expect(await collect(client, AbortSignal.abort())).toEqual([])
+      await client.healthCheck()
+      expect(server.seen).toEqual({ requests: [], aborted: [], cancelled: 0 })
+    })
+
+    it('after the end of the generation does nothing', async () => {
+      const { client, server } = await connect({
+        generate: replay(recording('generate-stream-length (0.32.0)')),
+      })
+      const controller = new AbortController()
+      await collect(client, controller.signal)
+      controller.abort()
+      await client.healthCheck()
+      expect(server.seen).toMatchObject({ aborted: [], cancelled: 0 })
+    })
+  })
+
+  describe('a failure', () => {
+    const fail = (name: string, healthy = true) =>
+      connect({ generate: replay(recording(name)), healthy: () => healthy })
+
+    it('of validation is the fault of the request, in the words of the engine', async () => {
+      const { client } = await fail('error-id-equals-vocab (0.32.0)')
+      await expect(collect(client)).rejects.toMatchObject({
+        kind: 'refused',
+        message: 'Token id 2048 is out of vocabulary',
+      })
+    })
+
+    it('INTERNAL before the first token is the fault of the request while the engine is healthy', async () => {
+      const { client } = await fail('error-bad-structural-tag (0.26.0)')
+      await expect(collect(client)).rejects.toMatchObject({
+        kind: 'refused',
+        message: expect.stringMatching(/refused the request: INTERNAL/),
+      })
+    })
+
+    it('INTERNAL of an unhealthy engine is its death, and the tokens before it are not lost', async () => {
+      const { client } = await fail('sigkill-engine-core-stream (0.32.0)', false)
+      const outputs: EngineOutput[] = []
+      const run = async () => {
+        for await (const output of client.generate(request, new AbortController().signal))
+          outputs.push(output)
+      }
+      await expect(run()).rejects.toMatchObject({ kind: 'dead' })
+      expect(idsOf(outputs)).toEqual(
+        recording('sigkill-engine-core-stream (0.32.0)').frames.flatMap(
+          (frame) => frame.chunk?.tokenIds ?? [],
+        ),
+      )
+    })
+
+    it('INTERNAL of an engine that turns unhealthy a moment later is its death', async () => {
+      const health = [true, false]
+      const { client } = await connect({
+        generate: replay(recording('error-bad-structural-tag (0.26.0)')),
+        healthy: () => health.shift() ?? false,
+      })
+      await expect(collect(client)).rejects.toMatchObject({ kind: 'dead' })
+    })
+
+    it('INTERNAL after tokens is never the fault of the request', async () => {
+      const { client } = await fail('sigkill-engine-core-stream (0.32.0)')
+      await expect(collect(client)).rejects.toMatchObject({ kind: 'unavailable' })
+    })
+
+    it('of a draining engine, or of one that is not there, says unavailable', async () => {
+      const { client, server } = await fail('sigterm-long0 (0.26.0)')
+      await expect(collect(client)).rejects.toMatchObject({ kind: 'unavailable' })
+      server.stop()
+      await expect(collect(client)).rejects.toMatchObject({ kind: 'unavailable' })
+      await expect(client.healthCheck()).rejects.toMatchObject({ kind: 'unavailable' })
+    })
+
+    it('of a stream that ends without being complete says unavailable', async () => {
+      const { client } = await connect({
+        generate(call) {
+          call.write(chunk(1))
+          call.end()
+        },
+      })
+      await expect(collect(client)).rejects.toMatchObject({ kind: 'unavailable' })
+    })
+
+    it('of the request itself is told without asking the engine', async () => {
+      const { client, server } = await connect({})
+      const wrong = { ...request, sampling: { topP: 0 } }
+      const iterate = async () => {
+        for await (const output of client.generate(wrong, new AbortController().signal))
+          expect(output).toBeNull()
+      }
+      await expect(iterate()).rejects.toMatchObject({
+        kind: 'refused',
+        message: expect.stringMatching(/^top_p/),
+      })
+      expect(server.seen.requests).toEqual([])
+    })
+  })
+
+  describe('the other calls', () => {
+    it('embed, with the vector as 32-bit floats', async () => {
+      const { client } = await connect({
+        unary: { Embed: { reply: { embedding: [0.5, -0.25], promptTokens: 3, embeddingDim: 2 } } },
+      })
+      const request = { requestId: 'e-1', promptIds: Uint32Array.of(1, 2, 3) }
+      expect(await client.embed(request, NEVER)).toEqual({
+        embedding: Float32Array.of(0.5, -0.25),
+        promptTokens: 3,
+      })
+    })
+
+    it('refuse an empty input, and pass on the refusal of the engine', async () => {
+      const details = 'This model does not support embeddings'
+      const { client } = await connect({ unary: { Embed: { code: status.INVALID_ARGUMENT, details } } })
+      const embed = (...ids: number[]) =>
+        client.embed({ requestId: 'e-1', promptIds: Uint32Array.from(ids) }, NEVER)
+      await expect(embed()).rejects.toMatchObject({ kind: 'refused' })
+      await expect(embed(1)).rejects.toMatchObject({ kind: 'refused', message: details })
+    })
+
+    it('cancel an embedding whose signal is aborted, and begin none after that', async () => {
+      const leaving = new AbortController()
+      let calls = 0
+      const onCall = () => {
+        calls += 1
+        leaving.abort()
+      }
+      const { client, server } = await connect({ unary: { Embed: { onCall } } })
+      const request = { requestId: 'e-1', promptIds: Uint32Array.of(1) }
+      await expect(client.embed(request, leaving.signal)).rejects.toMatchObject({ kind: 'unavailable' })
+      await vi.waitFor(() => expect(server.seen.cancelled).toBe(1))
+      await expect(client.embed(request, leaving.signal)).rejects.toMatchObject({ kind: 'unavailable' })
+      expect(calls).toBe(1)
+    })
+
+    it.each([
+      [{ maxNumSeqs: 8, constrainedDecodingStart: 'first_token' }, 8, 'first-token'],
+      [{ maxNumSeqs: 8, constrainedDecodingStart: 'after_reasoning' }, 8, 'after-reasoning'],
+      [{}, null, null],
+    ])('tell of the server what it says, null where an old servicer does not: %j', async (...row) => {
+      const [reply, maxNumSeqs, constraintStart] = row
+      const { client } = await connect({ unary: { GetServerInfo: { reply } } })
+      expect(await client.getServerInfo()).toEqual({ maxNumSeqs, constraintStart })
+    })
+
+    it('tell health and the model', async () => {
+      const { client } = await connect({ unary: { GetModelInfo: { reply: { maxContextLength: 2048 } } } })
+      expect(await client.healthCheck()).toEqual({ healthy: true, message: 'Health' })
+      expect(await client.getModelInfo()).toEqual({ maxContextLength: 2048 })
+    })
+  })
+})
