@@ -11,9 +11,8 @@ let account: TestAccount
 beforeAll(async () => {
   const models = scratchFolder('models')
   cpSync('models/families', join(models, 'families'), { recursive: true })
-  const { folder, ...rest } = JSON.parse(readFileSync('models/demo.json', 'utf8'))
-  expect(folder).toBe('tiny')
-  writeFileSync(join(models, 'demo.json'), JSON.stringify(rest))
+  const { family } = JSON.parse(readFileSync('models/demo.json', 'utf8'))
+  writeFileSync(join(models, 'demo.json'), JSON.stringify({ family }))
   cluster = await startCluster({ workerEnv: { MODELS_DIR: models } })
   account = await cluster.createAccount('10')
 })
