@@ -16,7 +16,7 @@ const ERROR_LEVEL = 50
 await runScript(async () => {
   checkPlatform()
   await ensureDependencies()
-  const programs = ensurePython()
+  const programs = ensurePython('clients')
   return await withCluster(async ({ env, home }) => {
     const url = new URL('/openapi.json', env.OPENAI_BASE_URL)
     const code = await runProgram(

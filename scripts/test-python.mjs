@@ -11,7 +11,7 @@ const LIMIT_MS = 10 * 60_000
 await runScript(async () => {
   checkPlatform()
   await ensureDependencies()
-  const programs = ensurePython()
+  const programs = ensurePython('clients')
   return await withCluster(
     async ({ env }) =>
       await runProgram(

@@ -7,6 +7,7 @@ import { CREDIT_COMMANDS } from './resources/credits.ts'
 import { HOLD_COMMANDS } from './resources/holds.ts'
 import { KEY_COMMANDS } from './resources/keys.ts'
 import { LEDGER_COMMANDS } from './resources/ledger.ts'
+import { MODEL_FILE_COMMANDS } from './resources/model-files.ts'
 import { MODEL_COMMANDS } from './resources/models.ts'
 import { RECONCILIATION_COMMANDS } from './resources/reconciliation.ts'
 import { REQUEST_COMMANDS } from './resources/requests.ts'
@@ -21,6 +22,7 @@ export const COMMANDS: readonly Command[] = [
   ...KEY_COMMANDS,
   ...CREDIT_COMMANDS,
   ...MODEL_COMMANDS,
+  ...MODEL_FILE_COMMANDS,
   ...REQUEST_COMMANDS,
   ...USAGE_COMMANDS,
   ...HOLD_COMMANDS,

@@ -8,7 +8,7 @@ const GLOBAL_OPTIONS = [
   ['--help', 'this text; of one command, its options and examples'],
 ] as const
 
-const EXIT_CODES = `Exit codes: 0 it is well; 1 billing refused it, or the books do not agree; 2 the command line is wrong;
+const EXIT_CODES = `Exit codes: 0 it is well; 1 it was refused, or what was checked does not agree; 2 the command line is wrong;
 3 billing was not reached or could not answer. Tables show credits, and times in UTC.`
 
 /** About the one command with that name, else about all that begin with these words; all of them where none does. */
@@ -23,7 +23,7 @@ export function formatHelp(commands: readonly Command[], words: readonly string[
 
 function formatOverview(commands: readonly Command[]): string {
   return [
-    'millrace: asks billing, as its operators do.\n',
+    'millrace: asks billing, as its operators do; adds and checks the files of models.\n',
     section(
       'Commands',
       commands.map((command) => [usageOf(command), command.summary]),

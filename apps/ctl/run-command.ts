@@ -27,7 +27,15 @@ export async function runCommand(
       return 0
     }
     const { run, isJson } = line
-    const outcome = await run({ admin: createAdmin(findAccess(line, config)), isJson, ...terminal })
+    const context = {
+      // Not every command asks billing, and only those that do need to know where it is.
+      get admin() {
+        return createAdmin(findAccess(line, config))
+      },
+      isJson,
+      ...terminal,
+    }
+    const outcome = await run(context)
     if (outcome === undefined) return 0
     if (!isJson && outcome.text === '') terminal.tell('nothing found')
     await terminal.write(isJson ? `${JSON.stringify(outcome.answer, null, 2)}\n` : outcome.text)

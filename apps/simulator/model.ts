@@ -35,6 +35,7 @@ type ModelConfig = z.infer<typeof ModelConfig>
 /** Loads `<modelsFolder>/<name>.json` and what it names. Throws with the file's name. */
 export async function loadModel(modelsFolder: string, name: string): Promise<Model> {
   const { family, folder, tokenizer } = await loadModelFiles(modelsFolder, name)
+  if (folder === null) throw new Error(`${join(modelsFolder, name)}.json names no folder`)
   const [config, bundle] = await Promise.all([
     readConfig(join(folder, 'config.json')),
     bundleTokenizer(folder),

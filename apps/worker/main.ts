@@ -5,10 +5,15 @@ import { createEventPublisher } from '#libs/event-bus/publish-events.ts'
 import { subscribeControl } from '#libs/event-bus/worker-control.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
+import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
-import { loadModel, type LoadedModel } from '#libs/text/load-model.ts'
-import type { Tokenizer } from '#libs/text/tokenizer.ts'
+import { fetchTokenizerFiles } from '#libs/tokenizer-files/fetch-tokenizer-files.ts'
+import { loadModel, readModelFiles, type LoadedModel } from '#libs/text/load-model.ts'
+import { openEncoder } from '#libs/text/encoding/open-encoder.ts'
+import { createTokenizerCache, type TokenizerCache } from '#libs/text/tokenizer-cache.ts'
+import { createTokenizer, type Tokenizer } from '#libs/text/tokenizer.ts'
 import { createClaimTicket } from './claim-ticket.ts'
 import { WorkerConfig } from './config.ts'
 import { connectEngine } from './connect-engine.ts'
@@ -22,6 +27,7 @@ import { createSettle } from './settle.ts'
 import { createWorkerMetrics } from './worker-metrics.ts'
 
 const SETTLE_MS = 5_000
+const FETCH_PAUSES = { firstPauseMs: 500, lastPauseMs: 5_000 }
 
 await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env }, async (context) => {
   const { config, releasers } = context
@@ -119,7 +125,14 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     limitMs: config.DRAIN_GRACE_MS + 10_000,
   })
 
-  const load = createModelLoader(config.MODELS_DIR, (tokenizer) =>
+  const tokenizers = releasers.add(
+    'tokenizers',
+    createTokenizerCache(
+      async (files) => await createTokenizer(files, async (file) => await openEncoder(file, log)),
+    ),
+    { run: async (cache) => await cache.close() },
+  )
+  const load = createModelLoader({ modelsFolder: config.MODELS_DIR, tokenizers, log }, (tokenizer) =>
     releasers.add('chats', createRenderChat({ model: tokenizer, log }), {
       run: async (chats) => await chats.close(),
     }),
@@ -127,7 +140,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   // Each engine joins as soon as it answers; the others do not wait for it.
   await Promise.all(
     config.WORKERS.map(async ({ model, family: familyName, engine: address, maxNumSeqs }) => {
-      const { family, tokenizer, chats } = await load(familyName)
+      const { family, tokenizer, chats } = await load(familyName, address)
       const { engine, limits } = await connectEngine({
         address,
         transport: config.ENGINE_TRANSPORT,
@@ -163,19 +176,29 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
 
 type ServedModel = LoadedModel & { readonly chats: RenderChat }
 
-/** Loads each model's files once, whichever engine asks first: a tokenizer takes megabytes, its chats a thread. */
+/**
+ * Loads each model's files once, whichever engine asks first: its chats take a thread. The files of a model that names
+ * no folder are those of the engine, which may take minutes to start.
+ */
 function createModelLoader(
-  modelsFolder: string,
+  deps: { modelsFolder: string; tokenizers: TokenizerCache; log: Logger },
   openChats: (tokenizer: Tokenizer) => RenderChat,
-): (name: string) => Promise<ServedModel> {
+): (name: string, engine: string) => Promise<ServedModel> {
+  const { modelsFolder, tokenizers, log } = deps
   const models = new Map<string, Promise<ServedModel>>()
-  const load = async (name: string) => {
-    const loaded = await loadModel(modelsFolder, name)
+  const load = async (name: string, engine: string) => {
+    const onFailure = (error: unknown) => log.info({ reason: String(error) }, 'waiting for the tokenizer')
+    const loaded = await loadModel(modelsFolder, name, {
+      toTokenizer: tokenizers.get,
+      fetchFiles: async () =>
+        await untilAnswered(async () => await fetchTokenizerFiles(engine), { ...FETCH_PAUSES, onFailure }),
+    })
     return { ...loaded, chats: openChats(loaded.tokenizer) }
   }
-  return (name) => {
-    const model = models.get(name) ?? load(name)
-    models.set(name, model)
-    return model
+  return async (name, engine) => {
+    const key = (await readModelFiles(modelsFolder, name)).folder === undefined ? `${name} ${engine}` : name
+    const model = models.get(key) ?? load(name, engine)
+    models.set(key, model)
+    return await model
   }
 }

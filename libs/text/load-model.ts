@@ -3,24 +3,52 @@ import { join } from 'node:path'
 import type { z } from 'zod'
 import { ModelFamily } from '#libs/contracts/model-family.ts'
 import { ModelFiles } from '#libs/contracts/model-files.ts'
-import { loadTokenizer, type Tokenizer } from './tokenizer.ts'
+import { readTokenizerFolder, type TokenizerFiles } from '#libs/tokenizer-files/tokenizer-files.ts'
+import { createTokenizer, type Tokenizer } from './tokenizer.ts'
 
 export type LoadedModel = {
   readonly family: ModelFamily
-  /** Of the tokenizer's files. */
-  readonly folder: string
+  /** Of the tokenizer's files; null where they came from elsewhere. */
+  readonly folder: string | null
   readonly tokenizer: Tokenizer
 }
 
-/** Loads `<modelsFolder>/<name>.json`, the family and the tokenizer that it names. Throws an error that names the file. */
-export async function loadModel(modelsFolder: string, name: string): Promise<LoadedModel> {
-  const files = await readAs(ModelFiles, join(modelsFolder, `${name}.json`))
-  const folder = join(modelsFolder, files.folder)
-  const [family, tokenizer] = await Promise.all([
-    readAs(ModelFamily, join(modelsFolder, 'families', `${files.family}.json`)),
-    loadTokenizer(folder),
-  ])
-  return { family, folder, tokenizer }
+/**
+ * Loads `<modelsFolder>/<name>.json`, the family that it names, and the tokenizer of its folder; where it names none,
+ * of `fetchFiles`. Throws an error that names the file.
+ */
+export async function loadModel(
+  modelsFolder: string,
+  name: string,
+  options: {
+    readonly toTokenizer?: (files: TokenizerFiles) => Promise<Tokenizer>
+    readonly fetchFiles?: () => Promise<TokenizerFiles>
+  } = {},
+): Promise<LoadedModel> {
+  const { toTokenizer = createTokenizer, fetchFiles } = options
+  const parts = await readModelFiles(modelsFolder, name)
+  const family = await readFamily(modelsFolder, parts.family)
+  const folder = parts.folder === undefined ? null : join(modelsFolder, parts.folder)
+  const files = folder === null ? await fetchFiles?.() : await readTokenizerFolder(folder)
+  if (files === undefined) {
+    throw new Error(`${join(modelsFolder, name)}.json names no folder, and there is no engine to ask`)
+  }
+  try {
+    return { family, folder, tokenizer: await toTokenizer(files) }
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error)
+    throw new Error(`the tokenizer of ${join(modelsFolder, name)}.json cannot be used: ${problem}`, {
+      cause: error,
+    })
+  }
+}
+
+export async function readModelFiles(modelsFolder: string, name: string): Promise<ModelFiles> {
+  return await readAs(ModelFiles, join(modelsFolder, `${name}.json`))
+}
+
+export async function readFamily(modelsFolder: string, name: string): Promise<ModelFamily> {
+  return await readAs(ModelFamily, join(modelsFolder, 'families', `${name}.json`))
 }
 
 async function readAs<Schema extends z.ZodType>(schema: Schema, path: string): Promise<z.infer<Schema>> {

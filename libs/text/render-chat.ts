@@ -1,6 +1,6 @@
-import { Template } from '@huggingface/jinja'
 import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
 import { createNumberKeeper, type NumberKeeper } from './python-numbers.ts'
+import { createPythonTemplate, type PythonTemplate } from './python-template.ts'
 import { createTokenGuard, type AddedToken, type TokenGuard } from './token-guard.ts'
 
 /** What a template sees of a request. */
@@ -14,9 +14,13 @@ export type Chat = {
 /** What is known of a model's template, as a tokenizer's files say it. Plain data. */
 export type ChatRendererOptions = {
   readonly chatTemplate: string | null
+  /** What is used instead when there are tools. */
+  readonly toolTemplate?: string | null | undefined
   /** `bos_token`, `eos_token`, … as the tokenizer names them. */
   readonly specialTokens: Readonly<Record<string, string>>
   readonly addedTokens: readonly AddedToken[]
+  /** What templates that name today's date are told; the clock's unless told. */
+  readonly now?: () => Date
 }
 
 export type ChatRenderer = {
@@ -43,14 +47,17 @@ export class ChatTemplateError extends Error {
  * refuses each chat instead, because it may still serve embeddings.
  */
 export function createChatRenderer(options: ChatRendererOptions): ChatRenderer {
-  const template = options.chatTemplate === null ? null : parseTemplate(options.chatTemplate)
+  const { chatTemplate, toolTemplate = null, now = () => new Date() } = options
+  const plain = chatTemplate === null ? null : parseTemplate(chatTemplate, now)
+  const withTools = toolTemplate === null ? plain : parseTemplate(toolTemplate, now)
   const guard = createTokenGuard({
     addedTokens: options.addedTokens,
-    chatTemplate: options.chatTemplate ?? '',
+    chatTemplate: `${chatTemplate ?? ''}\n${toolTemplate ?? ''}`,
   })
   return {
     isForged: guard.isForged,
     render({ messages, tools, switches }) {
+      const template = tools.length === 0 ? plain : withTools
       if (template === null) throw new ChatTemplateError('this model has no chat template')
       const safe = { numbers: createNumberKeeper(), guard }
       try {
@@ -71,9 +78,9 @@ export function createChatRenderer(options: ChatRendererOptions): ChatRenderer {
   }
 }
 
-function parseTemplate(source: string): Template {
+function parseTemplate(source: string, now: () => Date): PythonTemplate {
   try {
-    return new Template(source)
+    return createPythonTemplate(source, now)
   } catch (error) {
     throw new Error('the chat template cannot be parsed', { cause: error })
   }

@@ -1,5 +1,11 @@
 /** A token that a tokenizer recognises by its text, wherever it stands: `<|im_start|>`, `<think>`. */
-export type AddedToken = { readonly id: number; readonly text: string; readonly special: boolean }
+export type AddedToken = {
+  readonly id: number
+  readonly text: string
+  readonly special: boolean
+  /** It is also what characters become that the vocabulary lacks: its id alone controls nothing. */
+  readonly standsForText?: boolean
+}
 
 /** Which tokens a text must not write: all that are markers, or only those that are flagged special. */
 export type GuardedTokens = 'all' | 'special'
@@ -33,10 +39,12 @@ export function createTokenGuard(options: {
   readonly chatTemplate: string
 }): TokenGuard {
   const markers = options.addedTokens.filter(isMarker)
-  const markerIds = new Set(markers.map(({ id }) => id))
+  const counted = markers.filter(({ standsForText }) => standsForText !== true)
+  const countedIds = new Set(counted.map(({ id }) => id))
   const patterns = {
     all: toPattern(markers),
     special: toPattern(markers.filter(({ special }) => special)),
+    counted: toPattern(counted),
   }
   const parts = collectParts(markers)
   const known = namesOf(options.chatTemplate)
@@ -66,9 +74,9 @@ export function createTokenGuard(options: {
         .filter((piece) => piece !== ''),
     isForged(pieces, ids) {
       let found = 0
-      for (const id of ids) if (markerIds.has(id)) found += 1
+      for (const id of ids) if (countedIds.has(id)) found += 1
       // No token spans a break, so all pieces are searched at once.
-      for (const _ of pieces.join(BREAK).matchAll(patterns.all)) found -= 1
+      for (const _ of pieces.join(BREAK).matchAll(patterns.counted)) found -= 1
       return found > 0
     },
   }

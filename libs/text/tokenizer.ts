@@ -1,35 +1,30 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { Tokenizer as NativeTokenizer } from 'tokenizers'
-import { z } from 'zod'
-import { createByteTable } from './byte-table.ts'
+import { readTokenizerFolder, type TokenizerFiles } from '#libs/tokenizer-files/tokenizer-files.ts'
+import { createByteDecoder } from './decoding/byte-decoder.ts'
+import { parseDecoderSteps } from './decoding/decoder-steps.ts'
+import type { TextStream, TokenDecoder } from './decoding/token-decoder.ts'
+import { createWindowDecoder } from './decoding/window-decoder.ts'
+import type { Encoder } from './encoding/encoder.ts'
+import { openNativeEncoder } from './encoding/native-encoder.ts'
+import { readModelSettings, type SamplingDefaults } from './model-settings.ts'
 import type { AddedToken } from './token-guard.ts'
-
-type SamplingDefaults = {
-  readonly temperature?: number
-  readonly topP?: number
-  readonly topK?: number
-  readonly minP?: number
-  readonly repetitionPenalty?: number
-}
+import { parseTokenizerFile, type TokenizerFile } from './tokenizer-file.ts'
 
 export type Tokenizer = {
+  readonly encoder: Encoder['name']
   /** Text to ids, without adding special tokens; special tokens written in the text become their ids. */
   encode(text: string): Promise<Uint32Array>
   /** A text by itself, with the special tokens that the model's own tokenizer puts around one: what embeds. */
   encodeWhole(text: string): Promise<Uint32Array>
-  /** The ids of each piece by itself, one after the other. */
+  /** The ids of each piece by itself, one after the other: no token reaches over the ends of a piece. */
   encodePieces(pieces: readonly string[]): Promise<Uint32Array>
   /** Ids to text, special tokens kept. Unknown ids are nothing; bytes that are no UTF-8 become U+FFFD. */
   decode(ids: ArrayLike<number>): string
+  /** Ids to text one by one, as they stand behind other text. */
+  openTextStream(): TextStream
   /** One more than the highest id that has a text. */
   readonly vocabularySize: number
   /** The size of the model's output layer (config.json): never below `vocabularySize`, often padded above it. */
   readonly paddedVocabularySize: number
-  /** A view, not to be written to; null when the id is unknown. */
-  tokenBytes(id: number): Uint8Array | null
-  /** The token's text; `''` when the id is unknown, null when its bytes alone are not whole characters. */
-  tokenText(id: number): string | null
   /** The id of a token that is written exactly like this, or null. */
   tokenId(token: string): number | null
   /** True for tokens flagged special (`<|im_end|>`), false for added ones that are text (`<think>`). */
@@ -42,177 +37,122 @@ export type Tokenizer = {
   readonly samplingDefaults: SamplingDefaults
   /** Jinja source; null when the model has none, as embedding models often do. */
   readonly chatTemplate: string | null
+  /** What some models have instead for chats with tools. */
+  readonly toolTemplate: string | null
   /** Variables that chat templates may name: `bos_token`, `eos_token`, … */
   readonly specialTokens: Readonly<Record<string, string>>
+  close(): Promise<void>
+}
+
+export type OpenEncoder = (file: TokenizerFile) => Promise<Encoder>
+
+/** As `createTokenizer`, from a model's folder. */
+export async function loadTokenizer(folder: string, open?: OpenEncoder): Promise<Tokenizer> {
+  const files = await readTokenizerFolder(folder)
+  try {
+    return await createTokenizer(files, open)
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error)
+    throw new Error(`the tokenizer in ${folder} cannot be used: ${problem}`, { cause: error })
+  }
 }
 
 /**
- * Loads the tokenizer of a model folder: tokenizer.json, and where they exist tokenizer_config.json,
- * config.json, generation_config.json, chat_template.jinja. Throws when tokenizer.json is missing, a file has
- * another shape than Hugging Face documents, or the tokenizer is not byte-level BPE: only there is a token's
- * text a fixed string of bytes, on which the incremental decoder depends.
+ * The tokenizer that a model's files describe: tokenizer.json, and what there is of the others. Throws an error that
+ * names the file which has another shape than Hugging Face documents, or what we cannot do as the file wants it.
  */
-export async function loadTokenizer(folder: string): Promise<Tokenizer> {
-  const path = (name: string) => join(folder, name)
-  const [tokenizerText, tokenizerConfig, config, generation, templateText] = await Promise.all([
-    readFile(path('tokenizer.json'), 'utf8'),
-    readSettings(TokenizerConfig, path('tokenizer_config.json')),
-    readSettings(ModelConfig, path('config.json')),
-    readSettings(GenerationConfig, path('generation_config.json')),
-    readOptional(path('chat_template.jinja')),
-  ])
-  const file = parseJson(TokenizerFile, path('tokenizer.json'), tokenizerText)
-  assertByteLevel(file, folder)
+export async function createTokenizer(
+  files: TokenizerFiles,
+  open: OpenEncoder = openNativeEncoder,
+): Promise<Tokenizer> {
+  const file = readTokenizerFile(files)
+  const { tokens, addedTokens } = file
+  const settings = readModelSettings(files)
+  const decoder = createDecoder(file)
+  const encoder = await open(file)
+  const ids = new Map(tokens.map((token, id) => [token, id]))
+  const tokenId = (token: string) => ids.get(token) ?? null
+  const special = new Set(addedTokens.filter((token) => token.special).map((token) => token.id))
+  const eosId = tokenId(settings.specialTokens['eos_token'] ?? '')
+  const leader = file.prependsFirst ? findLeader(file) : ''
 
-  const native = NativeTokenizer.fromString(tokenizerText)
-  native.disableTruncation()
-  native.disablePadding()
-  const table = createByteTable(native.getVocab(true))
-  const special = new Set(file.added_tokens.filter((token) => token.special).map((token) => token.id))
-  const specialTokens = namedSpecialTokens(tokenizerConfig)
-  const eosToken = specialTokens['eos_token']
-  const tokenizerEos = eosToken === undefined ? null : native.tokenToId(eosToken)
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+  const encodeOne = async (text: string, whole: boolean) => {
+    const [encoded] = await encoder.encode([text], { whole })
+    return encoded ?? new Uint32Array(0)
+  }
 
   return {
-    async encode(text) {
-      if (text === '') return new Uint32Array(0)
-      const encoding = await native.encode(text, null, { addSpecialTokens: false })
-      return Uint32Array.from(encoding.getIds())
-    },
-    async encodeWhole(text) {
-      return Uint32Array.from((await native.encode(text, null, { addSpecialTokens: true })).getIds())
-    },
+    encoder: encoder.name,
+    encode: async (text) => await encodeOne(text, false),
+    encodeWhole: async (text) => await encodeOne(text, true),
     async encodePieces(pieces) {
+      const texts = pieces
+        .filter((piece) => piece !== '')
+        .map((piece, i) => (i === 0 ? piece : leader + piece))
       // A text that is torn a hundred thousand times consists of few different pieces.
-      const different = Array.from(new Set(pieces.filter((piece) => piece !== '')))
-      if (different.length === 0) return new Uint32Array(0)
-      const encodings = await native.encodeBatch(different, { addSpecialTokens: false })
-      const idsOf = new Map(different.map((piece, i) => [piece, encodings[i]?.getIds() ?? []]))
-      return Uint32Array.from(pieces.flatMap((piece) => idsOf.get(piece) ?? []))
+      const different = Array.from(new Set(texts))
+      const encoded = await encoder.encode(different, { whole: false })
+      const idsOf = new Map(different.map((text, i) => [text, encoded[i] ?? new Uint32Array(0)]))
+      return concat(
+        texts.map((text, i) =>
+          (idsOf.get(text) ?? new Uint32Array(0)).subarray(i > 0 && leader !== '' ? 1 : 0),
+        ),
+      )
     },
-    decode: (ids) => decoder.decode(table.concat(ids)),
-    vocabularySize: table.size,
-    paddedVocabularySize: Math.max(table.size, config.vocab_size ?? 0),
-    tokenBytes: table.bytes,
-    tokenText: table.text,
-    tokenId: (token) => native.tokenToId(token),
+    decode: decoder.decode,
+    openTextStream: decoder.stream,
+    vocabularySize: tokens.length,
+    paddedVocabularySize: Math.max(tokens.length, settings.vocabularySize),
+    tokenId,
     isSpecial: (id) => special.has(id),
-    addedTokens: file.added_tokens.map((token) => ({
+    addedTokens: addedTokens.map((token) => ({
       id: token.id,
       text: token.content,
       special: token.special,
+      standsForText: token.id === file.unknownId,
     })),
-    eosIds: new Set([
-      ...(tokenizerEos === null ? [] : [tokenizerEos]),
-      ...toList(config.eos_token_id),
-      ...toList(generation.eos_token_id),
-    ]),
-    samplingDefaults: generation.do_sample === false ? {} : toSamplingDefaults(generation),
-    chatTemplate: templateText ?? defaultTemplate(tokenizerConfig),
-    specialTokens,
+    eosIds: new Set([...(eosId === null ? [] : [eosId]), ...settings.eosIds]),
+    samplingDefaults: settings.samplingDefaults,
+    chatTemplate: settings.chatTemplate,
+    toolTemplate: settings.toolTemplate,
+    specialTokens: settings.specialTokens,
+    close: encoder.close,
   }
 }
 
-const TokenizerFile = z.object({
-  model: z.object({ type: z.string().optional(), byte_fallback: z.boolean().nullish() }),
-  decoder: z
-    .object({ type: z.string(), decoders: z.array(z.object({ type: z.string() })).optional() })
-    .nullable(),
-  added_tokens: z.array(z.object({ id: z.int(), content: z.string(), special: z.boolean() })).default([]),
-})
-
-/** Either the text itself or Hugging Face's AddedToken object. */
-const TokenText = z.union([z.string(), z.object({ content: z.string() }).transform((token) => token.content)])
-
-const TokenizerConfig = z.object({
-  chat_template: z
-    .union([z.string(), z.array(z.object({ name: z.string(), template: z.string() }))])
-    .nullish(),
-  bos_token: TokenText.nullish(),
-  eos_token: TokenText.nullish(),
-  pad_token: TokenText.nullish(),
-  unk_token: TokenText.nullish(),
-})
-
-const EosIds = z.union([z.int(), z.array(z.int())]).nullish()
-
-const ModelConfig = z.object({ vocab_size: z.int().nullish(), eos_token_id: EosIds })
-
-const GenerationConfig = z.object({
-  do_sample: z.boolean().nullish(),
-  eos_token_id: EosIds,
-  temperature: z.number().nullish(),
-  top_p: z.number().nullish(),
-  top_k: z.int().nullish(),
-  min_p: z.number().nullish(),
-  repetition_penalty: z.number().nullish(),
-})
-
-function assertByteLevel(file: z.infer<typeof TokenizerFile>, folder: string): void {
-  const decoders = file.decoder?.decoders?.map((decoder) => decoder.type) ?? [file.decoder?.type ?? 'none']
-  const byteLevel = decoders.length > 0 && decoders.every((type) => type === 'ByteLevel')
-  if (byteLevel && (file.model.type ?? 'BPE') === 'BPE' && file.model.byte_fallback !== true) return
-  throw new Error(
-    `the tokenizer in ${folder} is not byte-level BPE ` +
-      `(model ${file.model.type ?? 'unnamed'}, decoder ${decoders.join(' + ')}); only byte-level BPE is supported`,
-  )
-}
-
-/** Of several named templates the one called `default` is for chats; `tool_use` variants fold into it nowadays. */
-function defaultTemplate({ chat_template: template }: z.infer<typeof TokenizerConfig>): string | null {
-  if (template === undefined || template === null) return null
-  if (typeof template === 'string') return template
-  return template.find((entry) => entry.name === 'default')?.template ?? null
-}
-
-function namedSpecialTokens(config: z.infer<typeof TokenizerConfig>): Record<string, string> {
-  const tokens: Record<string, string> = {}
-  for (const name of ['bos_token', 'eos_token', 'pad_token', 'unk_token'] as const) {
-    const token = config[name]
-    if (token !== undefined && token !== null) tokens[name] = token
-  }
-  return tokens
-}
-
-function toSamplingDefaults(generation: z.infer<typeof GenerationConfig>): SamplingDefaults {
-  return {
-    ...(typeof generation.temperature === 'number' && { temperature: generation.temperature }),
-    ...(typeof generation.top_p === 'number' && { topP: generation.top_p }),
-    ...(typeof generation.top_k === 'number' && { topK: generation.top_k }),
-    ...(typeof generation.min_p === 'number' && { minP: generation.min_p }),
-    ...(typeof generation.repetition_penalty === 'number' && {
-      repetitionPenalty: generation.repetition_penalty,
-    }),
-  }
-}
-
-function toList(ids: z.infer<typeof EosIds>): number[] {
-  if (ids === undefined || ids === null) return []
-  return typeof ids === 'number' ? [ids] : ids
-}
-
-/** A file of settings, all of which may be absent, and so may the file. */
-async function readSettings<Schema extends z.ZodType>(
-  schema: Schema,
-  path: string,
-): Promise<z.infer<Schema>> {
-  return parseJson(schema, path, (await readOptional(path)) ?? '{}')
-}
-
-async function readOptional(path: string): Promise<string | undefined> {
+function readTokenizerFile(files: TokenizerFiles): TokenizerFile {
+  const data = files.get('tokenizer.json')
+  if (data === undefined) throw new Error('there is no tokenizer.json')
   try {
-    return await readFile(path, 'utf8')
+    return parseTokenizerFile(data.toString('utf8'))
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw error
+    throw new Error('tokenizer.json cannot be used', { cause: error })
   }
 }
 
-function parseJson<Schema extends z.ZodType>(schema: Schema, path: string, text: string): z.infer<Schema> {
-  try {
-    return schema.parse(JSON.parse(text))
-  } catch (error) {
-    throw new Error(`${path} cannot be used`, { cause: error })
+/** Byte-level vocabularies by a table, all others by a window. */
+function createDecoder({ decoder, tokens }: TokenizerFile): TokenDecoder {
+  const steps = parseDecoderSteps(decoder)
+  if (!steps.some((step) => step.type === 'ByteLevel')) return createWindowDecoder(tokens, steps)
+  if (steps.every((step) => step.type === 'ByteLevel')) return createByteDecoder(tokens)
+  const types = steps.map((step) => step.type).join(' + ')
+  throw new Error(`its decoder is byte-level only in part (${types}), which is not supported`)
+}
+
+/**
+ * A control token, which is put before a piece that is not the first, and taken off again: some tokenizers put a blank
+ * before the beginning of a text, and none behind a control token. `''` when there is none of use.
+ */
+function findLeader({ addedTokens }: TokenizerFile): string {
+  return addedTokens.find((token) => token.special && !token.rstrip && !token.normalized)?.content ?? ''
+}
+
+function concat(parts: readonly Uint32Array[]): Uint32Array {
+  const all = new Uint32Array(parts.reduce((length, part) => length + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    all.set(part, at)
+    at += part.length
   }
+  return all
 }

@@ -5,25 +5,34 @@ import { REPOSITORY } from '../bootstrap/dependencies.mjs'
 import { SetupError } from '../bootstrap/fail.mjs'
 import { say } from '../bootstrap/progress.mjs'
 
-const REQUIREMENTS = join(REPOSITORY, 'test/python/requirements.txt')
-/** The dot keeps it out of the way of the cluster whose state folder this is. */
-const FOLDER = join(REPOSITORY, '.millrace/.python')
+/** What each environment is for, and the packages that it has. The dot keeps it out of the way of a cluster's state. */
+const ENVIRONMENTS = {
+  clients: { folder: '.millrace/.python', requirements: 'test/python/requirements.txt' },
+  references: {
+    folder: '.millrace/.python-references',
+    requirements: 'scripts/python/references/requirements.txt',
+  },
+}
 
 /**
- * The folder of a Python environment's programs, with the packages of test/python/requirements.txt: made once,
- * made anew when that file changes. Throws a SetupError where there is no Python.
+ * The folder of a Python environment's programs, with the packages of its requirements: made once, made anew when
+ * that file changes. Throws a SetupError where there is no Python.
+ *
+ * @param {keyof typeof ENVIRONMENTS} name
  */
-export function ensurePython() {
-  const programs = join(FOLDER, 'bin')
-  const wanted = readFileSync(REQUIREMENTS, 'utf8')
-  const installed = join(FOLDER, 'installed.txt')
+export function ensurePython(name) {
+  const folder = join(REPOSITORY, ENVIRONMENTS[name].folder)
+  const requirements = join(REPOSITORY, ENVIRONMENTS[name].requirements)
+  const programs = join(folder, 'bin')
+  const wanted = readFileSync(requirements, 'utf8')
+  const installed = join(folder, 'installed.txt')
   if (existsSync(installed) && readFileSync(installed, 'utf8') === wanted) return programs
   const python = findPython()
-  say('making a Python environment in .millrace/.python; this takes about a minute')
-  rmSync(FOLDER, { recursive: true, force: true })
-  mkdirSync(FOLDER, { recursive: true })
-  run(python, ['-m', 'venv', FOLDER])
-  run(join(programs, 'python'), ['-m', 'pip', 'install', '--quiet', '--requirement', REQUIREMENTS])
+  say(`making a Python environment in ${ENVIRONMENTS[name].folder}; this takes about a minute`)
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  run(python, ['-m', 'venv', folder])
+  run(join(programs, 'python'), ['-m', 'pip', 'install', '--quiet', '--requirement', requirements])
   writeFileSync(installed, wanted)
   return programs
 }
@@ -33,7 +42,7 @@ function findPython() {
   const python = ['python3', 'python'].find((name) => spawnSync(name, ['-c', isNewEnough]).status === 0)
   if (python !== undefined) return python
   throw new SetupError(
-    'These tests need Python 3.10 or newer with venv and pip on the PATH (Debian: apt-get install python3-venv).',
+    'This needs Python 3.10 or newer with venv and pip on the PATH (Debian: apt-get install python3-venv).',
   )
 }
 

@@ -17,8 +17,9 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   redis: ['telemetry'],
   telemetry: [],
   threads: ['telemetry'],
-  text: ['contracts'],
+  text: ['contracts', 'telemetry', 'threads', 'tokenizer-files'],
   'ticket-queue': ['contracts', 'generation-record', 'telemetry'],
+  'tokenizer-files': ['grpc'],
 }
 
 /** Which top folder may import which; libs and apps have rules of their own besides. */

@@ -34,8 +34,8 @@ const PIECE_CHARACTERS = 100
  */
 export function createRenderChat(deps: { model: ChatRendererOptions; log: Logger }): RenderChat {
   const { model, log } = deps
-  const { chatTemplate, specialTokens, addedTokens } = model
-  const settings: ChatRendererOptions = { chatTemplate, specialTokens, addedTokens }
+  const { chatTemplate, toolTemplate, specialTokens, addedTokens } = model
+  const settings: ChatRendererOptions = { chatTemplate, toolTemplate, specialTokens, addedTokens }
   const renderer = createChatRenderer(settings)
   const module = new URL('thread.ts', import.meta.url)
   const thread = createTaskThread<Chat>({ name: 'chats', module, settings, limits: LIMITS, log })

@@ -129,13 +129,13 @@ describe('what templates see', () => {
     expect(render('{{ tools[0] | tojson }}', { tools })).toBe(
       '{"type": "function", "function": {"name": "f", "description": null, "parameters": null}}',
     )
-    expect(render('{{ tools is none }}')).toBe('true')
+    expect(render('{{ tools is none }}')).toBe('True')
   })
 
   it('the switches under their names, and none that are not set', () => {
     const template = '{{ enable_thinking is defined }} {{ enable_thinking }} {{ thinking is defined }}'
-    expect(render(template, { switches: { enable_thinking: true } })).toBe('true true false')
-    expect(render(template, { switches: { enable_thinking: false } })).toBe('true false false')
+    expect(render(template, { switches: { enable_thinking: true } })).toBe('True True False')
+    expect(render(template, { switches: { enable_thinking: false } })).toBe('True False False')
   })
 
   it('earlier reasoning, and no field at all where there is none', () => {
@@ -145,7 +145,7 @@ describe('what templates see', () => {
       { role: 'assistant', content: 'a', reasoning: 'r', toolCalls: [] },
       { role: 'assistant', content: 'a', reasoning: '', toolCalls: [] },
     ]
-    expect(render(template, { messages })).toBe('true,false;false,false;')
+    expect(render(template, { messages })).toBe('True,False;False,False;')
   })
 
   it('the special tokens by name', () => {

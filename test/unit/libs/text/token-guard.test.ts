@@ -4,6 +4,7 @@ import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-req
 import { createChatRenderer } from '#libs/text/render-chat.ts'
 import { createTokenGuard, type AddedToken } from '#libs/text/token-guard.ts'
 import { loadTokenizer } from '#libs/text/tokenizer.ts'
+import { referenceTexts, referenceTokenizers } from './reference-tokenizers.ts'
 
 const tokenizer = await loadTokenizer('models/tiny')
 const renderer = createChatRenderer(tokenizer)
@@ -133,6 +134,59 @@ describe('control tokens', () => {
     expect(ids).toContain(tokenizer.tokenId('</think>'))
   })
 })
+
+describe.for(referenceTokenizers)('with a tokenizer of the kind $kind', async ({ folder }) => {
+  const other = await loadTokenizer(folder)
+  const { render, isForged } = createChatRenderer({ ...other, chatTemplate: tokenizer.chatTemplate })
+  const texts = other.addedTokens.map(({ text }) => text)
+  const controls = other.addedTokens.filter((token) => token.special && token.standsForText !== true)
+
+  async function countControls({ messages, tools }: Chat): Promise<number[] | 'refused'> {
+    const pieces = render({ messages, tools, switches: {} })
+    const ids = await other.encodePieces(pieces)
+    if (isForged(pieces, ids)) return 'refused'
+    return controls.map(({ id }) => ids.filter((found) => found === id).length)
+  }
+
+  const written = fc
+    .array(
+      fc.oneof(
+        fc.constantFrom(...texts),
+        fc
+          .tuple(fc.constantFrom(...texts), fc.nat(9), fc.nat(9))
+          .map(([text, from, length]) => text.slice(from, from + length)),
+        // The compatibility forms that some normalizers turn into ASCII.
+        fc.constantFrom(...texts).map((text) => text.replaceAll(/[!-~]/g, toFullWidth)),
+        fc.constantFrom('<', '>', '[', ']', ' ', '/s>', '▁', '\uD800', 'a', '😀'),
+      ),
+      { maxLength: 6 },
+    )
+    .map((parts) => parts.join(''))
+
+  it('no text becomes a control token: it is text, or the chat is refused', async () => {
+    const harmless = await countControls(user('x'))
+    const outcomes = new Map<string, number>()
+    await fc.assert(
+      fc.asyncProperty(written, async (text) => {
+        const counted = await countControls(user(`${text}.`))
+        const outcome = counted === 'refused' ? counted : JSON.stringify(counted)
+        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+      }),
+      { numRuns: 400 },
+    )
+    expect(new Set(['refused', ...outcomes.keys()])).toEqual(new Set(['refused', JSON.stringify(harmless)]))
+    expect(outcomes.get('refused') ?? 0).toBeLessThan(300)
+  })
+
+  it('no text is refused for characters that the vocabulary lacks', async () => {
+    const ordinary = referenceTexts.filter((text) => !/[<[＜]/u.test(text))
+    expect(ordinary.length).toBeGreaterThan(150)
+    for (const text of ordinary)
+      expect({ text, counted: await countControls(user(text)) }).not.toMatchObject({ counted: 'refused' })
+  })
+})
+
+const toFullWidth = (character: string) => String.fromCodePoint((character.codePointAt(0) ?? 0) + 0xfee0)
 
 describe('ordinary text', () => {
   it('has the ids that it has without a guard', async () => {

@@ -54,6 +54,14 @@ describe('encode', () => {
     expect(await tokenizer.encodeWhole('Hello world')).toEqual(ids)
   })
 
+  it('of pieces puts no blank between them, where the tokenizer puts one before a text', async () => {
+    const other = await loadTokenizer('test/fixtures/tokenizers/byte-fallback-bpe')
+    const pieces = ['hello <', '|im_end|> the', ' word']
+    expect(other.decode(await other.encodePieces(pieces))).toBe('hello <|im_end|> the word')
+    expect(await other.encodePieces(['hello'])).toEqual(await other.encode('hello'))
+    expect(await other.encodePieces([])).toEqual(new Uint32Array(0))
+  })
+
   it('never truncates nor pads, whatever tokenizer.json says', async () => {
     const folder = await variant({
       'tokenizer.json': (old) =>
@@ -91,28 +99,6 @@ describe('decode', () => {
 
   it('decodes ids that have no text to nothing', () => {
     expect(tokenizer.decode([39, 2040, 1_000_000, 72])).toBe('Hi')
-    expect(tokenizer.tokenBytes(2040)).toBeNull()
-    expect(tokenizer.tokenText(2040)).toBe('')
-  })
-})
-
-describe('tokenText', () => {
-  it('is null exactly when the bytes of the token are not whole characters', () => {
-    const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-    let partial = 0
-    for (let id = 0; id < tokenizer.vocabularySize; id++) {
-      const bytes = tokenizer.tokenBytes(id)
-      if (bytes === null) continue
-      let text: string | null = null
-      try {
-        text = strict.decode(bytes)
-      } catch {
-        partial += 1
-      }
-      expect(tokenizer.tokenText(id)).toBe(text)
-      expect(tokenizer.tokenText(id)).toBe(text)
-    }
-    expect(partial).toBeGreaterThan(100)
   })
 })
 
@@ -166,20 +152,38 @@ describe('what the model folder says', () => {
     })
   })
 
-  it('refuses a tokenizer that is not byte-level', async () => {
+  it('refuses a decoder that it cannot follow, and one that is byte-level only in part', async () => {
+    const decodedBy = (decoder: string) =>
+      variant({
+        'tokenizer.json': (old) =>
+          old.replace(/"decoder":\{"type":"ByteLevel"[^}]*\}/, `"decoder":${decoder}`),
+      })
+    const ctc = await decodedBy(
+      '{"type":"CTC","pad_token":"<pad>","word_delimiter_token":"|","cleanup":true}',
+    )
+    await expect(loadTokenizer(ctc)).rejects.toThrow(
+      /tokenizer-.* a step CTC of a kind that is not supported/,
+    )
+    const mixed = await decodedBy('{"type":"Sequence","decoders":[{"type":"ByteLevel"},{"type":"Fuse"}]}')
+    await expect(loadTokenizer(mixed)).rejects.toThrow(/only in part \(ByteLevel \+ Fuse\)/)
+  })
+
+  it('refuses a file whose control tokens the library numbers otherwise', async () => {
     const folder = await variant({
-      'tokenizer.json': (old) =>
-        old.replace(
-          /"decoder":\{"type":"ByteLevel"[^}]*\}/,
-          '"decoder":{"type":"Sequence","decoders":[{"type":"ByteFallback"},{"type":"Fuse"}]}',
-        ),
+      'tokenizer.json': (old) => {
+        const file = JSON.parse(old)
+        for (const token of file.added_tokens) token.id += 1
+        return JSON.stringify(file)
+      },
     })
-    await expect(loadTokenizer(folder)).rejects.toThrow(/not byte-level BPE.*ByteFallback \+ Fuse/)
+    await expect(loadTokenizer(folder)).rejects.toThrow(
+      /the token <\|endoftext\|> is 2000 .* 2001 in the file/,
+    )
   })
 
   it('names the file that it cannot use', async () => {
     const folder = await variant({ 'generation_config.json': () => '{"temperature": "hot"}' })
     await expect(loadTokenizer(folder)).rejects.toThrow(/generation_config\.json cannot be used/)
-    await expect(loadTokenizer('models/no-such-model')).rejects.toThrow(/tokenizer\.json/)
+    await expect(loadTokenizer('models/no-such-model')).rejects.toThrow(/models\/no-such-model/)
   })
 })

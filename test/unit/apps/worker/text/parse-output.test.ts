@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cutAnywhere } from './cuts.ts'
 import { createParser, forced, parse, readFamily, recorded, recordings, tokenizer } from './parse-tokens.ts'
+import { FIRST_MARKER, withTexts } from './with-texts.ts'
 
 const call = (index: number, city: string, id: unknown = expect.stringMatching(/^call_[0-9a-f]{24}$/)) => [
   { type: 'tool-call-start', index, id, name: 'get_weather' },
@@ -127,20 +128,18 @@ async function withMarkerTokens(text: string): Promise<[typeof tokenizer, number
   const textOf = (id: number) => texts[id - FIRST_MARKER]
   const marked = {
     ...tokenizer,
-    tokenText: (id: number) => textOf(id) ?? tokenizer.tokenText(id),
+    openTextStream: () => withTexts(tokenizer, textOf),
     isSpecial: (id: number) => textOf(id) !== undefined || tokenizer.isSpecial(id),
     addedTokens: texts.map((added, i) => ({ id: FIRST_MARKER + i, text: added, special: true })),
   }
   return [marked, ids]
 }
 
-const FIRST_MARKER = 10_000
-
 it('sees a special token that is only a part of a marker', async () => {
   const part = { id: FIRST_MARKER, text: '｜DSML｜', special: true }
   const marked = {
     ...tokenizer,
-    tokenText: (id: number) => (id === part.id ? part.text : tokenizer.tokenText(id)),
+    openTextStream: () => withTexts(tokenizer, (id) => (id === part.id ? part.text : undefined)),
     isSpecial: (id: number) => id === part.id || tokenizer.isSpecial(id),
     addedTokens: [part],
   }
@@ -163,7 +162,7 @@ it('keeps a control token that ends the output where it ends a call as well', ()
   const end = { id: FIRST_MARKER, text: '<|call|>', special: true }
   const ending = {
     ...tokenizer,
-    tokenText: (id: number) => (id === end.id ? end.text : tokenizer.tokenText(id)),
+    openTextStream: () => withTexts(tokenizer, (id) => (id === end.id ? end.text : undefined)),
     isSpecial: (id: number) => id === end.id || tokenizer.isSpecial(id),
     eosIds: new Set([end.id]),
     addedTokens: [end],

@@ -1,4 +1,4 @@
-import { incompleteTail } from './utf8.ts'
+import { incompleteTail } from '../utf8.ts'
 
 /**
  * Id → bytes of a byte-level BPE vocabulary, in one block of memory: decoding a token is a look-up, and a
@@ -15,9 +15,7 @@ export type ByteTable = {
   readonly concat: (ids: ArrayLike<number>) => Uint8Array
 }
 
-export function createByteTable(vocabulary: Readonly<Record<string, number>>): ByteTable {
-  const tokens: (string | undefined)[] = []
-  for (const [token, id] of Object.entries(vocabulary)) tokens[id] = token
+export function createByteTable(tokens: readonly (string | undefined)[]): ByteTable {
   const size = tokens.length
   const starts = new Uint32Array(size + 1)
   const encoded = Array.from(tokens, (token) => (token === undefined ? EMPTY : toBytes(token)))

@@ -1,0 +1,64 @@
+import { z } from 'zod'
+
+const PreTokenizerStep = z.object({ type: z.string(), prepend_scheme: z.string().nullish() })
+
+/** tokenizer.json, as far as we read it ourselves. */
+const TokenizerJson = z.object({
+  model: z.object({
+    vocab: z.union([z.record(z.string(), z.int()), z.array(z.tuple([z.string(), z.number()]))]),
+    unk_token: z.string().nullish(),
+    unk_id: z.int().nullish(),
+  }),
+  /** `parseDecoderSteps` reads it. */
+  decoder: z.unknown(),
+  pre_tokenizer: z
+    .union([z.object({ pretokenizers: z.array(PreTokenizerStep) }), PreTokenizerStep])
+    .nullish()
+    .transform((step) => {
+      if (step === null || step === undefined) return []
+      return 'pretokenizers' in step ? step.pretokenizers : [step]
+    }),
+  added_tokens: z
+    .array(
+      z.object({
+        id: z.int().min(0),
+        content: z.string(),
+        special: z.boolean(),
+        rstrip: z.boolean().default(false),
+        normalized: z.boolean().default(false),
+      }),
+    )
+    .default([]),
+})
+
+export type TokenizerFile = {
+  readonly json: string
+  /** By id, added tokens included. */
+  readonly tokens: readonly (string | undefined)[]
+  /** What stands for characters that the vocabulary lacks; null when there is nothing that they become. */
+  readonly unknownId: number | null
+  readonly addedTokens: z.infer<typeof TokenizerJson>['added_tokens']
+  /** The kinds of its decoder's steps are not checked yet. */
+  readonly decoder: unknown
+  /** A blank is put before the beginning of a text, but not behind a control token. */
+  readonly prependsFirst: boolean
+}
+
+/** Throws a ZodError or a SyntaxError for what is no tokenizer.json. */
+export function parseTokenizerFile(json: string): TokenizerFile {
+  const file = TokenizerJson.parse(JSON.parse(json))
+  const { vocab, unk_token: unknown, unk_id: unknownId } = file.model
+  const tokens: (string | undefined)[] = []
+  if (Array.isArray(vocab)) for (const [token] of vocab) tokens.push(token)
+  else for (const [token, id] of Object.entries(vocab)) tokens[id] = token
+  for (const { id, content } of file.added_tokens) tokens[id] = content
+  const named = typeof unknown === 'string' ? tokens.indexOf(unknown) : -1
+  return {
+    json,
+    tokens,
+    unknownId: unknownId ?? (named === -1 ? null : named),
+    addedTokens: file.added_tokens,
+    decoder: file.decoder,
+    prependsFirst: file.pre_tokenizer.some((step) => step.prepend_scheme === 'first'),
+  }
+}

@@ -1,0 +1,91 @@
+import { copyFile, cp, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { matchesOutput, readExamples } from '#test/support/doc-examples.ts'
+import { freePort } from '#test/support/free-port.ts'
+import { startApp, type RunningApp } from '#test/support/processes.ts'
+import { scratchFolder } from '#test/support/run-folder.ts'
+import { millrace } from './millrace.ts'
+
+const examples = readExamples(await readFile('docs/models.md', 'utf8'), ['sh'])
+
+const models = join(scratchFolder('models'), 'models')
+let simulator: RunningApp
+let engine = ''
+
+beforeAll(async () => {
+  await mkdir(models, { recursive: true })
+  await cp('models/families', join(models, 'families'), { recursive: true })
+  engine = `127.0.0.1:${await freePort()}`
+  const engines = JSON.stringify([{ listen: engine, model: 'demo', family: 'demo' }])
+  simulator = await startApp('simulator', { SIMULATOR_ENGINES: engines })
+})
+
+afterAll(async () => await simulator.stop())
+
+/** In a folder of its own, with an engine of its own, and without Python: the tiny model's reference is there. */
+async function run(code: string): Promise<string> {
+  if (code.startsWith('npm run references -- models/')) {
+    const name = code.trim().split('/').at(-1) ?? ''
+    await copyFile('models/tiny/chat-reference.json', join(models, name, 'chat-reference.json'))
+    return ''
+  }
+  const words = code.trim().replace('127.0.0.1:50051', engine).split(' ')
+  expect(words.slice(0, 2)).toEqual(['npx', 'millrace'])
+  const { code: exit, stdout, stderr } = await millrace([...words.slice(2), '--models-dir', models])
+  return `${stdout}${stderr}${exit === 0 ? '' : `exit code ${exit}`}`
+}
+
+describe('docs/models.md', () => {
+  it('has examples', () => expect(examples.length).toBeGreaterThan(3))
+
+  it.for(examples)('the command of line $line prints what is shown', async ({ code, expected }) => {
+    const printed = await run(code)
+    expect(expected === null || matchesOutput(printed, expected), `${printed}\nis not\n\n${expected}`).toBe(
+      true,
+    )
+  })
+})
+
+describe('a model whose prompts differ', () => {
+  it('is refused with the first difference shown', async () => {
+    await millrace(['models', 'add', 'other', '--from', 'models/tiny', '--models-dir', models])
+    const reference = await readFile('models/tiny/chat-reference.json', 'utf8')
+    const path = join(models, 'other', 'chat-reference.json')
+    await writeFile(path, reference.replace('Be brief.', 'Be short.'))
+    const { code, stdout } = await millrace(['models', 'check', 'other', '--models-dir', models])
+    expect(code).toBe(1)
+    expect(stdout).toMatch(
+      /^system and user: the prompt differs at character \d+: transformers has ".*brief.*here it is ".*short/,
+    )
+  })
+
+  it('without a reference is told how to make one, and one that is there is not overwritten', async () => {
+    const add = ['models', 'add', 'third', '--from', 'models/tiny', '--models-dir', models]
+    expect((await millrace(add)).code).toBe(0)
+    expect(await millrace(['models', 'check', 'third', '--models-dir', models])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/There is no .*chat-reference\.json: make it with npm run references/),
+    })
+    expect(await millrace(add)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('There is a model third'),
+    })
+  })
+
+  it('and what cannot be one is refused before anything is written', async () => {
+    const refused = [
+      [['x', '--from', 'docs'], 1, 'there is no docs/tokenizer.json'],
+      [['x', '--from', 'test/fixtures/tokenizers/unigram'], 1, 'give --family'],
+      [['x', '--from', 'models/tiny', '--family', 'nonsense'], 1, 'nonsense.json cannot be used'],
+      [['x', '--engine', '127.0.0.1:1'], 1, 'gives no tokenizer'],
+      [['../x', '--from', 'models/tiny'], 2, 'is no file name'],
+      [['x'], 2, 'either --from or --engine'],
+    ] as const
+    for (const [words, code, stderr] of refused) {
+      const ended = await millrace(['models', 'add', ...words, '--models-dir', models])
+      expect(ended).toMatchObject({ code, stderr: expect.stringContaining(stderr) })
+    }
+    await expect(readFile(join(models, 'x.json'))).rejects.toThrow('ENOENT')
+  })
+})
