@@ -111,13 +111,19 @@ function shown({ min, median, max }: Spread, digits: number): string {
 
 async function run(child: ChildProcess | undefined, order: Order): Promise<Result> {
   if (child === undefined) throw new Error('there is no such client')
+  const answered = new AbortController()
+  const { signal } = answered
   child.send(order)
-  const [answer] = await Promise.race([once(child, 'message'), once(child, 'exit').then(diedUnasked)])
-  return Result.parse(answer)
-}
-
-function diedUnasked(): never {
-  throw new Error('the client ended before it answered')
+  try {
+    const answer = await Promise.race([
+      once(child, 'message', { signal }),
+      once(child, 'exit', { signal }).then(() => null),
+    ])
+    if (answer === null) throw new Error('the client ended before it answered')
+    return Result.parse(answer[0])
+  } finally {
+    answered.abort()
+  }
 }
 
 async function end(child: ChildProcess): Promise<void> {
