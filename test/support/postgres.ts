@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { Client } from 'pg'
 import { startLocalPostgres } from './local-servers.ts'
 import { scratchFolder } from './run-folder.ts'
@@ -12,7 +13,7 @@ export type TestPostgres = {
   pid(): number
   /** Ends it in order; what was committed is kept for `start`. */
   stop(): Promise<void>
-  /** kill -9. */
+  /** kill -9, of its sessions as well: each is a process group of its own, and may answer once more. */
   kill(): Promise<void>
   /** Runs it again after `stop` or `kill`, with the same URL and data. */
   start(): Promise<void>
@@ -41,11 +42,30 @@ export async function createPostgres(settings: Readonly<Record<string, string>> 
     url,
     pid: () => running.pid,
     stop: () => running.stop(),
-    kill: () => running.kill(),
+    async kill() {
+      // A stopped one starts no more sessions.
+      running.signal('SIGSTOP')
+      const sessions = childrenOf(running.pid)
+      await running.kill()
+      for (const pid of sessions) endNow(pid)
+    },
     async start() {
       await running.stop()
       running = await startLocalPostgres(folder, { port, settings })
     },
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
+  return children === '' ? [] : children.split(' ').map(Number)
+}
+
+function endNow(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It ended by itself when its parent did.
   }
 }
 
