@@ -12,8 +12,6 @@ export type Lane<Call, Answer> = {
   waiting(): number
 }
 
-const ONE_BY_ONE: Parallel<unknown> = { lockOf: () => null, maxBatches: 1, minCalls: 1 }
-
 /** Several batches in flight at once. */
 export type Parallel<Call> = {
   /** What a call locks while it runs; null: nobody knows. */
@@ -23,8 +21,10 @@ export type Parallel<Call> = {
   readonly minCalls: number
 }
 
+const ONE_BY_ONE: Parallel<unknown> = { lockOf: () => null, maxBatches: 1, minCalls: 1 }
+
 /**
- * Micro-batching: one batch in flight, and whatever arrives meanwhile forms the next one, up to `maxBatch`. So a
+ * Micro-batching: a batch is in flight, and whatever arrives meanwhile forms the next one, up to `maxBatch`. So a
  * lone call never lingers and a busy lane commits hundreds of calls at once.
  *
  * A batch has calls of one kind: the oldest call's. Younger ones of that kind overtake calls of other kinds, so that
