@@ -13,6 +13,8 @@ export const TextFormatName = z.enum([
   'mistral',
   'json',
   'functools',
+  'granite3',
+  'pythonic',
 ])
 export type TextFormatName = z.infer<typeof TextFormatName>
 

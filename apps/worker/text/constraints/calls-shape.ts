@@ -8,8 +8,8 @@ type Shaped = Exclude<Format, (typeof UNSHAPED)[number]>
 /** A tool's name, and what its arguments are held to. */
 export type HeldTool = { readonly name: string; readonly schema: JsonSchema }
 
-/** Their values have no quotes, which no JSON schema describes. */
-const UNSHAPED = ['qwen3-coder', 'deepseek-v3.2', 'minimax-m2', 'glm-4.5'] as const
+/** Their values have no quotes, or Python's, which no JSON schema describes. */
+const UNSHAPED = ['qwen3-coder', 'deepseek-v3.2', 'minimax-m2', 'glm-4.5', 'pythonic'] as const
 
 /**
  * The format in which a request's calls come: the family's own, or plain JSON where a grammar is to hold them and
@@ -107,6 +107,13 @@ const SHAPES: Readonly<Record<Shaped, Shape>> = {
   functools: {
     trigger: 'functools[',
     section: { begin: 'functools[', end: ']' },
+    begin: objectWith('arguments'),
+    end: '}',
+    separator: ', ',
+  },
+  granite3: {
+    trigger: '<|tool_call|>',
+    section: { begin: '<|tool_call|>[', end: ']' },
     begin: objectWith('arguments'),
     end: '}',
     separator: ', ',

@@ -94,6 +94,15 @@ export const WRITERS: Readonly<Record<Format, (calls: readonly MeantCall[]) => s
   json: (calls) => calls.map(({ name, json }) => `{"name": "${name}", "parameters": ${json}}`).join('; '),
   functools: (calls) =>
     `functools[${calls.map(({ name, json }) => `{"name": "${name}", "arguments": ${json}}`).join(', ')}]`,
+  granite3: (calls) =>
+    `<|tool_call|>[${calls.map(({ name, json }) => `{"name": "${name}", "arguments": ${json}}`).join(', ')}]`,
+  pythonic: (calls) => {
+    const written = calls.map(({ name, args }) => {
+      const keywords = Object.entries(args).map(([key, value]) => `${key}=${toPython(value)}`)
+      return `${name}(${keywords.join(', ')})`
+    })
+    return `[${written.join(', ')}]`
+  },
   harmony: (calls) =>
     calls
       .map(
@@ -103,15 +112,33 @@ export const WRITERS: Readonly<Record<Format, (calls: readonly MeantCall[]) => s
       .join('<|start|>assistant'),
 }
 
-/** These send each value as it is written, so the JSON around them is ours. */
-export const UNQUOTED: ReadonlySet<Format> = new Set([
-  'qwen3-coder',
-  'deepseek-v3.2',
-  'minimax-m2',
-  'glm-4.5',
-])
+/** Their values stand without quotes between tags. */
+const UNQUOTED: ReadonlySet<Format> = new Set(['qwen3-coder', 'deepseek-v3.2', 'minimax-m2', 'glm-4.5'])
+
+/** What a model writes as arguments is no JSON, so the JSON is ours. */
+export const TRANSLATED: ReadonlySet<Format> = new Set([...UNQUOTED, 'pythonic'])
+
+/** Nothing marks their calls: behind text, they are text as well. */
+export const UNMARKED: ReadonlySet<Format> = new Set(['json', 'pythonic'])
 
 const unquoted = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
+
+/** As Python prints a value of JSON. */
+function toPython(value: unknown): string {
+  if (value === null) return 'None'
+  if (typeof value === 'boolean') return value ? 'True' : 'False'
+  if (typeof value === 'string') return toPythonString(value)
+  if (Array.isArray(value)) return `[${value.map(toPython).join(', ')}]`
+  if (typeof value !== 'object') return JSON.stringify(value)
+  const members = Object.entries(value).map(([key, inner]) => `${toPythonString(key)}: ${toPython(inner)}`)
+  return `{${members.join(', ')}}`
+}
+
+function toPythonString(text: string): string {
+  const quote = text.includes("'") && !text.includes('"') ? '"' : "'"
+  const inside = JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"')
+  return quote + inside.replaceAll(quote, `\\${quote}`) + quote
+}
 
 /** No format but JSON can say these within a value. */
 const plainText = fc
