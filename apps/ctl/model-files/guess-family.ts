@@ -33,6 +33,9 @@ const RULES: readonly Rule[] = [
   { family: 'llama4', all: ['<|header_start|>'] },
   { family: 'llama3', all: ['<|start_header_id|>'] },
   { family: 'phi4', all: ['<|tool|>', '<|/tool|>'] },
+  { family: 'granite3.2', all: ['<|start_of_role|>', 'Here is my thought process:'] },
+  { family: 'granite3.3', all: ['<|start_of_role|>', '<|tool_call|>', '<response>'] },
+  { family: 'granite3', all: ['<|start_of_role|>', '<|tool_call|>'] },
   { family: 'granite4', all: ['<|start_of_role|>', '<tool_call>'] },
   { family: 'qwen3', all: ['<tool_call>', '<think>'] },
 ]

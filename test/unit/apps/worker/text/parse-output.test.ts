@@ -135,6 +135,24 @@ async function withMarkerTokens(text: string): Promise<[typeof tokenizer, number
   return [marked, ids]
 }
 
+it.for<[string, string]>([
+  ['granite3.2', 'Here is my thought process:\n\nHm.\n\nHere is my response:\n\n'],
+  ['granite3.3', '<think>Hm.</think><response>'],
+])('%s: thinking, and an answer with a call in it', async ([family, before]) => {
+  const written = `${before}Look: <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]`
+  const after = family === 'granite3.3' ? '</response>' : ''
+  const options = { family: readFamily(family) }
+  const expected = [
+    { type: 'reasoning-delta', text: 'Hm.' },
+    { type: 'text-delta', text: 'Look:' },
+    ...call(0, 'Paris'),
+  ]
+  const ids = await tokenizer.encode(written + after)
+  for (let at = 0; at <= ids.length; at++) {
+    expect(parse([ids.slice(0, at), ids.slice(at)], options).events).toEqual(expected)
+  }
+})
+
 it('sees a special token that is only a part of a marker', async () => {
   const part = { id: FIRST_MARKER, text: '｜DSML｜', special: true }
   const marked = {
