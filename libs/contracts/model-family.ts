@@ -14,6 +14,7 @@ export const TextFormatName = z.enum([
   'json',
   'functools',
   'granite3',
+  'cohere',
   'pythonic',
 ])
 export type TextFormatName = z.infer<typeof TextFormatName>

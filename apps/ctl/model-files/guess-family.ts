@@ -33,6 +33,8 @@ const RULES: readonly Rule[] = [
   { family: 'llama4', all: ['<|header_start|>'] },
   { family: 'llama3', all: ['<|start_header_id|>'] },
   { family: 'phi4', all: ['<|tool|>', '<|/tool|>'] },
+  { family: 'command3', all: ['<|START_ACTION|>', '<|START_RESPONSE|>'] },
+  { family: 'command4', all: ['<|START_ACTION|>', '<|START_TEXT|>'] },
   { family: 'granite3.2', all: ['<|start_of_role|>', 'Here is my thought process:'] },
   { family: 'granite3.3', all: ['<|start_of_role|>', '<|tool_call|>', '<response>'] },
   { family: 'granite3', all: ['<|start_of_role|>', '<|tool_call|>'] },

@@ -118,6 +118,14 @@ const SHAPES: Readonly<Record<Shaped, Shape>> = {
     end: '}',
     separator: ', ',
   },
+  cohere: {
+    trigger: '<|START_ACTION|>',
+    section: { begin: '<|START_ACTION|>[\n    ', end: '\n]<|END_ACTION|>' },
+    // The number only stands beside the call's result in the prompt, and the template counts it there.
+    begin: (name) => `{"tool_call_id": "0", "tool_name": ${JSON.stringify(name)}, "parameters": `,
+    end: '}',
+    separator: ',\n    ',
+  },
   harmony: {
     begin: (name) =>
       `<|start|>assistant<|channel|>commentary to=functions.${name} <|constrain|>json<|message|>`,

@@ -158,6 +158,18 @@ export const TOOL_FORMATS: Readonly<Record<TextFormatName, ToolFormat>> = {
     },
     control: null,
   },
+  // <|START_ACTION|>[{"tool_call_id": "0", "tool_name": …, "parameters": {…}}]<|END_ACTION|>
+  cohere: {
+    calls: {},
+    section: null,
+    list: {
+      openers: ['<|START_ACTION|>'],
+      unmarked: false,
+      object: { type: 'object', close: null, strict: false },
+      bare: null,
+    },
+    control: { leftovers: ['<|END_ACTION|>'] },
+  },
   // [NAME(KEY=VALUE, …), …] or JSON objects as the whole answer
   pythonic: {
     calls: {},

@@ -20,6 +20,8 @@ const TEMPLATES = [
   ['llama4', 'llama4', '<|header_start|>'],
   ['llama3', 'llama', '<|start_header_id|><|python_tag|>'],
   ['phi4', 'phi3', '<|tool|>[]<|/tool|>'],
+  ['command3', 'cohere2', '<|START_THINKING|><|START_ACTION|>[]<|END_ACTION|><|START_RESPONSE|>'],
+  ['command4', 'cohere2_moe', '<|START_THINKING|><|START_ACTION|>[]<|END_ACTION|><|START_TEXT|>'],
   ['granite3.2', 'granite', '<|start_of_role|><|tool_call|>Here is my thought process:'],
   ['granite3.3', 'granite', '<|start_of_role|><|tool_call|><think></think><response></response>'],
   ['granite3', 'granite', '<|start_of_role|><|tool_call|>'],

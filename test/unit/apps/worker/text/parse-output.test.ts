@@ -9,6 +9,9 @@ const call = (index: number, city: string, id: unknown = expect.stringMatching(/
   { type: 'tool-call-delta', index, text: `{"city": "${city}"}` },
 ]
 
+const ACTION =
+  '<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris"}}\n]<|END_ACTION|>'
+
 describe('recorded outputs of a real engine', () => {
   it.for([
     ['forced-f1-hermes', call(0, 'Paris')],
@@ -151,6 +154,25 @@ it.for<[string, string]>([
   for (let at = 0; at <= ids.length; at++) {
     expect(parse([ids.slice(0, at), ids.slice(at)], options).events).toEqual(expected)
   }
+})
+
+it.for<[string, string, object[]]>([
+  ['command3', '<|START_RESPONSE|>Hello<|END_RESPONSE|>', [{ type: 'text-delta', text: 'Hello' }]],
+  ['command4', '<|START_TEXT|>Hello<|END_TEXT|>', [{ type: 'text-delta', text: 'Hello' }]],
+  ['command3', ACTION, call(0, 'Paris')],
+  ['command4', ACTION, call(0, 'Paris')],
+])('%s: thinking, then %s', async ([family, output, events]) => {
+  const options = { family: readFamily(family) }
+  const thought = [{ type: 'reasoning-delta', text: 'Hm.' }, ...events]
+  const ids = await tokenizer.encode(`<|START_THINKING|>Hm.<|END_THINKING|>${output}`)
+  expect(
+    parse(
+      Array.from(ids, (id) => [id]),
+      options,
+    ).events,
+  ).toEqual(thought)
+  // The template has closed the thinking.
+  expect(parse([await tokenizer.encode(output)], options).events).toEqual(events)
 })
 
 it('sees a special token that is only a part of a marker', async () => {

@@ -96,6 +96,12 @@ export const WRITERS: Readonly<Record<Format, (calls: readonly MeantCall[]) => s
     `functools[${calls.map(({ name, json }) => `{"name": "${name}", "arguments": ${json}}`).join(', ')}]`,
   granite3: (calls) =>
     `<|tool_call|>[${calls.map(({ name, json }) => `{"name": "${name}", "arguments": ${json}}`).join(', ')}]`,
+  cohere: (calls) => {
+    const written = calls.map(
+      ({ name, json }, i) => `    {"tool_call_id": "${i}", "tool_name": "${name}", "parameters": ${json}}`,
+    )
+    return `<|START_ACTION|>[\n${written.join(',\n')}\n]<|END_ACTION|>`
+  },
   pythonic: (calls) => {
     const written = calls.map(({ name, args }) => {
       const keywords = Object.entries(args).map(([key, value]) => `${key}=${toPython(value)}`)

@@ -45,6 +45,13 @@ const OUTPUTS: [Format, string, Partial<Parts>][] = [
   ['granite3', '<|tool_call|>\n{"name": "f", "arguments": {}}', { calls: [f('{}')] }],
   ['granite3', '[{"name": "f", "arguments": {}}]', { text: '[{"name": "f", "arguments": {}}]' }],
   ['granite3', 'I call <tool_call> [1]', { text: 'I call <tool_call> [1]' }],
+  ['cohere', '<|START_ACTION|>[]<|END_ACTION|>', { text: '[]' }],
+  [
+    'cohere',
+    'A<|START_ACTION|>[\n{"tool_call_id": "0", "tool_name": "f", "parameters": {}}\n]<|END_ACTION|>B',
+    { text: 'A\nB', calls: [f('{}')] },
+  ],
+  ['json', '{"tool_name": "f", "parameters": {}}', { text: '{"tool_name": "f", "parameters": {}}' }],
   // Cut short.
   ['json', '{"name": "f", "para', { text: '{"name": "f", "para' }],
   ['json', '{"name": "f", "parameters": {"a', { calls: [f('{"a')] }],
