@@ -140,7 +140,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   // Each engine joins as soon as it answers; the others do not wait for it.
   await Promise.all(
     config.WORKERS.map(async ({ model, files, engine: address, maxNumSeqs }) => {
-      const { family, tokenizer, chats } = await load(files, address)
+      const { family, tokenizer, endIds, samplingDefaults, chats } = await load(files, address)
       const { engine, limits } = await connectEngine({
         address,
         transport: config.ENGINE_TRANSPORT,
@@ -154,6 +154,8 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
         worker,
         family,
         tokenizer,
+        endIds,
+        samplingDefaults,
         renderPrompt: createRenderPrompt({ chats, tokenizer, family }),
         engine,
         limits: { ...limits, silenceMs: config.ENGINE_SILENCE_MS },
