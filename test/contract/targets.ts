@@ -113,7 +113,7 @@ export async function openTarget({ kind, generation, transport }: Target): Promi
 function toConfig(args: readonly string[]) {
   return {
     ...(args.includes('--runner') && { kind: 'embedding', dimension: 128 }),
-    ...(args.includes('--reasoning-parser') && { family: 'demo-reasoning' }),
+    ...(args.includes('--reasoning-parser') && { files: 'demo-reasoning' }),
     ...(args.includes('--stream-interval') && { streamInterval: 4 }),
   }
 }
