@@ -156,6 +156,14 @@ it.for<[string, string]>([
   }
 })
 
+it('an answer that is cut short in its close tag is all there', async () => {
+  const ids = await tokenizer.encode('<think>Hm.</think><response>Hello</resp')
+  expect(parse([ids], { family: readFamily('granite3.3') }).events).toEqual([
+    { type: 'reasoning-delta', text: 'Hm.' },
+    { type: 'text-delta', text: 'Hello</resp' },
+  ])
+})
+
 it.for<[string, string, object[]]>([
   ['command3', '<|START_RESPONSE|>Hello<|END_RESPONSE|>', [{ type: 'text-delta', text: 'Hello' }]],
   ['command4', '<|START_TEXT|>Hello<|END_TEXT|>', [{ type: 'text-delta', text: 'Hello' }]],

@@ -34,7 +34,7 @@ describe('wherever the answer is cut', () => {
     ['Hello</response>', 'Hello</response>'],
     [' Use <response> and </response>', ' Use <response> and </response>'],
     ['<response>Close it by </response>, then go on.</response>', 'Close it by </response>, then go on.'],
-    ['<response>a</response> b', 'a</response> b'],
+    ['<response>a</response> b\n', 'a</response> b\n'],
     ['<response>a</response>\n</resp', 'a</response>\n</resp'],
   ] as const)('%j is %j', ([output, text]) => {
     for (const pieces of everyCut(output)) expect(parse(pieces)).toBe(text)

