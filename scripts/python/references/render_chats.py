@@ -115,6 +115,7 @@ SWITCHES = [
     {"enable_thinking": False},
     {"thinking": True},
     {"thinking": False},
+    {"reasoning_effort": "none"},
     {"reasoning_effort": "low"},
     {"reasoning_effort": "high"},
 ]
