@@ -19,10 +19,11 @@ import {
  * `continue`. So each round begins with the variables as they were before the loop, and one that is left goes on
  * without doing anything, as do the rounds after a `break`.
  */
-export function rewriteLoop(loop: Node): Node[] {
+export function rewriteLoop(given: Node): Node[] {
+  const loop = throughKeys(given)
   const body = nodesOf(loop['body'])
   const level = depthOf(body)
-  const bound = new Set(['loop', ...namesIn(loop['loopvar'])])
+  const bound = new Set(['loop', ...namesIn(given['loopvar'])])
   const names = Array.from(new Set(body.flatMap(namesSetBy))).filter((name) => !bound.has(name))
   const before = (name: string) => `.before.${level}.${name}`
   const resets = names.map((name) => set(name, identifier(before(name))))
@@ -32,6 +33,26 @@ export function rewriteLoop(loop: Node): Node[] {
     body: withoutExits([...resets, ...body], level),
   }
   return [...names.map((name) => set(before(name), identifier(name))), rounds]
+}
+
+/**
+ * A loop through the sorted pairs of a dictionary goes through its keys, sorted by us: the engine would sort them with
+ * the marks that travel with a caller's texts.
+ */
+function throughKeys(loop: Node): Node {
+  const { iterable, loopvar } = loop
+  const [key, value, ...others] = namesIn(loopvar)
+  const isSorted =
+    isNode(iterable) && isNode(iterable['filter']) && iterable['filter']['value'] === 'dictsort'
+  if (!isSorted || key === undefined || value === undefined || others.length > 0) return loop
+  const current = identifier('.current')
+  const found = { type: 'MemberExpression', object: iterable['operand'], property: current, computed: true }
+  return {
+    ...loop,
+    loopvar: current,
+    iterable: call('.sortedKeys', [iterable['operand']]),
+    body: [set(key, current), set(value, found), ...nodesOf(loop['body'])],
+  }
 }
 
 /** Through a text by its characters, not at all through what is undefined. */

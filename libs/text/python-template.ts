@@ -32,6 +32,7 @@ const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
   '.joined': (values) => values.map((value) => toPythonText(toRuntimeValue(value))).join(''),
   '.sum': (values) => values.map((value) => toText(toRuntimeValue(value))).join(''),
   '.texts': (values) => itemsOf(argument(values, 0)).map(toPythonText),
+  '.sortedKeys': (values) => sortedKeysOf(argument(values, 0)),
   '.length': (values) => lengthOf(argument(values, 0)),
   '.equal': (values) => isPythonEqual(argument(values, 0), argument(values, 1)),
   '.in': (values) => isIn(argument(values, 0), argument(values, 1)),
@@ -65,6 +66,15 @@ function itemsOf({ type, value }: RuntimeValue): RuntimeValue[] {
     }))
   }
   throw new Error(`a ${type} has no items`)
+}
+
+/** Without regard to case, nor to the noncharacters that travel with texts. */
+function sortedKeysOf({ type, value }: RuntimeValue): string[] {
+  if (!(value instanceof Map)) throw new Error(`a ${type} has no keys`)
+  const keys = Array.from(value.keys(), String)
+  const places = new Map(keys.map((key) => [key, key.replaceAll(/\p{NChar}/gu, '').toLowerCase()]))
+  const placeOf = (key: string) => places.get(key) ?? key
+  return keys.sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : Number(placeOf(a) > placeOf(b))))
 }
 
 function lengthOf({ type, value }: RuntimeValue): number {

@@ -161,6 +161,17 @@ describe('arguments of earlier tool calls', () => {
     expect(render({ messages: withCall('"<s>"'), tools: [], switches: {} })).toEqual(['"<', 's>"'])
   })
 
+  it('are sorted as they are written, also where keys look like numbers or a part of a token', () => {
+    const { render } = createChatRenderer({
+      chatTemplate:
+        '{% for key, value in messages[1].tool_calls[0].function.arguments | dictsort %}{{ key }}={{ value }} {% endfor %}',
+      specialTokens: {},
+      addedTokens: [{ id: 1, text: '<call>', special: true }],
+    })
+    const messages = withCall('{"b": 1, "call": 1.0, "10": 2, "1": 3, "B": 4}')
+    expect(render({ messages, tools: [], switches: {} }).join('')).toBe('1=3 10=2 b=1 B=4 call=1.0 ')
+  })
+
   it('stay text when they are no JSON', () => {
     expect(render(PRINT_ARGUMENTS, { messages: withCall('{"city": "Par') })).toBe(
       JSON.stringify('{"city": "Par'),
