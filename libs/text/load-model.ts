@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { ModelFamily, type SamplingDefaults } from '#libs/contracts/model-family.ts'
 import { ModelFiles } from '#libs/contracts/model-files.ts'
 import { readTokenizerFolder, type TokenizerFiles } from '#libs/tokenizer-files/tokenizer-files.ts'
@@ -50,10 +50,10 @@ export async function loadModel(
       samplingDefaults: tokenizer.samplingDefaults ?? family.defaults,
     }
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error)
-    throw new Error(`the tokenizer of ${join(modelsFolder, name)}.json cannot be used: ${problem}`, {
-      cause: error,
-    })
+    throw new Error(
+      `the tokenizer of ${join(modelsFolder, name)}.json cannot be used: ${toReason(error)}`,
+      { cause: error },
+    )
   }
 }
 
@@ -82,6 +82,14 @@ async function readAs<Schema extends z.ZodType>(schema: Schema, path: string): P
   try {
     return schema.parse(JSON.parse(await readFile(path, 'utf8')))
   } catch (cause) {
-    throw new Error(`${path} cannot be used`, { cause })
+    throw new Error(`${path} cannot be used: ${toReason(cause)}`, { cause })
   }
+}
+
+/** In one line. */
+function toReason(error: unknown): string {
+  if (error instanceof z.ZodError) {
+    return error.issues.map(({ path, message }) => [...path, message].join(': ')).join('; ')
+  }
+  return error instanceof Error ? error.message : String(error)
 }

@@ -82,7 +82,8 @@ function parseTemplate(source: string, now: () => Date): PythonTemplate {
   try {
     return createPythonTemplate(source, now)
   } catch (error) {
-    throw new Error('the chat template cannot be parsed', { cause: error })
+    const problem = error instanceof Error ? error.message : String(error)
+    throw new Error(`the chat template cannot be parsed: ${problem}`, { cause: error })
   }
 }
 

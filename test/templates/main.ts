@@ -30,7 +30,7 @@ async function findDifferences(tokenizer: Tokenizer, reference: ChatReference): 
   try {
     return await checkChats(tokenizer, reference)
   } catch (error) {
-    const problem = error instanceof Error ? `${error.message}: ${String(error.cause)}` : String(error)
+    const problem = error instanceof Error ? error.message : String(error)
     const rendered = reference.cases.filter(({ refused }) => refused === undefined)
     return rendered.map(({ name, switches }) => ({ name, switches, problem }))
   }

@@ -83,7 +83,7 @@ const check = defineCommand({
     if (own === null)
       throw new CommandError('usage', `${name} has no folder of its own: there is nothing to compare`)
     const reference = await readReference(own)
-    const differences = await checkChats(tokenizer, reference)
+    const differences = await asRefusal(async () => await checkChats(tokenizer, reference))
     const encoders = await compareEncoders(own, tokenizer, reference)
     return {
       answer: { name, madeBy: reference.madeBy, cases: reference.cases.length, differences, encoders },

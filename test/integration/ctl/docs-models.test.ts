@@ -71,6 +71,23 @@ describe('a model whose prompts differ', () => {
     expect(stdout).toContain('here it is "BE BRIEF.')
   })
 
+  it('is told, in a line, what is wrong with its files', async () => {
+    await millrace(['models', 'add', 'wrong', '--from', 'models/tiny', '--models-dir', models])
+    await copyFile('models/tiny/chat-reference.json', join(models, 'wrong', 'chat-reference.json'))
+    await writeFile(join(models, 'wrong', 'broken.jinja'), '{{ messages')
+    const wrong = [
+      [{ family: 'qwen3', chatTemplate: 'wrong/broken.jinja' }, 'the chat template cannot be parsed: Unexpected end'],
+      [{ family: 'qwen3', chatTemplate: 'wrong/lost.jinja' }, 'lost.jinja cannot be read'],
+      [{ family: 'nonsense' }, 'nonsense.json cannot be used: ENOENT'],
+      [{ family: 'qwen3', template: 'x' }, 'Unrecognized key: "template"'],
+    ] as const
+    for (const [file, stderr] of wrong) {
+      await writeFile(join(models, 'wrong.json'), JSON.stringify({ folder: 'wrong', ...file }))
+      const ended = await millrace(['models', 'check', 'wrong', '--models-dir', models])
+      expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining(stderr) })
+    }
+  })
+
   it('without a reference is told how to make one, and one that is there is not overwritten', async () => {
     const add = ['models', 'add', 'third', '--from', 'models/tiny', '--models-dir', models]
     expect((await millrace(add)).code).toBe(0)
