@@ -121,15 +121,15 @@ export function createPythonLiteral(emit: (json: string) => void): PythonLiteral
       return end
     }
     const character = text.charAt(at)
-    if (state === 'word') {
-      if (!WORD.test(character)) {
-        endWord()
-        return at
-      }
+    if (state === 'word' && !WORD.test(character)) {
+      endWord()
+      return at
+    }
+    if (state === 'word' && word.length < MAX_WORD) {
       word += character
       return at + 1
     }
-    if (read(character)) return at + 1
+    if (state !== 'word' && read(character)) return at + 1
     state = 'no-literal'
     return at
   }
@@ -147,6 +147,8 @@ export function createPythonLiteral(emit: (json: string) => void): PythonLiteral
 
 const BLANKS = ' \t\r\n'
 const WORD = /[\w.+-]/
+/** Python's own limit for digits. A word is held until it is whole, and long hexadecimal ones take long to convert. */
+const MAX_WORD = 4_300
 
 const BRACKETS: ReadonlyMap<string, { readonly json: string; readonly closer: string }> = new Map([
   ['[', { json: '[', closer: ']' }],
@@ -163,7 +165,7 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ['null', 'null'],
 ])
 
-/** null for what is neither a number nor one of the words. A number keeps its digits, however many. */
+/** null for what is neither a number nor one of the words. A number keeps all its digits. */
 function toJson(word: string): string | null {
   const known = WORDS.get(word)
   if (known !== undefined) return known

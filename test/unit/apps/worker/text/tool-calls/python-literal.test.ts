@@ -101,3 +101,13 @@ it('no depth is too deep', () => {
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
   expect(read([deep])).toEqual({ json: deep, rest: '', state: 'over' })
 })
+
+it('a number of more digits than Python takes is no literal, and what was held of it is text again', () => {
+  const longest = '1'.repeat(4_300)
+  expect(read([`${longest})`])).toEqual({ json: longest, rest: ')', state: 'over' })
+  for (const longer of [`${longest}1`, `0x${longest}`]) {
+    for (const pieces of [[`[1, ${longer}]`], [...`[1, ${longer}]`]]) {
+      expect(read(pieces)).toEqual({ json: '[1', rest: `${longer}]`, state: 'no-literal' })
+    }
+  }
+})
