@@ -122,7 +122,8 @@ function createStages(options: Parameters<typeof createOutputParser>[0], collect
     format === null ? null : createTextWithCalls(sink, { format, tools, single: options.singleCall })
   const onText = calls?.push ?? collector.text
   const tags = typeof family.reasoning === 'object' ? family.reasoning : null
-  const answer = tags?.answer === undefined ? null : createAnswerTags({ tags: tags.answer, onText })
+  const endsAt = format === null ? [] : beginningsOf(format)
+  const answer = tags?.answer === undefined ? null : createAnswerTags({ tags: tags.answer, endsAt, onText })
   const thinking =
     tags === null
       ? null
@@ -130,7 +131,7 @@ function createStages(options: Parameters<typeof createOutputParser>[0], collect
           tags,
           startsInReasoning: options.startsInReasoning,
           // Some models call a tool out of their thinking; nothing of that call is thought.
-          endsAt: format === null ? [] : beginningsOf(format),
+          endsAt,
           onReasoning: collector.reasoning,
           onText: answer?.push ?? onText,
         })

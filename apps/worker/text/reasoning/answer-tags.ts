@@ -4,16 +4,18 @@ import type { ReasoningTags } from './think-tags.ts'
 /**
  * Takes off the tags that some models put around their answer (`<response>` … `</response>`). They are markup only
  * where they begin and end it, blanks aside, so an answer may talk about them; so are line breaks next to them.
- * Without an open tag the answer stays as it is.
+ * Without an open tag the answer stays as it is. `endsAt`: what ends the answer as well, if it stands behind the close
+ * tag, and goes on.
  *
- * Moves: *start* → *tagged* | *plain*.
+ * Moves: *start* → *tagged* | *plain*; *tagged* → *plain*.
  */
 export function createAnswerTags(options: {
   readonly tags: ReasoningTags
+  readonly endsAt: readonly string[]
   readonly onText: (text: string) => void
 }): { readonly push: (text: string) => void; readonly finish: () => void } {
   const { open, close } = options.tags
-  const closers = toMarkers([close])
+  const ends = toMarkers([close, ...options.endsAt])
   let state: 'start' | 'tagged' | 'plain' = 'start'
   /** The beginning of a tag, perhaps. */
   let held = ''
@@ -44,17 +46,30 @@ export function createAnswerTags(options: {
     let rest = held + text
     held = ''
     for (;;) {
-      const at = findMarker(rest, closers)
+      const at = findMarker(rest, ends)
       addText(at === -1 ? rest : rest.slice(0, at))
       if (at === -1) return
-      if (markerAt(rest, at, closers) === null) {
-        held = rest.slice(at)
+      rest = rest.slice(at)
+      const marker = markerAt(rest, 0, ends)
+      if (marker === null) {
+        held = rest
         return
       }
-      isClosed = true
-      pending += close
-      rest = rest.slice(at + close.length)
+      if (marker !== close && isClosed) {
+        state = 'plain'
+        pending = ''
+        options.onText(rest)
+        return
+      }
+      if (marker !== close) emit(marker)
+      else addClose()
+      rest = rest.slice(marker.length)
     }
+  }
+
+  function addClose(): void {
+    isClosed = true
+    pending += close
   }
 
   function addText(text: string): void {

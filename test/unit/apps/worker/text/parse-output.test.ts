@@ -138,12 +138,12 @@ async function withMarkerTokens(text: string): Promise<[typeof tokenizer, number
   return [marked, ids]
 }
 
-it.for<[string, string]>([
-  ['granite3.2', 'Here is my thought process:\n\nHm.\n\nHere is my response:\n\n'],
-  ['granite3.3', '<think>Hm.</think><response>'],
-])('%s: thinking, and an answer with a call in it', async ([family, before]) => {
-  const written = `${before}Look: <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]`
-  const after = family === 'granite3.3' ? '</response>' : ''
+it.for<[string, string, string]>([
+  ['granite3.2', 'Here is my thought process:\n\nHm.\n\nHere is my response:\n\nLook: ', ''],
+  ['granite3.3', '<think>Hm.</think><response>Look: ', '</response>'],
+  ['granite3.3', '<think>Hm.</think>\n<response>Look:</response>\n', ''],
+])('%s: thinking, and an answer with a call in or behind it: %j', async ([family, before, after]) => {
+  const written = `${before}<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]`
   const options = { family: readFamily(family) }
   const expected = [
     { type: 'reasoning-delta', text: 'Hm.' },

@@ -7,6 +7,7 @@ function collect() {
   const out: string[] = []
   const parser = createAnswerTags({
     tags: { open: '<response>', close: '</response>' },
+    endsAt: ['<|tool_call|>', '<tool_call>'],
     onText: (text) => out.push(text),
   })
   return { parser, out }
@@ -36,12 +37,18 @@ describe('wherever the answer is cut', () => {
     ['<response>Close it by </response>, then go on.</response>', 'Close it by </response>, then go on.'],
     ['<response>a</response> b\n', 'a</response> b\n'],
     ['<response>a</response>\n</resp', 'a</response>\n</resp'],
+    // A call behind it ends the answer, and one in it does not.
+    ['<response>Hello</response>\n<|tool_call|>[{}]\n', 'Hello<|tool_call|>[{}]\n'],
+    ['<response>a</response><tool_call></response>', 'a<tool_call></response>'],
+    ['<response>Hello\n<|tool_call|>[{}]</response>\n', 'Hello\n<|tool_call|>[{}]'],
+    ['<response>a</response> b <tool_call>', 'a</response> b <tool_call>'],
+    ['<response>a</response><tool_c', 'a</response><tool_c'],
   ] as const)('%j is %j', ([output, text]) => {
     for (const pieces of everyCut(output)) expect(parse(pieces)).toBe(text)
   })
 
   it('random mixtures of tags and text come out the same', () => {
-    const unit = fc.constantFrom('<response>', '</response>', '\n', ' ', '<', 'x', '</', 'response>')
+    const unit = fc.constantFrom('<response>', '</response>', '<tool_call>', '\n', ' ', '<', 'x', '</')
     const output = fc.array(unit, { maxLength: 12 }).map((units) => units.join('').split(''))
     fc.assert(
       fc.property(
