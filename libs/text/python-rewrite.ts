@@ -84,9 +84,13 @@ function replaceOperator(node: Node): Node {
 
 /** What a text is put together from must all be texts: the engine makes one of anything. */
 function replaceSum(node: Node): Node {
-  const parts = partsOf(node)
-  return parts.some((part) => isNode(part) && part.type === 'StringLiteral') ? call('.sum', parts) : node
+  const { left, right } = node
+  return isText(left) || isText(right) ? call('.sum', [...partsOf(left), right]) : node
 }
+
+const isText = (part: unknown): boolean => isNode(part) && (part.type === 'StringLiteral' || isSumOfTexts(part))
+
+const isSumOfTexts = ({ callee }: Node): boolean => isNode(callee) && callee['value'] === '.sum'
 
 function partsOf(part: unknown): unknown[] {
   if (!isNode(part)) return [part]
@@ -95,8 +99,6 @@ function partsOf(part: unknown): unknown[] {
     part.type === 'BinaryExpression' && isNode(part['operator']) && part['operator']['value'] === '+'
   return isSum ? [...partsOf(part['left']), part['right']] : [part]
 }
-
-const isSumOfTexts = ({ callee }: Node): boolean => isNode(callee) && callee['value'] === '.sum'
 
 /** What Jinja makes a text of before it filters it. */
 const TEXT_FILTERS: ReadonlySet<unknown> = new Set([
