@@ -117,6 +117,9 @@ SNIPPETS = [
     "{{ nothing | tojson }}",
     "{{ ['b', 'B'] | unique | list }}",
     "{% macro f() %}{{ x }}{% endmacro %}{% for x in l %}{{ f() }}{% endfor %}",
+    "{% for i in l %}{{ i }}{% break %}{% else %}e{% endfor %}",
+    "{% for i in l %}{{ i }}{% for j in [] %}{% else %}{% break %}{% endfor %}{% endfor %}",
+    "{% set x %}{% set y = 1 %}{% endset %}{{ y }}",
 ]
 
 

@@ -42,6 +42,9 @@ const DIFFERENT = new Map([
   ['{{ nothing | tojson }}', 'null'],
   ["{{ ['b', 'B'] | unique | list }}", "['b', 'B']"],
   ['{% macro f() %}{{ x }}{% endmacro %}{% for x in l %}{{ f() }}{% endfor %}', '123'],
+  ['{% for i in l %}{{ i }}{% break %}{% else %}e{% endfor %}', '1'],
+  ['{% for i in l %}{{ i }}{% for j in [] %}{% else %}{% break %}{% endfor %}{% endfor %}', ''],
+  ['{% set x %}{% set y = 1 %}{% endset %}{{ y }}', '1'],
 ])
 
 const render = (template: string) => createPythonTemplate(template, () => new Date(0)).render(values)
