@@ -64,9 +64,10 @@ function markKey(whole: string, text: string, colon: string | undefined): string
   return colon !== undefined && /^\d+$/.test(text) ? `"${text}${KEY_MARK}"` : whole
 }
 
-const INTEGER = 'i'
-const FLOAT = 'f'
-const TEXT = 't'
+// Without upper and lower case: a filter may change that of a text.
+const INTEGER = '#'
+const FLOAT = '.'
+const TEXT = '_'
 
 const MARKED = new RegExp(`${MARK}[${INTEGER}${FLOAT}${TEXT}](\\d+)${MARK}`, 'gu')
 const QUOTED = new RegExp(`"${MARK}[${INTEGER}${FLOAT}](\\d+${MARK})"`, 'gu')

@@ -14,8 +14,7 @@ export type PythonTemplate = { readonly render: (values: Readonly<Record<string,
  * `true` for `True` and lists as JSON, compares `1` with `'1'`, keeps what a loop has set, and forgets what it has
  * printed before a `break`. So the parsed template is rewritten before it runs: what differs becomes calls of functions
  * of ours. What the engine lacks altogether (`{% raw %}`, `a < b < c`, most filters with tests) still throws when it is
- * parsed or met. What is known to differ without a word, `docs/models.md`
- * tells. Throws for what is no Jinja.
+ * parsed or met. What is known to differ without a word, `docs/models.md` tells. Throws for what is no Jinja.
  */
 export function createPythonTemplate(source: string, now: () => Date): PythonTemplate {
   const template = new Template(source)

@@ -13,8 +13,8 @@ export type ObjectSyntax = {
 }
 
 /**
- * One call as a JSON object with `name` (or `tool_name`) and `arguments` (or `parameters`) in any order. The arguments' text goes
- * out as it comes, exactly as the model wrote it; those that came before the name wait for it.
+ * One call as a JSON object with `name` (or `tool_name`) and `arguments` (or `parameters`) in any order. The arguments'
+ * text goes out as it comes, exactly as the model wrote it; those that came before the name wait for it.
  *
  * Moves: *before-object* → *before-key* → *key* → *colon* → *before-value* → *string* | *nested* | *bare* →
  * *after-value* → *before-key* … → *after-object* → over. Something that does not fit ends a call that has

@@ -118,6 +118,7 @@ describe('arguments of earlier tool calls', () => {
 
   it.for([
     ['"{{ value }}"', '{"a": 1.0}', '"1.0"'],
+    ['{{ value | upper }} {{ value | title }} {{ value | capitalize }}', '{"a": 1.0}', '1.0 1.0 1.0'],
     ["{{ 'n' + (value | string) }} {{ value ~ 'n' }} {{ value | trim }}", '{"a": 1.0}', 'n1.0 1.0n 1.0'],
     [
       '{{ value is string }} {{ value is number }} {{ value is float }} {{ value is iterable }}',
