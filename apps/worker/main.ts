@@ -16,7 +16,7 @@ import { WorkerConfig } from './config.ts'
 import { connectEngine } from './connect-engine.ts'
 import { createDeliverVectors } from './embedding/deliver-vectors.ts'
 import type { EngineClient } from './engine/engine-client.ts'
-import { createModelLoader } from './model-loader.ts'
+import { createModelLoader, type LoadProblem } from './model-loader.ts'
 import { createRenderChat } from './rendering/render-chat.ts'
 import { createRenderPrompt } from './rendering/render-prompt.ts'
 import { createRunningGenerations } from './running-generations.ts'
@@ -35,7 +35,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const nowMs = () => Date.now()
   const registry = new Registry()
   const models = config.WORKERS.map(({ model }) => model)
-  const problems = new Map<string, string>()
+  const problems = new Map<string, LoadProblem>()
   const engines: ServedEngine[] = []
   const states = () => engines.map((engine) => engine.state())
 
@@ -43,7 +43,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry,
-    readiness: () => tellReadiness(models, states(), problems),
+    readiness: () => tellReadiness(models, states(), Array.from(problems.values())),
   })
   releasers.add('ops', ops, { run: closeOps })
 

@@ -9,8 +9,11 @@ import type { RenderChat } from './rendering/render-chat.ts'
 
 export type ServedModel = LoadedModel & { readonly chats: RenderChat }
 
+/** Why a model cannot be loaded from one of its engines. */
+export type LoadProblem = { readonly model: string; readonly reason: string }
+
 /**
- * Loads each model's files once, whichever engine asks first: its chats take a thread. The files of a model that
+ * Loads the files of a model's folder once, whichever engine asks first: its chats take a thread. Those of a model that
  * names no folder are those of the engine, which may take minutes to start: it is tried again until they can be
  * used, and what does not pass by waiting is logged as an error, once, and stands in `problems` for as long as it
  * lasts. Rejects where a model has a folder and cannot be loaded from it, or has no file of its own.
@@ -21,8 +24,8 @@ export function createModelLoader(deps: {
   fetchFiles: (engine: string) => Promise<TokenizerFiles>
   openChats: (tokenizer: Tokenizer) => RenderChat
   pauses: { readonly firstPauseMs: number; readonly lastPauseMs: number }
-  /** By model. */
-  problems: Map<string, string>
+  /** By engine: those of one model may have different ones. */
+  problems: Map<string, LoadProblem>
   log: Logger
 }): (of: { model: string; files: string; engine: string }) => Promise<ServedModel> {
   const { modelsFolder, tokenizers, fetchFiles, openChats, pauses, problems, log } = deps
@@ -37,20 +40,20 @@ export function createModelLoader(deps: {
   async function readOfEngine(model: string, files: string, engine: string): Promise<LoadedModel> {
     const loaded = await untilAnswered(async () => await read(files, engine), {
       ...pauses,
-      onFailure: (error) => note(model, error),
+      onFailure: (error) => note(model, engine, error),
     })
-    problems.delete(model)
+    problems.delete(engine)
     return loaded
   }
 
-  function note(model: string, error: unknown): void {
+  function note(model: string, engine: string, error: unknown): void {
     const reason = error instanceof Error ? error.message : String(error)
     if (error instanceof TokenizerFetchError && error.mayPass) {
-      problems.delete(model)
-      log.info({ model, reason }, 'waiting for the tokenizer')
-    } else if (problems.get(model) !== reason) {
-      problems.set(model, reason)
-      log.error({ model, err: error }, 'a model cannot be loaded from its engine')
+      problems.delete(engine)
+      log.info({ model, engine, reason }, 'waiting for the tokenizer')
+    } else if (problems.get(engine)?.reason !== reason) {
+      problems.set(engine, { model, reason })
+      log.error({ model, engine, err: error }, 'a model cannot be loaded from its engine')
     }
   }
 

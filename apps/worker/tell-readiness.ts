@@ -1,11 +1,12 @@
 import type { EngineState } from '#libs/event-bus/presence.ts'
 import type { Readiness } from '#libs/telemetry/serve-ops.ts'
+import type { LoadProblem } from './model-loader.ts'
 
 /** Ready once every engine is. Until then the reason names the models of those that are not. */
 export function tellReadiness(
   models: readonly string[],
   engines: readonly Pick<EngineState, 'model' | 'ready'>[],
-  problems: ReadonlyMap<string, string>,
+  problems: readonly LoadProblem[],
 ): ReturnType<Readiness> {
   const awaited = [...models]
   for (const { model, ready } of engines) {
@@ -13,8 +14,8 @@ export function tellReadiness(
   }
   if (awaited.length === 0) return { ready: true }
   const reasons = Array.from(new Set(awaited), (model) => {
-    const problem = problems.get(model)
-    return problem === undefined ? model : `${model}, ${problem}`
+    const known = problems.filter((problem) => problem.model === model)
+    return [model, ...new Set(known.map(({ reason }) => reason))].join(', ')
   })
   return { ready: false, reason: `no engine yet for ${reasons.join('; ')}` }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { status } from '@grpc/grpc-js'
 import { pino } from 'pino'
 import { afterAll, expect, it } from 'vitest'
-import { createModelLoader } from '#apps/worker/model-loader.ts'
+import { createModelLoader, type LoadProblem } from '#apps/worker/model-loader.ts'
 import { createTokenizer } from '#libs/text/tokenizer.ts'
 import { TokenizerFetchError } from '#libs/tokenizer-files/fetch-tokenizer-files.ts'
 import { readTokenizerFolder, type TokenizerFiles } from '#libs/tokenizer-files/tokenizer-files.ts'
@@ -23,19 +23,20 @@ const unusable: TokenizerFiles = new Map([...tiny, ['tokenizer.json', Buffer.fro
 const refusal = (code: number, details: string) =>
   new TokenizerFetchError(details, Object.assign(new Error(details), { code }))
 
-/** A loader whose engines answer the calls one after the other so, and at last with the tiny model's files. */
-function loaderUnderTest(answers: readonly (Error | TokenizerFiles)[] = []) {
+/** A loader whose engines answer so, and with the tiny model's files where nothing is said. */
+function loaderUnderTest(toAnswer: (engine: string) => Error | TokenizerFiles | undefined = () => undefined) {
   const logged: string[] = []
   const asked: string[] = []
-  const problems = new Map<string, string>()
+  const problems = new Map<string, LoadProblem>()
   const seen: (string | undefined)[] = []
   let opened = 0
   const load = createModelLoader({
     modelsFolder: folder,
     tokenizers: { get: createTokenizer },
     async fetchFiles(engine) {
-      seen.push(problems.get('m'))
-      const answer = answers[asked.push(engine) - 1] ?? tiny
+      seen.push(problems.get(engine)?.reason)
+      asked.push(engine)
+      const answer = toAnswer(engine) ?? tiny
       if (answer instanceof Error) throw answer
       return answer
     },
@@ -54,7 +55,7 @@ const toLevel = (line: string) => pino.levels.labels[JSON.parse(line).level] ?? 
 
 it('an engine that does not answer yet is waited for', async () => {
   const answers = [refusal(status.UNAVAILABLE, 'refused'), refusal(status.DEADLINE_EXCEEDED, 'late')]
-  const { load, logged, seen } = loaderUnderTest(answers)
+  const { load, logged, seen } = loaderUnderTest(() => answers.shift())
   const { tokenizer } = await load({ model: 'm', files: 'away', engine: 'e:1' })
   expect(tokenizer.tokenId('<think>')).toBe(2005)
   expect(logged).toEqual(['info', 'info'])
@@ -65,12 +66,27 @@ it('what does not pass by waiting is an error once, until it is another one', as
   const none = refusal(status.INTERNAL, 'no folder')
   const torn = new TokenizerFetchError('torn', new Error('torn'))
   const late = refusal(status.UNAVAILABLE, 'refused')
-  const { load, logged, seen, problems } = loaderUnderTest([none, none, torn, torn, late, torn, unusable])
+  const answers = [none, none, torn, torn, late, torn, unusable]
+  const { load, logged, seen, problems } = loaderUnderTest(() => answers.shift())
   await load({ model: 'm', files: 'away', engine: 'e:1' })
   expect(logged).toEqual(['error', 'error', 'info', 'error', 'error'])
   expect(seen.slice(0, 7)).toEqual([undefined, 'no folder', 'no folder', 'torn', 'torn', undefined, 'torn'])
   expect(seen[7]).toMatch(/away\.json cannot be used: tokenizer\.json/)
   expect([...problems]).toEqual([])
+})
+
+it('what is wrong with one engine of a model is an error once, whatever its others say', async () => {
+  const none = refusal(status.INTERNAL, 'no folder')
+  const late = refusal(status.UNAVAILABLE, 'refused')
+  const answers = new Map([
+    ['e:1', [none, none, none, none]],
+    ['e:2', [late, late, late, late]],
+  ])
+  const { load, logged } = loaderUnderTest((engine) => answers.get(engine)?.shift())
+  await Promise.all(
+    ['e:1', 'e:2'].map(async (engine) => await load({ model: 'm', files: 'away', engine })),
+  )
+  expect(logged.toSorted()).toEqual(['error', 'info', 'info', 'info', 'info'])
 })
 
 it('a model with a folder is loaded once for all its engines, one without once for each', async () => {

@@ -2,14 +2,20 @@ import { expect, it } from 'vitest'
 import { tellReadiness } from '#apps/worker/tell-readiness.ts'
 
 const engine = (model: string, ready: boolean) => ({ model, ready })
+const problem = (model: string, reason: string) => ({ model, reason })
 
 it.for([
-  [[engine('a', true), engine('b', true), engine('a', true)], {}, null],
-  [[], {}, 'no engine yet for a; b'],
-  [[engine('a', true), engine('b', true)], {}, 'no engine yet for a'],
-  [[engine('a', true), engine('b', false), engine('a', true)], {}, 'no engine yet for b'],
-  [[engine('a', true), engine('a', true)], { b: 'it has no files' }, 'no engine yet for b, it has no files'],
+  [[engine('a', true), engine('b', true), engine('a', true)], [], null],
+  [[], [], 'no engine yet for a; b'],
+  [[engine('a', true), engine('b', true)], [], 'no engine yet for a'],
+  [[engine('a', true), engine('b', false), engine('a', true)], [], 'no engine yet for b'],
+  [[engine('a', true), engine('a', true)], [problem('b', 'lost')], 'no engine yet for b, lost'],
+  [
+    [],
+    [problem('a', 'lost'), problem('b', 'torn'), problem('a', 'torn'), problem('a', 'lost')],
+    'no engine yet for a, lost, torn; b, torn',
+  ],
 ] as const)('%j with %j: %s', ([engines, problems, reason]) => {
-  const told = tellReadiness(['a', 'b', 'a'], engines, new Map(Object.entries(problems)))
+  const told = tellReadiness(['a', 'b', 'a'], engines, problems)
   expect(told).toEqual(reason === null ? { ready: true } : { ready: false, reason })
 })
