@@ -50,10 +50,9 @@ export async function loadModel(
       samplingDefaults: tokenizer.samplingDefaults ?? family.defaults,
     }
   } catch (error) {
-    throw new Error(
-      `the tokenizer of ${join(modelsFolder, name)}.json cannot be used: ${toReason(error)}`,
-      { cause: error },
-    )
+    throw new Error(`the tokenizer of ${join(modelsFolder, name)}.json cannot be used: ${toReason(error)}`, {
+      cause: error,
+    })
   }
 }
 

@@ -88,7 +88,8 @@ function replaceSum(node: Node): Node {
   return isText(left) || isText(right) ? call('.sum', [...partsOf(left), right]) : node
 }
 
-const isText = (part: unknown): boolean => isNode(part) && (part.type === 'StringLiteral' || isSumOfTexts(part))
+const isText = (part: unknown): boolean =>
+  isNode(part) && (part.type === 'StringLiteral' || isSumOfTexts(part))
 
 const isSumOfTexts = ({ callee }: Node): boolean => isNode(callee) && callee['value'] === '.sum'
 

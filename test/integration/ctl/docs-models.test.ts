@@ -76,7 +76,10 @@ describe('a model whose prompts differ', () => {
     await copyFile('models/tiny/chat-reference.json', join(models, 'wrong', 'chat-reference.json'))
     await writeFile(join(models, 'wrong', 'broken.jinja'), '{{ messages')
     const wrong = [
-      [{ family: 'qwen3', chatTemplate: 'wrong/broken.jinja' }, 'the chat template cannot be parsed: Unexpected end'],
+      [
+        { family: 'qwen3', chatTemplate: 'wrong/broken.jinja' },
+        'the chat template cannot be parsed: Unexpected end',
+      ],
       [{ family: 'qwen3', chatTemplate: 'wrong/lost.jinja' }, 'lost.jinja cannot be read'],
       [{ family: 'nonsense' }, 'nonsense.json cannot be used: ENOENT'],
       [{ family: 'qwen3', template: 'x' }, 'Unrecognized key: "template"'],

@@ -83,9 +83,7 @@ it('what is wrong with one engine of a model is an error once, whatever its othe
     ['e:2', [late, late, late, late]],
   ])
   const { load, logged } = loaderUnderTest((engine) => answers.get(engine)?.shift())
-  await Promise.all(
-    ['e:1', 'e:2'].map(async (engine) => await load({ model: 'm', files: 'away', engine })),
-  )
+  await Promise.all(['e:1', 'e:2'].map(async (engine) => await load({ model: 'm', files: 'away', engine })))
   expect(logged.toSorted()).toEqual(['error', 'info', 'info', 'info', 'info'])
 })
 
