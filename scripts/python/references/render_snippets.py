@@ -48,6 +48,7 @@ SNIPPETS = [
     "{% set x = 1 %}{% for i in l %}{{ x }}{% set x = x + i %}{{ x }};{% endfor %}{{ x }}",
     "{% for i in l %}{{ x }}{% if i == 1 %}{% set x, y = 4, 5 %}{% endif %}{{ x }};{% endfor %}",
     "{% set x = 0 %}{% for i in l %}{% for j in l %}{{ x }}{% set x = j %}{% endfor %}{{ x }}{% set x = 9 %}{% endfor %}{{ x }}",
+    "{% set x = 0 %}{% for i in l %}{{ x }}{% set x = 9 %}{% for j in l %}{{ x }}{% set x = j %}{% endfor %}{{ x }};{% endfor %}{{ x }}",
     "{% set n = namespace(x=0) %}{% for i in l %}{% set n.x = n.x + i %}{% endfor %}{{ n.x }}",
     "{% for i in l %}{% set i = i * 2 %}{{ i }}{{ loop.index }}{% endfor %}",
     "{% for c in 'hé😀' %}{{ c }}-{% endfor %}{% for x in nothing %}y{% endfor %}{% for x in nothing if x %}y{% endfor %}",

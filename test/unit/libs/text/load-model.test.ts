@@ -87,6 +87,15 @@ describe('a model and its family', () => {
     await cache.close()
   })
 
+  it('may have another template than their own chat_template.jinja', async () => {
+    await writeFile(join(folder, 'short.jinja'), 'short')
+    const found = await readTokenizerFolder('models/tiny')
+    const files = new Map([...found, ['chat_template.jinja', Buffer.from('long')]])
+    const fetchFiles = async () => files
+    const own = await load({}, { folder: undefined, chatTemplate: 'short.jinja' }, { fetchFiles })
+    expect(own.tokenizer.chatTemplate).toBe('short')
+  })
+
   it.for(['../x.jinja', 'tiny/../../x.jinja', '/etc/passwd', 'tiny//x.jinja', '.x', './x', ''])(
     'have no template outside the folder: %j',
     async (chatTemplate) => {
