@@ -70,7 +70,7 @@ test('a stop string ends it before the engine does', async () => {
   expect(settlements[0]?.[0]).toBe('completed')
 })
 
-test('the engine is told what the output is held to', async () => {
+test('the engine is told what the output is held to, and which tokens end it', async () => {
   const constraint = { type: 'json', schema: { type: 'object' } } as const
   const { requests } = await process({
     constrain: () => constraint,
@@ -78,7 +78,9 @@ test('the engine is told what the output is held to', async () => {
       yield END
     },
   })
-  expect(requests.map((request) => request.constraint)).toEqual([constraint])
+  const endIds = Array.from(tokenizer.eosIds)
+  expect(endIds).not.toEqual([])
+  expect(requests).toEqual([expect.objectContaining({ constraint, endIds })])
 })
 
 test('a constraint that the model cannot be held to is the caller’s mistake and costs nothing', async () => {
