@@ -1,3 +1,4 @@
+import type { ModelFamily } from '#libs/contracts/model-family.ts'
 import type { Tokenizer } from '#libs/text/tokenizer.ts'
 import type { Constraint } from '../constraints/constraint.ts'
 import type { Script } from '../sampling/script.ts'
@@ -19,12 +20,12 @@ export type ScriptWriter = (options: {
  */
 export async function createScriptWriter(options: {
   tokenizer: Tokenizer
-  /** The family thinks unless the prompt switches it off. */
-  thinks: boolean
+  /** A family that thinks does so unless the prompt switches it off. */
+  family: Pick<ModelFamily, 'reasoning' | 'toolCalls'>
   /** The end tokens, the primary one first. */
   endIds: readonly number[]
 }): Promise<ScriptWriter> {
-  const { tokenizer, thinks, endIds } = options
+  const { tokenizer, family, endIds } = options
   const header = await tokenizer.encode(ASSISTANT_HEADER)
   const turnStart = tokenizer.tokenId('<|im_start|>')
   const added = new Set(tokenizer.addedTokens.map(({ id }) => id))
@@ -46,7 +47,8 @@ export async function createScriptWriter(options: {
     const closed = closedThoughtLength(written, tokenizer)
     const turn = composeTurn({
       prompt: decodeMarked(before, tokenizer, added),
-      thinking: thinks && closed === 0,
+      family,
+      thinking: family.reasoning !== 'none' && closed === 0,
       constraint,
       variant,
     })
