@@ -1,0 +1,61 @@
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { ModelFamily } from '#libs/contracts/model-family.ts'
+import { scratchFolder } from './run-folder.ts'
+
+export type NamedFamily = ModelFamily & { readonly name: string }
+
+/** A family of models/families/ for each way to write thinking, calls and their ids. */
+export const FAMILIES: readonly NamedFamily[] = Array.from(
+  new Map(
+    readFamilies().map((family) => {
+      const { reasoning, toolCalls, callIds } = family
+      return [JSON.stringify({ reasoning, toolCalls, callIds }), family]
+    }),
+  ).values(),
+)
+
+/** A model whose template opens the thinking; the others' leave that to the model. */
+export const OPENED_MODEL = 'thinking-opened'
+
+/** A folder with that model and one of each family, by its name; all of them have the tokenizer of models/tiny. */
+export function writeFamilyModels(): string {
+  const folder = scratchFolder('models')
+  cpSync('models/families', join(folder, 'families'), { recursive: true })
+  cpSync('models/tiny', join(folder, 'tiny'), { recursive: true })
+  cpSync('models/tiny', join(folder, 'opening'), { recursive: true })
+  const path = join(folder, 'opening', 'tokenizer_config.json')
+  const config: { chat_template: string } = JSON.parse(readFileSync(path, 'utf8'))
+  const opening = "{%- if add_generation_prompt %}{{- '<think>\\n' }}{%- endif %}"
+  writeFileSync(path, JSON.stringify({ ...config, chat_template: config.chat_template + opening }))
+  const write = (name: string, parts: object) =>
+    writeFileSync(join(folder, `${name}.json`), JSON.stringify(parts))
+  write(OPENED_MODEL, { family: 'deepseek-r1', folder: 'opening' })
+  for (const { name } of FAMILIES) write(name, { family: name, folder: 'tiny' })
+  return folder
+}
+
+/** The catalog of these models; gives the file's path. */
+export function writeFamilyCatalog(): string {
+  const { models }: { models: { id: string }[] } = JSON.parse(
+    readFileSync('deploy/catalog.demo.json', 'utf8'),
+  )
+  const demo = models.find(({ id }) => id === 'demo-chat')
+  const toEntry = (id: string, reasoning: boolean) => ({
+    ...demo,
+    id,
+    reasoning,
+    defaultEffort: reasoning ? 'low' : 'off',
+  })
+  const entries = FAMILIES.map(({ name, reasoning }) => toEntry(name, reasoning !== 'none'))
+  const path = join(scratchFolder('catalog'), 'catalog.json')
+  writeFileSync(path, JSON.stringify({ models: [...entries, toEntry(OPENED_MODEL, true)] }))
+  return path
+}
+
+function readFamilies(): NamedFamily[] {
+  return readdirSync('models/families').map((file) => ({
+    name: basename(file, '.json'),
+    ...ModelFamily.parse(JSON.parse(readFileSync(join('models/families', file), 'utf8'))),
+  }))
+}
