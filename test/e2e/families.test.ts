@@ -180,8 +180,9 @@ test('a thought that the template opens is told from the answer as well', async 
   })
 })
 
-test('afterwards the books are balanced', async () => {
+test('afterwards the books are balanced and nothing is held', async () => {
   await expectBalancedBooks(cluster, [account])
+  expect((await cluster.balance(account)).held).toBe(0n)
 })
 
 /** An answer whole and as the client's own helper puts its stream together; both must be the same. */

@@ -18,6 +18,6 @@ test.each([
   ],
   ['harmony', 'Hm.', 'calls', '<|channel|>analysis<|message|>Hm.<|end|><|start|>assistantYes.'],
   ['harmony', 'Hm.', 'held', 'Yes.'],
-] as const)('%j with the thought %j and an answer of %s', (reasoning, thought, kind, turn) => {
+] as const)('%j with the thought %j and an answer of %s', (...[reasoning, thought, kind, turn]) => {
   expect(writeTurn(reasoning, { thought, answer: { kind, text: 'Yes.' } })).toBe(turn)
 })
