@@ -44,10 +44,10 @@ const cluster = await startCluster({
   gatewayEnv: { NODE_OPTIONS: `--inspect=127.0.0.1:${inspectPort}` },
   workers: [
     [
-      { model: FEW, family: 'demo', maxNumSeqs: streams, stepMs: 1_000 / rate, sequenceMs: 0 },
+      { model: FEW, files: 'demo', maxNumSeqs: streams, stepMs: 1_000 / rate, sequenceMs: 0 },
       {
         model: MANY,
-        family: 'demo',
+        files: 'demo',
         maxNumSeqs: streams * MORE,
         stepMs: (1_000 * MORE) / rate,
         sequenceMs: 0,

@@ -59,7 +59,7 @@ async function measure(rounds: number, seconds: number): Promise<void> {
       engines.map(({ address, streams, ratePerS }) => ({
         listen: address,
         model: `${streams} streams`,
-        family: 'demo',
+        files: 'demo',
         maxNumSeqs: streams,
         maxModelLen: 65_536,
         kvBlocks: 131_072,

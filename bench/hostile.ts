@@ -54,7 +54,7 @@ async function measure() {
   await setup()
   const cluster = await startCluster({
     workers: [
-      [{ model: MODEL, family: 'demo', maxNumSeqs: streams + 8, stepMs: 1_000 / rate, sequenceMs: 0 }],
+      [{ model: MODEL, files: 'demo', maxNumSeqs: streams + 8, stepMs: 1_000 / rate, sequenceMs: 0 }],
     ],
   })
   const steady = await cluster.createAccount('1000')

@@ -5,7 +5,9 @@
 //     --dtype float32 --enforce-eager --max-model-len 2048 --max-num-seqs 8
 //
 // An engine with further arguments is held to the recordings that were made with the same ones, which must be named
-// here as well, for example `--runner pooling --convert embed`. The engine must have nothing else to do.
+// here as well, for example `--runner pooling --convert embed`. The engine must have nothing else to do, and must leave
+// the suite a core: on a machine of two start it with `taskset -c 1` and OMP_NUM_THREADS=1, or the suite starves for
+// seconds and misses states that it waits for.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
 import { runTests } from './bootstrap/run-tests.mjs'

@@ -10,8 +10,8 @@ export const EngineConfig = z
     listen: HostPort,
     /** The name under which the model is served (`served_model_name`). */
     model: z.string().min(1),
-    /** Names `<MODELS_DIR>/<family>.json`, which says the model's family and where its tokenizer lies. */
-    family: z.string().min(1),
+    /** Names `<MODELS_DIR>/<files>.json`, which tells of which parts the model consists. */
+    files: z.string().min(1),
     kind: z.enum(['chat', 'embedding']).default('chat'),
     /** The pair of vLLM and servicer that it passes for. */
     profile: Profile.default('0.32.0+0.14.1'),

@@ -1,5 +1,5 @@
 // A vLLM gRPC engine without a GPU, several in one process: SIMULATOR_ENGINES='[{"listen":"127.0.0.1:50051",
-// "model":"demo","family":"demo"}]' node apps/simulator/main.ts. config.ts lists the fields of an engine.
+// "model":"demo","files":"demo"}]' node apps/simulator/main.ts. config.ts lists the fields of an engine.
 //
 // What it answers is a function of the conversation (persona/): it says it back, calls an offered tool when a
 // word of the tool's name is in the last message, repeats a tool's result, obeys constraints, thinks first in
@@ -46,16 +46,16 @@ await runApp({ name: 'simulator', schema: SimulatorConfig, environment: process.
     limitMs: 10_000,
   })
 
-  const families = new Set(config.SIMULATOR_ENGINES.map((engine) => engine.family))
+  const names = new Set(config.SIMULATOR_ENGINES.map((engine) => engine.files))
   const models = new Map(
     await Promise.all(
-      Array.from(families, async (family) => [family, await loadModel(config.MODELS_DIR, family)] as const),
+      Array.from(names, async (name) => [name, await loadModel(config.MODELS_DIR, name)] as const),
     ),
   )
   await Promise.all(
     config.SIMULATOR_ENGINES.map(async (engineConfig, place) => {
-      const model = models.get(engineConfig.family)
-      if (model === undefined) throw new Error(`no model was loaded for ${engineConfig.family}`)
+      const model = models.get(engineConfig.files)
+      if (model === undefined) throw new Error(`no model was loaded for ${engineConfig.files}`)
       const engine = await startEngine({ config: engineConfig, model, log })
       started.push({ ...engine, model: engineConfig.model, listen: engineConfig.listen, place })
     }),

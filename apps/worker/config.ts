@@ -12,8 +12,8 @@ import {
 /** One engine and the queue that its worker pulls from. */
 const EngineConfig = z.strictObject({
   model: z.string().min(1),
-  /** Names `models/<family>.json`, which says the model's family and where its tokenizer lies. */
-  family: z.string().regex(/^[\w.-]+$/),
+  /** Names `<MODELS_DIR>/<files>.json`, which tells of which parts the model consists. */
+  files: z.string().regex(/^[\w.-]+$/),
   engine: HostPort,
   /** What the engine was started with (`--max-num-seqs`); needed where the engine does not say it itself. */
   maxNumSeqs: z.int().min(1).optional(),

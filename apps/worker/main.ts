@@ -139,8 +139,8 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   )
   // Each engine joins as soon as it answers; the others do not wait for it.
   await Promise.all(
-    config.WORKERS.map(async ({ model, family: familyName, engine: address, maxNumSeqs }) => {
-      const { family, tokenizer, chats } = await load(familyName, address)
+    config.WORKERS.map(async ({ model, files, engine: address, maxNumSeqs }) => {
+      const { family, tokenizer, chats } = await load(files, address)
       const { engine, limits } = await connectEngine({
         address,
         transport: config.ENGINE_TRANSPORT,

@@ -16,7 +16,7 @@ their workers, and the gateway. Creates an account with 100 credits and a key on
 Options
   --port NUMBER         port of the gateway (default: PORT, else 8080)
   --engine HOST:PORT    a running "vllm serve --grpc" that serves demo-chat
-  --family NAME         its model family, a file of models/ without .json (default: demo)
+  --files NAME          tells of its model: a file of models/ without .json (default: demo)
   --help                this text
 
 Environment
@@ -24,7 +24,7 @@ Environment
   MILLRACE_HOME         state and logs (.millrace in the repository); one running cluster each
   LOG_LEVEL             trace, debug, info, warn, error or silent (info)
 
-The family "demo" fits the tiny model in models/tiny, which needs no weights:
+"demo" names the tiny model in models/tiny, which needs no weights:
   SMG_VLLM_SERVICER_KV_EVENTS=0 vllm serve models/tiny --grpc --host 127.0.0.1 --port 50051 \\
     --load-format dummy --dtype float32 --enforce-eager --max-model-len 2048 --max-num-seqs 8
 
@@ -37,8 +37,8 @@ Ctrl-C stops everything in order; the state stays for the next start.`
 export function parseStartOptions(args, environment) {
   const { values } = parse(args)
   if (values.help) return 'help'
-  if (values.family !== undefined && values.engine === undefined) {
-    throw new UsageError('--family names the model family of --engine, which is not given')
+  if (values.files !== undefined && values.engine === undefined) {
+    throw new UsageError('--files tells of --engine, which is not given')
   }
   if (values.engine !== undefined && !/^[^\s:]+:\d{1,5}$/.test(values.engine)) {
     throw new UsageError(`--engine is "${values.engine}": expected HOST:PORT`)
@@ -51,14 +51,14 @@ export function parseStartOptions(args, environment) {
     logLevel: toLogLevel(environment.LOG_LEVEL || 'info'),
     ...(values.engine === undefined
       ? {}
-      : { engine: { address: values.engine, family: toFamily(values.family ?? 'demo') } }),
+      : { engine: { address: values.engine, files: toFiles(values.files ?? 'demo') } }),
   }
 }
 
 function parse(args) {
   const text = { type: 'string' }
   try {
-    return parseArgs({ args, options: { port: text, engine: text, family: text, help: { type: 'boolean' } } })
+    return parseArgs({ args, options: { port: text, engine: text, files: text, help: { type: 'boolean' } } })
   } catch (error) {
     throw new UsageError(`${error.message.split('. ')[0]}. See npm start -- --help`)
   }
@@ -78,10 +78,10 @@ function toLogLevel(value) {
   throw new UsageError(`LOG_LEVEL is "${value}": expected one of ${levels.join(', ')}`)
 }
 
-function toFamily(value) {
-  const families = readdirSync(join(REPOSITORY, 'models'))
+function toFiles(value) {
+  const names = readdirSync(join(REPOSITORY, 'models'))
     .filter((name) => name.endsWith('.json'))
     .map((name) => name.slice(0, -'.json'.length))
-  if (families.includes(value)) return value
-  throw new UsageError(`--family is "${value}": expected one of ${families.join(', ')}`)
+  if (names.includes(value)) return value
+  throw new UsageError(`--files is "${value}": expected one of ${names.join(', ')}`)
 }

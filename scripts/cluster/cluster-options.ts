@@ -8,7 +8,7 @@ export const ClusterOptions = z.strictObject({
   home: z.string(),
   logLevel: z.string(),
   /** A real engine that serves the chat model in place of the simulator. */
-  engine: z.strictObject({ address: z.string(), family: z.string() }).optional(),
+  engine: z.strictObject({ address: z.string(), files: z.string() }).optional(),
   startedAt: z.number(),
 })
 export type ClusterOptions = z.infer<typeof ClusterOptions>

@@ -12,11 +12,11 @@ export const CHAT_MODEL = 'demo-chat'
 
 /** Two engines for the chat model, so that a worker can be killed in the middle of a stream. */
 const ENGINES = [
-  { model: CHAT_MODEL, family: 'demo', kind: 'chat', maxNumSeqs: 8 },
-  { model: CHAT_MODEL, family: 'demo', kind: 'chat', maxNumSeqs: 8 },
-  { model: 'millrace/demo-chat', family: 'demo', kind: 'chat', maxNumSeqs: 8 },
-  { model: 'demo-reasoning', family: 'demo-reasoning', kind: 'chat', maxNumSeqs: 8 },
-  { model: 'demo-embed', family: 'demo', kind: 'embedding', maxNumSeqs: 8 },
+  { model: CHAT_MODEL, files: 'demo', kind: 'chat', maxNumSeqs: 8 },
+  { model: CHAT_MODEL, files: 'demo', kind: 'chat', maxNumSeqs: 8 },
+  { model: 'millrace/demo-chat', files: 'demo', kind: 'chat', maxNumSeqs: 8 },
+  { model: 'demo-reasoning', files: 'demo-reasoning', kind: 'chat', maxNumSeqs: 8 },
+  { model: 'demo-embed', files: 'demo', kind: 'embedding', maxNumSeqs: 8 },
   ...SANDBOX_ENGINES,
 ] as const
 
@@ -30,16 +30,16 @@ export async function planModels(
   const catalog = await readCatalogFiles(CATALOG_FILES.map((file) => join(REPOSITORY, file)))
   const plan: { engines: object[]; workers: object[] } = { engines: [], workers: [] }
   if (engine !== undefined) {
-    plan.workers.push({ model: CHAT_MODEL, family: engine.family, engine: engine.address })
+    plan.workers.push({ model: CHAT_MODEL, files: engine.files, engine: engine.address })
   }
   for (const simulated of ENGINES) {
-    const { model, family } = simulated
+    const { model, files } = simulated
     if (model === CHAT_MODEL && engine !== undefined) continue
     const maxModelLen = catalog.find((spec) => spec.id === model)?.contextWindow
     if (maxModelLen === undefined) throw new Error(`${CATALOG} has no model ${model}`)
     const listen = `127.0.0.1:${await freePort()}`
     plan.engines.push({ listen, maxModelLen, ...simulated })
-    plan.workers.push({ model, family, engine: listen })
+    plan.workers.push({ model, files, engine: listen })
   }
   return plan
 }

@@ -1,5 +1,5 @@
 /** As many at once as a test suite may ask for, so that waiting for one another changes nothing. */
-const COMMON = { family: 'demo', kind: 'chat', maxNumSeqs: 64, kvBlocks: 2_048 } as const
+const COMMON = { files: 'demo', kind: 'chat', maxNumSeqs: 64, kvBlocks: 2_048 } as const
 
 /**
  * The engines of the models in deploy/catalog.sandbox.json, as the simulator's configuration has them; what is

@@ -98,7 +98,7 @@ test('a call that leaves an engine that waits is forgotten there', async () => {
 })
 
 test('only an engine that chats has a behaviour', () => {
-  const engine = { listen: '127.0.0.1:0', model: 'm', family: 'demo', behaviour: { type: 'fails-in-text' } }
+  const engine = { listen: '127.0.0.1:0', model: 'm', files: 'demo', behaviour: { type: 'fails-in-text' } }
   expect(EngineConfig.safeParse(engine).success).toBe(true)
   expect(EngineConfig.safeParse({ ...engine, kind: 'embedding' }).error?.issues[0]?.path).toEqual([
     'behaviour',

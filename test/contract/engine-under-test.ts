@@ -23,7 +23,7 @@ export type EngineUnderTest = {
 const RECORDED = {
   listen: '127.0.0.1:0',
   model: './tiny',
-  family: 'demo',
+  files: 'demo',
   maxModelLen: 2_048,
   maxNumSeqs: 8,
   blockSize: 128,
@@ -40,7 +40,7 @@ export async function startEngineUnderTest(
   options: { transport?: TransportName; modelsFolder?: string } = {},
 ): Promise<EngineUnderTest> {
   const config = EngineConfig.parse({ ...RECORDED, ...overrides })
-  const model = await loadModel(options.modelsFolder ?? 'models', config.family)
+  const model = await loadModel(options.modelsFolder ?? 'models', config.files)
   const engine = await startEngine({ config, model, log: createLogger('simulator', 'silent') })
   const address = engine.address() ?? ''
   const transports: Transport[] = []

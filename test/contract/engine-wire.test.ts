@@ -54,7 +54,7 @@ const OTHER_WORDS = new Set([
 describe.each(TARGETS.map((target) => [target.name, target] as const))(
   '%s answers a Generate call as recorded',
   (_, target) => {
-    const { kind, generation } = target
+    const { kind, generation, remembers } = target
     const cases = casesOf(generation, 'wire')
     const refused = (name: string) => kind === 'simulator' && REFUSED.includes(name)
     let open: OpenTarget
@@ -75,7 +75,7 @@ describe.each(TARGETS.map((target) => [target.name, target] as const))(
       const { messages, ending } = await collect(callGenerate(client, recording.request ?? {}))
       const frames = messages.map(fromWire)
       const leaveOut = kind === 'simulator' ? (DEVIATIONS[name]?.leaveOut ?? null) : null
-      const comparable = (structure: Structure) => withoutChance(structure, { recording, leaveOut })
+      const comparable = (structure: Structure) => withoutChance(structure, { recording, leaveOut, remembers })
       const literal = leaveOut === 'text' ? null : literalText(recording)
       const spoken = () => withoutEnd(open.decode(spokenIds(frames)))
 
@@ -131,13 +131,15 @@ function isGathered({ server_args: args, request }: Recording, frames: readonly 
  */
 function withoutChance(
   structure: Structure,
-  { recording, leaveOut }: { recording: Recording; leaveOut: LeftOut | null },
+  options: { recording: Recording; leaveOut: LeftOut | null; remembers: boolean },
 ) {
+  const { recording, leaveOut, remembers } = options
   const constrained = isConstrained(recording)
   const cut = recording.frames.some((frame) => frame.type === 'omitted')
   const choices = structure.choices.map((choice) => ({
     ...choice,
     tokens: constrained || leaveOut !== null ? 'left out' : choice.tokens,
+    cachedTokens: remembers ? 'left out' : choice.cachedTokens,
     // All choices whose first token comes in the call's first step carry them; which do is chance.
     inputLogprobs: choice.index === 0 ? choice.inputLogprobs : 'left out',
     finishReason: leaveOut === 'tokens and finish' ? 'left out' : choice.finishReason,

@@ -16,11 +16,11 @@ beforeAll(async () => {
   addresses.embedding = `127.0.0.1:${await freePort()}`
   simulator = await startApp('simulator', {
     SIMULATOR_ENGINES: JSON.stringify([
-      { listen: addresses.chat, model: 'demo', family: 'demo', stepMs: 1 },
+      { listen: addresses.chat, model: 'demo', files: 'demo', stepMs: 1 },
       {
         listen: addresses.embedding,
         model: 'demo-embedding',
-        family: 'demo',
+        files: 'demo',
         kind: 'embedding',
         dimension: 32,
       },

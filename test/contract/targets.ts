@@ -21,6 +21,8 @@ export type Target = {
   readonly name: string
   readonly generation: Generation
   readonly transport: TransportName
+  /** Whether a call may find in the prefix cache what an earlier one left there: old servicers cannot flush it. */
+  readonly remembers: boolean
 }
 
 export type OpenTarget = {
@@ -44,6 +46,7 @@ export const TARGETS: readonly Target[] =
             kind,
             generation,
             transport,
+            remembers: false,
             name: `${kind} ${generation} over ${transport}`,
           })),
         ),
@@ -84,7 +87,6 @@ export async function openTarget({ kind, generation, transport }: Target): Promi
         if (JSON.stringify(essential(args)) !== JSON.stringify(essential(ARGS))) {
           return { missing: `recorded with ${args.length === 0 ? 'no further arguments' : args.join(' ')}` }
         }
-        // Long prompts would be found in the cache the second time; older servicers cannot forget them.
         await reply(client, service.FlushCache, {})
         return client
       },
@@ -111,7 +113,7 @@ export async function openTarget({ kind, generation, transport }: Target): Promi
 function toConfig(args: readonly string[]) {
   return {
     ...(args.includes('--runner') && { kind: 'embedding', dimension: 128 }),
-    ...(args.includes('--reasoning-parser') && { family: 'demo-reasoning' }),
+    ...(args.includes('--reasoning-parser') && { files: 'demo-reasoning' }),
     ...(args.includes('--stream-interval') && { streamInterval: 4 }),
   }
 }
@@ -134,6 +136,7 @@ async function describeEngine(address: string): Promise<Target[]> {
     kind: 'engine' as const,
     generation,
     transport,
+    remembers: generation === '0.26.0+0.8.0',
     name: `vLLM ${version} at ${address} over ${transport}, held to ${generation}`,
   }))
 }

@@ -11,8 +11,8 @@ import { startCluster, type TestCluster } from '../support/cluster.ts'
 
 let cluster: TestCluster
 
-const FAST = { model: 'demo-chat', family: 'demo', stepMs: 1, sequenceMs: 0 }
-const SLOW = { model: 'millrace/demo-chat', family: 'demo', stepMs: 20, sequenceMs: 0 }
+const FAST = { model: 'demo-chat', files: 'demo', stepMs: 1, sequenceMs: 0 }
+const SLOW = { model: 'millrace/demo-chat', files: 'demo', stepMs: 20, sequenceMs: 0 }
 
 beforeAll(async () => {
   cluster = await startCluster({ workers: [[FAST, SLOW]] })

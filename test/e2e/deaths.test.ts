@@ -4,7 +4,7 @@ import { chat, chatOk } from '../support/chat.ts'
 import { startChat, startChatOk } from '../support/start-chat.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 
-const ENGINE = { model: 'demo-chat', family: 'demo', maxNumSeqs: 8, stepMs: 20 }
+const ENGINE = { model: 'demo-chat', files: 'demo', maxNumSeqs: 8, stepMs: 20 }
 const LONG = 'Talk [[tokens=1800]]'
 
 let cluster: TestCluster | undefined

@@ -21,10 +21,10 @@ beforeAll(async () => {
   cluster = await startCluster({
     workers: [
       [
-        { model: 'demo-chat', family: 'demo' },
-        { model: 'millrace/demo-chat', family: 'demo' },
-        { model: 'demo-reasoning', family: 'demo-reasoning' },
-        { model: 'demo-embed', family: 'demo', kind: 'embedding' },
+        { model: 'demo-chat', files: 'demo' },
+        { model: 'millrace/demo-chat', files: 'demo' },
+        { model: 'demo-reasoning', files: 'demo-reasoning' },
+        { model: 'demo-embed', files: 'demo', kind: 'embedding' },
       ],
     ],
   })

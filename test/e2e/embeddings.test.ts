@@ -9,8 +9,8 @@ import { startCluster, type TestAccount, type TestCluster } from '../support/clu
 import { embed, embedOk } from '../support/embeddings.ts'
 
 /** Fast enough for thousands of inputs, slow enough to be met in the middle of them. */
-const ENGINE = { model: 'demo-embed', family: 'demo', kind: 'embedding', maxNumSeqs: 8, stepMs: 4 } as const
-const CHAT = { model: 'demo-chat', family: 'demo' }
+const ENGINE = { model: 'demo-embed', files: 'demo', kind: 'embedding', maxNumSeqs: 8, stepMs: 4 } as const
+const CHAT = { model: 'demo-chat', files: 'demo' }
 const MANY = Array.from({ length: 2_048 }, (_, index) => `Input number ${index} of many`)
 
 let cluster: TestCluster

@@ -13,7 +13,7 @@ let account: TestAccount
 
 beforeAll(async () => {
   cluster = await startCluster({
-    workers: [[{ model: 'demo-chat', family: 'demo', maxNumSeqs: 1, stepMs: 20 }]],
+    workers: [[{ model: 'demo-chat', files: 'demo', maxNumSeqs: 1, stepMs: 20 }]],
   })
   account = await cluster.createAccount('100')
 })

@@ -21,8 +21,8 @@ beforeAll(async () => {
     gateways: 2,
     workers: [
       [
-        { model: 'demo-chat', family: 'demo', stepMs: 1, sequenceMs: 0 },
-        { model: SLOW, family: 'demo', stepMs: 20, sequenceMs: 0 },
+        { model: 'demo-chat', files: 'demo', stepMs: 1, sequenceMs: 0 },
+        { model: SLOW, files: 'demo', stepMs: 20, sequenceMs: 0 },
       ],
     ],
   })

@@ -5,7 +5,7 @@ import { demoPrices } from '../support/catalog.ts'
 import { chatOk } from '../support/chat.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 
-const ENGINE = { model: 'demo-chat', family: 'demo', maxNumSeqs: 40, stepMs: 2, sequenceMs: 0 }
+const ENGINE = { model: 'demo-chat', files: 'demo', maxNumSeqs: 40, stepMs: 2, sequenceMs: 0 }
 
 let cluster: TestCluster
 let account: TestAccount

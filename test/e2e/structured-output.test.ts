@@ -12,8 +12,8 @@ beforeAll(async () => {
   cluster = await startCluster({
     workers: [
       [
-        { model: 'demo-chat', family: 'demo' },
-        { model: 'demo-reasoning', family: 'demo-reasoning' },
+        { model: 'demo-chat', files: 'demo' },
+        { model: 'demo-reasoning', files: 'demo-reasoning' },
       ],
     ],
   })

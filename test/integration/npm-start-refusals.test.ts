@@ -19,9 +19,9 @@ test('an unknown option is named and exits with 2', async () => {
   })
 })
 
-test('a port out of range, a family without an engine and a strange log level exit with 2', async () => {
+test('a port out of range, files without an engine and a strange log level exit with 2', async () => {
   expect((await refusal({ args: ['--port', '99999'] })).code).toBe(2)
-  expect((await refusal({ args: ['--family', 'demo'] })).code).toBe(2)
+  expect((await refusal({ args: ['--files', 'demo'] })).code).toBe(2)
   expect((await refusal({ env: { LOG_LEVEL: 'loud' } })).code).toBe(2)
 })
 

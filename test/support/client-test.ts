@@ -43,11 +43,11 @@ async function startClientCluster(): Promise<TestCluster> {
   return await startCluster({
     workers: [
       [
-        { model: 'demo-chat', family: 'demo', ...WIDE, ...QUICK },
-        { model: 'millrace/demo-chat', family: 'demo', ...WIDE, ...QUICK },
-        { model: 'demo-reasoning', family: 'demo-reasoning', ...WIDE, ...QUICK },
-        { model: 'demo-embed', family: 'demo', kind: 'embedding' },
-        { model: NARROW_MODEL, family: 'demo', maxNumSeqs: 1, ...WIDE },
+        { model: 'demo-chat', files: 'demo', ...WIDE, ...QUICK },
+        { model: 'millrace/demo-chat', files: 'demo', ...WIDE, ...QUICK },
+        { model: 'demo-reasoning', files: 'demo-reasoning', ...WIDE, ...QUICK },
+        { model: 'demo-embed', files: 'demo', kind: 'embedding' },
+        { model: NARROW_MODEL, files: 'demo', maxNumSeqs: 1, ...WIDE },
         ...SANDBOX_ENGINES.map((engine) => ({ ...engine, ...WIDE, stepMs: 10 })),
       ],
     ],

@@ -9,7 +9,7 @@ import { createRedis, type TestRedis } from './redis.ts'
 /** One simulated engine, with a worker on it. Unset fields are the simulator's defaults. */
 type EnginePlan = {
   model: string
-  family: string
+  files: string
   kind?: 'chat' | 'embedding'
   maxNumSeqs?: number
   maxModelLen?: number
@@ -60,7 +60,7 @@ export async function startCluster(options: {
   /** Of every app. */
   logLevel?: string
 }): Promise<TestCluster> {
-  const plans = options.workers ?? [[{ model: 'demo-chat', family: 'demo' }]]
+  const plans = options.workers ?? [[{ model: 'demo-chat', files: 'demo' }]]
   const redis = await createRedis()
   const database = await createDatabase()
   const logging = { LOG_LEVEL: options.logLevel ?? 'info' }
@@ -100,7 +100,7 @@ export async function startCluster(options: {
         ...logging,
         ...urls,
         WORKERS: JSON.stringify(
-          engines.map(({ model, family, listen }) => ({ model, family, engine: listen })),
+          engines.map(({ model, files, listen }) => ({ model, files, engine: listen })),
         ),
         ...options.workerEnv,
       }),

@@ -17,7 +17,7 @@ beforeAll(async () => {
   await mkdir(models, { recursive: true })
   await cp('models/families', join(models, 'families'), { recursive: true })
   engine = `127.0.0.1:${await freePort()}`
-  const engines = JSON.stringify([{ listen: engine, model: 'demo', family: 'demo' }])
+  const engines = JSON.stringify([{ listen: engine, model: 'demo', files: 'demo' }])
   simulator = await startApp('simulator', { SIMULATOR_ENGINES: engines })
 })
 

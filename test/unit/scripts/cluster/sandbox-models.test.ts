@@ -6,7 +6,7 @@ import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { planModels } from '#scripts/cluster/demo-models.ts'
 import { SANDBOX_ENGINES } from '#scripts/cluster/sandbox-models.ts'
 
-const Worker = z.object({ model: z.string(), family: z.string(), engine: z.string() })
+const Worker = z.object({ model: z.string(), files: z.string(), engine: z.string() })
 
 const isSandbox = ({ model }: { model: string }) => model.startsWith('test/')
 
@@ -79,8 +79,8 @@ describe.each([
 
   test('has a worker on each of them', () => {
     const served = z.array(Worker).parse(workers).filter(isSandbox)
-    const places = served.map(({ model, family, engine }) => [model, family, portOf(engine)])
-    expect(places).toEqual(composed.map(({ model, family, listen }) => [model, family, portOf(listen)]))
+    const places = served.map(({ model, files, engine }) => [model, files, portOf(engine)])
+    expect(places).toEqual(composed.map(({ model, files, listen }) => [model, files, portOf(listen)]))
   })
 })
 
