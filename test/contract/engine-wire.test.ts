@@ -75,7 +75,8 @@ describe.each(TARGETS.map((target) => [target.name, target] as const))(
       const { messages, ending } = await collect(callGenerate(client, recording.request ?? {}))
       const frames = messages.map(fromWire)
       const leaveOut = kind === 'simulator' ? (DEVIATIONS[name]?.leaveOut ?? null) : null
-      const comparable = (structure: Structure) => withoutChance(structure, { recording, leaveOut, remembers })
+      const comparable = (structure: Structure) =>
+        withoutChance(structure, { recording, leaveOut, remembers })
       const literal = leaveOut === 'text' ? null : literalText(recording)
       const spoken = () => withoutEnd(open.decode(spokenIds(frames)))
 

@@ -20,7 +20,7 @@ const NAMES = [OPENED_MODEL, ...FAMILIES.map(({ name }) => name)]
 beforeAll(async () => {
   const models = { MODELS_DIR: writeFamilyModels() }
   cluster = await startCluster({
-    workers: [NAMES.map((name) => ({ model: name, family: name, stepMs: 0, sequenceMs: 0 }))],
+    workers: [NAMES.map((name) => ({ model: name, files: name, stepMs: 0, sequenceMs: 0 }))],
     simulatorEnv: models,
     workerEnv: models,
     billingEnv: { CATALOG_FILE: writeFamilyCatalog() },
