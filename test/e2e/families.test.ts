@@ -6,6 +6,7 @@ import { startCluster, type TestAccount, type TestCluster } from '../support/clu
 import {
   FAMILIES,
   OPENED_MODEL,
+  SPECIAL_MODEL,
   writeFamilyCatalog,
   writeFamilyModels,
   type NamedFamily,
@@ -15,7 +16,7 @@ let cluster: TestCluster
 let account: TestAccount
 let openai: OpenAI
 
-const NAMES = [OPENED_MODEL, ...FAMILIES.map(({ name }) => name)]
+const NAMES = [OPENED_MODEL, SPECIAL_MODEL, ...FAMILIES.map(({ name }) => name)]
 
 beforeAll(async () => {
   const models = { MODELS_DIR: writeFamilyModels() }
@@ -160,7 +161,10 @@ describe.concurrent.for(FAMILIES)('$name', (family) => {
   })
 })
 
-test('a thought that the template opens is told from the answer as well', async () => {
+test.for([
+  ['whose template opens the thinking', OPENED_MODEL],
+  ['whose markers are special tokens', SPECIAL_MODEL],
+] as const)('a model %s calls and answers like the others', async ([, model]) => {
   const called = {
     content: null,
     reasoning: THOUGHT_WITH_TOOLS,
@@ -168,10 +172,10 @@ test('a thought that the template opens is told from the answer as well', async 
     finish: 'tool_calls',
   }
   for (const choice of ['auto', 'required'] as const) {
-    const { answer } = await ask(OPENED_MODEL, [BOTH], { tools, tool_choice: choice })
+    const { answer } = await ask(model, [BOTH], { tools, tool_choice: choice })
     expect(answer).toEqual(called)
   }
-  const { answer } = await ask(OPENED_MODEL, [{ role: 'user', content: 'Hello' }], {})
+  const { answer } = await ask(model, [{ role: 'user', content: 'Hello' }], {})
   expect(answer).toEqual({
     content: 'You said: Hello',
     reasoning: 'There is one message. I answer the last one.',

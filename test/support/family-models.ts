@@ -15,24 +15,40 @@ export const FAMILIES: readonly NamedFamily[] = Array.from(
   ).values(),
 )
 
-/** A model whose template opens the thinking; the others' leave that to the model. */
+/** Models that differ from the others of their families: in one the template opens the thinking, … */
 export const OPENED_MODEL = 'thinking-opened'
+/** … in one the family's markers are special tokens, as most models have them. */
+export const SPECIAL_MODEL = 'markers-special'
 
-/** A folder with that model and one of each family, by its name; all of them have the tokenizer of models/tiny. */
+/** A folder with these models and one of each family, by its name; all have the tokenizer of models/tiny. */
 export function writeFamilyModels(): string {
   const folder = scratchFolder('models')
   cpSync('models/families', join(folder, 'families'), { recursive: true })
-  cpSync('models/tiny', join(folder, 'tiny'), { recursive: true })
-  cpSync('models/tiny', join(folder, 'opening'), { recursive: true })
-  const path = join(folder, 'opening', 'tokenizer_config.json')
+  for (const copy of ['tiny', 'opened', 'special']) {
+    cpSync('models/tiny', join(folder, copy), { recursive: true })
+  }
+  openThinking(join(folder, 'opened', 'tokenizer_config.json'))
+  addSpecialTokens(join(folder, 'special', 'tokenizer.json'), ['[TOOL_CALLS]', '[THINK]', '[/THINK]'])
+  const write = (name: string, parts: object) =>
+    writeFileSync(join(folder, `${name}.json`), JSON.stringify(parts))
+  write(OPENED_MODEL, { family: 'deepseek-r1', folder: 'opened' })
+  write(SPECIAL_MODEL, { family: 'magistral', folder: 'special' })
+  for (const { name } of FAMILIES) write(name, { family: name, folder: 'tiny' })
+  return folder
+}
+
+function openThinking(path: string): void {
   const config: { chat_template: string } = JSON.parse(readFileSync(path, 'utf8'))
   const opening = "{%- if add_generation_prompt %}{{- '<think>\\n' }}{%- endif %}"
   writeFileSync(path, JSON.stringify({ ...config, chat_template: config.chat_template + opening }))
-  const write = (name: string, parts: object) =>
-    writeFileSync(join(folder, `${name}.json`), JSON.stringify(parts))
-  write(OPENED_MODEL, { family: 'deepseek-r1', folder: 'opening' })
-  for (const { name } of FAMILIES) write(name, { family: name, folder: 'tiny' })
-  return folder
+}
+
+function addSpecialTokens(path: string, texts: readonly string[]): void {
+  const tokenizer: { added_tokens: { id: number }[] } = JSON.parse(readFileSync(path, 'utf8'))
+  const known = tokenizer.added_tokens
+  const first = Math.max(...known.map(({ id }) => id)) + 1
+  const added = texts.map((content, i) => ({ ...known[0], id: first + i, content, special: true }))
+  writeFileSync(path, JSON.stringify({ ...tokenizer, added_tokens: [...known, ...added] }))
 }
 
 /** The catalog of these models; gives the file's path. */
@@ -49,7 +65,10 @@ export function writeFamilyCatalog(): string {
   })
   const entries = FAMILIES.map(({ name, reasoning }) => toEntry(name, reasoning !== 'none'))
   const path = join(scratchFolder('catalog'), 'catalog.json')
-  writeFileSync(path, JSON.stringify({ models: [...entries, toEntry(OPENED_MODEL, true)] }))
+  writeFileSync(
+    path,
+    JSON.stringify({ models: [...entries, toEntry(OPENED_MODEL, true), toEntry(SPECIAL_MODEL, true)] }),
+  )
   return path
 }
 
