@@ -160,6 +160,7 @@ async function flow(
       promptIds: Uint32Array.of(1, 2, 3),
       sampling: { temperature: 0 },
       maxTokens: 60_000,
+      endIds: [],
       stop: [],
       constraint: null,
     }

@@ -5,25 +5,24 @@ import { createEventPublisher } from '#libs/event-bus/publish-events.ts'
 import { subscribeControl } from '#libs/event-bus/worker-control.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
-import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
-import type { Logger } from '#libs/telemetry/logger.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { fetchTokenizerFiles } from '#libs/tokenizer-files/fetch-tokenizer-files.ts'
-import { loadModel, readModelFiles, type LoadedModel } from '#libs/text/load-model.ts'
 import { openEncoder } from '#libs/text/encoding/open-encoder.ts'
-import { createTokenizerCache, type TokenizerCache } from '#libs/text/tokenizer-cache.ts'
-import { createTokenizer, type Tokenizer } from '#libs/text/tokenizer.ts'
+import { createTokenizerCache } from '#libs/text/tokenizer-cache.ts'
+import { createTokenizer } from '#libs/text/tokenizer.ts'
 import { createClaimTicket } from './claim-ticket.ts'
 import { WorkerConfig } from './config.ts'
 import { connectEngine } from './connect-engine.ts'
 import { createDeliverVectors } from './embedding/deliver-vectors.ts'
 import type { EngineClient } from './engine/engine-client.ts'
-import { createRenderChat, type RenderChat } from './rendering/render-chat.ts'
+import { createModelLoader } from './model-loader.ts'
+import { createRenderChat } from './rendering/render-chat.ts'
 import { createRenderPrompt } from './rendering/render-prompt.ts'
 import { createRunningGenerations } from './running-generations.ts'
 import { serveEngine, type ServedEngine } from './serve-engine.ts'
 import { createSettle } from './settle.ts'
+import { tellReadiness } from './tell-readiness.ts'
 import { createWorkerMetrics } from './worker-metrics.ts'
 
 const SETTLE_MS = 5_000
@@ -35,6 +34,8 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const log = context.log.child({ worker })
   const nowMs = () => Date.now()
   const registry = new Registry()
+  const models = config.WORKERS.map(({ model }) => model)
+  const problems = new Map<string, string>()
   const engines: ServedEngine[] = []
   const states = () => engines.map((engine) => engine.state())
 
@@ -42,10 +43,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry,
-    readiness: () =>
-      engines.length === config.WORKERS.length && states().every((state) => state.ready)
-        ? { ready: true }
-        : { ready: false, reason: 'an engine is not ready' },
+    readiness: () => tellReadiness(models, states(), problems),
   })
   releasers.add('ops', ops, { run: closeOps })
 
@@ -132,15 +130,26 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     ),
     { run: async (cache) => await cache.close() },
   )
-  const load = createModelLoader({ modelsFolder: config.MODELS_DIR, tokenizers, log }, (tokenizer) =>
-    releasers.add('chats', createRenderChat({ model: tokenizer, log }), {
-      run: async (chats) => await chats.close(),
-    }),
-  )
+  const load = createModelLoader({
+    modelsFolder: config.MODELS_DIR,
+    tokenizers,
+    fetchFiles: fetchTokenizerFiles,
+    openChats: (tokenizer) =>
+      releasers.add('chats', createRenderChat({ model: tokenizer, log }), {
+        run: async (chats) => await chats.close(),
+      }),
+    pauses: FETCH_PAUSES,
+    problems,
+    log,
+  })
   // Each engine joins as soon as it answers; the others do not wait for it.
   await Promise.all(
     config.WORKERS.map(async ({ model, files, engine: address, maxNumSeqs }) => {
-      const { family, tokenizer, chats } = await load(files, address)
+      const { family, tokenizer, endIds, samplingDefaults, chats } = await load({
+        model,
+        files,
+        engine: address,
+      })
       const { engine, limits } = await connectEngine({
         address,
         transport: config.ENGINE_TRANSPORT,
@@ -154,6 +163,8 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
         worker,
         family,
         tokenizer,
+        endIds,
+        samplingDefaults,
         renderPrompt: createRenderPrompt({ chats, tokenizer, family }),
         engine,
         limits: { ...limits, silenceMs: config.ENGINE_SILENCE_MS },
@@ -173,32 +184,3 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   )
   log.info({ engines: config.WORKERS }, 'worker serves')
 })
-
-type ServedModel = LoadedModel & { readonly chats: RenderChat }
-
-/**
- * Loads each model's files once, whichever engine asks first: its chats take a thread. The files of a model that names
- * no folder are those of the engine, which may take minutes to start.
- */
-function createModelLoader(
-  deps: { modelsFolder: string; tokenizers: TokenizerCache; log: Logger },
-  openChats: (tokenizer: Tokenizer) => RenderChat,
-): (name: string, engine: string) => Promise<ServedModel> {
-  const { modelsFolder, tokenizers, log } = deps
-  const models = new Map<string, Promise<ServedModel>>()
-  const load = async (name: string, engine: string) => {
-    const onFailure = (error: unknown) => log.info({ reason: String(error) }, 'waiting for the tokenizer')
-    const loaded = await loadModel(modelsFolder, name, {
-      toTokenizer: tokenizers.get,
-      fetchFiles: async () =>
-        await untilAnswered(async () => await fetchTokenizerFiles(engine), { ...FETCH_PAUSES, onFailure }),
-    })
-    return { ...loaded, chats: openChats(loaded.tokenizer) }
-  }
-  return async (name, engine) => {
-    const key = (await readModelFiles(modelsFolder, name)).folder === undefined ? `${name} ${engine}` : name
-    const model = models.get(key) ?? load(name, engine)
-    models.set(key, model)
-    return await model
-  }
-}

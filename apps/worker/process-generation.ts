@@ -31,6 +31,8 @@ export function createProcessGeneration(deps: {
   renderPrompt: RenderPrompt
   /** The model owner's recommendation, for what the caller leaves open: the engine does not apply it. */
   samplingDefaults: Sampling
+  /** Of the tokens that end a turn. */
+  endIds: readonly number[]
   /** What the output is held to. Throws a ConstraintError. */
   constrain: (job: ChatJob) => EngineConstraint | null
   createParser: (job: ChatJob, prompt: RenderedPrompt) => OutputParser
@@ -90,6 +92,7 @@ export function createProcessGeneration(deps: {
       promptIds: prompt.ids,
       sampling: { ...deps.samplingDefaults, ...job.request.sampling },
       maxTokens: cap.maxTokens,
+      endIds: deps.endIds,
       stop: job.request.stop,
       constraint: deps.constrain(job),
     })

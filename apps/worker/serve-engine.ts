@@ -3,7 +3,7 @@ import type { EngineState } from '#libs/event-bus/presence.ts'
 import type { Tokenizer } from '#libs/text/tokenizer.ts'
 import type { GenerationTicket } from '#libs/contracts/generation-job.ts'
 import type { ChatMessage } from '#libs/contracts/generation-request.ts'
-import type { ModelFamily } from '#libs/contracts/model-family.ts'
+import type { ModelFamily, SamplingDefaults } from '#libs/contracts/model-family.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
 import type { ClaimTicket } from './claim-ticket.ts'
@@ -43,6 +43,8 @@ export function serveEngine(deps: {
   worker: string
   family: ModelFamily
   tokenizer: Tokenizer
+  endIds: ReadonlySet<number>
+  samplingDefaults: SamplingDefaults
   renderPrompt: RenderPrompt
   engine: EngineClient
   limits: { maxNumSeqs: number; contextWindow: number; silenceMs: number }
@@ -58,7 +60,7 @@ export function serveEngine(deps: {
   nowMs: () => number
   log: Logger
 }): ServedEngine {
-  const { model, worker, family, tokenizer, engine, limits, running, metrics, inHand, nowMs } = deps
+  const { model, worker, family, tokenizer, endIds, engine, limits, running, metrics, inHand, nowMs } = deps
   const log = deps.log.child({ model })
   const slots = createSlots(limits.maxNumSeqs)
   const live = new Map<string, RunningGeneration>()
@@ -82,12 +84,14 @@ export function serveEngine(deps: {
     claim: deps.claim,
     engine,
     renderPrompt: deps.renderPrompt,
-    samplingDefaults: tokenizer.samplingDefaults,
+    samplingDefaults: deps.samplingDefaults,
+    endIds: Array.from(endIds),
     constrain: (job) => toConstraint(job.request, family),
     createParser: (job, prompt) =>
       createOutputParser({
         generationId: job.id,
         tokenizer,
+        endIds,
         family: { ...family, toolCalls: callsFormat(job.request, family.toolCalls) },
         tools: job.request.toolChoice === 'none' ? [] : job.request.tools,
         singleCall: allowsOneCall(job.request),

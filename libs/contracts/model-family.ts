@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Sampling } from './generation-request.ts'
 
 /** A format that is text with markers in it; `harmony` is more than that. */
 export const TextFormatName = z.enum([
@@ -18,6 +19,16 @@ export type TextFormatName = z.infer<typeof TextFormatName>
 
 const Tag = z.string().min(2)
 
+/** What a model is sampled with where nobody asks for something else; what is absent is neutral. */
+export const SamplingDefaults = Sampling.pick({
+  temperature: true,
+  topP: true,
+  topK: true,
+  minP: true,
+  repetitionPenalty: true,
+})
+export type SamplingDefaults = z.infer<typeof SamplingDefaults>
+
 /** Variables of the chat template, by their names there. */
 const TemplateVariables = z.record(z.string(), z.union([z.boolean(), z.string(), z.number()]))
 
@@ -35,6 +46,13 @@ export const ModelFamily = z
     toolCalls: z.enum(['none', 'harmony', ...TextFormatName.options]),
     /** What the ids of calls look like: some templates take back no other ones. */
     callIds: z.enum(['opaque', 'nine-characters', 'name-and-number']),
+    /**
+     * Tokens that end a turn, beside those that a model's own config.json and generation_config.json name. Families
+     * span several tokenizers: what one of them does not have as a token of its own does not count for it.
+     */
+    stopTokens: z.array(z.string().min(1)).default([]),
+    /** Its makers' recommendation, for the fields of which a model's own generation_config.json says nothing. */
+    defaults: SamplingDefaults.default({}),
     /** What the template is told for each effort; `{}`: it has no such switch. */
     effort: z.strictObject({
       off: TemplateVariables,

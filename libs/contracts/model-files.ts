@@ -1,6 +1,8 @@
 import { z } from 'zod'
 
-const FileName = z.string().regex(/^[\w.-]+$/)
+const FILE_NAME = '[\\w-][\\w.-]*'
+const FileName = z.string().regex(new RegExp(`^${FILE_NAME}$`))
+const FilePath = z.string().regex(new RegExp(`^${FILE_NAME}(?:/${FILE_NAME})*$`))
 
 /** One file of `models/`: of which parts a model that is served consists. */
 export const ModelFiles = z.strictObject({
@@ -11,5 +13,7 @@ export const ModelFiles = z.strictObject({
    * worker asks the engine for them.
    */
   folder: FileName.optional(),
+  /** A file under `models/`, whose Jinja is used instead of the chat templates among those files. */
+  chatTemplate: FilePath.optional(),
 })
 export type ModelFiles = z.infer<typeof ModelFiles>

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { z } from 'zod'
-import { ModelFamily } from '#libs/contracts/model-family.ts'
+import { ModelFamily, type SamplingDefaults } from '#libs/contracts/model-family.ts'
 import { ModelFiles } from '#libs/contracts/model-files.ts'
 import { readTokenizerFolder, type TokenizerFiles } from '#libs/tokenizer-files/tokenizer-files.ts'
+import { toEndIds } from './end-ids.ts'
 import { createTokenizer, type Tokenizer } from './tokenizer.ts'
 
 export type LoadedModel = {
@@ -11,11 +12,15 @@ export type LoadedModel = {
   /** Of the tokenizer's files; null where they came from elsewhere. */
   readonly folder: string | null
   readonly tokenizer: Tokenizer
+  /** Ids that end a turn, by the model's own files or by its family. */
+  readonly endIds: ReadonlySet<number>
+  /** For what a request leaves open: of the model's own files, else of its family. */
+  readonly samplingDefaults: SamplingDefaults
 }
 
 /**
  * Loads `<modelsFolder>/<name>.json`, the family that it names, and the tokenizer of its folder; where it names none,
- * of `fetchFiles`. Throws an error that names the file.
+ * of `fetchFiles`. A chat template that it names replaces theirs. Throws an error that names the file.
  */
 export async function loadModel(
   modelsFolder: string,
@@ -29,12 +34,21 @@ export async function loadModel(
   const parts = await readModelFiles(modelsFolder, name)
   const family = await readFamily(modelsFolder, parts.family)
   const folder = parts.folder === undefined ? null : join(modelsFolder, parts.folder)
-  const files = folder === null ? await fetchFiles?.() : await readTokenizerFolder(folder)
-  if (files === undefined) {
+  const template = await readTemplate(modelsFolder, parts.chatTemplate)
+  const found = folder === null ? await fetchFiles?.() : await readTokenizerFolder(folder)
+  if (found === undefined) {
     throw new Error(`${join(modelsFolder, name)}.json names no folder, and there is no engine to ask`)
   }
+  const files = template === null ? found : new Map([...found, [TEMPLATE_FILE, template]])
   try {
-    return { family, folder, tokenizer: await toTokenizer(files) }
+    const tokenizer = await toTokenizer(files)
+    return {
+      family,
+      folder,
+      tokenizer,
+      endIds: toEndIds(tokenizer, family),
+      samplingDefaults: { ...family.defaults, ...tokenizer.samplingDefaults },
+    }
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error)
     throw new Error(`the tokenizer of ${join(modelsFolder, name)}.json cannot be used: ${problem}`, {
@@ -50,6 +64,19 @@ export async function readModelFiles(modelsFolder: string, name: string): Promis
 export async function readFamily(modelsFolder: string, name: string): Promise<ModelFamily> {
   return await readAs(ModelFamily, join(modelsFolder, 'families', `${name}.json`))
 }
+
+async function readTemplate(modelsFolder: string, path: string | undefined): Promise<Buffer | null> {
+  if (path === undefined) return null
+  const file = join(modelsFolder, path)
+  try {
+    return await readFile(file)
+  } catch (cause) {
+    throw new Error(`${file} cannot be read`, { cause })
+  }
+}
+
+/** Goes before every other place of a chat template. */
+const TEMPLATE_FILE = 'chat_template.jinja'
 
 async function readAs<Schema extends z.ZodType>(schema: Schema, path: string): Promise<z.infer<Schema>> {
   try {

@@ -1,13 +1,6 @@
 import { z } from 'zod'
+import type { SamplingDefaults } from '#libs/contracts/model-family.ts'
 import type { TokenizerFiles } from '#libs/tokenizer-files/tokenizer-files.ts'
-
-export type SamplingDefaults = {
-  readonly temperature?: number
-  readonly topP?: number
-  readonly topK?: number
-  readonly minP?: number
-  readonly repetitionPenalty?: number
-}
 
 /** What the small files beside tokenizer.json say, all of which may be absent. */
 export type ModelSettings = {

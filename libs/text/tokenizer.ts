@@ -1,3 +1,4 @@
+import type { SamplingDefaults } from '#libs/contracts/model-family.ts'
 import { readTokenizerFolder, type TokenizerFiles } from '#libs/tokenizer-files/tokenizer-files.ts'
 import { createByteDecoder } from './decoding/byte-decoder.ts'
 import { parseDecoderSteps } from './decoding/decoder-steps.ts'
@@ -5,7 +6,7 @@ import type { TextStream, TokenDecoder } from './decoding/token-decoder.ts'
 import { createWindowDecoder } from './decoding/window-decoder.ts'
 import type { Encoder } from './encoding/encoder.ts'
 import { openNativeEncoder } from './encoding/native-encoder.ts'
-import { readModelSettings, type SamplingDefaults } from './model-settings.ts'
+import { readModelSettings } from './model-settings.ts'
 import type { AddedToken } from './token-guard.ts'
 import { parseTokenizerFile, type TokenizerFile } from './tokenizer-file.ts'
 
@@ -31,7 +32,7 @@ export type Tokenizer = {
   isSpecial(id: number): boolean
   /** The tokens that are recognised by their text, special or not. */
   readonly addedTokens: readonly AddedToken[]
-  /** Every id that ends a generation: tokenizer_config.json, config.json and generation_config.json together. */
+  /** Ids that end a turn by the model's own files: tokenizer_config.json, config.json and generation_config.json together. */
   readonly eosIds: ReadonlySet<number>
   /** What the model's owner recommends (generation_config.json); absent fields are neutral. */
   readonly samplingDefaults: SamplingDefaults

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { credentials } from '@grpc/grpc-js'
+import { credentials, status } from '@grpc/grpc-js'
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import { UNLIMITED_MESSAGES } from '#libs/grpc/serve-grpc.ts'
 import type { GetTokenizerChunk__Output } from '#proto/types/smg/grpc/common/GetTokenizerChunk.ts'
@@ -15,7 +15,7 @@ const TIMEOUT_MS = 60_000
  * The tokenizer's files of the engine at `address` (`host:port`), by vLLM's GetTokenizer: a zip in chunks, with its
  * SHA-256 in the last one. Opens a connection for this one call. Throws when the engine does not answer or has no such
  * files (one that was started with a Hugging Face id instead of a folder has none to give), and for an archive that is
- * incomplete, damaged or larger than a tokenizer can be.
+ * incomplete, damaged or larger than a tokenizer can be: always a TokenizerFetchError.
  */
 export async function fetchTokenizerFiles(
   address: string,
@@ -31,11 +31,24 @@ export async function fetchTokenizerFiles(
     return files
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error)
-    throw new Error(`the engine at ${address} gives no tokenizer: ${problem}`, { cause: error })
+    throw new TokenizerFetchError(`the engine at ${address} gives no tokenizer: ${problem}`, error)
   } finally {
     client.close()
   }
 }
+
+export class TokenizerFetchError extends Error {
+  /** The engine did not answer: it may not have started yet. */
+  readonly mayPass: boolean
+
+  constructor(message: string, cause: unknown) {
+    super(message, { cause })
+    this.name = 'TokenizerFetchError'
+    this.mayPass = cause instanceof Error && 'code' in cause && UNANSWERED.has(cause.code)
+  }
+}
+
+const UNANSWERED: ReadonlySet<unknown> = new Set([status.UNAVAILABLE, status.DEADLINE_EXCEEDED])
 
 /** Leaving the loop early cancels the call. */
 async function receive(

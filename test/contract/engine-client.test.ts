@@ -36,6 +36,7 @@ const request: EngineRequest = {
   ),
   sampling: { temperature: 0 },
   maxTokens: 12,
+  endIds: [],
   stop: [],
   constraint: null,
 }
@@ -147,6 +148,16 @@ describe.each(LIVE_TARGETS.map((target) => [target.name, target] as const))(
         finishReason: 'length',
       })
       expect(idsOf(outputs)).toHaveLength(5)
+    })
+
+    test.for([
+      ['of the request', 1454],
+      ['of its own that the request names too', 2002],
+    ] as const)('ends with an end token %s, and hands it over', async ([, endId]) => {
+      const sampling = { temperature: 0, logitBias: { [endId]: 100 } }
+      const outputs = await collect(client, { ...request, sampling, endIds: [endId] })
+      expect(outputs.at(-1)).toMatchObject({ type: 'end', finishReason: 'stop', completionTokens: 1 })
+      expect(idsOf(outputs)).toEqual([endId])
     })
 
     test('writes JSON that fits a schema', async () => {

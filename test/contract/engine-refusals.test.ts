@@ -57,6 +57,7 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (transport, create) => {
       promptIds: Uint32Array.of(2_048),
       sampling: {},
       maxTokens: 1,
+      endIds: [],
       stop: [],
       constraint: null,
     }

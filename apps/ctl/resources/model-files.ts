@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { pino } from 'pino'
+import type { ModelFamily } from '#libs/contracts/model-family.ts'
 import { ChatReference, checkChats, type ChatDifference } from '#libs/text/check-chats.ts'
+import { toEndIds } from '#libs/text/end-ids.ts'
 import { openJavascriptEncoder } from '#libs/text/encoding/javascript-encoder.ts'
 import { loadModel, readFamily } from '#libs/text/load-model.ts'
 import { createTokenizer, type Tokenizer } from '#libs/text/tokenizer.ts'
@@ -43,12 +45,12 @@ const add = defineCommand({
     const files = await asRefusal(async () => await readFiles(from, engine))
     const tokenizer = await asRefusal(async () => await createTokenizer(files))
     const guess = family === undefined ? toGuess(files, tokenizer) : { family, because: 'you said so' }
-    await asRefusal(async () => await readFamily(folder, guess.family))
+    const chosen = await asRefusal(async () => await readFamily(folder, guess.family))
     await asRefusal(async () => await writeModel(folder, { name, family: guess.family, files }))
     const answer = {
       name,
       ...guess,
-      ...traitsOf(tokenizer),
+      ...traitsOf(tokenizer, chosen),
       files: [...files.keys()].toSorted((a, b) => (a < b ? -1 : 1)),
     }
     return {
@@ -128,10 +130,10 @@ function toGuess(files: TokenizerFiles, tokenizer: Tokenizer): FamilyGuess {
   )
 }
 
-function traitsOf(tokenizer: Tokenizer) {
+function traitsOf(tokenizer: Tokenizer, family: ModelFamily) {
   return {
     tokens: tokenizer.vocabularySize,
-    endTokens: Array.from(tokenizer.eosIds, (id) => tokenizer.decode([id]) || String(id)),
+    endTokens: Array.from(toEndIds(tokenizer, family), (id) => tokenizer.decode([id]) || String(id)),
     hasChatTemplate: tokenizer.chatTemplate !== null,
   }
 }

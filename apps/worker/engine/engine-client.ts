@@ -30,6 +30,8 @@ export type EngineRequest = {
   /** Complete: the engine does not apply the model's own defaults. What is absent is neutral. */
   readonly sampling: Sampling
   readonly maxTokens: number
+  /** The output ends with the first of them. The engine knows its own ones beside them. */
+  readonly endIds: readonly number[]
   /** The engine stops at them, but delivers the tokens that hold them. */
   readonly stop: readonly string[]
   readonly constraint: EngineConstraint | null

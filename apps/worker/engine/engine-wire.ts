@@ -25,7 +25,7 @@ export function toGenerateMessage(request: EngineRequest): GenerateRequest {
   }
 }
 
-function toSamplingMessage({ sampling, maxTokens, stop, constraint }: EngineRequest): SamplingParams {
+function toSamplingMessage({ sampling, maxTokens, endIds, stop, constraint }: EngineRequest): SamplingParams {
   return {
     // Absent would be 1 for the engine as well, but absent and 0 must not be confused on the way.
     temperature: sampling.temperature ?? 1,
@@ -37,6 +37,7 @@ function toSamplingMessage({ sampling, maxTokens, stop, constraint }: EngineRequ
     repetitionPenalty: sampling.repetitionPenalty ?? 1,
     maxTokens,
     stop: [...stop],
+    stopTokenIds: [...endIds],
     // As our own decoder counts: a stop string may be written with special tokens.
     skipSpecialTokens: false,
     // The field is an int32; callers' seeds may be wider. Any fixed choice keeps equal seeds equal.

@@ -33,6 +33,8 @@ export type OutputParser = {
 export function createOutputParser(options: {
   readonly generationId: string
   readonly tokenizer: Tokenizer
+  /** They end the output and are no part of it. */
+  readonly endIds: ReadonlySet<number>
   readonly family: ParsedFamily
   /** None: what looks like a tool call is text. Formats without types follow what these declare. */
   readonly tools: readonly ToolDefinition[]
@@ -43,7 +45,7 @@ export function createOutputParser(options: {
   /** Calls of the conversation so far: some families count theirs across turns. */
   readonly earlierCalls: number
 }): OutputParser {
-  const { tokenizer, family } = options
+  const { tokenizer, endIds, family } = options
   const collector = createCollector((call) =>
     toCallId(family.callIds, {
       generationId: options.generationId,
@@ -55,7 +57,7 @@ export function createOutputParser(options: {
   const stages = createStages(options, collector)
   const { consume, isReasoning, isOver, markers } = stages
   const markerIds = toMarkerIds(tokenizer, markers)
-  const skips = (id: number) => (tokenizer.isSpecial(id) || tokenizer.eosIds.has(id)) && !markerIds.has(id)
+  const skips = (id: number) => (tokenizer.isSpecial(id) || endIds.has(id)) && !markerIds.has(id)
   const decoder = createDecodeStream(tokenizer, skips)
   const stops = createStopMatcher(options.stop)
   let reasoningTokens = 0

@@ -60,6 +60,17 @@ describe('a model whose prompts differ', () => {
     )
   })
 
+  it('is refused too when the template that its file names is what differs', async () => {
+    await millrace(['models', 'add', 'again', '--from', 'models/tiny', '--models-dir', models])
+    await copyFile('models/tiny/chat-reference.json', join(models, 'again', 'chat-reference.json'))
+    await writeFile(join(models, 'again', 'loud.jinja'), '{{ messages[0].content | upper }}')
+    const file = { family: 'qwen3', folder: 'again', chatTemplate: 'again/loud.jinja' }
+    await writeFile(join(models, 'again.json'), JSON.stringify(file))
+    const { code, stdout } = await millrace(['models', 'check', 'again', '--models-dir', models])
+    expect(code).toBe(1)
+    expect(stdout).toContain('here it is "BE BRIEF.')
+  })
+
   it('without a reference is told how to make one, and one that is there is not overwritten', async () => {
     const add = ['models', 'add', 'third', '--from', 'models/tiny', '--models-dir', models]
     expect((await millrace(add)).code).toBe(0)

@@ -76,11 +76,13 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       return await given.render(opened)
     },
     samplingDefaults: {},
+    endIds: Array.from(tokenizer.eosIds),
     constrain: given.constrain ?? (() => null),
     createParser: () =>
       createOutputParser({
         generationId: job.id,
         tokenizer,
+        endIds: tokenizer.eosIds,
         family: { toolCalls: 'hermes', reasoning: 'none', callIds: 'opaque' },
         tools: given.singleCall === true ? [{ name: 'f', description: null, parameters: null }] : [],
         singleCall: given.singleCall ?? false,

@@ -1,13 +1,17 @@
 import { cp, mkdtemp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { ModelFamily } from '#libs/contracts/model-family.ts'
 import { loadModel } from '#libs/text/load-model.ts'
+import { createTokenizerCache } from '#libs/text/tokenizer-cache.ts'
+import { createTokenizer } from '#libs/text/tokenizer.ts'
 import { readTokenizerFolder } from '#libs/tokenizer-files/tokenizer-files.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-models-'))
 afterAll(async () => await rm(folder, { recursive: true }))
+
+const NO_SWITCHES = { off: {}, low: {}, high: {}, max: {} }
 
 const families = (await readdir('models/families')).filter((name) => name.endsWith('.json'))
 
@@ -37,6 +41,59 @@ it('asks for the files of a model that names no folder', async () => {
   const { folder: none, tokenizer } = await loadModel(folder, 'remote', { fetchFiles })
   expect([none, tokenizer.tokenId('<think>')]).toEqual([null, 2005])
   await expect(loadModel(folder, 'remote')).rejects.toThrow(/remote\.json names no folder/)
+})
+
+describe('a model and its family', () => {
+  const FAMILY = { about: 'x', reasoning: 'none', toolCalls: 'none', callIds: 'opaque', effort: NO_SWITCHES }
+
+  async function load(family: object, files: object, options: Parameters<typeof loadModel>[2] = {}) {
+    await mkdir(join(folder, 'families'), { recursive: true })
+    await cp('models/tiny', join(folder, 'tiny'), { recursive: true })
+    await writeFile(join(folder, 'families', 'own.json'), JSON.stringify({ ...FAMILY, ...family }))
+    await writeFile(join(folder, 'own.json'), JSON.stringify({ family: 'own', folder: 'tiny', ...files }))
+    return await loadModel(folder, 'own', options)
+  }
+
+  it('end turns together', async () => {
+    const { endIds } = await load({ stopTokens: ['<|im_start|>', '<|eot_id|>'] }, {})
+    expect(endIds).toEqual(new Set([2000, 2001, 2002]))
+  })
+
+  it('are sampled as the model’s own files say, and in what those leave open as its family does', async () => {
+    const { tokenizer, samplingDefaults } = await load(
+      { defaults: { temperature: 0.15, minP: 0.05, topK: 7 } },
+      {},
+    )
+    expect(tokenizer.samplingDefaults).toMatchObject({ temperature: 0.7, topP: 0.8, topK: 20 })
+    expect(samplingDefaults).toEqual({ ...tokenizer.samplingDefaults, minP: 0.05 })
+  })
+
+  it('have no default for what is no sampling', async () => {
+    await expect(load({ defaults: { seed: 1 } }, {})).rejects.toThrow(/own\.json cannot be used/)
+  })
+
+  it('may have another template than the files, with which the tokenizer is another one', async () => {
+    const cache = createTokenizerCache(createTokenizer)
+    await mkdir(join(folder, 'templates'), { recursive: true })
+    await writeFile(join(folder, 'templates', 'short.jinja'), '{{ messages[0].content }}')
+    const files = { chatTemplate: 'templates/short.jinja' }
+    const { tokenizer: own } = await load({}, {}, { toTokenizer: cache.get })
+    const { tokenizer } = await load({}, files, { toTokenizer: cache.get })
+    expect(tokenizer.chatTemplate).toBe('{{ messages[0].content }}')
+    expect(own.chatTemplate).toContain('<|im_start|>')
+    await cache.close()
+  })
+
+  it.for(['../x.jinja', 'tiny/../../x.jinja', '/etc/passwd', 'tiny//x.jinja', '.x', './x', ''])(
+    'have no template outside the folder: %j',
+    async (chatTemplate) => {
+      await expect(load({}, { chatTemplate })).rejects.toThrow(/own\.json cannot be used/)
+    },
+  )
+
+  it('name the template that is not there', async () => {
+    await expect(load({}, { chatTemplate: 'lost.jinja' })).rejects.toThrow(/lost\.jinja cannot be read/)
+  })
 })
 
 it('names the file that is missing or wrong', async () => {

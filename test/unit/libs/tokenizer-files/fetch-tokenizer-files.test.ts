@@ -91,6 +91,21 @@ describe('the files of an engine', () => {
   })
 })
 
+it.for([
+  [status.UNAVAILABLE, true],
+  [status.DEADLINE_EXCEEDED, true],
+  [status.INTERNAL, false],
+  [status.UNIMPLEMENTED, false],
+  [status.NOT_FOUND, false],
+  [null, false],
+] as const)('a failure with status %s may pass: %s', async ([code, mayPass]) => {
+  const address = await serve((call) => {
+    if (code === null) send(call, bundle, 'another')
+    else call.emit('error', { code, details: 'x' })
+  })
+  await expect(fetchTokenizerFiles(address)).rejects.toMatchObject({ name: 'TokenizerFetchError', mayPass })
+})
+
 it('leaves no connection behind', async () => {
   const address = await serve((call) => send(call, bundle))
   await fetchTokenizerFiles(address)

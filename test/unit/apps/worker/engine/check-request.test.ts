@@ -7,6 +7,7 @@ const request: EngineRequest = {
   promptIds: Uint32Array.of(1, 2),
   sampling: {},
   maxTokens: 8,
+  endIds: [],
   stop: [],
   constraint: null,
 }

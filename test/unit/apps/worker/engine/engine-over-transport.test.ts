@@ -11,6 +11,7 @@ const request: EngineRequest = {
   promptIds: Uint32Array.of(2001, 1141),
   sampling: { temperature: 0 },
   maxTokens: 100,
+  endIds: [],
   stop: [],
   constraint: null,
 }

@@ -11,6 +11,7 @@ const request = {
   promptIds: Uint32Array.of(2001, 7),
   sampling: {},
   maxTokens: 5,
+  endIds: [2000, 2002],
   stop: ['END'],
   constraint: null,
 }
@@ -31,6 +32,7 @@ describe('toGenerateMessage', () => {
       repetitionPenalty: 1,
       maxTokens: 5,
       stop: ['END'],
+      stopTokenIds: [2000, 2002],
       skipSpecialTokens: false,
       n: 0,
     })

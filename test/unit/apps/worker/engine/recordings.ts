@@ -53,9 +53,15 @@ const Complete = z
     ...(body.matched_stop_str !== undefined && { matchedStopStr: body.matched_stop_str }),
   }))
 
-const Recording = z.object({
-  name: z.string(),
-  frames: z.array(z.union([z.object({ chunk: Chunk }), z.object({ complete: Complete })])),
+/** What a recording leaves out of a long stream is `omitted`. */
+const Frame = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('chunk'), body: Chunk }),
+  z.object({ type: z.literal('complete'), body: Complete }),
+  z.object({ type: z.literal('omitted') }),
+])
+
+const Recorded = z.object({
+  frames: z.array(Frame),
   status: z.object({ number: z.int(), details: z.string() }),
 })
 
@@ -65,18 +71,45 @@ export type Recording = {
   status: { number: number; details: string }
 }
 
+const NAMES = {
+  '0.32.0': [
+    'generate-stream-length',
+    'generate-stream-max-tokens-1',
+    'generate-stream-logprobs-3',
+    'generate-stream-prompt-logprobs-2',
+    'finish-stop-string',
+    'finish-stop-token-id',
+    'finish-eos-after-text',
+    'finish-eos-from-generation-config',
+    'abort-explicit-stream',
+    'abort-explicit-while-queued',
+    'alt-stream-interval-4',
+    'error-max-tokens-0',
+    'error-id-equals-vocab',
+    'sigkill-engine-core-stream',
+    'error-bad-structural-tag',
+  ],
+  '0.26.0': ['generate-stream-length', 'error-bad-structural-tag', 'sigterm-long0'],
+}
+
 /** Generate calls of real engines (two versions of vLLM), frame by frame. */
-export const recordings: Recording[] = z
-  .array(Recording)
-  .min(15)
-  .parse(
-    JSON.parse(
-      readFileSync(new URL('../../../../fixtures/engine-client/recordings.json', import.meta.url), 'utf8'),
-    ),
-  )
+export const recordings: Recording[] = Object.entries(NAMES).flatMap(([version, names]) =>
+  names.map((name) => readRecording(version, name)),
+)
 
 export function recording(name: string): Recording {
   const found = recordings.find((candidate) => candidate.name === name)
   if (found === undefined) throw new Error(`no recording ${name}`)
   return found
+}
+
+function readRecording(version: string, name: string): Recording {
+  const path = `../../../../fixtures/engine/vllm-${version}/${name}.json`
+  const { frames, status } = Recorded.parse(JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')))
+  return { name: `${name} (${version})`, frames: frames.flatMap(toResponse), status }
+}
+
+function toResponse(frame: z.infer<typeof Frame>): GenerateResponse[] {
+  if (frame.type === 'omitted') return []
+  return [frame.type === 'chunk' ? { chunk: frame.body } : { complete: frame.body }]
 }

@@ -164,11 +164,11 @@ it('keeps a control token that ends the output where it ends a call as well', ()
     ...tokenizer,
     openTextStream: () => withTexts(tokenizer, (id) => (id === end.id ? end.text : undefined)),
     isSpecial: (id: number) => id === end.id || tokenizer.isSpecial(id),
-    eosIds: new Set([end.id]),
     addedTokens: [end],
   }
   return tokenizer.encode('<|channel|>commentary to=functions.clock<|message|>').then((ids) => {
-    expect(parse([[...ids, end.id]], { family, tokenizer: ending }).events).toEqual([
+    const endIds = new Set([end.id])
+    expect(parse([[...ids, end.id]], { family, tokenizer: ending, endIds }).events).toEqual([
       { type: 'tool-call-start', index: 0, id: expect.any(String), name: 'clock' },
       { type: 'tool-call-delta', index: 0, text: '{}' },
     ])

@@ -41,6 +41,7 @@ export function createParser(options: Options = {}) {
   return createOutputParser({
     generationId: '0199-generation',
     tokenizer,
+    endIds: tokenizer.eosIds,
     family: { toolCalls: 'hermes', reasoning: THINK, callIds: 'opaque' },
     tools: [weather],
     singleCall: false,

@@ -1,0 +1,95 @@
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { status } from '@grpc/grpc-js'
+import { pino } from 'pino'
+import { afterAll, expect, it } from 'vitest'
+import { createModelLoader } from '#apps/worker/model-loader.ts'
+import { createTokenizer } from '#libs/text/tokenizer.ts'
+import { TokenizerFetchError } from '#libs/tokenizer-files/fetch-tokenizer-files.ts'
+import { readTokenizerFolder, type TokenizerFiles } from '#libs/tokenizer-files/tokenizer-files.ts'
+
+const folder = await mkdtemp(join(tmpdir(), 'millrace-loader-'))
+afterAll(async () => await rm(folder, { recursive: true }))
+await cp('models/families', join(folder, 'families'), { recursive: true })
+await cp('models/tiny', join(folder, 'tiny'), { recursive: true })
+await writeFile(join(folder, 'away.json'), '{ "family": "hermes" }')
+await writeFile(join(folder, 'near.json'), '{ "family": "hermes", "folder": "tiny" }')
+await writeFile(join(folder, 'broken.json'), '{ "family": "hermes", "folder": "lost" }')
+
+const tiny = await readTokenizerFolder('models/tiny')
+const unusable: TokenizerFiles = new Map([...tiny, ['tokenizer.json', Buffer.from('{}')]])
+
+const refusal = (code: number, details: string) =>
+  new TokenizerFetchError(details, Object.assign(new Error(details), { code }))
+
+/** A loader whose engines answer the calls one after the other so, and at last with the tiny model's files. */
+function loaderUnderTest(answers: readonly (Error | TokenizerFiles)[] = []) {
+  const logged: string[] = []
+  const asked: string[] = []
+  const problems = new Map<string, string>()
+  const seen: (string | undefined)[] = []
+  let opened = 0
+  const load = createModelLoader({
+    modelsFolder: folder,
+    tokenizers: { get: createTokenizer },
+    async fetchFiles(engine) {
+      seen.push(problems.get('m'))
+      const answer = answers[asked.push(engine) - 1] ?? tiny
+      if (answer instanceof Error) throw answer
+      return answer
+    },
+    openChats() {
+      opened += 1
+      return { render: async () => [], isForged: () => false, close: async () => {} }
+    },
+    pauses: { firstPauseMs: 1, lastPauseMs: 1 },
+    problems,
+    log: pino({ base: null }, { write: (line) => logged.push(toLevel(line)) }),
+  })
+  return { load, logged, asked, problems, seen, opened: () => opened }
+}
+
+const toLevel = (line: string) => pino.levels.labels[JSON.parse(line).level] ?? ''
+
+it('an engine that does not answer yet is waited for', async () => {
+  const answers = [refusal(status.UNAVAILABLE, 'refused'), refusal(status.DEADLINE_EXCEEDED, 'late')]
+  const { load, logged, seen } = loaderUnderTest(answers)
+  const { tokenizer } = await load({ model: 'm', files: 'away', engine: 'e:1' })
+  expect(tokenizer.tokenId('<think>')).toBe(2005)
+  expect(logged).toEqual(['info', 'info'])
+  expect(seen).toEqual([undefined, undefined, undefined])
+})
+
+it('what does not pass by waiting is an error once, until it is another one', async () => {
+  const none = refusal(status.INTERNAL, 'no folder')
+  const torn = new TokenizerFetchError('torn', new Error('torn'))
+  const late = refusal(status.UNAVAILABLE, 'refused')
+  const { load, logged, seen, problems } = loaderUnderTest([none, none, torn, torn, late, torn, unusable])
+  await load({ model: 'm', files: 'away', engine: 'e:1' })
+  expect(logged).toEqual(['error', 'error', 'info', 'error', 'error'])
+  expect(seen.slice(0, 7)).toEqual([undefined, 'no folder', 'no folder', 'torn', 'torn', undefined, 'torn'])
+  expect(seen[7]).toMatch(/away\.json cannot be used: tokenizer\.json/)
+  expect([...problems]).toEqual([])
+})
+
+it('a model with a folder is loaded once for all its engines, one without once for each', async () => {
+  const { load, asked, opened } = loaderUnderTest()
+  const near = await Promise.all(
+    ['e:1', 'e:2'].map(async (engine) => await load({ model: 'n', files: 'near', engine })),
+  )
+  expect(near[1]).toBe(near[0])
+  expect([asked, opened()]).toEqual([[], 1])
+  const away = await Promise.all(
+    ['e:1', 'e:2', 'e:1'].map(async (engine) => await load({ model: 'm', files: 'away', engine })),
+  )
+  expect(away[2]).toBe(away[0])
+  expect([asked.toSorted(), opened()]).toEqual([['e:1', 'e:2'], 3])
+})
+
+it('what is wrong with a model’s own files is refused at once', async () => {
+  const { load, logged } = loaderUnderTest()
+  await expect(load({ model: 'm', files: 'none', engine: 'e:1' })).rejects.toThrow(/none\.json/)
+  await expect(load({ model: 'm', files: 'broken', engine: 'e:1' })).rejects.toThrow(/lost cannot be read/)
+  expect(logged).toEqual([])
+})
