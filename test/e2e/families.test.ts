@@ -6,7 +6,7 @@ import { startCluster, type TestAccount, type TestCluster } from '../support/clu
 import {
   FAMILIES,
   OPENED_MODEL,
-  SPECIAL_MODEL,
+  SPECIAL_MODELS,
   writeFamilyCatalog,
   writeFamilyModels,
   type NamedFamily,
@@ -16,7 +16,7 @@ let cluster: TestCluster
 let account: TestAccount
 let openai: OpenAI
 
-const NAMES = [OPENED_MODEL, SPECIAL_MODEL, ...FAMILIES.map(({ name }) => name)]
+const NAMES = [OPENED_MODEL, ...Object.values(SPECIAL_MODELS), ...FAMILIES.map(({ name }) => name)]
 
 beforeAll(async () => {
   const models = { MODELS_DIR: writeFamilyModels() }
@@ -162,15 +162,11 @@ describe.concurrent.for(FAMILIES)('$name', (family) => {
 })
 
 test.for([
-  ['whose template opens the thinking', OPENED_MODEL],
-  ['whose markers are special tokens', SPECIAL_MODEL],
-] as const)('a model %s calls and answers like the others', async ([, model]) => {
-  const called = {
-    content: null,
-    reasoning: THOUGHT_WITH_TOOLS,
-    calls: [SEARCH, CLOCK],
-    finish: 'tool_calls',
-  }
+  ['whose template opens the thinking', OPENED_MODEL, [SEARCH, CLOCK]],
+  ['whose markers are special tokens', SPECIAL_MODELS.magistral, [SEARCH, CLOCK]],
+  ['whose calls end the turn', SPECIAL_MODELS['gpt-oss'], [SEARCH]],
+] as const)('a model %s calls and answers like the others', async ([, model, calls]) => {
+  const called = { content: null, reasoning: THOUGHT_WITH_TOOLS, calls, finish: 'tool_calls' }
   for (const choice of ['auto', 'required'] as const) {
     const { answer } = await ask(model, [BOTH], { tools, tool_choice: choice })
     expect(answer).toEqual(called)

@@ -17,8 +17,15 @@ export const FAMILIES: readonly NamedFamily[] = Array.from(
 
 /** Models that differ from the others of their families: in one the template opens the thinking, … */
 export const OPENED_MODEL = 'thinking-opened'
-/** … in one the family's markers are special tokens, as most models have them. */
-export const SPECIAL_MODEL = 'markers-special'
+/** … in these the family's markers are special tokens, as most models have them. */
+export const SPECIAL_MODELS = {
+  magistral: 'special-magistral',
+  'gpt-oss': 'special-gpt-oss',
+} as const
+const SPECIAL_TOKENS = [
+  ...['[TOOL_CALLS]', '[THINK]', '[/THINK]'],
+  ...['<|start|>', '<|channel|>', '<|message|>', '<|constrain|>', '<|end|>', '<|call|>', '<|return|>'],
+]
 
 /** A folder with these models and one of each family, by its name; all have the tokenizer of models/tiny. */
 export function writeFamilyModels(): string {
@@ -28,11 +35,11 @@ export function writeFamilyModels(): string {
     cpSync('models/tiny', join(folder, copy), { recursive: true })
   }
   openThinking(join(folder, 'opened', 'tokenizer_config.json'))
-  addSpecialTokens(join(folder, 'special', 'tokenizer.json'), ['[TOOL_CALLS]', '[THINK]', '[/THINK]'])
+  addSpecialTokens(join(folder, 'special', 'tokenizer.json'), SPECIAL_TOKENS)
   const write = (name: string, parts: object) =>
     writeFileSync(join(folder, `${name}.json`), JSON.stringify(parts))
   write(OPENED_MODEL, { family: 'deepseek-r1', folder: 'opened' })
-  write(SPECIAL_MODEL, { family: 'magistral', folder: 'special' })
+  for (const [family, name] of Object.entries(SPECIAL_MODELS)) write(name, { family, folder: 'special' })
   for (const { name } of FAMILIES) write(name, { family: name, folder: 'tiny' })
   return folder
 }
@@ -64,11 +71,9 @@ export function writeFamilyCatalog(): string {
     defaultEffort: reasoning ? 'low' : 'off',
   })
   const entries = FAMILIES.map(({ name, reasoning }) => toEntry(name, reasoning !== 'none'))
+  const others = [OPENED_MODEL, ...Object.values(SPECIAL_MODELS)].map((id) => toEntry(id, true))
   const path = join(scratchFolder('catalog'), 'catalog.json')
-  writeFileSync(
-    path,
-    JSON.stringify({ models: [...entries, toEntry(OPENED_MODEL, true), toEntry(SPECIAL_MODEL, true)] }),
-  )
+  writeFileSync(path, JSON.stringify({ models: [...entries, ...others] }))
   return path
 }
 
