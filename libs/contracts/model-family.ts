@@ -51,7 +51,7 @@ export const ModelFamily = z
      * span several tokenizers: what one of them does not have as a token of its own does not count for it.
      */
     stopTokens: z.array(z.string().min(1)).default([]),
-    /** Its makers' recommendation, for the fields of which a model's own generation_config.json says nothing. */
+    /** Its makers' recommendation, for models that have no generation_config.json. */
     defaults: SamplingDefaults.default({}),
     /** What the template is told for each effort; `{}`: it has no such switch. */
     effort: z.strictObject({

@@ -14,7 +14,7 @@ export type LoadedModel = {
   readonly tokenizer: Tokenizer
   /** Ids that end a turn, by the model's own files or by its family. */
   readonly endIds: ReadonlySet<number>
-  /** For what a request leaves open: of the model's own files, else of its family. */
+  /** For what a request leaves open: of the model's own generation_config.json; where it has none, of its family. */
   readonly samplingDefaults: SamplingDefaults
 }
 
@@ -47,7 +47,7 @@ export async function loadModel(
       folder,
       tokenizer,
       endIds: toEndIds(tokenizer, family),
-      samplingDefaults: { ...family.defaults, ...tokenizer.samplingDefaults },
+      samplingDefaults: tokenizer.samplingDefaults ?? family.defaults,
     }
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error)

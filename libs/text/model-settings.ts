@@ -10,7 +10,8 @@ export type ModelSettings = {
   readonly eosIds: readonly number[]
   /** Of the output layer; 0 when config.json does not say. */
   readonly vocabularySize: number
-  readonly samplingDefaults: SamplingDefaults
+  /** Of generation_config.json; null without one. */
+  readonly samplingDefaults: SamplingDefaults | null
   /** Jinja sources. */
   readonly chatTemplate: string | null
   /** What some models have instead for chats with tools. */
@@ -29,7 +30,7 @@ export function readModelSettings(files: TokenizerFiles): ModelSettings {
     },
     eosIds: [...toList(config.eos_token_id), ...toList(generation.eos_token_id)],
     vocabularySize: config.vocab_size ?? 0,
-    samplingDefaults: generation.do_sample === false ? {} : toSamplingDefaults(generation),
+    samplingDefaults: files.has('generation_config.json') ? toSamplingDefaults(generation) : null,
     ...toTemplates(files, tokenizer),
   }
 }
@@ -95,6 +96,7 @@ function toTemplates(
 }
 
 function toSamplingDefaults(generation: z.infer<typeof GenerationConfig>): SamplingDefaults {
+  if (generation.do_sample === false) return {}
   return {
     ...(typeof generation.temperature === 'number' && { temperature: generation.temperature }),
     ...(typeof generation.top_p === 'number' && { topP: generation.top_p }),

@@ -34,8 +34,8 @@ export type Tokenizer = {
   readonly addedTokens: readonly AddedToken[]
   /** Ids that end a turn by the model's own files: tokenizer_config.json, config.json and generation_config.json together. */
   readonly eosIds: ReadonlySet<number>
-  /** What the model's owner recommends (generation_config.json); absent fields are neutral. */
-  readonly samplingDefaults: SamplingDefaults
+  /** What the model's owner recommends: absent fields are neutral; null without a generation_config.json. */
+  readonly samplingDefaults: SamplingDefaults | null
   /** Jinja source; null when the model has none, as embedding models often do. */
   readonly chatTemplate: string | null
   /** What some models have instead for chats with tools. */

@@ -22,10 +22,9 @@ export const SPECIAL_MODELS = {
   magistral: 'special-magistral',
   'gpt-oss': 'special-gpt-oss',
 } as const
-const SPECIAL_TOKENS = [
-  ...['[TOOL_CALLS]', '[THINK]', '[/THINK]'],
-  ...['<|start|>', '<|channel|>', '<|message|>', '<|constrain|>', '<|end|>', '<|call|>', '<|return|>'],
-]
+const MAGISTRAL_MARKERS = ['[TOOL_CALLS]', '[THINK]', '[/THINK]']
+const HARMONY_MARKERS = ['start', 'channel', 'message', 'constrain', 'end', 'call', 'return']
+const SPECIAL_TOKENS = [...MAGISTRAL_MARKERS, ...HARMONY_MARKERS.map((name) => `<|${name}|>`)]
 
 /** A folder with these models and one of each family, by its name; all have the tokenizer of models/tiny. */
 export function writeFamilyModels(): string {

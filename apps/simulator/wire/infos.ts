@@ -6,7 +6,7 @@ import { traitsOf } from '../profile.ts'
 
 export function modelInfo(config: EngineConfig, model: Model): GetModelInfoResponse {
   const { tokenizer } = model
-  const defaults = tokenizer.samplingDefaults
+  const defaults = tokenizer.samplingDefaults ?? {}
   return {
     modelPath: model.folder,
     isGeneration: config.kind === 'chat',

@@ -59,13 +59,16 @@ describe('a model and its family', () => {
     expect(endIds).toEqual(new Set([2000, 2001, 2002]))
   })
 
-  it('are sampled as the model’s own files say, and in what those leave open as its family does', async () => {
-    const { tokenizer, samplingDefaults } = await load(
-      { defaults: { temperature: 0.15, minP: 0.05, topK: 7 } },
-      {},
-    )
-    expect(tokenizer.samplingDefaults).toMatchObject({ temperature: 0.7, topP: 0.8, topK: 20 })
-    expect(samplingDefaults).toEqual({ ...tokenizer.samplingDefaults, minP: 0.05 })
+  it('are sampled as the model’s own files say, and without such a file as its family does', async () => {
+    const defaults = { temperature: 0.15, minP: 0.05 }
+    const { tokenizer, samplingDefaults } = await load({ defaults }, {})
+    expect(samplingDefaults).toMatchObject({ temperature: 0.7, topP: 0.8, topK: 20 })
+    expect(samplingDefaults).toEqual(tokenizer.samplingDefaults)
+
+    const files = new Map(await readTokenizerFolder('models/tiny'))
+    files.delete('generation_config.json')
+    const own = await load({ defaults }, { folder: undefined }, { fetchFiles: async () => files })
+    expect(own.samplingDefaults).toEqual(defaults)
   })
 
   it('have no default for what is no sampling', async () => {
