@@ -1,7 +1,7 @@
 export type NumberKeeper = {
   /** `JSON.parse`, with numbers that JavaScript would print differently replaced by marks. Throws SyntaxError. */
   readonly parse: (json: string) => unknown
-  /** Puts the kept numbers where their marks came out, quoted or not. */
+  /** Puts the kept numbers where their marks came out. */
   readonly restore: (text: string) => string
 }
 
@@ -9,7 +9,7 @@ export type NumberKeeper = {
  * Templates print numbers as Python does (`1.0` stays `1.0`, 64-bit integers keep their digits), and models
  * were trained on that; JavaScript has one kind of number and loses both. So the numbers that would change
  * travel through the template as marked strings. The mark is a Unicode noncharacter, which text never holds. Keys
- * that look like whole numbers have it too: JavaScript would put those before all others.
+ * that look like whole numbers end in one too: JavaScript would put those before all others.
  */
 export function createNumberKeeper(): NumberKeeper {
   const kept: string[] = []
@@ -21,22 +21,38 @@ export function createNumberKeeper(): NumberKeeper {
           if (typeof value !== 'number' || context?.source === undefined) return value
           const python = toPythonNumber(context.source)
           if (python === JSON.stringify(value)) return value
-          return `${MARK}${kept.push(python) - 1}${MARK}`
+          const kind = /^-?\d+$/.test(python) ? INTEGER : FLOAT
+          return `${MARK}${kind}${kept.push(python) - 1}${MARK}`
         },
       ),
     restore(text) {
       if (!text.includes(MARK[0] ?? '')) return text
       return text
-        .replaceAll(MARKED, (whole, quoted: string | undefined, bare: string | undefined) => {
-          return kept[Number(quoted ?? bare)] ?? whole
-        })
+        .replaceAll(MARKED, (whole, place: string) => kept[Number(place)] ?? whole)
         .replaceAll(KEY_MARK, '')
     },
   }
 }
 
-/** Whether a text of `parse` stands for a number. */
-export const isKeptNumber = (text: string): boolean => text.startsWith(MARK)
+/** What kind of number a text of `parse` stands for; null: it is a text. */
+export function keptKind(text: string): 'integer' | 'float' | null {
+  if (!text.startsWith(MARK)) return null
+  if (text.startsWith(INTEGER, MARK.length)) return 'integer'
+  return text.startsWith(FLOAT, MARK.length) ? 'float' : null
+}
+
+/** A kept number as a text of its own; every other text as it is. */
+export const asText = (text: string): string =>
+  keptKind(text) === null ? text : MARK + TEXT + text.slice(MARK.length + FLOAT.length)
+
+/** JSON that the engine wrote of values of `parse`: kept numbers without quotes, and all noncharacters unescaped. */
+export function toPythonJson(json: string): string {
+  return json
+    .replaceAll(ESCAPES, (escape) =>
+      escape === ESCAPED_BACKSLASH ? escape : String(JSON.parse(`"${escape}"`)),
+    )
+    .replaceAll(QUOTED, `${MARK}${TEXT}$1`)
+}
 
 const MARK = '\u{FFFFE}'
 const KEY_MARK = '\u{FFFFF}'
@@ -45,10 +61,20 @@ const KEY_MARK = '\u{FFFFF}'
 const STRING_OR_KEY = /"((?:[^"\\]|\\.)*)"(?=(\s*:)?)/gsu
 
 function markKey(whole: string, text: string, colon: string | undefined): string {
-  return colon !== undefined && /^\d+$/.test(text) ? `"${KEY_MARK}${text}"` : whole
+  return colon !== undefined && /^\d+$/.test(text) ? `"${text}${KEY_MARK}"` : whole
 }
 
-const MARKED = new RegExp(`"${MARK}(\\d+)${MARK}"|${MARK}(\\d+)${MARK}`, 'gu')
+const INTEGER = 'i'
+const FLOAT = 'f'
+const TEXT = 't'
+
+const MARKED = new RegExp(`${MARK}[${INTEGER}${FLOAT}${TEXT}](\\d+)${MARK}`, 'gu')
+const QUOTED = new RegExp(`"${MARK}[${INTEGER}${FLOAT}](\\d+${MARK})"`, 'gu')
+
+const ESCAPED_BACKSLASH = '\\\\'
+
+/** What stands for the marks of numbers and keys, and for those of a token guard, in JSON of ASCII alone. */
+const ESCAPES = /\\(?:\\|udbbf\\udff[ef]|ufdd[01])/gu
 
 /** What `json.dumps(json.loads(source))` writes in Python. */
 function toPythonNumber(source: string): string {

@@ -31,8 +31,16 @@ export const STRING_METHODS: Readonly<Record<string, Method>> = {
   isdigit: (text) => /^\p{Nd}+$/u.test(text),
   isalpha: (text) => /^\p{L}+$/u.test(text),
   isalnum: (text) => /^[\p{L}\p{Nd}]+$/u.test(text),
-  isspace: (text) => /^\s+$/u.test(text),
+  isspace: (text) => ARE_BLANK.test(text),
 }
+
+/** As Jinja's filter of that name, which Python's method is not: a word goes on behind an apostrophe. */
+export const toTitle = (text: string): string => text.replaceAll(/[^-\s({[<]+/gu, (word) => capitalize(word))
+
+/** What Python takes for a blank: JavaScript leaves separators of ASCII alone, and takes the byte order mark. */
+const BLANK = '[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]'
+const IS_BLANK = new RegExp(`^${BLANK}$`, 'u')
+const ARE_BLANK = new RegExp(`^${BLANK}+$`, 'u')
 
 const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/u
 const LAST_LINE_END = /(?:\r\n|[\n\r\v\f\u0085\u2028\u2029])$/u
@@ -55,7 +63,7 @@ function splitFromRight(text: string, separator?: unknown, most?: unknown): stri
 }
 
 function stripStart(text: string, characters?: unknown): string {
-  if (characters === undefined || characters === null) return text.trimStart()
+  if (characters === undefined || characters === null) return text.slice(countBlanks(text, 1))
   const stripped = new Set(needText(characters))
   const all = Array.from(text)
   const from = all.findIndex((character) => !stripped.has(character))
@@ -63,10 +71,18 @@ function stripStart(text: string, characters?: unknown): string {
 }
 
 function stripEnd(text: string, characters?: unknown): string {
-  if (characters === undefined || characters === null) return text.trimEnd()
+  if (characters === undefined || characters === null)
+    return text.slice(0, text.length - countBlanks(text, -1))
   const stripped = new Set(needText(characters))
   const all = Array.from(text)
   return all.slice(0, all.findLastIndex((character) => !stripped.has(character)) + 1).join('')
+}
+
+/** How many stand at the beginning, or at the end. */
+function countBlanks(text: string, step: 1 | -1): number {
+  let count = 0
+  while (count < text.length && IS_BLANK.test(text.at(step === 1 ? count : -1 - count) ?? '')) count += 1
+  return count
 }
 
 function capitalize(text: string): string {

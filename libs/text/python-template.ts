@@ -1,16 +1,21 @@
 import { Template } from '@huggingface/jinja'
 import { formatDate } from './python-dates.ts'
-import { STRING_METHODS } from './python-strings.ts'
+import { formatBraces, formatPercent } from './python-format.ts'
+import { toPythonJson } from './python-numbers.ts'
+import { rewriteBlock } from './python-rewrite.ts'
+import { STRING_METHODS, toTitle } from './python-strings.ts'
+import { isIn, TESTS } from './python-tests.ts'
 import { isPythonEqual, toPythonText, toRuntimeValue, type RuntimeValue } from './python-values.ts'
 
 export type PythonTemplate = { readonly render: (values: Readonly<Record<string, unknown>>) => string }
 
 /**
  * A chat template that says what it says in Python. The engine is JavaScript's and differs without a word: it prints
- * `true` for `True` and lists as JSON, compares lists by identity and `1` with `'1'`, and ignores arguments of `strip`.
- * So the parsed template is changed before it runs: what differs becomes calls of functions of ours. What the engine
- * lacks altogether (`%` with texts, `{% raw %}`, `a < b < c`, most filters with tests) still throws when it is parsed
- * or met. Where Python throws for an attribute of what is undefined, it is undefined. Throws for what is no Jinja.
+ * `true` for `True` and lists as JSON, compares `1` with `'1'`, keeps what a loop has set, and forgets what it has
+ * printed before a `break`. So the parsed template is rewritten before it runs: what differs becomes calls of functions
+ * of ours. What the engine lacks altogether (`{% raw %}`, `a < b < c`, most filters with tests) still throws when it is
+ * parsed or met. Where Python throws for an attribute of what is undefined, it is undefined, and a macro sees what its
+ * caller has set. Throws for what is no Jinja.
  */
 export function createPythonTemplate(source: string, now: () => Date): PythonTemplate {
   const template = new Template(source)
@@ -21,13 +26,22 @@ export function createPythonTemplate(source: string, now: () => Date): PythonTem
 
 type TemplateFunction = (values: readonly unknown[]) => unknown
 
-type Node = { readonly [key: string]: unknown; readonly type: string }
-
-/** Names that no template can write. */
+/** What a rewritten template calls, under names that no template can write. */
 const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
   '.text': (values) => toPythonText(argument(values, 0)),
   '.joined': (values) => values.map((value) => toPythonText(toRuntimeValue(value))).join(''),
+  '.sum': (values) => values.map((value) => toText(toRuntimeValue(value))).join(''),
+  '.texts': (values) => itemsOf(argument(values, 0)).map(toPythonText),
+  '.sortedKeys': (values) => sortedKeysOf(argument(values, 0)),
+  '.length': (values) => lengthOf(argument(values, 0)),
   '.equal': (values) => isPythonEqual(argument(values, 0), argument(values, 1)),
+  '.in': (values) => isIn(argument(values, 0), argument(values, 1)),
+  '.test': (values) => TESTS[String(argument(values, 0).value)]?.(argument(values, 1)),
+  '.key': (values) => toKey(argument(values, 0)),
+  '.json': (values) => toPythonJson(String(argument(values, 0).value)),
+  '.percent': (values) => percent(argument(values, 0), argument(values, 1)),
+  '.braces': (values) => formatBraces(toPythonText(argument(values, 0)), values.slice(1).map(toRuntimeValue)),
+  '.title': (values) => toTitle(toPythonText(argument(values, 0))),
   '.method'(values) {
     const [name, text, ...args] = values.map((value) => toRuntimeValue(value).value)
     return STRING_METHODS[String(name)]?.(String(text), ...args)
@@ -37,98 +51,55 @@ const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
 
 const argument = (values: readonly unknown[], place: number): RuntimeValue => toRuntimeValue(values[place])
 
-const BLOCKS: ReadonlySet<string> = new Set(['body', 'alternate', 'defaultBlock'])
-
-/** What is in a block and prints nothing of its own, or only plain text. */
-const STATEMENTS: ReadonlySet<string> = new Set([
-  'StringLiteral',
-  'If',
-  'For',
-  'Set',
-  'Macro',
-  'CallStatement',
-  'FilterStatement',
-  'Break',
-  'Continue',
-  'Comment',
-])
-
-function rewriteBlock(block: readonly unknown[]): Node[] {
-  return block.map((item) => {
-    const node = rewrite(item)
-    if (!isNode(node)) throw new Error('the template was parsed into something unknown')
-    return STATEMENTS.has(node.type) ? node : call('.text', [node])
-  })
+function toText(value: RuntimeValue): string {
+  if (!TESTS['string']?.(value)) throw new Error(`a ${value.type} cannot be added to a text`)
+  return toPythonText(value)
 }
 
-function rewrite(part: unknown): unknown {
-  if (Array.isArray(part)) return part.map(rewrite)
-  if (part instanceof Map) return new Map(Array.from(part, ([key, value]) => [rewrite(key), rewrite(value)]))
-  if (!isNode(part)) return part
-  const entries = Object.entries(part).map(([key, value]): [string, unknown] => [
-    key,
-    BLOCKS.has(key) && Array.isArray(value) ? rewriteBlock(value) : rewrite(value),
-  ])
-  return replace({ ...Object.fromEntries(entries), type: part.type })
+function itemsOf({ type, value }: RuntimeValue): RuntimeValue[] {
+  if (type === 'UndefinedValue') return []
+  if (Array.isArray(value)) return value.map(toRuntimeValue)
+  if (value instanceof Map || typeof value === 'string') {
+    return Array.from(value instanceof Map ? value.keys() : value, (item) => ({
+      type: 'StringValue',
+      value: item,
+    }))
+  }
+  throw new Error(`a ${type} has no items`)
 }
 
-function replace(node: Node): Node {
-  if (node.type === 'BinaryExpression') return replaceOperator(node)
-  if (node.type === 'FilterExpression') return replaceFilter(node)
-  if (node.type === 'CallExpression') return replaceMethod(node)
-  return node
+/** Without regard to case, nor to the noncharacters that travel with texts. */
+function sortedKeysOf({ type, value }: RuntimeValue): string[] {
+  if (!(value instanceof Map)) throw new Error(`a ${type} has no keys`)
+  const keys = Array.from(value.keys(), String)
+  const places = new Map(keys.map((key) => [key, key.replaceAll(/\p{NChar}/gu, '').toLowerCase()]))
+  const placeOf = (key: string) => places.get(key) ?? key
+  return keys.sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : Number(placeOf(a) > placeOf(b))))
 }
 
-function replaceOperator(node: Node): Node {
-  const operator = isNode(node['operator']) ? node['operator']['value'] : null
-  const sides = [node['left'], node['right']]
-  if (operator === '~') return call('.joined', sides)
-  if (operator === '==') return call('.equal', sides)
-  return operator === '!=' ? not(call('.equal', sides)) : node
+function lengthOf({ type, value }: RuntimeValue): number {
+  if (type === 'UndefinedValue') return 0
+  if (Array.isArray(value)) return value.length
+  if (value instanceof Map) return value.size
+  if (typeof value === 'string') return Array.from(value).length
+  throw new Error(`a ${type} has no length`)
 }
 
-function replaceFilter(node: Node): Node {
-  const { filter, operand } = node
-  const name = isNode(filter) && filter.type === 'Identifier' ? filter['value'] : null
-  if (name === 'string') return call('.text', [operand])
-  if (name === 'capitalize' || name === 'title') return call('.method', [literal(name), operand])
-  if (name !== 'first' && name !== 'last' && name !== 'list') return node
-  return ifText(operand, { ...node, operand: call('.characters', [operand]) }, node)
+/** Python's `left % right`, of a text or of whole numbers, whose rest has the sign of the right one. */
+function percent(left: RuntimeValue, right: RuntimeValue): string | number {
+  if (typeof left.value === 'string') {
+    return formatPercent(left.value, right.type === 'TupleValue' ? itemsOf(right) : [right])
+  }
+  if (left.type !== 'IntegerValue' || right.type !== 'IntegerValue' || right.value === 0) {
+    throw new Error(`a ${left.type} % a ${right.type} is not supported`)
+  }
+  const divisor = Number(right.value)
+  return ((Number(left.value) % divisor) + divisor) % divisor
 }
 
-/** A dictionary may have a method, or a key, of the same name. */
-function replaceMethod(node: Node): Node {
-  const { callee, args } = node
-  if (isNode(callee) && callee['value'] === 'strftime_now' && Array.isArray(args)) return call('.now', args)
-  if (!isNode(callee) || callee.type !== 'MemberExpression' || callee['computed'] === true) return node
-  const name = isNode(callee['property']) ? callee['property']['value'] : null
-  if (typeof name !== 'string' || !Object.hasOwn(STRING_METHODS, name) || !Array.isArray(args)) return node
-  return ifText(callee['object'], call('.method', [literal(name), callee['object'], ...args]), node)
+/** Python finds nothing under what is undefined or no text; the engine refuses to look. */
+function toKey({ value }: RuntimeValue): string | number {
+  return typeof value === 'string' || typeof value === 'number' ? value : NO_KEY
 }
 
-const call = (name: string, args: readonly unknown[]): Node => ({
-  type: 'CallExpression',
-  callee: { type: 'Identifier', value: name },
-  // In a list they keep their types, which plain arguments of a function lose.
-  args: [{ type: 'ArrayLiteral', value: args }],
-})
-
-const literal = (value: string): Node => ({ type: 'StringLiteral', value })
-
-const not = (argument: Node): Node => ({ type: 'UnaryExpression', operator: { value: 'not' }, argument })
-
-const ifText = (operand: unknown, trueExpr: Node, falseExpr: Node): Node => ({
-  type: 'Ternary',
-  condition: {
-    type: 'TestExpression',
-    operand,
-    negate: false,
-    test: { type: 'Identifier', value: 'string' },
-  },
-  trueExpr,
-  falseExpr,
-})
-
-function isNode(part: unknown): part is Node {
-  return typeof part === 'object' && part !== null && 'type' in part && typeof part.type === 'string'
-}
+const NO_KEY = '\u{FFFFF}'

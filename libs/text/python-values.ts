@@ -1,4 +1,4 @@
-import { isKeptNumber } from './python-numbers.ts'
+import { asText, keptKind } from './python-numbers.ts'
 
 /** A value while a template runs: as the engine has it, whose classes are its own affair. */
 export type RuntimeValue = { readonly type: string; readonly value: unknown }
@@ -6,7 +6,7 @@ export type RuntimeValue = { readonly type: string; readonly value: unknown }
 /** As Python's `str` writes a value, which is what a template prints. */
 export function toPythonText(value: RuntimeValue): string {
   if (value.type === 'UndefinedValue') return ''
-  return typeof value.value === 'string' ? value.value : toPythonSource(value)
+  return typeof value.value === 'string' ? asText(value.value) : toPythonSource(value)
 }
 
 /** Python's `==`. Numbers are equal by value, texts are never numbers. */
@@ -40,8 +40,8 @@ export function toRuntimeValue(value: unknown): RuntimeValue {
 }
 
 /** Python's `repr`. */
-function toPythonSource({ type, value }: RuntimeValue): string {
-  if (typeof value === 'string') return isKeptNumber(value) ? value : quote(value)
+export function toPythonSource({ type, value }: RuntimeValue): string {
+  if (typeof value === 'string') return keptKind(value) === null ? quote(value) : value
   if (typeof value === 'boolean') return value ? 'True' : 'False'
   if (typeof value === 'number')
     return type === 'FloatValue' && Number.isInteger(value) ? `${value}.0` : String(value)

@@ -13,15 +13,18 @@ export type FamilyGuess = {
   readonly because: string
 }
 
-type Rule = { readonly family: string; readonly all: readonly string[] }
+type Rule = { readonly family: string; readonly all: readonly string[]; readonly none?: string }
 
-/** The first whose texts all are in the template: from formats that are told at once to those that others share. */
+/**
+ * The first whose texts all are in the template, and `none` is not: from formats that are told at once to those that
+ * others share.
+ */
 const RULES: readonly Rule[] = [
   { family: 'gpt-oss', all: ['<|channel|>', '<|message|>'] },
-  { family: 'deepseek-v3.2', all: ['｜DSML｜'] },
+  { family: 'deepseek-v3.2', all: ['｜DSML｜', 'function_calls'] },
+  { family: 'deepseek-r1', all: ['<｜tool▁calls▁begin｜>', '```json', '</think>'] },
+  { family: 'deepseek-v3', all: ['<｜tool▁calls▁begin｜>', '```json'] },
   { family: 'deepseek-v3.1', all: ['<｜tool▁calls▁begin｜>', 'thinking'] },
-  { family: 'deepseek-r1', all: ['<｜tool▁calls▁begin｜>', '<think>'] },
-  { family: 'deepseek-v3', all: ['<｜tool▁calls▁begin｜>'] },
   { family: 'kimi-k2-thinking', all: ['<|tool_calls_section_begin|>', '<think>'] },
   { family: 'kimi-k2', all: ['<|tool_calls_section_begin|>'] },
   { family: 'minimax-m2', all: ['<minimax:tool_call>'] },
@@ -31,11 +34,15 @@ const RULES: readonly Rule[] = [
   { family: 'magistral', all: ['[TOOL_CALLS]', '[THINK]'] },
   { family: 'mistral', all: ['[TOOL_CALLS]'] },
   { family: 'llama4', all: ['<|header_start|>'] },
-  { family: 'llama3', all: ['<|start_header_id|>'] },
+  { family: 'llama3', all: ['<|start_header_id|>', '"parameters": '] },
   { family: 'phi4', all: ['<|tool|>', '<|/tool|>'] },
+  { family: 'phi4', all: ['functools['], none: '<|start_header_id|>' },
   { family: 'granite4', all: ['<|start_of_role|>', '<tool_call>'] },
-  { family: 'qwen3', all: ['<tool_call>', '<think>'] },
+  { family: 'qwen3', all: ['<tool_call>', '<think>'], none: '<tool_calls>' },
 ]
+
+/** Others have calls as lists, or as tags. */
+const HERMES: Rule = { family: 'hermes', all: ['<tool_call>', '"arguments"'], none: '<tool_calls>' }
 
 /** Of models that write their calls as Hermes does, by config.json. */
 const HERMES_BY_TYPE = [
@@ -45,10 +52,12 @@ const HERMES_BY_TYPE = [
 
 /** A model's family by its chat template, which shows how it writes; null when nothing tells. */
 export function guessFamily({ modelType, chatTemplate }: ModelTraits): FamilyGuess | null {
-  const rule = RULES.find(({ all }) => all.every((text) => chatTemplate.includes(text)))
+  const fits = ({ all, none }: Rule) =>
+    all.every((text) => chatTemplate.includes(text)) && (none === undefined || !chatTemplate.includes(none))
+  const rule = RULES.find(fits)
   if (rule !== undefined)
     return { family: rule.family, because: `its chat template has ${rule.all.join(' and ')}` }
-  if (!chatTemplate.includes('<tool_call>')) return null
+  if (!fits(HERMES)) return null
   const typed = HERMES_BY_TYPE.find(({ type }) => modelType.startsWith(type))
   if (typed === undefined) return { family: 'hermes', because: 'its chat template has <tool_call>' }
   return { family: typed.family, because: `its chat template has <tool_call>, its config.json ${modelType}` }

@@ -2,6 +2,7 @@ import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { ModelFamily } from '#libs/contracts/model-family.ts'
 import { ChatTemplateError } from '#libs/text/render-chat.ts'
 import type { Tokenizer } from '#libs/text/tokenizer.ts'
+import { withOwnCallIds } from '../text/tool-calls/call-id.ts'
 import type { RenderChat } from './render-chat.ts'
 
 /** A prompt as the engine gets it, and the text behind its last control token that a caller typed as text. */
@@ -20,12 +21,12 @@ export type RenderPrompt = (job: ChatJob, contextWindow: number) => Promise<Rend
 export function createRenderPrompt(deps: {
   chats: Pick<RenderChat, 'render' | 'isForged'>
   tokenizer: Pick<Tokenizer, 'encodePieces'>
-  family: Pick<ModelFamily, 'effort'>
+  family: Pick<ModelFamily, 'callIds' | 'effort'>
 }): RenderPrompt {
   const { chats, tokenizer, family } = deps
   return async ({ request }, contextWindow) => {
     const pieces = await chats.render({
-      messages: request.messages,
+      messages: withOwnCallIds(family.callIds, request.messages),
       tools: request.toolChoice === 'none' ? [] : request.tools,
       switches: family.effort[request.reasoningEffort],
     })

@@ -115,6 +115,7 @@ SWITCHES = [
     {"enable_thinking": False},
     {"thinking": True},
     {"thinking": False},
+    {"reasoning_effort": "none"},
     {"reasoning_effort": "low"},
     {"reasoning_effort": "high"},
 ]
@@ -157,8 +158,8 @@ def render(tokenizer: PreTrainedTokenizerFast, conversation: dict, switches: dic
     return {"prompt": prompt, "ids": tokenizer(prompt, add_special_tokens=False)["input_ids"]}
 
 
-def main(folder: Path) -> None:
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+def make_reference(tokenizer: PreTrainedTokenizerFast) -> tuple[str, int]:
+    """What chat-reference.json has in it, and of how many cases."""
     plain = [render(tokenizer, conversation, {}) for conversation in CONVERSATIONS]
     cases = []
     for switches in SWITCHES:
@@ -169,9 +170,14 @@ def main(folder: Path) -> None:
                 cases.append({"tools": [], **conversation, "switches": switches, **rendered})
     made_by = f"transformers {version('transformers')}, tokenizers {version('tokenizers')}"
     lines = ",\n".join(json.dumps(case, ensure_ascii=False) for case in cases)
-    text = f'{{"madeBy": {json.dumps(made_by)}, "now": "2030-01-02T15:04:05", "cases": [\n{lines}\n]}}\n'
+    return f'{{"madeBy": {json.dumps(made_by)}, "now": "2030-01-02T15:04:05", "cases": [\n{lines}\n]}}\n', len(cases)
+
+
+def main(folder: Path) -> None:
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+    text, count = make_reference(tokenizer)
     (folder / "chat-reference.json").write_text(text, encoding="utf-8")
-    print(f"{folder}: {len(cases)} cases")
+    print(f"{folder}: {count} cases")
 
 
 if __name__ == "__main__":

@@ -116,6 +116,62 @@ describe('arguments of earlier tool calls', () => {
     expect(render(template, { messages: withCall('{"a": 1.0, "b": 2}') })).toBe('a=1.0 b=2 ')
   })
 
+  it.for([
+    ['"{{ value }}"', '{"a": 1.0}', '"1.0"'],
+    ["{{ 'n' + (value | string) }} {{ value ~ 'n' }} {{ value | trim }}", '{"a": 1.0}', 'n1.0 1.0n 1.0'],
+    [
+      '{{ value is string }} {{ value is number }} {{ value is float }} {{ value is iterable }}',
+      '[1e5]',
+      'False True True False',
+    ],
+    [
+      '{{ value is integer }} {{ value is float }} {{ value | string is string }}',
+      '[12345678901234567890]',
+      'True False True',
+    ],
+    ['{{ [value | string, value] | tojson }}', '[2.50]', '["2.5", 2.5]'],
+    [
+      '{{ value | tojson(ensure_ascii=true) }}',
+      '[["é", 1.0, "<s>", "\\\\ufdd0"]]',
+      '["\\u00e9", 1.0, "<s>", "\\\\ufdd0"]',
+    ],
+    [
+      '{{ value | tojson(ensure_ascii=true, indent=1) }}',
+      '[{"2": 1.0, "1": 1e5}]',
+      '{\n "2": 1.0,\n "1": 100000.0\n}',
+    ],
+    ['{{ value | tojson(sort_keys=true) }}', '[{"b": 1, "2": 1, "1": 1}]', '{"1": 1, "2": 1, "b": 1}'],
+  ])('%s of %s is %s', ([template = '', text = '', printed]) => {
+    const first = '{% for value in (values.values() if values is mapping else values) %}'
+    const source = `{% set values = messages[1].tool_calls[0].function.arguments %}${first}${template}{% endfor %}`
+    const { render } = createChatRenderer({
+      chatTemplate: source,
+      specialTokens: {},
+      addedTokens: [{ id: 1, text: '<s>', special: true }],
+    })
+    expect(render({ messages: withCall(text), tools: [], switches: {} }).join('')).toBe(printed)
+  })
+
+  it('have their control tokens torn where a template writes them in ASCII', () => {
+    const { render } = createChatRenderer({
+      chatTemplate: '{{ messages[1].tool_calls[0].function.arguments | tojson(ensure_ascii=true) }}',
+      specialTokens: {},
+      addedTokens: [{ id: 1, text: '<s>', special: true }],
+    })
+    expect(render({ messages: withCall('"<s>"'), tools: [], switches: {} })).toEqual(['"<', 's>"'])
+  })
+
+  it('are sorted as they are written, also where keys look like numbers or a part of a token', () => {
+    const { render } = createChatRenderer({
+      chatTemplate:
+        '{% for key, value in messages[1].tool_calls[0].function.arguments | dictsort %}{{ key }}={{ value }} {% endfor %}',
+      specialTokens: {},
+      addedTokens: [{ id: 1, text: '<call>', special: true }],
+    })
+    const messages = withCall('{"b": 1, "call": 1.0, "10": 2, "1": 3, "B": 4}')
+    expect(render({ messages, tools: [], switches: {} }).join('')).toBe('1=3 10=2 b=1 B=4 call=1.0 ')
+  })
+
   it('stay text when they are no JSON', () => {
     expect(render(PRINT_ARGUMENTS, { messages: withCall('{"city": "Par') })).toBe(
       JSON.stringify('{"city": "Par'),

@@ -19,7 +19,7 @@ async function promptOf(content: string) {
       return await tiny.encodePieces(pieces)
     },
   }
-  const family = { effort: { off: {}, low: {}, high: {}, max: {} } }
+  const family = { callIds: 'opaque' as const, effort: { off: {}, low: {}, high: {}, max: {} } }
   const job = generationJob()
   if (job.request.kind !== 'chat') throw new Error('a chat is rendered')
   const request = { ...job.request, messages: [{ role: 'user' as const, content }] }
@@ -38,6 +38,31 @@ describe('a prompt that is far longer than the window', () => {
     expect(prompt.ids.length).toBeGreaterThan(2 * WINDOW)
     expect(characters).toBeLessThan(content.length / 4)
   })
+})
+
+it('calls that a caller replays have ids that the family takes', async () => {
+  const job = generationJob()
+  if (job.request.kind !== 'chat') throw new Error('a chat is rendered')
+  const messages = [
+    {
+      role: 'assistant' as const,
+      content: '',
+      reasoning: '',
+      toolCalls: [{ id: 'call_1', name: 'f', arguments: '{}' }],
+    },
+    { role: 'tool' as const, toolCallId: 'call_1', content: 'x' },
+  ]
+  const rendered: Chat[] = []
+  const render = async (chat: Chat) => {
+    rendered.push(chat)
+    return ['x']
+  }
+  const family = { callIds: 'nine-characters' as const, effort: { off: {}, low: {}, high: {}, max: {} } }
+  const renderPrompt = createRenderPrompt({ chats: { ...chats, render }, tokenizer: tiny, family })
+  await renderPrompt({ ...job, request: { ...job.request, messages } }, WINDOW)
+  const [call, result] = rendered[0]?.messages ?? []
+  expect(result).toMatchObject({ toolCallId: expect.stringMatching(/^[0-9a-f]{9}$/) })
+  expect(call).toMatchObject({ toolCalls: [{ id: result?.role === 'tool' ? result.toolCallId : '' }] })
 })
 
 it('a prompt of many characters and few tokens is tokenized whole', async () => {

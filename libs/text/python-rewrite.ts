@@ -1,0 +1,163 @@
+import { rewriteLoop } from './python-loops.ts'
+import { STRING_METHODS } from './python-strings.ts'
+import { TESTS } from './python-tests.ts'
+import { call, ifText, isNode, list, literal, nodesOf, not, orElse, type Node } from './template-nodes.ts'
+
+/**
+ * A block of a parsed template, changed to say what it says in Python. It calls functions whose names begin with a dot,
+ * which `python-template.ts` has.
+ */
+export function rewriteBlock(block: readonly unknown[]): Node[] {
+  return block.flatMap((item) => {
+    const node = rewrite(item)
+    if (!isNode(node)) throw new Error('the template was parsed into something unknown')
+    if (node.type === 'For') return rewriteLoop(node)
+    return STATEMENTS.has(node.type) ? [node] : [call('.text', [node])]
+  })
+}
+
+const BLOCKS: ReadonlySet<string> = new Set(['body', 'alternate', 'defaultBlock'])
+
+/** What is in a block and prints nothing of its own, or only plain text. */
+const STATEMENTS: ReadonlySet<string> = new Set([
+  'StringLiteral',
+  'If',
+  'Set',
+  'Macro',
+  'CallStatement',
+  'FilterStatement',
+  'Break',
+  'Continue',
+  'Comment',
+])
+
+function rewrite(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(rewrite)
+  if (part instanceof Map) return new Map(Array.from(part, ([key, value]) => [rewrite(key), rewrite(value)]))
+  if (!isNode(part)) return part
+  const entries = Object.entries(part).map(([key, value]): [string, unknown] => [
+    key,
+    BLOCKS.has(key) && Array.isArray(value) ? rewriteBlock(value) : rewrite(value),
+  ])
+  return replace({ ...Object.fromEntries(entries), type: part.type })
+}
+
+function replace(node: Node): Node {
+  switch (node.type) {
+    case 'BinaryExpression':
+      return replaceOperator(node)
+    case 'FilterExpression':
+      return replaceFilter(node)
+    case 'TestExpression':
+      return replaceTest(node)
+    case 'CallExpression':
+      return replaceMethod(node)
+    case 'MemberExpression':
+      return replaceKey(node)
+    default:
+      return node
+  }
+}
+
+function replaceOperator(node: Node): Node {
+  const operator = isNode(node['operator']) ? node['operator']['value'] : null
+  const sides = [node['left'], node['right']]
+  switch (operator) {
+    case '+':
+      return replaceSum(node)
+    case '~':
+      return call('.joined', sides)
+    case '==':
+      return call('.equal', sides)
+    case '!=':
+      return not(call('.equal', sides))
+    case 'in':
+      return call('.in', sides)
+    case 'not in':
+      return not(call('.in', sides))
+    case '%':
+      return call('.percent', sides)
+    default:
+      return node
+  }
+}
+
+/** What a text is put together from must all be texts: the engine makes one of anything. */
+function replaceSum(node: Node): Node {
+  const parts = partsOf(node)
+  return parts.some((part) => isNode(part) && part.type === 'StringLiteral') ? call('.sum', parts) : node
+}
+
+function partsOf(part: unknown): unknown[] {
+  if (!isNode(part)) return [part]
+  if (isSumOfTexts(part)) return nodesOf(nodesOf(part['args'])[0]?.['value'])
+  const isSum =
+    part.type === 'BinaryExpression' && isNode(part['operator']) && part['operator']['value'] === '+'
+  return isSum ? [...partsOf(part['left']), part['right']] : [part]
+}
+
+const isSumOfTexts = ({ callee }: Node): boolean => isNode(callee) && callee['value'] === '.sum'
+
+/** What Jinja makes a text of before it filters it. */
+const TEXT_FILTERS: ReadonlySet<unknown> = new Set([
+  'upper',
+  'lower',
+  'replace',
+  'capitalize',
+  'title',
+  'trim',
+])
+
+/** Whose operands may be undefined: there is nothing to filter. */
+const LIST_FILTERS: ReadonlySet<unknown> = new Set(['list', 'map', 'selectattr', 'rejectattr'])
+
+function replaceFilter(node: Node): Node {
+  const { filter, operand } = node
+  if (!isNode(filter)) return node
+  const isCall = filter.type === 'CallExpression' && isNode(filter['callee']) && Array.isArray(filter['args'])
+  const args = isCall && Array.isArray(filter['args']) ? filter['args'] : []
+  const name = isCall && isNode(filter['callee']) ? filter['callee']['value'] : filter['value']
+  const text = call('.text', [operand])
+  if (name === 'string') return text
+  if (name === 'trim') return call('.method', [literal('strip'), text, ...args])
+  if (name === 'capitalize') return call('.method', [literal(name), text])
+  if (name === 'title') return call('.title', [text])
+  if (TEXT_FILTERS.has(name)) return { ...node, operand: text }
+  if (name === 'tojson') return call('.json', [node])
+  if (name === 'format') return call('.percent', [text, { type: 'TupleLiteral', value: args }])
+  if (name === 'length' || name === 'count') return call('.length', [operand])
+  if (name === 'join') return { ...node, operand: call('.texts', [operand]) }
+  if (name === 'items')
+    return { ...node, operand: orElse(operand, { type: 'ObjectLiteral', value: new Map() }) }
+  const some = LIST_FILTERS.has(name) ? { ...node, operand: orElse(operand, list([])) } : node
+  if (name !== 'first' && name !== 'last' && name !== 'list') return some
+  return ifText(operand, { ...node, operand: call('.characters', [operand]) }, some)
+}
+
+function replaceTest(node: Node): Node {
+  const name = isNode(node['test']) ? node['test']['value'] : null
+  if (typeof name !== 'string' || !Object.hasOwn(TESTS, name)) return node
+  const test = call('.test', [literal(name), node['operand']])
+  return node['negate'] === true ? not(test) : test
+}
+
+/** A dictionary may have a method, or a key, of the same name. */
+function replaceMethod(node: Node): Node {
+  const { callee, args } = node
+  if (isNode(callee) && callee['value'] === 'strftime_now' && Array.isArray(args)) return call('.now', args)
+  if (!isNode(callee) || callee.type !== 'MemberExpression' || callee['computed'] === true) return node
+  const name = isNode(callee['property']) ? callee['property']['value'] : null
+  if (typeof name !== 'string' || !Array.isArray(args)) return node
+  const object = callee['object']
+  if (name === 'format') return ifText(object, call('.braces', [object, ...args]), node)
+  if (!Object.hasOwn(STRING_METHODS, name)) return node
+  return ifText(object, call('.method', [literal(name), object, ...args]), node)
+}
+
+function replaceKey(node: Node): Node {
+  const { object, property } = node
+  if (node['computed'] !== true || !isNode(property)) return node
+  if (property.type === 'SliceExpression' || property.type === 'StringLiteral') return node
+  const found = { ...node, property: call('.key', [property]) }
+  return ifText(object, { ...found, object: call('.characters', [object]) }, found)
+}

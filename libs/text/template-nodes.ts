@@ -1,0 +1,58 @@
+/** A part of a parsed template: plain data, whose types the engine keeps to itself. */
+export type Node = { readonly [key: string]: unknown; readonly type: string }
+
+/** A call of a function of ours. */
+export const call = (name: string, args: readonly unknown[]): Node => ({
+  type: 'CallExpression',
+  callee: identifier(name),
+  // In a list they keep their types, which plain arguments of a function lose.
+  args: [list(args)],
+})
+
+export const list = (items: readonly unknown[]): Node => ({ type: 'ArrayLiteral', value: items })
+
+/** With something else for what is undefined. */
+export const orElse = (operand: unknown, otherwise: Node): Node => ({
+  type: 'FilterExpression',
+  operand,
+  filter: { type: 'CallExpression', callee: identifier('default'), args: [otherwise] },
+})
+
+export const literal = (value: string): Node => ({ type: 'StringLiteral', value })
+
+export const not = (argument: Node): Node => ({
+  type: 'UnaryExpression',
+  operator: { value: 'not' },
+  argument,
+})
+
+export const ifText = (operand: unknown, trueExpr: Node, falseExpr: Node): Node => ({
+  type: 'Ternary',
+  condition: {
+    type: 'TestExpression',
+    operand,
+    negate: false,
+    test: identifier('string'),
+  },
+  trueExpr,
+  falseExpr,
+})
+
+export function isNode(part: unknown): part is Node {
+  return typeof part === 'object' && part !== null && 'type' in part && typeof part.type === 'string'
+}
+
+export const identifier = (value: string): Node => ({ type: 'Identifier', value })
+
+export const set = (name: string, value: Node): Node => ({
+  type: 'Set',
+  assignee: identifier(name),
+  value,
+  body: [],
+})
+
+export const when = (test: Node, body: readonly Node[]): Node => ({ type: 'If', test, body, alternate: [] })
+
+export const truth: Node = identifier('true')
+
+export const nodesOf = (part: unknown): Node[] => (Array.isArray(part) ? part.filter(isNode) : [])

@@ -1,0 +1,37 @@
+// Run by `npm run test:templates`: compares what transformers made of the templates of a folder with what we make.
+import { readFileSync, readdirSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { guessFamily } from '#apps/ctl/model-files/guess-family.ts'
+import { ChatReference, checkChats, type ChatDifference } from '#libs/text/check-chats.ts'
+import { loadTokenizer, type Tokenizer } from '#libs/text/tokenizer.ts'
+
+const [folder = '', model = '', references = ''] = process.argv.slice(2)
+const tokenizer = await loadTokenizer(model)
+const names = readdirSync(references).toSorted((a, b) => (a < b ? -1 : 1))
+let differing = 0
+for (const name of names) {
+  const template = `${basename(name, '.json')}.jinja`
+  const chatTemplate = readFileSync(join(folder, template), 'utf8')
+  const reference = ChatReference.parse(JSON.parse(readFileSync(join(references, name), 'utf8')))
+  const differences = await findDifferences({ ...tokenizer, chatTemplate }, reference)
+  const [first] = differences
+  if (first !== undefined) differing += 1
+  const count = reference.cases.length
+  const family = guessFamily({ modelType: '', chatTemplate })?.family ?? 'no family'
+  console.log(`${template}: ${family}, ${count - differences.length} of ${count} equal`)
+  if (first !== undefined) console.log(`  ${first.name} ${JSON.stringify(first.switches)}: ${first.problem}`)
+}
+console.log(`${names.length} templates, ${differing} with differences`)
+process.exitCode = differing === 0 && names.length > 0 ? 0 : 1
+await tokenizer.close()
+
+/** A template that cannot be parsed differs where transformers renders it. */
+async function findDifferences(tokenizer: Tokenizer, reference: ChatReference): Promise<ChatDifference[]> {
+  try {
+    return await checkChats(tokenizer, reference)
+  } catch (error) {
+    const problem = error instanceof Error ? `${error.message}: ${String(error.cause)}` : String(error)
+    const rendered = reference.cases.filter(({ refused }) => refused === undefined)
+    return rendered.map(({ name, switches }) => ({ name, switches, problem }))
+  }
+}
