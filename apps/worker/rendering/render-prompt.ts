@@ -1,6 +1,6 @@
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { ModelFamily } from '#libs/contracts/model-family.ts'
-import { ChatTemplateError } from '#libs/text/render-chat.ts'
+import { ChatTemplateError, type Chat } from '#libs/text/render-chat.ts'
 import type { Tokenizer } from '#libs/text/tokenizer.ts'
 import { withOwnCallIds } from '../text/tool-calls/call-id.ts'
 import type { RenderChat } from './render-chat.ts'
@@ -25,7 +25,7 @@ export function createRenderPrompt(deps: {
 }): RenderPrompt {
   const { chats, tokenizer, family } = deps
   return async ({ request }, contextWindow) => {
-    const pieces = await chats.render({
+    const pieces = await renderDescribed(chats, {
       messages: withOwnCallIds(family.callIds, request.messages),
       tools: request.toolChoice === 'none' ? [] : request.tools,
       switches: family.effort[request.reasoningEffort],
@@ -38,6 +38,21 @@ export function createRenderPrompt(deps: {
       throw new ChatTemplateError('the messages hold characters that this model reads as control tokens')
     }
     return { tail, ids }
+  }
+}
+
+/**
+ * A tool without a description is told to the template as such. Some add it to a text, which nothing cannot be (those
+ * of gpt-oss, Hermes and DeepSeek V3.1): they get an empty one.
+ */
+async function renderDescribed(chats: Pick<RenderChat, 'render'>, chat: Chat): Promise<string[]> {
+  try {
+    return await chats.render(chat)
+  } catch (error) {
+    const isDescribed = chat.tools.every((tool) => tool.description !== null)
+    if (isDescribed || !(error instanceof ChatTemplateError)) throw error
+    const tools = chat.tools.map((tool) => ({ ...tool, description: tool.description ?? '' }))
+    return await chats.render({ ...chat, tools })
   }
 }
 

@@ -65,6 +65,28 @@ it('calls that a caller replays have ids that the family takes', async () => {
   expect(call).toMatchObject({ toolCalls: [{ id: result?.role === 'tool' ? result.toolCallId : '' }] })
 })
 
+it.each([
+  ['that adds descriptions to a text', "{{ '// ' + tool.description }}", '// ;// what;'],
+  ['that prints whatever they are', '{{ tool.description | tojson }}', 'null;"what";'],
+])('a template %s takes a tool without one', async (_name, printed, expected) => {
+  const chatTemplate = `{% for t in tools %}{% set tool = t.function %}${printed};{% endfor %}`
+  const own = createChatRenderer({ ...tiny, chatTemplate })
+  const job = generationJob()
+  if (job.request.kind !== 'chat') throw new Error('a chat is rendered')
+  const tools = [null, 'what'].map((description) => ({
+    name: 'f',
+    description,
+    parameters: {},
+    strict: null,
+  }))
+  const { ids } = await createRenderPrompt({
+    chats: { ...own, render: async (chat: Chat) => own.render(chat) },
+    tokenizer: tiny,
+    family: { callIds: 'opaque', effort: { off: {}, low: {}, high: {}, max: {} } },
+  })({ ...job, request: { ...job.request, tools } }, WINDOW)
+  expect(tiny.decode(ids)).toBe(expected)
+})
+
 it('a prompt of many characters and few tokens is tokenized whole', async () => {
   const content = '#'.repeat(20_000)
   const { prompt, whole } = await promptOf(content)
