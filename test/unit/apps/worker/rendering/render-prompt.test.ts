@@ -77,7 +77,6 @@ it.each([
     name: 'f',
     description,
     parameters: {},
-    strict: null,
   }))
   const { ids } = await createRenderPrompt({
     chats: { ...own, render: async (chat: Chat) => own.render(chat) },
