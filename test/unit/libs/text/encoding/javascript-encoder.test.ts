@@ -25,6 +25,14 @@ describe.for(referenceTokenizers)('$kind', ({ file, reference }) => {
     expect(ours).toEqual(referenceTexts.map((text, i) => ({ text, ...reference.texts[i] })))
   })
 
+  it('lowers the last sigma of a word as the native encoder does', async () => {
+    const native = await openNativeEncoder(file)
+    const texts = ['helloΣ', 'ΣΑΣ ΟΔΟΣ.']
+    expect(await encoder.encode(texts, { whole: false })).toEqual(
+      await native.encode(texts, { whole: false }),
+    )
+  })
+
   it('agrees with the native encoder on texts of the same characters, lone surrogates included', async () => {
     const native = await openNativeEncoder(file)
     const unit = fc.constantFrom('hello', ' ', 'the', '<think>', '<|im_end|>', '\uD800', ...characters)
