@@ -14,10 +14,14 @@ export const TextFormatName = z.enum([
   'mistral',
   'json',
   'functools',
+  'granite3',
+  'cohere',
+  'pythonic',
 ])
 export type TextFormatName = z.infer<typeof TextFormatName>
 
 const Tag = z.string().min(2)
+const Tags = z.strictObject({ open: Tag, close: Tag })
 
 /** What a model is sampled with where nobody asks for something else; what is absent is neutral. */
 export const SamplingDefaults = Sampling.pick({
@@ -40,8 +44,14 @@ export const ModelFamily = z
   .strictObject({
     /** Which models it is for, and what is particular about them. */
     about: z.string().min(1),
-    /** How thinking is told from the answer: by tags around it, by harmony's channels, or there is none. */
-    reasoning: z.union([z.enum(['none', 'harmony']), z.strictObject({ open: Tag, close: Tag })]),
+    /**
+     * How thinking is told from the answer: by tags around it, by harmony's channels, or there is none. `answer`: the
+     * tags around an answer that follows thinking, where it has some.
+     */
+    reasoning: z.union([
+      z.enum(['none', 'harmony']),
+      z.strictObject({ ...Tags.shape, answer: Tags.optional() }),
+    ]),
     /** How calls are written; `apps/worker/text/tool-calls/formats.ts` shows each. */
     toolCalls: z.enum(['none', 'harmony', ...TextFormatName.options]),
     /** What the ids of calls look like: some templates take back no other ones. */

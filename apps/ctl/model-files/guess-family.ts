@@ -37,6 +37,11 @@ const RULES: readonly Rule[] = [
   { family: 'llama3', all: ['<|start_header_id|>', '"parameters": '] },
   { family: 'phi4', all: ['<|tool|>', '<|/tool|>'] },
   { family: 'phi4', all: ['functools['], none: '<|start_header_id|>' },
+  { family: 'command3', all: ['<|START_ACTION|>', '<|START_RESPONSE|>'] },
+  { family: 'command4', all: ['<|START_ACTION|>', '<|START_TEXT|>'] },
+  { family: 'granite3.2', all: ['<|start_of_role|>', 'Here is my thought process:'] },
+  { family: 'granite3.3', all: ['<|start_of_role|>', '<|tool_call|>', '<response>'] },
+  { family: 'granite3', all: ['<|start_of_role|>', '<|tool_call|>'] },
   { family: 'granite4', all: ['<|start_of_role|>', '<tool_call>'] },
   { family: 'qwen3', all: ['<tool_call>', '<think>'], none: '<tool_calls>' },
 ]

@@ -1,5 +1,6 @@
 import type { ModelFamily } from '#libs/contracts/model-family.ts'
 import { toSpacedJson, type JsonValue } from '../constraints/json-text.ts'
+import { toPython } from './to-python.ts'
 
 export type CallFormat = Exclude<ModelFamily['toolCalls'], 'none'>
 
@@ -72,6 +73,20 @@ export const CALL_WRITERS: Readonly<Record<CallFormat, (calls: readonly MeantCal
   mistral: (calls) => `[TOOL_CALLS]${listOf(calls)}`,
   json: (calls) => calls.map((call) => objectWith('parameters', call)).join('; '),
   functools: (calls) => `functools${listOf(calls)}`,
+  granite3: (calls) => `<|tool_call|>${listOf(calls)}`,
+  cohere: (calls) => {
+    const written = calls.map(
+      ({ name, json }, i) => `    {"tool_call_id": "${i}", "tool_name": "${name}", "parameters": ${json}}`,
+    )
+    return `<|START_ACTION|>[\n${written.join(',\n')}\n]<|END_ACTION|>`
+  },
+  pythonic: (calls) => {
+    const written = calls.map(({ name, args }) => {
+      const keywords = Object.entries(args).map(([key, value]) => `${key}=${toPython(value)}`)
+      return `${name}(${keywords.join(', ')})`
+    })
+    return `[${written.join(', ')}]`
+  },
   harmony: (calls) =>
     calls
       .map(

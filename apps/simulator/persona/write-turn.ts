@@ -15,7 +15,10 @@ export function writeTurn(
   if (reasoning === 'none' || thought === null) return answer.text
   // A grammar starts at the very token after the tag: no blank line fits in between.
   const gap = answer.kind === 'held' ? '' : '\n\n'
-  return `${reasoning.open}\n${thought}\n${reasoning.close}${gap}${answer.text}`
+  const { open, close, answer: tags } = reasoning
+  const said =
+    tags !== undefined && answer.kind === 'text' ? tags.open + answer.text + tags.close : answer.text
+  return `${open}\n${thought}\n${close}${gap}${said}`
 }
 
 /** Harmony: the prompt ends with `<|start|>assistant`, and each message but the first begins with it. */

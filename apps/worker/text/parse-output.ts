@@ -5,6 +5,7 @@ import type { Tokenizer } from '#libs/text/tokenizer.ts'
 import { createDecodeStream } from './decode-stream.ts'
 import { createStopMatcher } from './match-stop.ts'
 import { createHarmony, HARMONY_MARKERS } from './harmony.ts'
+import { createAnswerTags } from './reasoning/answer-tags.ts'
 import { createThinkTags } from './reasoning/think-tags.ts'
 import { toCallId } from './tool-calls/call-id.ts'
 import { beginningsOf, markersOf, TOOL_FORMATS } from './tool-calls/formats.ts'
@@ -119,7 +120,9 @@ function createStages(options: Parameters<typeof createOutputParser>[0], collect
   const format = tools.length === 0 || family.toolCalls === 'none' ? null : TOOL_FORMATS[family.toolCalls]
   const calls =
     format === null ? null : createTextWithCalls(sink, { format, tools, single: options.singleCall })
+  const onText = calls?.push ?? collector.text
   const tags = typeof family.reasoning === 'object' ? family.reasoning : null
+  const answer = tags?.answer === undefined ? null : createAnswerTags({ tags: tags.answer, onText })
   const thinking =
     tags === null
       ? null
@@ -129,12 +132,13 @@ function createStages(options: Parameters<typeof createOutputParser>[0], collect
           // Some models call a tool out of their thinking; nothing of that call is thought.
           endsAt: format === null ? [] : beginningsOf(format),
           onReasoning: collector.reasoning,
-          onText: calls?.push ?? collector.text,
+          onText: answer?.push ?? onText,
         })
   return {
-    consume: thinking?.push ?? calls?.push ?? collector.text,
+    consume: thinking?.push ?? onText,
     finish() {
       thinking?.finish()
+      answer?.finish()
       calls?.finish()
     },
     isReasoning: thinking?.isReasoning ?? null,

@@ -8,8 +8,8 @@ type Shaped = Exclude<Format, (typeof UNSHAPED)[number]>
 /** A tool's name, and what its arguments are held to. */
 export type HeldTool = { readonly name: string; readonly schema: JsonSchema }
 
-/** Their values have no quotes, which no JSON schema describes. */
-const UNSHAPED = ['qwen3-coder', 'deepseek-v3.2', 'minimax-m2', 'glm-4.5'] as const
+/** Their values have no quotes, or Python's, which no JSON schema describes. */
+const UNSHAPED = ['qwen3-coder', 'deepseek-v3.2', 'minimax-m2', 'glm-4.5', 'pythonic'] as const
 
 /**
  * The format in which a request's calls come: the family's own, or plain JSON where a grammar is to hold them and
@@ -110,6 +110,21 @@ const SHAPES: Readonly<Record<Shaped, Shape>> = {
     begin: objectWith('arguments'),
     end: '}',
     separator: ', ',
+  },
+  granite3: {
+    trigger: '<|tool_call|>',
+    section: { begin: '<|tool_call|>[', end: ']' },
+    begin: objectWith('arguments'),
+    end: '}',
+    separator: ', ',
+  },
+  cohere: {
+    trigger: '<|START_ACTION|>',
+    section: { begin: '<|START_ACTION|>[\n    ', end: '\n]<|END_ACTION|>' },
+    // The number only stands beside the call's result in the prompt, and the template counts it there.
+    begin: (name) => `{"tool_call_id": "0", "tool_name": ${JSON.stringify(name)}, "parameters": `,
+    end: '}',
+    separator: ',\n    ',
   },
   harmony: {
     begin: (name) =>

@@ -108,13 +108,16 @@ export const TOOL_FORMATS: Readonly<Record<TextFormatName, ToolFormat>> = {
       openers: ['[TOOL_CALLS]'],
       unmarked: false,
       object: { type: 'object', close: null, strict: false },
-      named: {
-        type: 'named',
-        prefix: '',
-        nameEnd: '[ARGS]',
-        close: null,
-        // Some releases write an id behind the name.
-        toName: (written) => written.replace(/\[CALL_ID\].*/, ''),
+      bare: {
+        behind: ['[TOOL_CALLS]'],
+        syntax: {
+          type: 'named',
+          prefix: '',
+          nameEnd: '[ARGS]',
+          close: null,
+          // Some releases write an id behind the name.
+          toName: (written) => written.replace(/\[CALL_ID\].*/, ''),
+        },
       },
     },
     control: { leftovers: ['[ARGS]'] },
@@ -127,7 +130,7 @@ export const TOOL_FORMATS: Readonly<Record<TextFormatName, ToolFormat>> = {
       openers: ['<|python_tag|>'],
       unmarked: true,
       object: { type: 'object', close: null, strict: true },
-      named: null,
+      bare: null,
     },
     control: { leftovers: [] },
   },
@@ -139,9 +142,45 @@ export const TOOL_FORMATS: Readonly<Record<TextFormatName, ToolFormat>> = {
       openers: ['functools'],
       unmarked: true,
       object: { type: 'object', close: null, strict: true },
-      named: null,
+      bare: null,
     },
     control: null,
+  },
+  // <|tool_call|>[{"name": …, "arguments": {…}}], or <tool_call>[…] of Granite 3.1
+  granite3: {
+    calls: {},
+    section: null,
+    list: {
+      openers: ['<|tool_call|>', '<tool_call>'],
+      unmarked: false,
+      object: { type: 'object', close: null, strict: false },
+      bare: null,
+    },
+    control: null,
+  },
+  // <|START_ACTION|>[{"tool_call_id": "0", "tool_name": …, "parameters": {…}}]<|END_ACTION|>
+  cohere: {
+    calls: {},
+    section: null,
+    list: {
+      openers: ['<|START_ACTION|>'],
+      unmarked: false,
+      object: { type: 'object', close: null, strict: false },
+      bare: null,
+    },
+    control: { leftovers: ['<|END_ACTION|>'] },
+  },
+  // [NAME(KEY=VALUE, …), …] or JSON objects as the whole answer
+  pythonic: {
+    calls: {},
+    section: null,
+    list: {
+      openers: ['<|python_start|>', '<|python_tag|>'],
+      unmarked: true,
+      object: { type: 'object', close: null, strict: true },
+      bare: { behind: ['[', ','], syntax: { type: 'python' } },
+    },
+    control: { leftovers: ['<|python_end|>'] },
   },
 }
 
@@ -172,7 +211,7 @@ export function beginningsOf({ section, list, calls }: ToolFormat): readonly str
 
 /** Every text that a format has a meaning for. */
 export function markersOf({ section, list, calls, control }: ToolFormat): readonly string[] {
-  const inCalls = [...Object.values(calls), list?.object, list?.named].flatMap((syntax) => {
+  const inCalls = [...Object.values(calls), list?.object, list?.bare?.syntax].flatMap((syntax) => {
     switch (syntax?.type) {
       case 'object':
         return [syntax.close]
@@ -180,6 +219,7 @@ export function markersOf({ section, list, calls, control }: ToolFormat): readon
         return [syntax.prefix, syntax.nameEnd, syntax.close]
       case 'parameters':
         return [syntax.keyOpen, syntax.keyEnd, syntax.valueOpen, syntax.valueEnd, syntax.close]
+      case 'python':
       case undefined:
         return []
     }

@@ -13,7 +13,7 @@ export type ObjectSyntax = {
 }
 
 /**
- * One call as a JSON object with `name` and `arguments` (or `parameters`) in any order. The arguments' text goes
+ * One call as a JSON object with `name` (or `tool_name`) and `arguments` (or `parameters`) in any order. The arguments' text goes
  * out as it comes, exactly as the model wrote it; those that came before the name wait for it.
  *
  * Moves: *before-object* → *before-key* → *key* → *colon* → *before-value* → *string* | *nested* | *bare* →
@@ -103,7 +103,7 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
 
   function endLiteral(): boolean {
     state = 'after-value'
-    if (key === 'name' && name === null) {
+    if ((key === 'name' || key === 'tool_name') && name === null) {
       name = parseString(literal)
       if (name === null || name === '') return false
       if (!strict || early !== '') start(name)

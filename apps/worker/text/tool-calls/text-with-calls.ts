@@ -3,9 +3,10 @@ import { findMarker, markerAt, toMarkers } from '../markers.ts'
 import { createNamedCall, type NamedSyntax } from './named-call.ts'
 import { createObjectCall, type ObjectSyntax } from './object-call.ts'
 import { createParameterCall, type ParameterSyntax } from './parameter-call.ts'
+import { createPythonCall, type PythonSyntax } from './python-call.ts'
 import type { CallReader, CallSink, ToolCallParser, ToolCallSink } from './tool-call-parser.ts'
 
-type CallSyntax = ObjectSyntax | NamedSyntax | ParameterSyntax
+type CallSyntax = ObjectSyntax | NamedSyntax | ParameterSyntax | PythonSyntax
 
 /** How a family writes calls into its text. */
 export type ToolFormat = {
@@ -15,13 +16,13 @@ export type ToolFormat = {
   readonly section: { readonly open: string; readonly close: string } | null
   /**
    * Calls as JSON objects side by side or in a list, behind any of the `openers` and, if `unmarked`, also where the
-   * output begins. `named`: how a call goes on that is no object.
+   * output begins. `bare`: how a call goes on that is no object, and what it stands behind.
    */
   readonly list: {
     readonly openers: readonly string[]
     readonly unmarked: boolean
     readonly object: ObjectSyntax
-    readonly named: NamedSyntax | null
+    readonly bare: { readonly behind: readonly string[]; readonly syntax: NamedSyntax | PythonSyntax } | null
   } | null
   /** The markers are control tokens, and these are others of them: what is left of them is never text. */
   readonly control: { readonly leftovers: readonly string[] } | null
@@ -57,8 +58,8 @@ export function createTextWithCalls(
   /** Dropped if a call follows: blanks, markers that stand before calls, what stands between those of a list. */
   let pending = ''
   let inList = list?.unmarked === true
-  /** Nothing but markup has come since a list's opener. */
-  let atListStart = false
+  /** The opener, bracket or comma that came last in a list; null: something else came since. */
+  let mark: string | null = null
   let started = 0
   let hasText = false
   /** Nothing but markup has come since the last call. */
@@ -79,8 +80,8 @@ export function createTextWithCalls(
       }
       // The beginning of a marker may still turn out to be one.
       const at = findMarker(all, markers, from)
-      if (at !== from && atListStart && list?.named) {
-        call = openCall(list.named, '')
+      if (at !== from && mark !== null && list?.bare?.behind.includes(mark)) {
+        call = openCall(list.bare.syntax, '')
         return all.slice(from)
       }
       if (at !== from) inList = false
@@ -97,7 +98,7 @@ export function createTextWithCalls(
     while (at < end && BETWEEN.includes(text.charAt(at))) at += 1
     const between = text.slice(0, at)
     const blanks = between.replaceAll(/\S/g, '')
-    if (blanks !== between) atListStart = false
+    mark = between.trimEnd().at(-1) ?? mark
     // Behind a call brackets and commas have done their work, whatever follows.
     pending += afterCall ? blanks : between
     return at
@@ -123,7 +124,7 @@ export function createTextWithCalls(
   function meet(marker: string): void {
     if (list !== null && list.openers.includes(marker)) {
       inList = true
-      atListStart = true
+      mark = marker
       pending += asText(marker)
     } else if (marker === section?.open) {
       pending += asText(marker)
@@ -154,7 +155,7 @@ export function createTextWithCalls(
   }
 
   function openCall(syntax: CallSyntax, opener: string): CallReader {
-    atListStart = false
+    mark = null
     return createReader(syntax, {
       onStart(name) {
         pending = ''
@@ -175,6 +176,8 @@ export function createTextWithCalls(
         return createNamedCall(callSink, syntax)
       case 'parameters':
         return createParameterCall(callSink, { syntax, tools })
+      case 'python':
+        return createPythonCall(callSink)
     }
   }
 

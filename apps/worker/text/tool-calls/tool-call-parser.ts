@@ -21,7 +21,7 @@ export type CallReader = {
   readonly finish: () => void
 }
 
-/** Of one call: either it starts, and then has arguments, or all that was read of it is no call. */
+/** Of one call: what was read before it starts, or does not fit behind that, is no call's. */
 export type CallSink = Pick<ToolCallSink, 'onStart' | 'onArguments'> & {
   readonly onNoCall: (raw: string) => void
 }

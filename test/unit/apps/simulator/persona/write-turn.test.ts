@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { writeTurn } from '#apps/simulator/persona/write-turn.ts'
 
+const both = { open: '<t>', close: '</t>', answer: { open: '<a>', close: '</a>' } }
 const tags = { open: '[THINK]', close: '[/THINK]' }
 
 test.each([
@@ -9,6 +10,10 @@ test.each([
   [tags, 'Hm.', 'text', '[THINK]\nHm.\n[/THINK]\n\nYes.'],
   [tags, 'Hm.', 'calls', '[THINK]\nHm.\n[/THINK]\n\nYes.'],
   [tags, 'Hm.', 'held', '[THINK]\nHm.\n[/THINK]Yes.'],
+  [both, null, 'text', 'Yes.'],
+  [both, 'Hm.', 'text', '<t>\nHm.\n</t>\n\n<a>Yes.</a>'],
+  [both, 'Hm.', 'calls', '<t>\nHm.\n</t>\n\nYes.'],
+  [both, 'Hm.', 'held', '<t>\nHm.\n</t>Yes.'],
   ['harmony', null, 'text', '<|channel|>final<|message|>Yes.'],
   [
     'harmony',

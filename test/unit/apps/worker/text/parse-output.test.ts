@@ -9,6 +9,9 @@ const call = (index: number, city: string, id: unknown = expect.stringMatching(/
   { type: 'tool-call-delta', index, text: `{"city": "${city}"}` },
 ]
 
+const ACTION =
+  '<|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris"}}\n]<|END_ACTION|>'
+
 describe('recorded outputs of a real engine', () => {
   it.for([
     ['forced-f1-hermes', call(0, 'Paris')],
@@ -134,6 +137,51 @@ async function withMarkerTokens(text: string): Promise<[typeof tokenizer, number
   }
   return [marked, ids]
 }
+
+it.for<[string, string]>([
+  ['granite3.2', 'Here is my thought process:\n\nHm.\n\nHere is my response:\n\n'],
+  ['granite3.3', '<think>Hm.</think><response>'],
+])('%s: thinking, and an answer with a call in it', async ([family, before]) => {
+  const written = `${before}Look: <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]`
+  const after = family === 'granite3.3' ? '</response>' : ''
+  const options = { family: readFamily(family) }
+  const expected = [
+    { type: 'reasoning-delta', text: 'Hm.' },
+    { type: 'text-delta', text: 'Look:' },
+    ...call(0, 'Paris'),
+  ]
+  const ids = await tokenizer.encode(written + after)
+  for (let at = 0; at <= ids.length; at++) {
+    expect(parse([ids.slice(0, at), ids.slice(at)], options).events).toEqual(expected)
+  }
+})
+
+it('an answer that is cut short in its close tag is all there', async () => {
+  const ids = await tokenizer.encode('<think>Hm.</think><response>Hello</resp')
+  expect(parse([ids], { family: readFamily('granite3.3') }).events).toEqual([
+    { type: 'reasoning-delta', text: 'Hm.' },
+    { type: 'text-delta', text: 'Hello</resp' },
+  ])
+})
+
+it.for<[string, string, object[]]>([
+  ['command3', '<|START_RESPONSE|>Hello<|END_RESPONSE|>', [{ type: 'text-delta', text: 'Hello' }]],
+  ['command4', '<|START_TEXT|>Hello<|END_TEXT|>', [{ type: 'text-delta', text: 'Hello' }]],
+  ['command3', ACTION, call(0, 'Paris')],
+  ['command4', ACTION, call(0, 'Paris')],
+])('%s: thinking, then %s', async ([family, output, events]) => {
+  const options = { family: readFamily(family) }
+  const thought = [{ type: 'reasoning-delta', text: 'Hm.' }, ...events]
+  const ids = await tokenizer.encode(`<|START_THINKING|>Hm.<|END_THINKING|>${output}`)
+  expect(
+    parse(
+      Array.from(ids, (id) => [id]),
+      options,
+    ).events,
+  ).toEqual(thought)
+  // The template has closed the thinking.
+  expect(parse([await tokenizer.encode(output)], options).events).toEqual(events)
+})
 
 it('sees a special token that is only a part of a marker', async () => {
   const part = { id: FIRST_MARKER, text: '｜DSML｜', special: true }

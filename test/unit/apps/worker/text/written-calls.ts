@@ -19,13 +19,14 @@ export const search: ToolDefinition = {
 }
 export const clock: ToolDefinition = { name: 'world_clock', description: null, parameters: null }
 
-/** These send each value as it is written, so the JSON around them is ours. */
-export const UNQUOTED: ReadonlySet<CallFormat> = new Set([
-  'qwen3-coder',
-  'deepseek-v3.2',
-  'minimax-m2',
-  'glm-4.5',
-])
+/** Their values stand without quotes between tags. */
+const UNQUOTED: ReadonlySet<CallFormat> = new Set(['qwen3-coder', 'deepseek-v3.2', 'minimax-m2', 'glm-4.5'])
+
+/** What a model writes as arguments is no JSON, so the JSON is ours. */
+export const TRANSLATED: ReadonlySet<CallFormat> = new Set([...UNQUOTED, 'pythonic'])
+
+/** Nothing marks their calls: behind text, they are text as well. */
+export const UNMARKED: ReadonlySet<CallFormat> = new Set(['json', 'pythonic'])
 
 /** No format but JSON can say these within a value. */
 const plainText = fc

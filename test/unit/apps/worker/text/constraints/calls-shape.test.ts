@@ -57,6 +57,7 @@ it('a format is the family’s own unless a grammar without a shape for it is to
   expect(callsFormat({ toolChoice: 'none', outputFormat: json }, 'glm-4.5')).toBe('glm-4.5')
   expect(callsFormat({ toolChoice: 'auto', outputFormat: json }, 'glm-4.5')).toBe('json')
   expect(callsFormat({ toolChoice: { name: 'f' }, outputFormat: text }, 'qwen3-coder')).toBe('json')
+  expect(callsFormat({ toolChoice: 'required', outputFormat: text }, 'pythonic')).toBe('json')
   expect(callsFormat({ toolChoice: 'required', outputFormat: text }, 'kimi-k2')).toBe('kimi-k2')
   expect(callsFormat({ toolChoice: 'required', outputFormat: text }, 'none')).toBe('none')
 })

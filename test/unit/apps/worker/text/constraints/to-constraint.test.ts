@@ -112,6 +112,7 @@ describe('strict tools of a model that need not call', () => {
     ['the family has no calls', { tools: [strict] }, { toolCalls: 'none' }],
     ['nothing marks a call', { tools: [strict] }, { toolCalls: 'json' }],
     ['its values have no quotes', { tools: [strict] }, { toolCalls: 'glm-4.5' }],
+    ['its values are Python’s', { tools: [strict] }, { toolCalls: 'pythonic' }],
   ] as const)('leave it free where %s', (_, fields, family) => {
     expect(constrain({ ...fields, tools: [...fields.tools] }, family)).toBeNull()
   })

@@ -5,7 +5,7 @@ import { beginningsOf, markersOf, TOOL_FORMATS } from '#apps/worker/text/tool-ca
 import { cutAnywhere, everyCut } from '../cuts.ts'
 import { countWork } from '../count-work.ts'
 import { parserOf, parseWith } from '../parse-under-test.ts'
-import { meantCalls, UNQUOTED } from '../written-calls.ts'
+import { meantCalls, TRANSLATED, UNMARKED } from '../written-calls.ts'
 
 const FORMATS = Object.keys(CALL_WRITERS).filter((name): name is CallFormat => name in CALL_WRITERS)
 
@@ -36,11 +36,10 @@ describe.for(FORMATS)('%s', (format) => {
           const output = before + CALL_WRITERS[format](calls)
           const at = (cuts.next().value ?? 0) % output.length
           const parts = parseWith(format, wholeCharacters([output.slice(0, at), output.slice(at)]))
-          // Behind text, JSON that nothing marks is text as well.
-          const [text, found] = format === 'json' && said !== '' ? [output, []] : [said, calls]
+          const [text, found] = UNMARKED.has(format) && said !== '' ? [output, []] : [said, calls]
           expect(parts.text.trimEnd()).toBe(text.trimEnd())
           expect(parts.calls.map(({ name }) => name)).toEqual(found.map(({ name }) => name))
-          const written = UNQUOTED.has(format)
+          const written = TRANSLATED.has(format)
             ? parts.calls.map((call) => call.arguments)
             : found.map(({ json }) => json)
           expect(parts.calls.map((call) => call.arguments)).toEqual(written)
@@ -66,8 +65,10 @@ describe.for(FORMATS)('%s', (format) => {
     )
   })
 
-  it('random mixtures of markup and text come out the same however they are cut', () => {
+  it('random mixtures of markup and text come out the same however they are cut, and without a call they are all text', () => {
     const markup = format === 'harmony' ? HARMONY : [...markersOf(TOOL_FORMATS[format])]
+    // Control tokens are no text, whatever becomes of them.
+    const keepsMarkers = format !== 'harmony' && TOOL_FORMATS[format].control === null
     const sample = CALL_WRITERS[format]([
       { name: 'search', args: { text: 'a', count: 1 }, json: '{"text": "a"}' },
     ])
@@ -79,12 +80,19 @@ describe.for(FORMATS)('%s', (format) => {
         'arguments": ',
         '"parameters": {',
         'search',
+        '[f(',
+        'a=',
+        "'",
+        ')',
       ),
     )
     const output = fc.array(unit, { maxLength: 14 }).map((units) => units.join(''))
     fc.assert(
       fc.property(cutText(output), fc.boolean(), ([text, pieces], single) => {
-        expect(parseWith(format, pieces, { single })).toEqual(parseWith(format, [text], { single }))
+        const whole = parseWith(format, [text], { single })
+        expect(parseWith(format, pieces, { single })).toEqual(whole)
+        const isAllText = keepsMarkers && whole.calls.length === 0
+        expect(isAllText ? whole.text : text).toBe(text)
       }),
       { numRuns: 3000 },
     )
@@ -101,7 +109,7 @@ describe.for(FORMATS)('%s', (format) => {
           for (const [i, call] of parts.calls.entries()) {
             expect(call.name).toBe(whole.calls[i]?.name)
             // A value that is no string is only known when it is whole.
-            const known = UNQUOTED.has(format) ? '' : call.arguments
+            const known = TRANSLATED.has(format) ? '' : call.arguments
             expect(whole.calls[i]?.arguments.startsWith(known)).toBe(true)
           }
         }

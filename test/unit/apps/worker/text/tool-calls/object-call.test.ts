@@ -36,6 +36,22 @@ const OUTPUTS: [CallFormat, string, Partial<Parts>][] = [
     { text: 'B', calls: [f('{}'), f('{}')] },
   ],
   ['mistral', '[TOOL_CALLS][]', { text: '[]' }],
+  ['granite3', '<|tool_call|>[{"name": "f", "arguments": {}}]', { calls: [f('{}')] }],
+  [
+    'granite3',
+    'A <tool_call>[{"arguments": {"a": 1}, "name": "f"}, {"name": "f"}]\nB',
+    { text: 'A\nB', calls: [f('{"a": 1}'), f('{}')] },
+  ],
+  ['granite3', '<|tool_call|>\n{"name": "f", "arguments": {}}', { calls: [f('{}')] }],
+  ['granite3', '[{"name": "f", "arguments": {}}]', { text: '[{"name": "f", "arguments": {}}]' }],
+  ['granite3', 'I call <tool_call> [1]', { text: 'I call <tool_call> [1]' }],
+  ['cohere', '<|START_ACTION|>[]<|END_ACTION|>', { text: '[]' }],
+  [
+    'cohere',
+    'A<|START_ACTION|>[\n{"tool_call_id": "0", "tool_name": "f", "parameters": {}}\n]<|END_ACTION|>B',
+    { text: 'A\nB', calls: [f('{}')] },
+  ],
+  ['json', '{"tool_name": "f", "parameters": {}}', { text: '{"tool_name": "f", "parameters": {}}' }],
   // Cut short.
   ['json', '{"name": "f", "para', { text: '{"name": "f", "para' }],
   ['json', '{"name": "f", "parameters": {"a', { calls: [f('{"a')] }],

@@ -1,0 +1,87 @@
+import { findMarker, markerAt, toMarkers } from '../markers.ts'
+import type { ReasoningTags } from './think-tags.ts'
+
+/**
+ * Takes off the tags that some models put around their answer (`<response>` … `</response>`). They are markup only
+ * where they begin and end it, blanks aside, so an answer may talk about them; so are line breaks next to them.
+ * Without an open tag the answer stays as it is.
+ *
+ * Moves: *start* → *tagged* | *plain*.
+ */
+export function createAnswerTags(options: {
+  readonly tags: ReasoningTags
+  readonly onText: (text: string) => void
+}): { readonly push: (text: string) => void; readonly finish: () => void } {
+  const { open, close } = options.tags
+  const closers = toMarkers([close])
+  let state: 'start' | 'tagged' | 'plain' = 'start'
+  /** The beginning of a tag, perhaps. */
+  let held = ''
+  /** Blanks and close tags: text if more text follows. */
+  let pending = ''
+  let isClosed = false
+  let isEmpty = true
+
+  function pushStart(text: string): void {
+    const all = held + text
+    const rest = all.trimStart()
+    held = ''
+    pending += all.slice(0, all.length - rest.length)
+    if (rest.startsWith(open)) {
+      state = 'tagged'
+      pending = ''
+      pushTagged(rest.slice(open.length))
+    } else if (open.startsWith(rest)) {
+      held = rest
+    } else {
+      state = 'plain'
+      options.onText(pending + rest)
+      pending = ''
+    }
+  }
+
+  function pushTagged(text: string): void {
+    let rest = held + text
+    held = ''
+    for (;;) {
+      const at = findMarker(rest, closers)
+      addText(at === -1 ? rest : rest.slice(0, at))
+      if (at === -1) return
+      if (markerAt(rest, at, closers) === null) {
+        held = rest.slice(at)
+        return
+      }
+      isClosed = true
+      pending += close
+      rest = rest.slice(at + close.length)
+    }
+  }
+
+  function addText(text: string): void {
+    const solid = text.trimEnd()
+    if (solid !== '') emit(solid)
+    pending += text.slice(solid.length)
+  }
+
+  function emit(text: string): void {
+    const whole = pending + text
+    options.onText(isEmpty ? whole.replace(/^[\r\n]+/, '') : whole)
+    pending = ''
+    isEmpty = false
+    isClosed = false
+  }
+
+  return {
+    push(text) {
+      if (state === 'start') pushStart(text)
+      else if (state === 'tagged') pushTagged(text)
+      else options.onText(text)
+    },
+    finish() {
+      const isMarkup = isClosed && held === ''
+      if (!isMarkup && pending + held !== '') options.onText(pending + held)
+      held = ''
+      pending = ''
+    },
+  }
+}

@@ -1,0 +1,148 @@
+import { createPythonLiteral, type PythonLiteral } from './python-literal.ts'
+import type { CallReader, CallSink } from './tool-call-parser.ts'
+
+export type PythonSyntax = { readonly type: 'python' }
+
+/**
+ * One call in Python's syntax, with keywords and literals alone: `get_weather(city="Paris", days=3)`. The arguments
+ * become a JSON object as they come. The call starts with its first value, because what stands before one may still
+ * be text; one without arguments starts at the comma or the bracket behind it. What does not fit is text, and a
+ * call that has started ends there, with arguments that go as far as they came: nobody can take them for whole.
+ *
+ * Moves: *name* → *before-key* → *key* → *equals* → *value* → *after-value* → *before-key* … → *over*;
+ * *before-key* → *empty* → *over*; each → *no-call*.
+ */
+export function createPythonCall(sink: CallSink): CallReader {
+  let state: State = 'name'
+  let name = ''
+  let key = ''
+  /** Of the argument that is being read; null before its value begins. */
+  let literal: PythonLiteral | null = null
+  let started = false
+  /** Read since something went out: text, if what follows does not fit. */
+  let raw = ''
+  /** Goes out with the next value. */
+  let before = '{'
+
+  function emit(json: string): void {
+    if (!started) sink.onStart(name)
+    started = true
+    raw = ''
+    sink.onArguments(before + json)
+    before = ''
+  }
+
+  /** Reads one character outside of values. False: it does not fit. */
+  function read(character: string): boolean {
+    if (state === 'name') return readName(character)
+    if (state === 'key' && LETTER.test(character)) return addToKey(character)
+    if (isBlank(character)) {
+      if (state === 'key') state = 'equals'
+      return true
+    }
+    switch (character) {
+      case ')':
+        return (state === 'before-key' || state === 'after-value') && close()
+      case ',':
+        if (state !== 'after-value') return false
+        state = 'before-key'
+        return true
+      case '=':
+        return (state === 'key' || state === 'equals') && endKey()
+      default:
+        return state === 'before-key' && FIRST_LETTER.test(character) && beginKey(character)
+    }
+  }
+
+  function readName(character: string): boolean {
+    if (character === '(' && name !== '') {
+      state = 'before-key'
+      return true
+    }
+    const fits = name === '' ? FIRST_LETTER.test(character) : LETTER.test(character)
+    name += character
+    return fits && name.length <= MAX_NAME
+  }
+
+  function beginKey(character: string): true {
+    state = 'key'
+    key = character
+    return true
+  }
+
+  function addToKey(character: string): boolean {
+    key += character
+    return key.length <= MAX_KEY
+  }
+
+  function endKey(): true {
+    state = 'value'
+    literal = null
+    before += `${started ? ', ' : ''}${JSON.stringify(key)}: `
+    return true
+  }
+
+  /** A trailing comma is fine. */
+  function close(): true {
+    state = started ? 'over' : 'empty'
+    if (started) emit('}')
+    return true
+  }
+
+  /** Takes as much as belongs to the value, and returns where that ends. */
+  function readValue(value: PythonLiteral, text: string, from: number): number {
+    const at = value.read(text, from)
+    if (value.state() === 'over') state = 'after-value'
+    else if (value.state() === 'no-literal') refuse(value.unread())
+    return at
+  }
+
+  function refuse(unread: string): void {
+    state = 'no-call'
+    sink.onNoCall(raw + unread)
+  }
+
+  /** Reads some of the text; returns the place where that ends. */
+  function readPart(text: string, at: number): number {
+    const character = text.charAt(at)
+    if (state === 'value' && (literal !== null || !isBlank(character))) {
+      literal ??= createPythonLiteral(emit)
+      return readValue(literal, text, at)
+    }
+    if (state === 'empty' && (character === ',' || character === ']')) {
+      state = 'over'
+      emit('}')
+      return at
+    }
+    if (!read(character)) {
+      refuse('')
+      return at
+    }
+    raw += character
+    return at + 1
+  }
+
+  const isOver = () => state === 'over' || state === 'no-call'
+
+  return {
+    push(text) {
+      let at = 0
+      while (at < text.length && !isOver()) at = readPart(text, at)
+      return isOver() ? text.slice(at) : null
+    },
+    finish() {
+      if (state === 'empty') emit('}')
+      else if (!started) refuse(literal?.unread() ?? '')
+    },
+  }
+}
+
+type State = 'name' | 'before-key' | 'key' | 'equals' | 'value' | 'after-value' | 'empty' | 'over' | 'no-call'
+
+/** Tools' names may have a dot or a hyphen, which Python's have not. */
+const LETTER = /[\p{L}\p{N}_.-]/u
+const FIRST_LETTER = /[\p{L}_]/u
+const MAX_NAME = 256
+const MAX_KEY = 512
+
+const isBlank = (character: string) => ' \t\r\n'.includes(character)

@@ -1,0 +1,182 @@
+import { createPythonString, type PythonString } from './python-string.ts'
+
+export type PythonLiteral = {
+  /** Reads on, and returns the place of the first character that is not the literal's, or the text's end. */
+  readonly read: (text: string, from: number) => number
+  /** `no-literal`: what stands at that place, or `unread` before it, fits into none. */
+  readonly state: () => 'open' | 'over' | 'no-literal'
+  /** What was read of a number or a word that may go on: nothing of it has gone out. */
+  readonly unread: () => string
+}
+
+/**
+ * One of Python's literals as JSON, each part as soon as it is certain: strings as they come, numbers and words
+ * when they are whole. Tuples, and whatever else stands in parentheses, become lists; JSON's own words count as
+ * well. Its first character is no blank.
+ *
+ * Moves: *value* → *string* | *word* → *after* (or over, outside of all brackets); *value* → *value* | *key* at an
+ * opening bracket; *key* → *string* | *word* → *colon* → *value*; *after* → *value* | *key* at a comma, → *after*
+ * at a closing bracket.
+ */
+export function createPythonLiteral(emit: (json: string) => void): PythonLiteral {
+  let state: 'value' | 'key' | 'string' | 'word' | 'colon' | 'after' | 'over' | 'no-literal' = 'value'
+  /** What closes the brackets that are open. */
+  const closers: string[] = []
+  let isKey = false
+  let string: PythonString | null = null
+  let word = ''
+  /** Goes out with the next value: Python allows a comma behind the last one. */
+  let comma = ''
+
+  function emitValue(json: string): void {
+    emit(comma + json)
+    comma = ''
+  }
+
+  /** Reads one character outside of strings and words. False: it does not fit. */
+  function read(character: string): boolean {
+    if (BLANKS.includes(character)) return true
+    if (character === closers.at(-1)) return close(character)
+    if (character === ',') return next()
+    if (character === ':') return colon()
+    if (state !== 'value' && state !== 'key') return false
+    isKey = state === 'key'
+    if (character === '"' || character === "'") return beginString(character)
+    if (WORD.test(character)) return beginWord(character)
+    const brackets = isKey ? undefined : BRACKETS.get(character)
+    if (brackets === undefined) return false
+    emitValue(brackets.json)
+    closers.push(brackets.closer)
+    state = brackets.closer === '}' ? 'key' : 'value'
+    return true
+  }
+
+  function close(closer: string): boolean {
+    if (state === 'colon' || (state === 'value' && closer === '}')) return false
+    closers.pop()
+    comma = ''
+    emit(closer === '}' ? '}' : ']')
+    endValue()
+    return true
+  }
+
+  function next(): boolean {
+    if (state !== 'after') return false
+    comma = ', '
+    state = closers.at(-1) === '}' ? 'key' : 'value'
+    return true
+  }
+
+  function colon(): boolean {
+    if (state !== 'colon') return false
+    emit(': ')
+    state = 'value'
+    return true
+  }
+
+  function beginString(quote: string): true {
+    state = 'string'
+    emitValue('"')
+    string = createPythonString(quote, emit)
+    return true
+  }
+
+  function beginWord(character: string): true {
+    state = 'word'
+    word = character
+    return true
+  }
+
+  /** A word ends at the first character that is none of its own. */
+  function endWord(): void {
+    const json = toJson(word)
+    if (json === null) {
+      state = 'no-literal'
+      return
+    }
+    emitValue(isKey ? JSON.stringify(json) : json)
+    word = ''
+    endScalar()
+  }
+
+  function endScalar(): void {
+    if (isKey) state = 'colon'
+    else endValue()
+  }
+
+  function endValue(): void {
+    state = closers.length === 0 ? 'over' : 'after'
+  }
+
+  const isOpen = () => state !== 'over' && state !== 'no-literal'
+
+  /** Reads some of the text; returns the place where that ends. */
+  function readPart(text: string, at: number): number {
+    if (string !== null) {
+      const end = string.read(text, at)
+      if (string.isOver()) {
+        string = null
+        endScalar()
+      }
+      return end
+    }
+    const character = text.charAt(at)
+    if (state === 'word') {
+      if (!WORD.test(character)) {
+        endWord()
+        return at
+      }
+      word += character
+      return at + 1
+    }
+    if (read(character)) return at + 1
+    state = 'no-literal'
+    return at
+  }
+
+  return {
+    read(text, from) {
+      let at = from
+      while (at < text.length && isOpen()) at = readPart(text, at)
+      return at
+    },
+    state: () => (state === 'over' || state === 'no-literal' ? state : 'open'),
+    unread: () => word,
+  }
+}
+
+const BLANKS = ' \t\r\n'
+const WORD = /[\w.+-]/
+
+const BRACKETS: ReadonlyMap<string, { readonly json: string; readonly closer: string }> = new Map([
+  ['[', { json: '[', closer: ']' }],
+  ['(', { json: '[', closer: ')' }],
+  ['{', { json: '{', closer: '}' }],
+])
+
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ['True', 'true'],
+  ['False', 'false'],
+  ['None', 'null'],
+  ['true', 'true'],
+  ['false', 'false'],
+  ['null', 'null'],
+])
+
+/** null for what is neither a number nor one of the words. A number keeps its digits, however many. */
+function toJson(word: string): string | null {
+  const known = WORDS.get(word)
+  if (known !== undefined) return known
+  const [, sign = '', digits = ''] = /^([+-]?)(.*)$/.exec(word) ?? []
+  const number = toNumber(digits.replaceAll(/(?<=[\da-fA-FxXoO])_(?=[\da-fA-F])/g, ''))
+  return number === null ? null : sign.replace('+', '') + number
+}
+
+function toNumber(digits: string): string | null {
+  if (/^0(?:[xX][\da-fA-F]+|[oO][0-7]+|[bB][01]+)$/.test(digits)) return String(BigInt(digits))
+  const [, whole, point, fraction = '', exponent = ''] =
+    /^(0+|[1-9]\d*)?(\.(\d*))?([eE][+-]?\d+)?$/.exec(digits) ?? []
+  if (whole === undefined && fraction === '') return null
+  const integer = whole === undefined || whole.startsWith('0') ? '0' : whole
+  return integer + (point === undefined ? '' : `.${fraction === '' ? '0' : fraction}`) + exponent
+}

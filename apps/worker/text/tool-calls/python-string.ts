@@ -1,0 +1,123 @@
+export type PythonString = {
+  /** Reads on, and returns the place behind its last quote, or the text's end. */
+  readonly read: (text: string, from: number) => number
+  readonly isOver: () => boolean
+}
+
+/**
+ * One of Python's strings, from behind its first quote on, as a JSON string that goes out as it comes. Three quotes
+ * hold a string as well as one does. An escape that Python does not know is text, as in Python; a line break needs
+ * none, because models forget it.
+ *
+ * Moves: *open* → *empty* | *text*; *empty* → *text* of three quotes, or over; *text* ⇄ *escape*; *text* → over.
+ */
+export function createPythonString(quote: string, emit: (json: string) => void): PythonString {
+  const quoteUnit = quote.charCodeAt(0)
+  let state: 'open' | 'empty' | 'text' | 'escape' | 'over' = 'open'
+  let quotesToEnd = 1
+  /** Quotes that end the string if enough of them come. */
+  let quotes = 0
+  let escape = ''
+
+  const emitText = (text: string) => emit(JSON.stringify(text).slice(1, -1))
+
+  function end(): void {
+    state = 'over'
+    emit('"')
+  }
+
+  function readOpen(isQuote: boolean): number {
+    state = isQuote ? 'empty' : 'text'
+    return isQuote ? 1 : 0
+  }
+
+  /** Behind two quotes: a third one, or the string was empty. */
+  function readEmpty(isQuote: boolean): number {
+    if (!isQuote) {
+      end()
+      return 0
+    }
+    state = 'text'
+    quotesToEnd = 3
+    return 1
+  }
+
+  function readText(text: string, from: number): number {
+    const unit = text.charCodeAt(from)
+    if (unit === quoteUnit) {
+      quotes += 1
+      if (quotes === quotesToEnd) end()
+      return 1
+    }
+    if (quotes > 0) emitText(quote.repeat(quotes))
+    quotes = 0
+    if (unit === BACKSLASH) {
+      state = 'escape'
+      escape = '\\'
+      return 1
+    }
+    let at = from + 1
+    while (at < text.length && !isMark(text.charCodeAt(at))) at += 1
+    emitText(text.slice(from, at))
+    return at - from
+  }
+
+  const isMark = (unit: number) => unit === quoteUnit || unit === BACKSLASH
+
+  function readEscape(character: string): number {
+    const next = escape + character
+    if (ESCAPE_PART.test(next)) {
+      escape = next
+      return 1
+    }
+    const isWhole = ESCAPE.test(next)
+    emitText(decodeEscape(isWhole ? next : escape))
+    state = 'text'
+    return isWhole ? 1 : 0
+  }
+
+  return {
+    read(text, from) {
+      let at = from
+      while (at < text.length && state !== 'over') {
+        if (state === 'open') at += readOpen(text.charCodeAt(at) === quoteUnit)
+        else if (state === 'empty') at += readEmpty(text.charCodeAt(at) === quoteUnit)
+        else if (state === 'text') at += readText(text, at)
+        else at += readEscape(text.charAt(at))
+      }
+      return at
+    },
+    isOver: () => state === 'over',
+  }
+}
+
+const BACKSLASH = 0x5c
+
+const ESCAPE = /^\\(?:x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|[0-7]{3}|[^xuU0-7])$/
+/** What may go on; octal digits are an escape as they are, too. */
+const ESCAPE_PART = /^\\(?:x[\da-fA-F]?|u[\da-fA-F]{0,3}|U[\da-fA-F]{0,7}|[0-7]{1,2})$/
+
+const CHARACTERS: ReadonlyMap<string, string> = new Map([
+  ['\n', ''],
+  ['\\', '\\'],
+  ["'", "'"],
+  ['"', '"'],
+  ['a', '\u0007'],
+  ['b', '\b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+  ['v', '\v'],
+])
+
+/** The character that an escape stands for, or the text itself. */
+function decodeEscape(escape: string): string {
+  const kind = escape.charAt(1)
+  if (/[0-7]/.test(kind)) return String.fromCharCode(Number.parseInt(escape.slice(1), 8))
+  if (!/[xuU]/.test(kind)) return CHARACTERS.get(kind) ?? escape
+  const code = ESCAPE.test(escape) ? Number.parseInt(escape.slice(2), 16) : Infinity
+  return code > MAX_CODE_POINT ? escape : String.fromCodePoint(code)
+}
+
+const MAX_CODE_POINT = 0x10ffff
