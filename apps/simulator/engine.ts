@@ -122,7 +122,7 @@ async function chooseWriter(
   if (fixed !== null) return () => Promise.resolve(fixed)
   return await createScriptWriter({
     tokenizer,
-    thinks: family.reasoning !== 'none',
+    family,
     endIds: [primaryEosId, ...Array.from(eosIds).filter((id) => id !== primaryEosId)],
   })
 }

@@ -3,7 +3,8 @@
 //
 // What it answers is a function of the conversation (persona/): it says it back, calls an offered tool when a
 // word of the tool's name is in the last message, repeats a tool's result, obeys constraints, thinks first in
-// thinking families. Inside the last user message it obeys two orders:
+// thinking families, and writes calls and thinking as its family does. Inside the last user message it obeys two
+// orders:
 //   [[tokens=4000]]       writes exactly that many tokens
 //   [[raw=invalid-utf8]]  writes bytes that are no UTF-8 between words
 // An engine may be given a behaviour instead, which it shows in every call (behaviour.ts). Faults are switched on

@@ -23,7 +23,12 @@ export async function connectEngine(options: {
 }): Promise<{ engine: EngineClient; limits: { maxNumSeqs: number; contextWindow: number } }> {
   const { address, family, log } = options
   const engine = CREATE_CLIENT[options.transport]({ address })
-  const onFailure = (error: unknown) => log.info({ address, reason: String(error) }, 'waiting for the engine')
+  let told = ''
+  const onFailure = (error: unknown) => {
+    const reason = String(error)
+    if (reason !== told) log.info({ address, reason }, 'waiting for the engine')
+    told = reason
+  }
   const info = await untilAnswered(engine.getModelInfo, { ...PAUSES, onFailure })
   const server = await untilAnswered(engine.getServerInfo, { ...PAUSES, onFailure })
   const maxNumSeqs = options.maxNumSeqs ?? server.maxNumSeqs

@@ -53,6 +53,7 @@ export async function startCluster(options: {
   workers?: EnginePlan[][]
   gatewayEnv?: Record<string, string>
   workerEnv?: Record<string, string>
+  simulatorEnv?: Record<string, string>
   billingEnv?: Record<string, string>
   /** How gateways call billing's machine. */
   billingHost?: string
@@ -87,7 +88,11 @@ export async function startCluster(options: {
   )
   const [billing, simulator] = await Promise.all([
     startBilling(),
-    startApp('simulator', { ...logging, SIMULATOR_ENGINES: JSON.stringify(placed.flat()) }),
+    startApp('simulator', {
+      ...logging,
+      SIMULATOR_ENGINES: JSON.stringify(placed.flat()),
+      ...options.simulatorEnv,
+    }),
   ])
   const workers = await Promise.all(
     placed.map((engines) =>

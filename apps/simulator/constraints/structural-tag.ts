@@ -1,62 +1,125 @@
 import { z } from 'zod'
-import type { Constraint, TagsConstraint } from './constraint.ts'
+import type { Constraint, OutputConstraint, TagsConstraint } from './constraint.ts'
 import { ConstraintError } from './constraint-error.ts'
-import { toJsonWriter } from './json-value.ts'
+import { toJsonWriter, type ValueHints } from './json-value.ts'
 
 /**
- * Reads the formats of xgrammar's structural tags for which this engine can write a text: JSON alone, tags
- * around JSON, in free text (`triggered_tags`) or alone (`tags_with_separator`), and the choice between such and
- * JSON (`or`). All others are refused as the recorded engine refuses what it does not know. Throws a ConstraintError.
+ * Reads the formats of xgrammar's structural tags for which this engine can write a text: JSON, with or without a
+ * header; tags around JSON, in free text (`triggered_tags`) or alone (`tags_with_separator`), with or without a tag
+ * around all of them; the choice between such and JSON (`or`); and each of them behind a thought (`sequence`). All
+ * others are refused as the recorded engine refuses what it does not know. Throws a ConstraintError.
  */
 export function fromStructuralTag(given: unknown): Constraint {
   const parsed = StructuralTag.safeParse(given)
   if (!parsed.success) throw new ConstraintError("Invalid grammar specification: 'triggers'")
   const { format } = parsed.data
-  if (format.type === 'json_schema') return { kind: 'text', write: toJsonWriter(format.json_schema) }
-  if (format.type !== 'or') return toTags(format)
-  const [json, tags] = format.elements
-  return { kind: 'tags-or-text', tags: toTags(tags), write: toJsonWriter(json.json_schema) }
+  if (!isBehindThought(format)) return toOutput(format)
+  const [{ begin, end }, output] = format.elements
+  return { kind: 'after-thinking', begin, end, output: toOutput(output) }
 }
 
-const JsonFormat = z.object({ type: z.literal('json_schema'), json_schema: z.unknown() })
+const around = { begin: z.string(), end: z.string() }
 
-const Tags = z
-  .array(
-    z.object({ type: z.literal('tag').optional(), begin: z.string(), content: JsonFormat, end: z.string() }),
-  )
-  .min(1)
+const Json = z.object({ type: z.literal('json_schema'), json_schema: z.unknown() })
 
-const TagsWithSeparator = z.object({
+const Answer = z.union([
+  Json,
+  z.object({
+    type: z.literal('sequence'),
+    elements: z.tuple([z.object({ type: z.literal('const_string'), value: z.string() }), Json]),
+  }),
+])
+
+const Call = z.object({ type: z.literal('tag').optional(), ...around, content: Json })
+
+const BareCalls = z.object({
   type: z.literal('tags_with_separator'),
-  tags: Tags,
-  separator: z.literal('\n'),
+  tags: z.array(Call).min(1),
+  separator: z.string(),
   at_least_one: z.literal(true),
   stop_after_first: z.boolean().default(false),
 })
 
-const TriggeredTags = z.object({
+const CallsInSection = z.object({ type: z.literal('tag'), ...around, content: BareCalls })
+
+const Calls = z.union([BareCalls, CallsInSection])
+
+const triggered = {
   type: z.literal('triggered_tags'),
   triggers: z.array(z.string()).min(1),
-  tags: Tags,
   at_least_one: z.boolean().default(false),
   stop_after_first: z.boolean().default(false),
+}
+
+const TriggeredCalls = z.object({ ...triggered, tags: z.array(Call).min(1) })
+
+const TriggeredSection = z.object({ ...triggered, tags: z.tuple([CallsInSection]) })
+type TriggeredSection = z.infer<typeof TriggeredSection>
+
+const Triggered = z.union([TriggeredCalls, TriggeredSection])
+
+const AnswerOrCalls = z.object({ type: z.literal('or'), elements: z.tuple([Answer, Calls]) })
+
+const Output = z.union([Answer, Calls, Triggered, AnswerOrCalls])
+
+const BehindThought = z.object({
+  type: z.literal('sequence'),
+  elements: z.tuple([
+    z.object({ type: z.literal('tag'), ...around, content: z.object({ type: z.literal('any_text') }) }),
+    z.union([Answer, Calls, AnswerOrCalls]),
+  ]),
 })
+type BehindThought = z.infer<typeof BehindThought>
 
-const JsonOrTags = z.object({ type: z.literal('or'), elements: z.tuple([JsonFormat, TagsWithSeparator]) })
+const StructuralTag = z.object({ format: z.union([Output, BehindThought]) })
 
-const StructuralTag = z.object({
-  format: z.discriminatedUnion('type', [JsonFormat, TagsWithSeparator, TriggeredTags, JsonOrTags]),
-})
+function isBehindThought(format: z.infer<typeof Output> | BehindThought): format is BehindThought {
+  return format.type === 'sequence' && format.elements[0].type === 'tag'
+}
 
-function toTags(format: z.infer<typeof TagsWithSeparator> | z.infer<typeof TriggeredTags>): TagsConstraint {
-  return {
-    kind: 'tags',
-    tags: format.tags.map(({ begin, content, end }) => ({
-      begin,
-      write: toJsonWriter(content.json_schema),
-      end,
-    })),
-    forced: format.at_least_one,
-    single: format.stop_after_first,
+function toOutput(format: z.infer<typeof Output>): OutputConstraint {
+  switch (format.type) {
+    case 'json_schema':
+    case 'sequence':
+      return { kind: 'text', write: toAnswerWriter(format) }
+    case 'tag':
+    case 'tags_with_separator':
+      return toCalls(format)
+    case 'triggered_tags':
+      return toTriggered(format)
+    case 'or': {
+      const [answer, calls] = format.elements
+      return { kind: 'tags-or-text', tags: toCalls(calls), write: toAnswerWriter(answer) }
+    }
   }
+}
+
+function toAnswerWriter(format: z.infer<typeof Answer>): (hints: ValueHints) => string {
+  if (format.type === 'json_schema') return toJsonWriter(format.json_schema)
+  const [{ value }, json] = format.elements
+  const write = toJsonWriter(json.json_schema)
+  return (hints) => value + write(hints)
+}
+
+function toCalls(format: z.infer<typeof Calls>): TagsConstraint {
+  const { tags, separator, stop_after_first: single } = format.type === 'tag' ? format.content : format
+  const section = format.type === 'tag' ? { begin: format.begin, end: format.end } : NO_SECTION
+  return { kind: 'tags', section, tags: tags.map(toTag), separator, forced: true, single }
+}
+
+function toTriggered(format: z.infer<typeof Triggered>): TagsConstraint {
+  const { at_least_one: forced, stop_after_first: single } = format
+  if (isSection(format)) return { ...toCalls(format.tags[0]), forced }
+  const tags = format.tags.map(toTag)
+  return { kind: 'tags', section: NO_SECTION, tags, separator: '\n', forced, single }
+}
+
+function isSection(format: z.infer<typeof Triggered>): format is TriggeredSection {
+  return format.tags[0]?.content.type === 'tags_with_separator'
+}
+
+const NO_SECTION = { begin: '', end: '' }
+
+function toTag({ begin, content, end }: z.infer<typeof Call>): TagsConstraint['tags'][number] {
+  return { begin, write: toJsonWriter(content.json_schema), end }
 }

@@ -1,9 +1,12 @@
-import type { Constraint, Tag, TagsConstraint } from '../constraints/constraint.ts'
+import type { ModelFamily } from '#libs/contracts/model-family.ts'
+import type { Constraint, OutputConstraint, Tag, TagsConstraint } from '../constraints/constraint.ts'
 import { ConstraintError } from '../constraints/constraint-error.ts'
-import { toSpacedJson, type JsonValue } from '../constraints/json-text.ts'
+import { isRecord, toSpacedJson, type JsonValue } from '../constraints/json-text.ts'
 import { valueFor, type ValueHints } from '../constraints/json-value.ts'
 import { parseDirective, type Directive } from './directives.ts'
 import { parseConversation, type Conversation, type Turn } from './parse-conversation.ts'
+import { CALL_WRITERS, type MeantCall } from './write-calls.ts'
+import { writeTurn, type Answer } from './write-turn.ts'
 
 /** What the assistant's whole turn is. */
 export type ComposedTurn =
@@ -13,16 +16,18 @@ export type ComposedTurn =
 /**
  * The persona. It writes back the conversation that it was given, so that a person sees what arrived; it calls
  * an offered tool when the last message contains a word of its name; it repeats a tool's result; under a
- * constraint it writes what the constraint allows. With `thinking` it thinks first. The turn depends on the
- * arguments alone, never on what is already written of it: so a continued answer equals an undisturbed one.
+ * constraint it writes what the constraint allows. With `thinking` it thinks first. Calls and thinking are written
+ * as its family does. The turn depends on the arguments alone, never on what is already written of it: so a
+ * continued answer equals an undisturbed one.
  */
 export function composeTurn(options: {
   prompt: string
+  family: Pick<ModelFamily, 'reasoning' | 'toolCalls'>
   thinking: boolean
   constraint: Constraint | null
   variant: number
 }): ComposedTurn {
-  const { thinking, constraint, variant } = options
+  const { family, thinking, constraint, variant } = options
   const conversation = parseConversation(options.prompt)
   const directive = constraint === null ? parseDirective(conversation.lastUserText) : null
   if (directive !== null) return { kind: 'directive', directive }
@@ -31,53 +36,94 @@ export function composeTurn(options: {
     text: subjectOf(conversation.lastUserText),
     variant,
   }
-  const constrained = constraint !== null && (constraint.kind !== 'tags' || constraint.forced)
-  const answer = writeAnswer(conversation, constraint, hints)
-  // A grammar starts at the very token after `</think>`: no blank line fits in between.
-  const thought = thinking
-    ? `<think>\n${thoughtAbout(conversation)}\n</think>${constrained ? '' : '\n\n'}`
-    : ''
-  return { kind: 'text', text: thought + answer, constrained }
+  const thought = thoughtAbout(conversation)
+  if (constraint?.kind === 'after-thinking') {
+    const { begin, end, output } = constraint
+    const text = begin + thought + end + writeHeld(conversation, output, hints)
+    return { kind: 'text', text, constrained: true }
+  }
+  const answer = writeAnswer(conversation, { constraint, toolCalls: family.toolCalls, hints })
+  const text = writeTurn(family.reasoning, { thought: thinking ? thought : null, answer })
+  return { kind: 'text', text, constrained: answer.kind === 'held' }
 }
 
-function writeAnswer(conversation: Conversation, constraint: Constraint | null, hints: ValueHints): string {
-  const { tools, toolResults, lastUserText } = conversation
-  if (constraint?.kind === 'text') return constraint.write(hints)
-  if (constraint !== null) {
-    const tags = constraint.kind === 'tags' ? constraint : constraint.tags
-    const wanted = tags.tags.filter((tag) => mentions(lastUserText, nameOfTag(tag)))
-    if (constraint.kind === 'tags' && constraint.forced) {
-      return writeTags(tags, wanted.length > 0 ? wanted : tags.tags.slice(0, 1), hints)
-    }
-    if (wanted.length > 0 && toolResults.length === 0) return writeTags(tags, wanted, hints)
-    if (constraint.kind === 'tags-or-text') return constraint.write(hints)
+function writeAnswer(
+  conversation: Conversation,
+  options: {
+    constraint: OutputConstraint | null
+    toolCalls: ModelFamily['toolCalls']
+    hints: ValueHints
+  },
+): Answer {
+  const { constraint, toolCalls, hints } = options
+  if (constraint !== null && (constraint.kind !== 'tags' || constraint.forced)) {
+    return { kind: 'held', text: writeHeld(conversation, constraint, hints) }
   }
-  if (toolResults.length > 0) return `The tool says: ${toolResults.join('\n')}`
-  const called = constraint === null ? tools.filter((tool) => mentions(lastUserText, tool.name)) : []
-  if (called.length === 0) return echo(conversation)
-  const calls = called.map(({ name, parameters }) =>
-    toSpacedJson({ name, arguments: argumentsFor(parameters, hints) }),
+  const { toolResults } = conversation
+  if (toolResults.length > 0) return { kind: 'text', text: `The tool says: ${toolResults.join('\n')}` }
+  const calls =
+    constraint === null
+      ? writeCalls(conversation, toolCalls, hints)
+      : writeTags(constraint, wantedTags(constraint, conversation), hints)
+  return calls === '' ? { kind: 'text', text: echo(conversation) } : { kind: 'calls', text: calls }
+}
+
+/** What a grammar allows, letter by letter. */
+function writeHeld(conversation: Conversation, constraint: OutputConstraint, hints: ValueHints): string {
+  if (constraint.kind === 'text') return constraint.write(hints)
+  const tags = constraint.kind === 'tags' ? constraint : constraint.tags
+  const wanted = wantedTags(tags, conversation)
+  if (constraint.kind === 'tags') {
+    return writeTags(tags, wanted.length > 0 ? wanted : tags.tags.slice(0, 1), hints)
+  }
+  return wanted.length > 0 && conversation.toolResults.length === 0
+    ? writeTags(tags, wanted, hints)
+    : constraint.write(hints)
+}
+
+function wantedTags({ tags }: TagsConstraint, { tools, lastUserText }: Conversation): Tag[] {
+  return tags.filter((tag) => mentions(lastUserText, toolOf(tag, tools)))
+}
+
+/** The tool whose name a tag begins with; of several that stand there, the longest one. */
+function toolOf({ begin }: Tag, tools: Conversation['tools']): string {
+  const names = tools.map(({ name }) => name).filter((name) => begin.includes(name))
+  return names.toSorted((a, b) => b.length - a.length)[0] ?? begin
+}
+
+function writeTags(constraint: TagsConstraint, wanted: readonly Tag[], hints: ValueHints): string {
+  if (wanted.length === 0) return ''
+  const { section, separator, single } = constraint
+  const written = (single ? wanted.slice(0, 1) : wanted).map((tag) => tag.begin + tag.write(hints) + tag.end)
+  return section.begin + written.join(separator) + section.end
+}
+
+function writeCalls(
+  { tools, lastUserText }: Conversation,
+  format: ModelFamily['toolCalls'],
+  hints: ValueHints,
+): string {
+  if (format === 'none') return ''
+  const called = tools.filter((tool) => mentions(lastUserText, tool.name))
+  if (called.length === 0) return ''
+  return CALL_WRITERS[format](
+    called.map(({ name, parameters }) => ({ name, ...argumentsFor(parameters, hints) })),
   )
-  return calls.map((call) => `<tool_call>\n${call}\n</tool_call>`).join('\n')
 }
 
 /** A model that is free to call writes something, whatever the tool's schema is. */
-function argumentsFor(parameters: unknown, hints: ValueHints): JsonValue {
+function argumentsFor(parameters: unknown, hints: ValueHints): Pick<MeantCall, 'args' | 'json'> {
+  const value = valueOrNothing(parameters, hints)
+  return { args: isRecord(value) ? value : {}, json: toSpacedJson(value) }
+}
+
+function valueOrNothing(schema: unknown, hints: ValueHints): JsonValue {
   try {
-    return valueFor(parameters, hints)
+    return valueFor(schema, hints)
   } catch (error) {
     if (error instanceof ConstraintError) return {}
     throw error
   }
-}
-
-function writeTags({ single }: TagsConstraint, wanted: readonly Tag[], hints: ValueHints): string {
-  const written = single ? wanted.slice(0, 1) : wanted
-  return written.map((tag) => tag.begin + tag.write(hints) + tag.end).join('\n')
-}
-
-function nameOfTag(tag: Tag): string {
-  return /"name":\s*"([^"]+)"/u.exec(tag.begin)?.[1] ?? tag.begin
 }
 
 /**

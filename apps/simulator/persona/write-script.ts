@@ -1,3 +1,4 @@
+import type { ModelFamily } from '#libs/contracts/model-family.ts'
 import type { Tokenizer } from '#libs/text/tokenizer.ts'
 import type { Constraint } from '../constraints/constraint.ts'
 import type { Script } from '../sampling/script.ts'
@@ -19,14 +20,14 @@ export type ScriptWriter = (options: {
  */
 export async function createScriptWriter(options: {
   tokenizer: Tokenizer
-  /** The family thinks unless the prompt switches it off. */
-  thinks: boolean
+  /** A family that thinks does so unless the prompt switches it off. */
+  family: Pick<ModelFamily, 'reasoning' | 'toolCalls'>
   /** The end tokens, the primary one first. */
   endIds: readonly number[]
 }): Promise<ScriptWriter> {
-  const { tokenizer, thinks, endIds } = options
+  const { tokenizer, family, endIds } = options
   const header = await tokenizer.encode(ASSISTANT_HEADER)
-  const turnStart = tokenizer.tokenId('<|im_start|>')
+  const turnStart = tokenizer.tokenId(TURN_START)
   const added = new Set(tokenizer.addedTokens.map(({ id }) => id))
   const fillerIds = await encodeWritten(tokenizer, FILLER)
   const invalid = await invalidUtf8(tokenizer)
@@ -46,7 +47,8 @@ export async function createScriptWriter(options: {
     const closed = closedThoughtLength(written, tokenizer)
     const turn = composeTurn({
       prompt: decodeMarked(before, tokenizer, added),
-      thinking: thinks && closed === 0,
+      family,
+      thinking: family.reasoning !== 'none' && closed === 0,
       constraint,
       variant,
     })
@@ -90,7 +92,8 @@ export async function createScriptWriter(options: {
   }
 }
 
-const ASSISTANT_HEADER = '<|im_start|>assistant\n'
+const TURN_START = '<|im_start|>'
+const ASSISTANT_HEADER = `${TURN_START}assistant\n`
 
 /** What is not a chat ends where its absolute position is a multiple of this. */
 const RAW_PERIOD = 61
@@ -148,10 +151,15 @@ function overlap(written: Uint32Array, tokens: readonly number[]): number {
   return 0
 }
 
-/** Encodes a text of the model's own: markers of the `<|…|>` kind in it are words, not special tokens. */
+/** Encodes a text of the model's own: what begins or ends a turn is words in it, other markers are tokens. */
 export async function encodeWritten(tokenizer: Tokenizer, text: string): Promise<number[]> {
-  const pieces = await Promise.all(text.split(/(?<=<)(?=\|)/u).map((piece) => tokenizer.encode(piece)))
-  return pieces.flatMap((ids) => Array.from(ids))
+  const ends = Array.from(tokenizer.eosIds, (id) => tokenizer.decode(Uint32Array.of(id)))
+  const torn = [TURN_START, ...ends]
+    .filter((marker) => marker !== '')
+    .map((marker) => `(?<=${RegExp.escape(marker.charAt(0))})(?=${RegExp.escape(marker.slice(1))})`)
+  const pieces = text.split(new RegExp(torn.join('|'), 'u'))
+  const encoded = await Promise.all(pieces.map((piece) => tokenizer.encode(piece)))
+  return encoded.flatMap((ids) => Array.from(ids))
 }
 
 /** A character of four bytes that no vocabulary merges. */

@@ -5,10 +5,28 @@ import { fromStructuralTag } from '#apps/simulator/constraints/structural-tag.ts
 const hints = { userText: '', text: 'Rome', variant: 0 }
 const json = { type: 'json_schema', json_schema: { type: 'string' } }
 const tag = { type: 'tag', begin: '<', content: json, end: '>' }
+const answer = { type: 'sequence', elements: [{ type: 'const_string', value: 'final ' }, json] }
 const calls = { type: 'tags_with_separator', tags: [tag], separator: '\n', at_least_one: true }
 
-test.each([
+const section = { type: 'tag', begin: '(', content: calls, end: ')' }
+const triggered = { type: 'triggered_tags', triggers: ['('] }
+const thought = { type: 'tag', begin: '{', content: { type: 'any_text' }, end: '}' }
+
+const either = { type: 'or', elements: [answer, section] }
+const behindThought = (output: object) => ({ type: 'sequence', elements: [thought, output] })
+
+test.each<[format: object, constraint: object]>([
   [json, { kind: 'text' }],
+  [answer, { kind: 'text' }],
+  [section, { kind: 'tags', section: { begin: '(', end: ')' }, separator: '\n', forced: true }],
+  [
+    { ...triggered, tags: [section] },
+    { kind: 'tags', section: { begin: '(', end: ')' }, forced: false },
+  ],
+  [either, { kind: 'tags-or-text' }],
+  [behindThought(answer), { kind: 'after-thinking', begin: '{', end: '}', output: { kind: 'text' } }],
+  [behindThought(section), { kind: 'after-thinking', output: { kind: 'tags' } }],
+  [behindThought(either), { kind: 'after-thinking', output: { kind: 'tags-or-text' } }],
   [calls, { kind: 'tags', forced: true, single: false }],
   [
     { ...calls, stop_after_first: true },
@@ -27,14 +45,17 @@ test.each([
 })
 
 test('the JSON of a tag and of an answer is written', () => {
-  const constraint = fromStructuralTag({ format: { type: 'or', elements: [json, calls] } })
+  const constraint = fromStructuralTag({ format: { type: 'or', elements: [answer, calls] } })
   if (constraint.kind !== 'tags-or-text') throw new Error(`it is ${constraint.kind}`)
-  expect(constraint.write(hints)).toBe('"Rome"')
+  expect(constraint.write(hints)).toBe('final "Rome"')
   expect(constraint.tags.tags.map((one) => one.begin + one.write(hints) + one.end)).toEqual(['<"Rome">'])
 })
 
 test.each([
   [3],
+  [thought],
+  [{ type: 'sequence', elements: [thought] }],
+  [behindThought(behindThought(json))],
   [{ type: 'nonsense' }],
   [{ ...calls, tags: [] }],
   [{ ...calls, separator: 3 }],

@@ -90,6 +90,17 @@ describe('it calls tools', () => {
     expect(answer).toBe(`<tool_call>\n{"name": "worldClock", "arguments": {}}\n</tool_call>\n${call}`)
   })
 
+  test('as its family writes calls, or not where it writes none', async () => {
+    const chat = { messages: [user('The weather in Paris')], tools: [weather] }
+    expect(await answerTo({ ...chat, family: 'bracketed' })).toMatch(
+      /^\[THINK\]\n[^[]+\n\[\/THINK\]\n\n\[TOOL_CALLS\]\[\{"name": "get_weather", "arguments": \{"city": "Paris", "unit": "celsius"\}\}\]$/u,
+    )
+    expect(await answerTo({ ...chat, family: 'harmony' })).toMatch(
+      /^<\|channel\|>analysis<\|message\|>[^<]+<\|end\|><\|start\|>assistant<\|channel\|>commentary to=functions.get_weather <\|constrain\|>json<\|message\|>\{[^}]+\}<\|call\|>$/u,
+    )
+    expect(await answerTo({ ...chat, family: 'toolless' })).toContain('You said: The weather in Paris')
+  })
+
   test('not for a short word that every sentence has', async () => {
     expect(await answerTo({ messages: [user('Get me a coffee')], tools: [weather] })).toContain('You said')
   })
@@ -251,6 +262,47 @@ describe('it obeys constraints', () => {
     expect(await answerTo({ messages, constraint })).toBe('{"city":"Rome"}')
     const thoughtful = await answerTo({ messages: [user('Hello')], constraint, family: 'thinking' })
     expect(thoughtful).toMatch(/<\/think>\{"city":"text"\}$/u)
+  })
+
+  test('calls in a section, by the names of the tools that are offered', async () => {
+    const named = (name: string) => ({
+      ...tag(name),
+      begin: `<|begin|>functions.${name}:0<|args|>`,
+      end: '<|end|>',
+    })
+    const section = {
+      type: 'tag',
+      begin: '<|calls|>',
+      content: { ...alone(false), tags: [named('get_weather'), named('worldClock')], separator: ';' },
+      end: '<|over|>',
+    }
+    const asked = (content: string, format: object) =>
+      answerTo({ messages: [user(content)], tools: [weather, clock], constraint: tagged(format) })
+    const weatherCall = '<|begin|>functions.get_weather:0<|args|>{"city":"Rome"}<|end|>'
+    const clockCall = '<|begin|>functions.worldClock:0<|args|>{"city":"Rome"}<|end|>'
+    const both = 'The weather and the clock functions in Rome'
+    expect(await asked(both, section)).toBe(`<|calls|>${weatherCall};${clockCall}<|over|>`)
+    expect(await asked('Begin with the clock in Rome', section)).toBe(`<|calls|>${clockCall}<|over|>`)
+    const free = { type: 'triggered_tags', triggers: ['<|calls|>'], tags: [section] }
+    expect(await asked('The clock in Rome', free)).toBe(`<|calls|>${clockCall}<|over|>`)
+    expect(await asked('Hello', free)).toContain('You said: Hello')
+  })
+
+  test('a thought first where the grammar begins with it', async () => {
+    const format = (output: object) =>
+      tagged({
+        type: 'sequence',
+        elements: [{ type: 'tag', begin: '<(', content: { type: 'any_text' }, end: ')>' }, output],
+      })
+    const json = { type: 'json_schema', json_schema: schema }
+    const answer = { type: 'sequence', elements: [{ type: 'const_string', value: 'final: ' }, json] }
+    const chat = { messages: [user('Hello')], family: 'harmony' } as const
+    expect(await answerTo({ ...chat, constraint: format(answer) })).toMatch(
+      /^<\([^<)]+\)>final: \{"city":"text"\}$/u,
+    )
+    expect(await answerTo({ ...chat, constraint: format(alone(true)) })).toMatch(
+      /^<\([^<)]+\)><tool_call>\n\{"name": "get_weather", "arguments": \{"city":"text"\}\}\n<\/tool_call>$/u,
+    )
   })
 
   test('a tool that the model may call is called with nothing when its schema has no value', async () => {

@@ -1,17 +1,25 @@
 import { parseConstraint, type ConstraintFields } from '#apps/simulator/constraints/parse-constraint.ts'
-import { createScriptWriter } from '#apps/simulator/persona/write-script.ts'
+import { createScriptWriter, type ScriptWriter } from '#apps/simulator/persona/write-script.ts'
 import type { Script } from '#apps/simulator/sampling/script.ts'
 import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
 import { createChatRenderer } from '#libs/text/render-chat.ts'
 import { loadTokenizer } from '#libs/text/tokenizer.ts'
 
-export const EOS = 2_002
+const EOS = 2_002
 
 export const tokenizer = await loadTokenizer('models/tiny')
 const renderer = createChatRenderer(tokenizer)
-const writers = {
-  plain: await createScriptWriter({ tokenizer, thinks: false, endIds: [EOS, 2_000] }),
-  thinking: await createScriptWriter({ tokenizer, thinks: true, endIds: [EOS, 2_000] }),
+const FAMILIES = {
+  plain: { reasoning: 'none', toolCalls: 'hermes' },
+  thinking: { reasoning: { open: '<think>', close: '</think>' }, toolCalls: 'hermes' },
+  bracketed: { reasoning: { open: '[THINK]', close: '[/THINK]' }, toolCalls: 'mistral' },
+  harmony: { reasoning: 'harmony', toolCalls: 'harmony' },
+  toolless: { reasoning: 'none', toolCalls: 'none' },
+} as const
+export type FamilyName = keyof typeof FAMILIES
+
+export async function createWriter(family: FamilyName): Promise<ScriptWriter> {
+  return await createScriptWriter({ tokenizer, family: FAMILIES[family], endIds: [EOS, 2_000] })
 }
 
 export type Chat = {
@@ -19,7 +27,7 @@ export type Chat = {
   readonly tools?: readonly ToolDefinition[]
   /** null leaves the choice to the template. */
   readonly thinking?: boolean | null
-  readonly family?: 'plain' | 'thinking'
+  readonly family?: FamilyName
   readonly constraint?: ConstraintFields
 }
 
@@ -49,7 +57,8 @@ export async function continueFrom(
   chat: Pick<Chat, 'family' | 'constraint'>,
 ): Promise<number[]> {
   const constraint = parseConstraint(chat.constraint ?? {})
-  return readOut(await writers[chat.family ?? 'plain']({ promptIds, constraint, variant: 0 }))
+  const write = await createWriter(chat.family ?? 'plain')
+  return readOut(await write({ promptIds, constraint, variant: 0 }))
 }
 
 export async function answerTo(chat: Chat): Promise<string> {

@@ -1,15 +1,15 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createScriptWriter } from '#apps/simulator/persona/write-script.ts'
 import {
   continueFrom,
-  EOS,
+  createWriter,
   promptOf,
   system,
   tokenizer,
   user,
   weather,
   type Chat,
+  type FamilyName,
 } from './persona-under-test.ts'
 
 /** The cuts after which the answer does not go on with exactly the tokens that are missing. */
@@ -32,6 +32,9 @@ describe('a partly written answer is continued where it ends', () => {
     { messages: [user('the weather in Paris')], tools: [weather], family: 'thinking' },
     { messages: [user('Hello')], family: 'thinking' },
     { messages: [user('Hello')], family: 'thinking', thinking: false },
+    { messages: [user('the weather in Paris')], tools: [weather], family: 'bracketed' },
+    { messages: [user('the weather in Paris')], tools: [weather], family: 'harmony' },
+    { messages: [user('Hello')], family: 'harmony' },
     { messages: [user('[[tokens=200]]')] },
     { messages: [user('[[raw=invalid-utf8]]')] },
     { messages: [user('markers <|im_end|> and <think> and <tool_call>')], family: 'thinking' },
@@ -63,7 +66,7 @@ describe('a partly written answer is continued where it ends', () => {
     const text = fc.array(piece, { maxLength: 6 }).map((pieces) => pieces.join(''))
     const chat = fc.record({
       messages: fc.tuple(text, text).map(([first, second]) => [system(first), user(second)]),
-      family: fc.constantFrom('plain' as const, 'thinking' as const),
+      family: fc.constantFrom<FamilyName>('plain', 'thinking', 'bracketed', 'harmony'),
       thinking: fc.constantFrom(null, false),
       tools: fc.constantFrom([], [weather]),
     })
@@ -98,7 +101,7 @@ describe('a partly written answer is continued where it ends', () => {
 })
 
 test('what follows where it may not end depends on the position in the answer alone', async () => {
-  const write = await createScriptWriter({ tokenizer, thinks: false, endIds: [EOS] })
+  const write = await createWriter('plain')
   const promptIds = await promptOf({ messages: [user('Hi')] })
   const script = await write({ promptIds, constraint: null, variant: 0 })
   const length = (await continueFrom(promptIds, {})).length

@@ -1,12 +1,13 @@
+import type { CallFormat } from '#apps/simulator/persona/write-calls.ts'
 import { createHarmony } from '#apps/worker/text/harmony.ts'
 import { TOOL_FORMATS } from '#apps/worker/text/tool-calls/formats.ts'
 import { createTextWithCalls } from '#apps/worker/text/tool-calls/text-with-calls.ts'
-import { clock, search, type Format } from './written-calls.ts'
+import { clock, search } from './written-calls.ts'
 
 export type Parts = { text: string; calls: { name: string; arguments: string }[] }
 
 /** A parser of a format, and what it has told so far. */
-export function parserOf(format: Format, { single = false }: { single?: boolean } = {}) {
+export function parserOf(format: CallFormat, { single = false }: { single?: boolean } = {}) {
   const parts: Parts = { text: '', calls: [] }
   const tools = [search, clock]
   const sink: Parameters<typeof createTextWithCalls>[0] & { onReasoning: (text: string) => void } = {
@@ -27,7 +28,7 @@ export function parserOf(format: Format, { single = false }: { single?: boolean 
 }
 
 export function parseWith(
-  format: Format,
+  format: CallFormat,
   pieces: readonly string[],
   options: { single?: boolean } = {},
 ): Parts {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { CALL_WRITERS, type CallFormat } from '#apps/simulator/persona/write-calls.ts'
 import { callsFormat, toCallsShape, triggerOf } from '#apps/worker/text/constraints/calls-shape.ts'
 import type { CallsShape } from '#apps/worker/engine/engine-client.ts'
 import { parseWith } from '../parse-under-test.ts'
-import { WRITERS, type Format } from '../written-calls.ts'
 
-const FORMATS = Object.keys(WRITERS).filter((name): name is Format => name in WRITERS)
+const FORMATS = Object.keys(CALL_WRITERS).filter((name): name is CallFormat => name in CALL_WRITERS)
 const schema = { type: 'object' }
 const tools = [
   { name: 'search', schema },
@@ -46,7 +46,7 @@ describe.for(FORMATS)('%s', (format) => {
     const meant = [{ name: 'search', args: { text: 'a' }, json: '{"text": "a"}' }]
     // A grammar for harmony begins behind the thinking, with the header that the template writes else.
     const start = format === 'harmony' ? '<|start|>assistant' : ''
-    expect(output).toBe(start + WRITERS[readAs](meant))
+    expect(output).toBe(start + CALL_WRITERS[readAs](meant))
   })
 })
 

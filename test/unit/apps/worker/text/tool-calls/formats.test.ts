@@ -1,12 +1,13 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { CALL_WRITERS, type CallFormat } from '#apps/simulator/persona/write-calls.ts'
 import { beginningsOf, markersOf, TOOL_FORMATS } from '#apps/worker/text/tool-calls/formats.ts'
 import { cutAnywhere, everyCut } from '../cuts.ts'
 import { countWork } from '../count-work.ts'
 import { parserOf, parseWith } from '../parse-under-test.ts'
-import { meantCalls, TRANSLATED, UNMARKED, WRITERS, type Format } from '../written-calls.ts'
+import { meantCalls, TRANSLATED, UNMARKED } from '../written-calls.ts'
 
-const FORMATS = Object.keys(WRITERS).filter((name): name is Format => name in WRITERS)
+const FORMATS = Object.keys(CALL_WRITERS).filter((name): name is CallFormat => name in CALL_WRITERS)
 
 /** A text and random cuts of it, between characters as tokens have them. */
 const cutText = (text: fc.Arbitrary<string>) =>
@@ -32,7 +33,7 @@ describe.for(FORMATS)('%s', (format) => {
             format === 'harmony' && said !== ''
               ? `<|channel|>final<|message|>${said}<|end|><|start|>assistant`
               : said
-          const output = before + WRITERS[format](calls)
+          const output = before + CALL_WRITERS[format](calls)
           const at = (cuts.next().value ?? 0) % output.length
           const parts = parseWith(format, wholeCharacters([output.slice(0, at), output.slice(at)]))
           const [text, found] = UNMARKED.has(format) && said !== '' ? [output, []] : [said, calls]
@@ -53,7 +54,7 @@ describe.for(FORMATS)('%s', (format) => {
   it('gives the same for one chunk, every split in two and character by character', () => {
     fc.assert(
       fc.property(meant, (calls) => {
-        const output = `${WRITERS[format](calls)}\nDone.`
+        const output = `${CALL_WRITERS[format](calls)}\nDone.`
         const whole = parseWith(format, [output])
         expect(parseWith(format, Array.from(output))).toEqual(whole)
         for (const pieces of everyCut(output).filter(({ length }) => length === 2)) {
@@ -68,7 +69,9 @@ describe.for(FORMATS)('%s', (format) => {
     const markup = format === 'harmony' ? HARMONY : [...markersOf(TOOL_FORMATS[format])]
     // Control tokens are no text, whatever becomes of them.
     const keepsMarkers = format !== 'harmony' && TOOL_FORMATS[format].control === null
-    const sample = WRITERS[format]([{ name: 'search', args: { text: 'a', count: 1 }, json: '{"text": "a"}' }])
+    const sample = CALL_WRITERS[format]([
+      { name: 'search', args: { text: 'a', count: 1 }, json: '{"text": "a"}' },
+    ])
     const unit = fc.oneof(
       fc.constantFrom(...markup, ...markup.map((marker) => marker.slice(0, -2)), sample),
       fc.constantFrom(
@@ -98,7 +101,7 @@ describe.for(FORMATS)('%s', (format) => {
   it('output that is cut short anywhere ends as text or as a call that goes as far as it came', () => {
     fc.assert(
       fc.property(meant, (calls) => {
-        const output = WRITERS[format](calls)
+        const output = CALL_WRITERS[format](calls)
         const whole = parseWith(format, [output])
         for (let end = 0; end < output.length; end++) {
           const parts = parseWith(format, wholeCharacters([output.slice(0, end)]))
@@ -154,7 +157,7 @@ describe.for(FORMATS)('%s', (format) => {
       json: `{"text": "${text}"}`,
     }))
     if (first === undefined || second === undefined) throw new Error('two calls')
-    const parts = parseWith(format, [`${WRITERS[format]([first, second])} and more`], { single: true })
+    const parts = parseWith(format, [`${CALL_WRITERS[format]([first, second])} and more`], { single: true })
     expect(parts).toEqual({ text: '', calls: [{ name: 'search', arguments: '{"text": "Rome"}' }] })
   })
 
@@ -162,7 +165,7 @@ describe.for(FORMATS)('%s', (format) => {
     const work = (characters: number) => {
       const text = 'lorem "ipsum" \\ dolor, {sit} '.repeat(characters / 28)
       const calls = [{ name: 'search', args: { text }, json: JSON.stringify({ text }) }]
-      const tokens = WRITERS[format](calls).match(/[^]{1,4}/g) ?? []
+      const tokens = CALL_WRITERS[format](calls).match(/[^]{1,4}/g) ?? []
       return countWork(() => {
         expect(parseWith(format, tokens).calls[0]?.arguments.length).toBeGreaterThan(characters)
       })
