@@ -106,7 +106,7 @@ it('a number of more digits than Python takes is no literal, and what was held o
   const longest = '1'.repeat(4_300)
   expect(read([`${longest})`])).toEqual({ json: longest, rest: ')', state: 'over' })
   for (const longer of [`${longest}1`, `0x${longest}`]) {
-    for (const pieces of [[`[1, ${longer}]`], [...`[1, ${longer}]`]]) {
+    for (const pieces of [[`[1, ${longer}]`], `[1, ${longer}]`.split('')]) {
       expect(read(pieces)).toEqual({ json: '[1', rest: `${longer}]`, state: 'no-literal' })
     }
   }
