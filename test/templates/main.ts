@@ -3,8 +3,12 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { guessFamily } from '#apps/ctl/model-files/guess-family.ts'
 import { ChatReference, checkChats, type ChatDifference } from '#libs/text/check-chats.ts'
+import { readFamily } from '#libs/text/load-model.ts'
 import { loadTokenizer, type Tokenizer } from '#libs/text/tokenizer.ts'
+import { readBack } from './read-back.ts'
 
+/** Has every character as it is; the one that is compared with writes `▁` as a blank. */
+const tiny = await loadTokenizer('models/tiny')
 const [folder = '', model = '', references = ''] = process.argv.slice(2)
 const tokenizer = await loadTokenizer(model)
 const names = readdirSync(references).toSorted((a, b) => (a < b ? -1 : 1))
@@ -17,13 +21,26 @@ for (const name of names) {
   const [first] = differences
   if (first !== undefined) differing += 1
   const count = reference.cases.length
-  const family = guessFamily({ modelType: '', chatTemplate })?.family ?? 'no family'
-  console.log(`${template}: ${family}, ${count - differences.length} of ${count} equal`)
+  const family = guessFamily({ modelType: '', chatTemplate })?.family ?? null
+  const calls = family === null ? 'no family' : `${family}, ${await tellCalls(chatTemplate, family)}`
+  console.log(`${template}: ${count - differences.length} of ${count} equal, ${calls}`)
   if (first !== undefined) console.log(`  ${first.name} ${JSON.stringify(first.switches)}: ${first.problem}`)
 }
 console.log(`${names.length} templates, ${differing} with differences`)
 process.exitCode = differing === 0 && names.length > 0 ? 0 : 1
-await tokenizer.close()
+await Promise.all([tokenizer, tiny].map(async ({ close }) => await close()))
+
+async function tellCalls(chatTemplate: string, family: string): Promise<string> {
+  try {
+    const read = await readBack(
+      { ...tiny, chatTemplate, toolTemplate: null },
+      await readFamily('models', family),
+    )
+    return read === null ? 'its call is read back' : `its call is read as ${JSON.stringify(read)}`
+  } catch (error) {
+    return `its call is not written: ${error instanceof Error ? error.message : String(error)}`
+  }
+}
 
 /** A template that cannot be parsed differs where transformers renders it. */
 async function findDifferences(tokenizer: Tokenizer, reference: ChatReference): Promise<ChatDifference[]> {

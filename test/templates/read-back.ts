@@ -1,0 +1,82 @@
+import { createOutputParser } from '#apps/worker/text/parse-output.ts'
+import { startsInReasoning } from '#apps/worker/text/reasoning/starts-in-reasoning.ts'
+import type { ModelFamily } from '#libs/contracts/model-family.ts'
+import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
+import { createChatRenderer } from '#libs/text/render-chat.ts'
+import type { Tokenizer } from '#libs/text/tokenizer.ts'
+
+const ARGUMENTS = { city: 'Zürich "West"\n<3', days: 3, exact: true }
+const TOOL: ToolDefinition = {
+  name: 'get_weather',
+  description: 'The weather.',
+  parameters: {
+    type: 'object',
+    properties: {
+      city: { type: 'string', description: 'Where.' },
+      days: { type: 'integer', description: 'How many.' },
+      exact: { type: 'boolean', description: 'To the degree.' },
+    },
+  },
+}
+const ASKED: ChatMessage = { role: 'user', content: 'How is it?' }
+const ANSWERED: readonly ChatMessage[] = [
+  {
+    role: 'assistant',
+    content: '',
+    reasoning: '',
+    toolCalls: [{ id: 'call00001', name: TOOL.name, arguments: JSON.stringify(ARGUMENTS) }],
+  },
+  { role: 'tool', toolCallId: 'call00001', content: 'Sunny.' },
+]
+
+/**
+ * Whether the family's parser reads from a conversation the call that the template writes into it, as a model trained
+ * on such conversations would. Returns what it reads where that is something else. Throws a ChatTemplateError.
+ */
+export async function readBack(tokenizer: Tokenizer, family: ModelFamily): Promise<string | null> {
+  const chats = createChatRenderer(tokenizer)
+  const render = (messages: readonly ChatMessage[]) =>
+    chats.render({ messages, tools: [TOOL], switches: family.effort.off }).join('')
+  const prompt = render([ASKED])
+  const conversation = render([ASKED, ...ANSWERED])
+  const begin = turnStart(prompt, conversation)
+  const { reasoning } = family
+  const parser = createOutputParser({
+    generationId: 'read-back',
+    tokenizer,
+    endIds: new Set(),
+    family,
+    tools: [TOOL],
+    singleCall: true,
+    stop: [],
+    startsInReasoning:
+      typeof reasoning === 'object' && startsInReasoning(prompt.slice(0, begin), reasoning.open),
+    earlierCalls: 0,
+  })
+  const { events } = parser.push(await tokenizer.encode(conversation.slice(begin)))
+  let name = ''
+  let args = ''
+  for (const event of [...events, ...parser.finish()]) {
+    if (event.type === 'tool-call-start') name = event.name
+    if (event.type === 'tool-call-delta') args += event.text
+  }
+  if (name === TOOL.name && isSame(args)) return null
+  return name === '' ? 'no call' : `${name}(${args})`
+}
+
+function isSame(args: string): boolean {
+  try {
+    const read: unknown = JSON.parse(args)
+    return Object.entries(ARGUMENTS).every(([key, value]) => Object(read)[key] === value)
+  } catch {
+    return false
+  }
+}
+
+/** Where the conversation leaves the prompt, but not within a tag: both may go on with different ones. */
+function turnStart(prompt: string, conversation: string): number {
+  let length = 0
+  while (length < prompt.length && prompt[length] === conversation[length]) length += 1
+  const tag = prompt.lastIndexOf('<', length - 1)
+  return tag > prompt.lastIndexOf('>', length - 1) ? tag : length
+}
