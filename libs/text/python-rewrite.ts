@@ -162,5 +162,14 @@ function replaceKey(node: Node): Node {
   if (node['computed'] !== true || !isNode(property)) return node
   if (property.type === 'SliceExpression' || property.type === 'StringLiteral') return node
   const found = { ...node, property: call('.key', [property]) }
+  // Each `ifText` runs its operand twice, and many templates split a text again and again.
+  if (isSplit(object)) return found
   return ifText(object, { ...found, object: call('.characters', [object]) }, found)
+}
+
+/** What a text was split into is no text. */
+function isSplit(part: unknown): boolean {
+  if (!isNode(part) || part.type !== 'CallExpression' || !isNode(part['callee'])) return false
+  const { property } = part['callee']
+  return isNode(property) && property['value'] === 'split'
 }
