@@ -82,6 +82,7 @@ plugins = false
         HOME: home,
         CODEX_HOME: home,
         MILLRACE_API_KEY: apiKey,
+        TZ: zoneAtNoon(),
         HTTPS_PROXY: nowhere,
         HTTP_PROXY: nowhere,
         NO_PROXY: '127.0.0.1',
@@ -122,4 +123,11 @@ function messagesOf(output: string): string[] {
       const { item }: { item?: { type: string; text: string } } = JSON.parse(line)
       return item?.type === 'agent_message' ? [item.text] : []
     })
+}
+
+/** Codex tells the date once more, as a message of the user, when it is another one than in the turn before. */
+function zoneAtNoon(): string {
+  const aheadOfUtc = 12 - new Date().getUTCHours()
+  // The signs of these names are those of POSIX, west of Greenwich.
+  return `Etc/GMT${aheadOfUtc > 0 ? '-' : '+'}${Math.abs(aheadOfUtc)}`
 }
