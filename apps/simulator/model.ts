@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import type { ModelFamily } from '#libs/contracts/model-family.ts'
-import { loadModel as loadModelFiles } from '#libs/text/load-model.ts'
-import type { Tokenizer } from '#libs/text/tokenizer.ts'
+import type { ModelFamily } from '#libs/dialect/family.ts'
+import { loadModel as loadModelFiles } from '#libs/model-files/load-model.ts'
+import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { bundleTokenizer } from './tokenizer-bundle.ts'
 
 /** What an engine knows of the model that it serves. */

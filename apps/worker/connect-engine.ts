@@ -1,4 +1,4 @@
-import type { ModelFamily } from '#libs/contracts/model-family.ts'
+import type { ModelFamily } from '#libs/dialect/family.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { EngineClient, EngineServerInfo } from './engine/engine-client.ts'

@@ -1,11 +1,11 @@
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { loadModel, readModelFiles, type LoadedModel } from '#libs/text/load-model.ts'
-import type { TokenizerCache } from '#libs/text/tokenizer-cache.ts'
-import type { Tokenizer } from '#libs/text/tokenizer.ts'
-import { TokenizerFetchError } from '#libs/tokenizer-files/fetch-tokenizer-files.ts'
-import type { TokenizerFiles } from '#libs/tokenizer-files/tokenizer-files.ts'
-import type { RenderChat } from './rendering/render-chat.ts'
+import { loadModel, readModelFiles, type LoadedModel } from '#libs/model-files/load-model.ts'
+import type { TokenizerCache } from '#libs/tokenizer/tokenizer-cache.ts'
+import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { TokenizerFetchError } from '#libs/model-files/fetch-tokenizer-files.ts'
+import type { TokenizerFiles } from '#libs/model-files/tokenizer-files.ts'
+import type { RenderChat } from './prompt/render-chat.ts'
 
 export type ServedModel = LoadedModel & { readonly chats: RenderChat }
 

@@ -10,10 +10,10 @@ import type { TokenizeInputs } from './embedding/tokenize-inputs.ts'
 import type { EngineClient, EngineConstraint, EngineRequest } from './engine/engine-client.ts'
 import type { EngineWatch } from './watch-engine.ts'
 import type { Settle } from './settle.ts'
-import { ConstraintError } from './text/constraints/constraint-error.ts'
-import type { OutputParser } from './text/parse-output.ts'
+import { ConstraintError } from '#libs/dialect/constraints/constraint-error.ts'
+import type { OutputParser } from '#libs/dialect/parse-output.ts'
 import { toGenerationError } from './to-generation-error.ts'
-import type { RenderedPrompt, RenderPrompt } from './rendering/render-prompt.ts'
+import type { RenderedPrompt, RenderPrompt } from './prompt/render-prompt.ts'
 import type { RunningGeneration } from './running-generations.ts'
 
 /** What became of a ticket: `ran` when the engine generated for it; only then its duration means anything. */

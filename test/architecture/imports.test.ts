@@ -7,19 +7,21 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'api-key': [],
   'billing-client': ['contracts', 'grpc', 'money', 'telemetry'],
   'catalog-file': ['contracts'],
+  'chat-template': ['contracts'],
   config: [],
   contracts: [],
+  dialect: ['contracts', 'tokenizer'],
   'event-bus': ['contracts', 'generation-record', 'telemetry'],
   'generation-record': ['contracts'],
   grpc: [],
   lifecycle: ['config', 'telemetry'],
+  'model-files': ['chat-template', 'contracts', 'dialect', 'grpc', 'tokenizer'],
   money: [],
   redis: ['telemetry'],
   telemetry: [],
   threads: ['telemetry'],
-  text: ['contracts', 'telemetry', 'threads', 'tokenizer-files'],
   'ticket-queue': ['contracts', 'generation-record', 'telemetry'],
-  'tokenizer-files': ['grpc'],
+  tokenizer: ['chat-template', 'dialect', 'model-files', 'telemetry', 'threads'],
 }
 
 /** Which top folder may import which; libs and apps have rules of their own besides. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Transport } from '#apps/worker/engine/transport/transport.ts'
-import { loadTokenizer } from '#libs/text/tokenizer.ts'
+import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
 import {
   startEngineUnderTest,
   TRANSPORTS,

@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { TextFormatName } from '#libs/contracts/model-family.ts'
+import { TextFormatName } from '#libs/dialect/family.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 import {

@@ -1,6 +1,6 @@
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { ModelFamily } from '#libs/contracts/model-family.ts'
+import { ModelFamily } from '#libs/dialect/family.ts'
 import { scratchFolder } from './run-folder.ts'
 
 export type NamedFamily = ModelFamily & { readonly name: string }

@@ -2,9 +2,9 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { guessFamily } from '#apps/ctl/model-files/guess-family.ts'
-import { ChatReference, checkChats, type ChatDifference } from '#libs/text/check-chats.ts'
-import { readFamily } from '#libs/text/load-model.ts'
-import { loadTokenizer, type Tokenizer } from '#libs/text/tokenizer.ts'
+import { ChatReference, checkChats, type ChatDifference } from '#libs/model-files/check-chats.ts'
+import { readFamily } from '#libs/model-files/load-model.ts'
+import { loadTokenizer, type Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { readBack } from './read-back.ts'
 
 /** Has every character as it is; the one that is compared with writes `▁` as a blank. */

@@ -1,9 +1,9 @@
-import { createOutputParser } from '#apps/worker/text/parse-output.ts'
-import { startsInReasoning } from '#apps/worker/text/reasoning/starts-in-reasoning.ts'
-import type { ModelFamily } from '#libs/contracts/model-family.ts'
+import { createOutputParser } from '#libs/dialect/parse-output.ts'
+import { startsInReasoning } from '#libs/dialect/reasoning/starts-in-reasoning.ts'
+import type { ModelFamily } from '#libs/dialect/family.ts'
 import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
-import { createChatRenderer } from '#libs/text/render-chat.ts'
-import type { Tokenizer } from '#libs/text/tokenizer.ts'
+import { createChatRenderer } from '#libs/chat-template/chat-renderer.ts'
+import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 
 const ARGUMENTS = { city: 'Zürich "West"\n<3', days: 3, exact: true }
 const TOOL: ToolDefinition = {

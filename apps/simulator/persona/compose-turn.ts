@@ -1,4 +1,4 @@
-import type { ModelFamily } from '#libs/contracts/model-family.ts'
+import type { ModelFamily } from '#libs/dialect/family.ts'
 import type { Constraint, OutputConstraint, Tag, TagsConstraint } from '../constraints/constraint.ts'
 import { ConstraintError } from '../constraints/constraint-error.ts'
 import { isRecord, toSpacedJson, type JsonValue } from '../constraints/json-text.ts'

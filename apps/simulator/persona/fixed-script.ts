@@ -1,4 +1,4 @@
-import type { Tokenizer } from '#libs/text/tokenizer.ts'
+import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import type { Behaviour } from '../behaviour.ts'
 import type { Script } from '../sampling/script.ts'
 import { encodeWritten, FILLER, UNMERGED } from './write-script.ts'

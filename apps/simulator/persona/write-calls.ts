@@ -1,4 +1,4 @@
-import type { ModelFamily } from '#libs/contracts/model-family.ts'
+import type { ModelFamily } from '#libs/dialect/family.ts'
 import { toSpacedJson, type JsonValue } from '../constraints/json-text.ts'
 import { toPython } from './to-python.ts'
 

@@ -1,5 +1,5 @@
-import type { ModelFamily } from '#libs/contracts/model-family.ts'
-import type { Tokenizer } from '#libs/text/tokenizer.ts'
+import type { ModelFamily } from '#libs/dialect/family.ts'
+import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import type { Constraint } from '../constraints/constraint.ts'
 import type { Script } from '../sampling/script.ts'
 import { composeTurn, type ComposedTurn } from './compose-turn.ts'

@@ -1,4 +1,4 @@
-import type { ModelFamily } from '#libs/contracts/model-family.ts'
+import type { ModelFamily } from '#libs/dialect/family.ts'
 
 export type Answer = {
   /** `held`: a grammar gives every letter of it, what stands around it included. */

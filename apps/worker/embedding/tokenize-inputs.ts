@@ -1,4 +1,4 @@
-import type { Tokenizer } from '#libs/text/tokenizer.ts'
+import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 
 export type TokenizedInputs =
   | { readonly status: 'tokenized'; readonly inputs: readonly Uint32Array[]; readonly tokens: number }

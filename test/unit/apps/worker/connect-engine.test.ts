@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { afterEach, expect, it } from 'vitest'
 import { connectEngine } from '#apps/worker/connect-engine.ts'
-import type { ModelFamily } from '#libs/contracts/model-family.ts'
+import type { ModelFamily } from '#libs/dialect/family.ts'
 import { startEngineServer } from './engine/engine-server.ts'
 
 const closers: (() => void)[] = []

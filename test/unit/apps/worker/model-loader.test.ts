@@ -5,9 +5,9 @@ import { status } from '@grpc/grpc-js'
 import { pino } from 'pino'
 import { afterAll, expect, it } from 'vitest'
 import { createModelLoader, type LoadProblem } from '#apps/worker/model-loader.ts'
-import { createTokenizer } from '#libs/text/tokenizer.ts'
-import { TokenizerFetchError } from '#libs/tokenizer-files/fetch-tokenizer-files.ts'
-import { readTokenizerFolder, type TokenizerFiles } from '#libs/tokenizer-files/tokenizer-files.ts'
+import { createTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { TokenizerFetchError } from '#libs/model-files/fetch-tokenizer-files.ts'
+import { readTokenizerFolder, type TokenizerFiles } from '#libs/model-files/tokenizer-files.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-loader-'))
 afterAll(async () => await rm(folder, { recursive: true }))

@@ -8,11 +8,11 @@ import type {
 } from '#apps/worker/engine/engine-client.ts'
 import { createProcessGeneration } from '#apps/worker/process-generation.ts'
 import { createRunningGenerations, type RunningGeneration } from '#apps/worker/running-generations.ts'
-import { createOutputParser } from '#apps/worker/text/parse-output.ts'
+import { createOutputParser } from '#libs/dialect/parse-output.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { Claim } from '#libs/generation-record/generation-record.ts'
-import type { Tokenizer } from '#libs/text/tokenizer.ts'
+import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { generationJob } from '../../../support/generation-job.ts'
 
 export const PROMPT = { tail: 'Hello', ids: Uint32Array.of(1, 2, 3) }

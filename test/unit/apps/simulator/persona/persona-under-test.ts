@@ -2,8 +2,8 @@ import { parseConstraint, type ConstraintFields } from '#apps/simulator/constrai
 import { createScriptWriter, type ScriptWriter } from '#apps/simulator/persona/write-script.ts'
 import type { Script } from '#apps/simulator/sampling/script.ts'
 import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
-import { createChatRenderer } from '#libs/text/render-chat.ts'
-import { loadTokenizer } from '#libs/text/tokenizer.ts'
+import { createChatRenderer } from '#libs/chat-template/chat-renderer.ts'
+import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
 
 const EOS = 2_002
 

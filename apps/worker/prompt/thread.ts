@@ -1,0 +1,25 @@
+// The thread on which large chats are rendered: a conversation in, the pieces of its prompt or a refusal out.
+import { workerData } from 'node:worker_threads'
+import {
+  ChatTemplateError,
+  createChatRenderer,
+  type Chat,
+  type ChatRendererOptions,
+} from '#libs/chat-template/chat-renderer.ts'
+import { serveTasks } from '#libs/threads/serve-tasks.ts'
+
+export type Rendered =
+  | { readonly status: 'rendered'; readonly pieces: string[] }
+  | { readonly status: 'refused'; readonly message: string }
+
+const settings: ChatRendererOptions = workerData
+const renderer = createChatRenderer(settings)
+
+serveTasks((chat: Chat): Rendered => {
+  try {
+    return { status: 'rendered', pieces: renderer.render(chat) }
+  } catch (error) {
+    if (!(error instanceof ChatTemplateError)) throw error
+    return { status: 'refused', message: error.message }
+  }
+})

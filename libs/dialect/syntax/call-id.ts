@@ -1,0 +1,82 @@
+import { hash } from 'node:crypto'
+import type { ChatMessage } from '#libs/contracts/generation-request.ts'
+import type { ModelFamily } from '../family.ts'
+
+/**
+ * A call's id: the same in every run of its generation, whichever worker reads it, and such that the family's
+ * template takes it back in the next turn.
+ */
+export function toCallId(
+  kind: ModelFamily['callIds'],
+  call: {
+    readonly generationId: string
+    readonly name: string
+    readonly index: number
+    /** Of the conversation so far. */
+    readonly earlierCalls: number
+  },
+): string {
+  const digest = digestOf(`${call.generationId}:${call.index}`)
+  switch (kind) {
+    case 'opaque':
+      return `call_${digest.slice(0, 24)}`
+    case 'nine-characters':
+      return digest.slice(0, NINE)
+    case 'name-and-number':
+      return toNumberedName(call.name, call.earlierCalls + call.index)
+  }
+}
+
+/**
+ * The conversation with ids that the family's template takes, in calls and their results alike: a caller may replay
+ * calls of another model, or have named them itself. Ids of the family's own kind stay as they are.
+ */
+export function withOwnCallIds(
+  kind: ModelFamily['callIds'],
+  messages: readonly ChatMessage[],
+): readonly ChatMessage[] {
+  if (kind === 'opaque') return messages
+  /** Of the last call that had an id: callers may begin to count anew in each turn. */
+  const owns = new Map<string, string>()
+  let calls = 0
+  return messages.map((message) => {
+    if (message.role === 'tool') {
+      const { toolCallId } = message
+      return { ...message, toolCallId: owns.get(toolCallId) ?? toOwnId(kind, toolCallId) }
+    }
+    if (message.role !== 'assistant') return message
+    return {
+      ...message,
+      toolCalls: message.toolCalls.map((call) => {
+        const id = toOwnId(kind, call.id, { name: call.name, number: calls })
+        owns.set(call.id, id)
+        calls += 1
+        return { ...call, id }
+      }),
+    }
+  })
+}
+
+/** Without the call, as of a result of none, there is no number to give. */
+function toOwnId(
+  kind: Exclude<ModelFamily['callIds'], 'opaque'>,
+  id: string,
+  call?: { readonly name: string; readonly number: number },
+): string {
+  switch (kind) {
+    // Mistral's templates refuse anything but nine letters and digits.
+    case 'nine-characters':
+      return /^[a-zA-Z0-9]{9}$/.test(id) ? id : digestOf(id).slice(0, NINE)
+    // Kimi's templates print the id where the model writes name and number itself.
+    case 'name-and-number':
+      return call === undefined || /^functions\..+:\d+$/.test(id)
+        ? id
+        : toNumberedName(call.name, call.number)
+  }
+}
+
+const NINE = 9
+
+const digestOf = (text: string): string => hash('sha256', text, 'hex')
+
+const toNumberedName = (name: string, number: number): string => `functions.${name}:${number}`

@@ -1,0 +1,95 @@
+import { z } from 'zod'
+import { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
+import {
+  ChatTemplateError,
+  createChatRenderer,
+  type ChatRenderer,
+} from '#libs/chat-template/chat-renderer.ts'
+import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
+
+/** Conversations as transformers renders them; `scripts/python/references/render_chats.py` writes it. */
+export const ChatReference = z.strictObject({
+  madeBy: z.string(),
+  /** Of templates that name the date, in local time. */
+  now: z.string(),
+  cases: z
+    .array(
+      z.object({
+        name: z.string(),
+        messages: z.array(ChatMessage),
+        tools: z.array(ToolDefinition),
+        switches: z.record(z.string(), z.union([z.boolean(), z.string(), z.number()])),
+        /** Neither where the template refuses the conversation. */
+        prompt: z.string().optional(),
+        ids: z.array(z.int()).optional(),
+        refused: z.string().optional(),
+      }),
+    )
+    .min(1),
+})
+export type ChatReference = z.infer<typeof ChatReference>
+
+type Case = ChatReference['cases'][number]
+
+/** Where a model's prompts first differ from those of its reference. */
+export type ChatDifference = {
+  readonly name: string
+  readonly switches: Case['switches']
+  readonly problem: string
+}
+
+/** Renders every conversation of the reference and compares its token ids; empty when all are the same. */
+export async function checkChats(tokenizer: Tokenizer, reference: ChatReference): Promise<ChatDifference[]> {
+  const now = new Date(reference.now)
+  const renderer = createChatRenderer({ ...tokenizer, now: () => now })
+  const differences: ChatDifference[] = []
+  for (const chat of reference.cases) {
+    const problem = await findProblem(chat, tokenizer, renderer)
+    if (problem !== null) differences.push({ name: chat.name, switches: chat.switches, problem })
+  }
+  return differences
+}
+
+async function findProblem(chat: Case, tokenizer: Tokenizer, renderer: ChatRenderer): Promise<string | null> {
+  const pieces = tryToRender(chat, renderer)
+  if (pieces instanceof ChatTemplateError) {
+    return chat.refused === undefined ? `only here: ${pieces.message}` : null
+  }
+  if (chat.ids === undefined) return `only transformers refuses it: ${chat.refused ?? 'no reason given'}`
+  const ids = await tokenizer.encodePieces(pieces)
+  if (ids.length === chat.ids.length && chat.ids.every((id, i) => id === ids[i])) return null
+  return describe(chat.prompt ?? '', pieces.join('')) ?? describeIds(chat.ids, ids, tokenizer)
+}
+
+function tryToRender(
+  { messages, tools, switches }: Case,
+  renderer: ChatRenderer,
+): string[] | ChatTemplateError {
+  try {
+    return renderer.render({ messages, tools, switches })
+  } catch (error) {
+    if (error instanceof ChatTemplateError) return error
+    throw error
+  }
+}
+
+const SHOWN = 60
+
+function describe(expected: string, found: string): string | null {
+  if (expected === found) return null
+  const length = Math.min(expected.length, found.length)
+  let at = 0
+  while (at < length && expected[at] === found[at]) at += 1
+  const show = (text: string) => JSON.stringify(text.slice(Math.max(0, at - 20), at + SHOWN))
+  return `the prompt differs at character ${at}: transformers has ${show(expected)}, here it is ${show(found)}`
+}
+
+function describeIds(expected: readonly number[], found: Uint32Array, tokenizer: Tokenizer): string {
+  const place = expected.findIndex((id, i) => id !== found[i])
+  const at = place === -1 ? expected.length : place
+  const show = (ids: ArrayLike<number>) => {
+    const shown = Array.from(ids).slice(at, at + 5)
+    return `${shown.join(' ') || 'none'} (${JSON.stringify(tokenizer.decode(shown))})`
+  }
+  return `the prompts are equal, their ids differ at token ${at}: transformers has ${show(expected)}, here it is ${show(found)}`
+}

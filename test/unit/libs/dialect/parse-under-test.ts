@@ -1,0 +1,39 @@
+import type { CallFormat } from '#apps/simulator/persona/write-calls.ts'
+import { createHarmony } from '#libs/dialect/formats/harmony.ts'
+import { TOOL_FORMATS } from '#libs/dialect/formats.ts'
+import { createTextWithCalls } from '#libs/dialect/syntax/text-with-calls.ts'
+import { clock, search } from './written-calls.ts'
+
+export type Parts = { text: string; calls: { name: string; arguments: string }[] }
+
+/** A parser of a format, and what it has told so far. */
+export function parserOf(format: CallFormat, { single = false }: { single?: boolean } = {}) {
+  const parts: Parts = { text: '', calls: [] }
+  const tools = [search, clock]
+  const sink: Parameters<typeof createTextWithCalls>[0] & { onReasoning: (text: string) => void } = {
+    onText: (text) => (parts.text += text),
+    onReasoning: (text) => (parts.text += text),
+    onStart: (name) => parts.calls.push({ name, arguments: '' }),
+    onArguments(text) {
+      const call = parts.calls.at(-1)
+      if (call === undefined) throw new Error('arguments before a call')
+      call.arguments += text
+    },
+  }
+  const parser =
+    format === 'harmony'
+      ? createHarmony(sink, { tools: true, single })
+      : createTextWithCalls(sink, { format: TOOL_FORMATS[format], tools, single })
+  return { parser, parts }
+}
+
+export function parseWith(
+  format: CallFormat,
+  pieces: readonly string[],
+  options: { single?: boolean } = {},
+): Parts {
+  const { parser, parts } = parserOf(format, options)
+  for (const piece of pieces) parser.push(piece)
+  parser.finish()
+  return parts
+}

@@ -1,0 +1,69 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createAnswerTags } from '#libs/dialect/reasoning/answer-tags.ts'
+import { cutAnywhere, everyCut } from '../cuts.ts'
+
+function collect() {
+  const out: string[] = []
+  const parser = createAnswerTags({
+    tags: { open: '<response>', close: '</response>' },
+    endsAt: ['<|tool_call|>', '<tool_call>'],
+    onText: (text) => out.push(text),
+  })
+  return { parser, out }
+}
+
+function parse(pieces: readonly string[]): string {
+  const { parser, out } = collect()
+  for (const piece of pieces) parser.push(piece)
+  parser.finish()
+  return out.join('')
+}
+
+describe('wherever the answer is cut', () => {
+  it.for([
+    ['<response>Hello</response>', 'Hello'],
+    ['\n<response>\n\n  Hello\n</response>\n', '  Hello'],
+    ['<response>Hello</response></response>', 'Hello'],
+    ['<response></response>', ''],
+    // Not closed, or cut in the tag.
+    ['<response>Hello\n', 'Hello\n'],
+    ['<response>Hello</resp', 'Hello</resp'],
+    ['<resp', '<resp'],
+    ['\n', '\n'],
+    // What does not begin or end the answer is no markup.
+    ['Hello</response>', 'Hello</response>'],
+    [' Use <response> and </response>', ' Use <response> and </response>'],
+    ['<response>Close it by </response>, then go on.</response>', 'Close it by </response>, then go on.'],
+    ['<response>a</response> b\n', 'a</response> b\n'],
+    ['<response>a</response>\n</resp', 'a</response>\n</resp'],
+    // A call behind it ends the answer, and one in it does not.
+    ['<response>Hello</response>\n<|tool_call|>[{}]\n', 'Hello<|tool_call|>[{}]\n'],
+    ['<response>a</response><tool_call></response>', 'a<tool_call></response>'],
+    ['<response>Hello\n<|tool_call|>[{}]</response>\n', 'Hello\n<|tool_call|>[{}]'],
+    ['<response>a</response> b <tool_call>', 'a</response> b <tool_call>'],
+    ['<response>a</response><tool_c', 'a</response><tool_c'],
+  ] as const)('%j is %j', ([output, text]) => {
+    for (const pieces of everyCut(output)) expect(parse(pieces)).toBe(text)
+  })
+
+  it('random mixtures of tags and text come out the same', () => {
+    const unit = fc.constantFrom('<response>', '</response>', '<tool_call>', '\n', ' ', '<', 'x', '</')
+    const output = fc.array(unit, { maxLength: 12 }).map((units) => units.join('').split(''))
+    fc.assert(
+      fc.property(
+        output.chain((units) => fc.tuple(fc.constant(units), cutAnywhere(units))),
+        ([units, pieces]) => {
+          expect(parse(pieces.map((piece) => piece.join('')))).toBe(parse([units.join('')]))
+        },
+      ),
+      { numRuns: 5000 },
+    )
+  })
+})
+
+it('sends the answer on at once, but for blanks and what may be a tag', () => {
+  const { parser, out } = collect()
+  for (const piece of ['<response>', 'Hel', 'lo \n', '1 <', ' 2</', 'response>']) parser.push(piece)
+  expect(out).toEqual(['Hel', 'lo', ' \n1', ' < 2'])
+})

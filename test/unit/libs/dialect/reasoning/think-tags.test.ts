@@ -1,0 +1,92 @@
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createThinkTags } from '#libs/dialect/reasoning/think-tags.ts'
+import { cutAnywhere, everyCut } from '../cuts.ts'
+
+type Parts = { reasoning: string; text: string }
+
+function parse(pieces: readonly string[], startsInReasoning = false, endsAt: readonly string[] = []): Parts {
+  const parts = { reasoning: '', text: '' }
+  const parser = createThinkTags({
+    tags: { open: '<think>', close: '</think>' },
+    startsInReasoning,
+    endsAt,
+    onReasoning: (text) => (parts.reasoning += text),
+    onText: (text) => (parts.text += text),
+  })
+  for (const piece of pieces) parser.push(piece)
+  parser.finish()
+  return parts
+}
+
+describe('wherever the output is cut', () => {
+  it.for<[string, boolean, Parts]>([
+    ['<think>\nHm.\n\nYes.\n</think>\n\nHello', false, { reasoning: 'Hm.\n\nYes.', text: 'Hello' }],
+    ['\n<think>Hm</think>Hello\n', false, { reasoning: 'Hm', text: 'Hello\n' }],
+    ['<think>\n\n</think>\n\nHello', false, { reasoning: '', text: 'Hello' }],
+    ['Hm.\n</think>\n\nHello', true, { reasoning: 'Hm.', text: 'Hello' }],
+    ['\n\n</think>Hello', true, { reasoning: '', text: 'Hello' }],
+    ['<think>\nHm.\n</think>Hello', true, { reasoning: 'Hm.', text: 'Hello' }],
+    ['never closed\n', true, { reasoning: 'never closed\n', text: '' }],
+    ['cut in the tag</thi', true, { reasoning: 'cut in the tag</thi', text: '' }],
+    ['a </think > b</think>c', true, { reasoning: 'a </think > b', text: 'c' }],
+    ['</think>\n\nHello', false, { reasoning: '', text: 'Hello' }],
+    ['\n</think></think>', false, { reasoning: '', text: '</think>' }],
+    ['</thin', false, { reasoning: '', text: '</thin' }],
+    ['  Hello', false, { reasoning: '', text: '  Hello' }],
+    ['\n', false, { reasoning: '', text: '\n' }],
+    ['<thin', false, { reasoning: '', text: '<thin' }],
+    ['Use <think> and </think>.', false, { reasoning: '', text: 'Use <think> and </think>.' }],
+    ['<think>a</think>b<think>c</think>d', false, { reasoning: 'a', text: 'b<think>c</think>d' }],
+  ])('%j (opened by the template: %j) is told apart', ([output, startsInReasoning, parts]) => {
+    for (const pieces of everyCut(output)) expect(parse(pieces, startsInReasoning)).toEqual(parts)
+  })
+
+  it.for<[string, boolean, Parts]>([
+    ['<think>Hm.\n<call>f</call>', false, { reasoning: 'Hm.', text: '<call>f</call>' }],
+    ['Hm<call>f', true, { reasoning: 'Hm', text: '<call>f' }],
+    ['<think><call>f</think>g', false, { reasoning: '', text: '<call>f</think>g' }],
+    ['<think>Hm</think><call>f', false, { reasoning: 'Hm', text: '<call>f' }],
+    ['<think>a <cal</think>b', false, { reasoning: 'a <cal', text: 'b' }],
+    ['<call>f', false, { reasoning: '', text: '<call>f' }],
+  ])('%j (opened: %j) ends the thinking at a call as well', ([output, startsInReasoning, parts]) => {
+    for (const pieces of everyCut(output)) expect(parse(pieces, startsInReasoning, ['<call>'])).toEqual(parts)
+  })
+
+  it('random mixtures of tags and text come out the same', () => {
+    const unit = fc.constantFrom('<think>', '</think>', '\n', ' ', '<', 'x', '</', 'think>')
+    const output = fc.array(unit, { maxLength: 12 }).map((units) => units.join('').split(''))
+    fc.assert(
+      fc.property(
+        output.chain((units) => fc.tuple(fc.constant(units), cutAnywhere(units))),
+        fc.boolean(),
+        ([units, pieces], startsInReasoning) => {
+          const cut = parse(
+            pieces.map((piece) => piece.join('')),
+            startsInReasoning,
+          )
+          expect(cut).toEqual(parse([units.join('')], startsInReasoning))
+        },
+      ),
+      { numRuns: 5000 },
+    )
+  })
+})
+
+it('sends reasoning on at once, but for line breaks and what may be the close tag', () => {
+  const out: string[] = []
+  const parser = createThinkTags({
+    tags: { open: '<think>', close: '</think>' },
+    startsInReasoning: true,
+    endsAt: [],
+    onReasoning: (text) => out.push(text),
+    onText: (text) => out.push(text),
+  })
+  parser.push('\nLet me ')
+  parser.push('see.\n')
+  parser.push('\nWell</th')
+  expect(out).toEqual(['Let me ', 'see.', '\n\nWell'])
+  expect(parser.isReasoning()).toBe(true)
+  parser.push('ink>')
+  expect(parser.isReasoning()).toBe(false)
+})

@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest'
+import { declaredTypes, isAlwaysText, toJsonText } from '#libs/dialect/syntax/parameter-values.ts'
+
+const tool = {
+  name: 'f',
+  description: null,
+  parameters: {
+    properties: {
+      text: { type: 'string' },
+      word: { enum: ['a', 'b'] },
+      maybe: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+      count: { type: 'integer' },
+      ratio: { type: ['number', 'null'] },
+      list: { $ref: '#/$defs/list' },
+      loop: { $ref: '#/properties/loop' },
+      any: {},
+    },
+    $defs: { list: { type: 'array' } },
+  },
+}
+
+describe('a value that was written without quotes', () => {
+  it.for([
+    ['text', '42', '"42"'],
+    ['text', 'a "b"\n', '"a \\"b\\"\\n"'],
+    ['word', 'a', '"a"'],
+    ['maybe', 'null', 'null'],
+    ['maybe', '42', '"42"'],
+    ['maybe', '"quoted"', '"\\"quoted\\""'],
+    ['count', ' 42 ', '42'],
+    ['count', '4.0', '4.0'],
+    ['count', 'many', '"many"'],
+    ['count', 'true', '"true"'],
+    ['ratio', '1e3', '1e3'],
+    ['ratio', 'None', 'null'],
+    ['list', '[1, 2.50]', '[1, 2.50]'],
+    ['list', '{"a": 1}', '"{\\"a\\": 1}"'],
+    ['loop', '1', '1'],
+    ['any', 'True', 'true'],
+    ['any', '42', '42'],
+    ['any', 'word', '"word"'],
+    ['unknown', '&lt;', '"&lt;"'],
+    ['toString', '1', '1'],
+  ] as const)('%s: %j is %s', ([parameter, written, json]) => {
+    expect(toJsonText(written, declaredTypes(tool, parameter))).toBe(json)
+  })
+})
+
+it('only what can be nothing but a string is sent on as it comes', () => {
+  const texts = ['text', 'word', 'maybe', 'count', 'any'].filter((name) =>
+    isAlwaysText(declaredTypes(tool, name)),
+  )
+  expect(texts).toEqual(['text', 'word'])
+  expect(declaredTypes(undefined, 'text')).toBeNull()
+})

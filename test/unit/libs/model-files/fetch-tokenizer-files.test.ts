@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto'
+import { Server, status, type ServerWritableStream } from '@grpc/grpc-js'
+import { afterEach, describe, expect, it } from 'vitest'
+import { bundleTokenizer } from '#apps/simulator/tokenizer-bundle.ts'
+import { loadProto } from '#libs/grpc/load-proto.ts'
+import { bindGrpc } from '#libs/grpc/serve-grpc.ts'
+import { fetchTokenizerFiles } from '#libs/model-files/fetch-tokenizer-files.ts'
+import { readTokenizerFolder } from '#libs/model-files/tokenizer-files.ts'
+import type { GetTokenizerChunk } from '#proto/types/smg/grpc/common/GetTokenizerChunk.ts'
+import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
+
+type Call = ServerWritableStream<object, GetTokenizerChunk>
+
+const bundle = await bundleTokenizer('models/tiny')
+const sha256 = (data: Buffer) => createHash('sha256').update(data).digest('hex')
+
+const servers: Server[] = []
+afterEach(() => {
+  for (const server of servers.splice(0)) server.forceShutdown()
+})
+
+/** The address of a server that does this with GetTokenizer. */
+async function serve(answer: (call: Call) => void): Promise<string> {
+  const { service } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine.VllmEngine
+  const server = new Server()
+  server.addService({ GetTokenizer: service.GetTokenizer }, { GetTokenizer: answer })
+  servers.push(server)
+  return `127.0.0.1:${await bindGrpc(server, '127.0.0.1:0')}`
+}
+
+function send(call: Call, data: Buffer, hash = sha256(data)): void {
+  const half = data.length >> 1
+  call.write({ data: data.subarray(0, half), sha256: '' })
+  call.write({ data: data.subarray(half), sha256: hash })
+  call.end()
+}
+
+describe('the files of an engine', () => {
+  it('are those of its folder', async () => {
+    const address = await serve((call) => send(call, bundle))
+    expect(await fetchTokenizerFiles(address)).toEqual(await readTokenizerFolder('models/tiny'))
+  })
+
+  it('are not taken when the hash is another one, or is missing', async () => {
+    const wrong = await serve((call) => send(call, bundle, sha256(Buffer.from('other'))))
+    await expect(fetchTokenizerFiles(wrong)).rejects.toThrow(/another SHA-256 than it says/)
+    const missing = await serve((call) => send(call, bundle, ''))
+    await expect(fetchTokenizerFiles(missing)).rejects.toThrow(/another SHA-256 than it says/)
+  })
+
+  it('are not taken when the stream ends early or says nothing', async () => {
+    const cut = await serve((call) => {
+      call.write({ data: bundle.subarray(0, 1_000), sha256: '' })
+      call.end()
+    })
+    await expect(fetchTokenizerFiles(cut)).rejects.toThrow(/SHA-256/)
+    const empty = await serve((call) => call.end())
+    await expect(fetchTokenizerFiles(empty)).rejects.toThrow(/SHA-256/)
+  })
+
+  it('are not received without end: the call is cancelled', async () => {
+    const { promise: cancelled, resolve } = Promise.withResolvers<void>()
+    const address = await serve((call) => {
+      call.once('cancelled', resolve)
+      const more = () => {
+        while (call.write({ data: Buffer.alloc(65_536), sha256: '' }));
+      }
+      call.on('drain', more)
+      more()
+    })
+    await expect(fetchTokenizerFiles(address, { packedBytes: 1_000_000 })).rejects.toThrow(
+      /more than 1000000 bytes/,
+    )
+    await cancelled
+  })
+
+  it('are not waited for without end', async () => {
+    const address = await serve(() => {})
+    await expect(fetchTokenizerFiles(address, { timeoutMs: 100 })).rejects.toThrow(/DEADLINE_EXCEEDED/)
+  })
+
+  it('must have a tokenizer.json, and the reason of an engine without them is told', async () => {
+    const empty = Buffer.concat([Buffer.from([0x50, 0x4b, 0x05, 0x06]), Buffer.alloc(18)])
+    const without = await serve((call) => send(call, empty))
+    await expect(fetchTokenizerFiles(without)).rejects.toThrow(/sends no tokenizer\.json/)
+    const refuses = await serve((call) =>
+      call.emit('error', { code: status.INTERNAL, details: 'Tokenizer directory not found' }),
+    )
+    await expect(fetchTokenizerFiles(refuses)).rejects.toThrow(`${refuses} gives no tokenizer`)
+    await expect(fetchTokenizerFiles(refuses)).rejects.toThrow(/directory not found/)
+  })
+})
+
+it.for([
+  [status.UNAVAILABLE, true],
+  [status.DEADLINE_EXCEEDED, true],
+  [status.INTERNAL, false],
+  [status.UNIMPLEMENTED, false],
+  [status.NOT_FOUND, false],
+  [null, false],
+] as const)('a failure with status %s may pass: %s', async ([code, mayPass]) => {
+  const address = await serve((call) => {
+    if (code === null) send(call, bundle, 'another')
+    else call.emit('error', { code, details: 'x' })
+  })
+  await expect(fetchTokenizerFiles(address)).rejects.toMatchObject({ name: 'TokenizerFetchError', mayPass })
+})
+
+it('leaves no connection behind', async () => {
+  const address = await serve((call) => send(call, bundle))
+  await fetchTokenizerFiles(address)
+  const [server] = servers.splice(0)
+  // Ends only when no client is connected any more.
+  const closed = Promise.withResolvers<Error | undefined>()
+  server?.tryShutdown(closed.resolve)
+  expect(await closed.promise).toBeUndefined()
+})
