@@ -6,6 +6,6 @@ import { runChecks } from './bootstrap/run-checks.mjs'
 
 await runScript(async () => {
   checkPlatform()
-  await ensureDependencies()
+  await ensureDependencies({ dev: true })
   return (await runChecks({ imports: true })).failed.length
 })

@@ -20,6 +20,6 @@ await runScript(async () => {
     return 0
   }
   checkPlatform()
-  await ensureDependencies()
+  await ensureDependencies({ dev: false })
   return await runCluster({ ...options, startedAt })
 })

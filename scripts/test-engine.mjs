@@ -23,7 +23,7 @@ await runScript(async () => {
     return 2
   }
   checkPlatform()
-  await ensureDependencies()
+  await ensureDependencies({ dev: true })
   process.env.MILLRACE_ENGINE = address
   process.env.MILLRACE_ENGINE_ARGS = JSON.stringify(args)
   // One file after the other: all share the one engine.

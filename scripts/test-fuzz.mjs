@@ -15,7 +15,7 @@ const ERROR_LEVEL = 50
 
 await runScript(async () => {
   checkPlatform()
-  await ensureDependencies()
+  await ensureDependencies({ dev: false })
   const programs = ensurePython('clients')
   return await withCluster(async ({ env, home }) => {
     const url = new URL('/openapi.json', env.OPENAI_BASE_URL)

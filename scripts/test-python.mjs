@@ -10,7 +10,7 @@ const LIMIT_MS = 10 * 60_000
 
 await runScript(async () => {
   checkPlatform()
-  await ensureDependencies()
+  await ensureDependencies({ dev: false })
   const programs = ensurePython('clients')
   return await withCluster(
     async ({ env }) =>

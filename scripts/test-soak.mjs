@@ -6,7 +6,7 @@ import { runTests } from './bootstrap/run-tests.mjs'
 
 await runScript(async () => {
   checkPlatform()
-  await ensureDependencies()
+  await ensureDependencies({ dev: true })
   const { failed } = await runTests(['--project', 'soak', ...process.argv.slice(2)])
   return failed === 0 ? 0 : 1
 })

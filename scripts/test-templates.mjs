@@ -20,7 +20,7 @@ await runScript(async () => {
     return 2
   }
   checkPlatform()
-  await ensureDependencies()
+  await ensureDependencies({ dev: false })
   const python = join(ensurePython('references'), 'python')
   const templates = resolve(folder)
   const references = mkdtempSync(join(tmpdir(), 'millrace-templates-'))

@@ -9,7 +9,7 @@ import { runTests } from './bootstrap/run-tests.mjs'
 const total = { passed: 0, failed: 0 }
 await runScript(async () => {
   checkPlatform()
-  await ensureDependencies()
+  await ensureDependencies({ dev: true })
   const checks = await runChecks({ imports: false })
   total.passed += checks.passed.length
   total.failed += checks.failed.length

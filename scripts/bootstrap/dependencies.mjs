@@ -7,10 +7,10 @@ import { keepSaying, say } from './progress.mjs'
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The Node that everything of ours runs on: npm installs it with the dependencies. */
+/** The Node that runs the apps, the tests and the tools: npm installs it with the dependencies. */
 export const NODE = join(REPOSITORY, 'node_modules/.bin/node')
 
-/** Refuses a platform on which nothing below can work. */
+/** Throws a SetupError on a platform that Millrace does not support. */
 export function checkPlatform() {
   if (process.platform !== 'linux') {
     throw new SetupError(
@@ -22,39 +22,46 @@ export function checkPlatform() {
   }
 }
 
-/** Installs the dependencies with `npm ci` unless exactly those of the lock file are there. */
-export async function ensureDependencies() {
-  const reason = whyInstall()
+/**
+ * Installs the packages of the lock file with `npm ci`, unless they are installed already. With `{ dev: false }` only
+ * those that a running cluster needs; an installation that has the others as well is then left as it is.
+ */
+export async function ensureDependencies({ dev }) {
+  const reason = whyInstall({ dev })
   if (reason === undefined) return
   refuseForeignModules(reason)
-  say(`installing the dependencies with npm ci (${reason}); the first time takes about a minute`)
+  // An outdated full installation stays a full one: the next `npm test` would have to install it again.
+  const all = dev || hasDevPackages()
+  say(
+    all
+      ? `installing all dependencies with npm ci (${reason}); the first time takes one to two minutes`
+      : `installing the dependencies of a cluster with npm ci (${reason}); the first time takes about half a minute`,
+  )
   const done = keepSaying('installing the dependencies')
-  const { code, output } = await npmCi()
+  const { code, output } = await npmCi({ dev: all })
   done()
   if (code !== 0) {
-    const told = output
+    const errors = output
       .trim()
       .split('\n')
       .filter((line) => line.startsWith('npm error'))
       .slice(0, 12)
       .join('\n')
     throw new SetupError(
-      `npm ci failed (exit code ${code}), so the dependencies are not there.\n${told || output.trim()}`,
+      `npm ci failed (exit code ${code}), so the dependencies are not installed.\n${errors || output.trim()}`,
     )
   }
-  const stillMissing = whyInstall()
-  if (stillMissing !== undefined) {
-    throw new SetupError(`npm ci ended well, but ${stillMissing}. Is "ignore-scripts" set in an .npmrc?`)
-  }
+  const stillMissing = whyInstall({ dev })
+  if (stillMissing !== undefined) throw new SetupError(`npm ci succeeded, but ${stillMissing}.`)
   say('dependencies are installed')
 }
 
-/** npm ci empties node_modules first; through a link that would empty another checkout's, in use or not. */
+/** npm ci empties node_modules first; through a link it would empty the folder of another checkout. */
 function refuseForeignModules(reason) {
   const path = join(REPOSITORY, 'node_modules')
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return
   throw new SetupError(
-    `node_modules is a link to ${realpathOf(path)} and does not fit this checkout (${reason}): remove the link, and npm start installs its own.`,
+    `node_modules is a link to ${realpathOf(path)} and does not fit this checkout (${reason}): remove the link and start again.`,
   )
 }
 
@@ -67,22 +74,22 @@ function realpathOf(path) {
 }
 
 /** Why the installed packages are not those of the lock file; undefined when they are. */
-function whyInstall() {
-  const installedPath = join(REPOSITORY, 'node_modules/.package-lock.json')
-  if (!existsSync(installedPath)) return 'they are not installed yet'
+function whyInstall({ dev }) {
   try {
+    const installed = readInstalled()
+    if (installed === undefined) return 'they are not installed yet'
     const wanted = JSON.parse(readFileSync(join(REPOSITORY, 'package-lock.json'), 'utf8')).packages
-    const installed = JSON.parse(readFileSync(installedPath, 'utf8')).packages
-    // Packages for other platforms are optional and absent; present ones must have the right version.
     const wrong = Object.entries(wanted).find(([path, entry]) => {
-      if (path === '') return false
+      // The repository itself, and what only development needs.
+      if (path === '' || (!dev && (entry.dev === true || entry.devOptional === true))) return false
+      // Packages for other platforms are optional and absent; present ones must have the right version.
       return installed[path] === undefined
         ? entry.optional !== true
         : installed[path].version !== entry.version
     })
-    if (wrong !== undefined) return `${wrong[0].replace('node_modules/', '')} differs from the lock file`
+    if (wrong !== undefined) return describe(wrong[0], installed)
   } catch {
-    return 'what is installed cannot be read'
+    return 'the list of installed packages cannot be read'
   }
   const version = spawnSync(NODE, ['--version'], { encoding: 'utf8' }).stdout ?? ''
   return Number(/^v(\d+)/.exec(version)?.[1] ?? 0) >= 24
@@ -90,9 +97,30 @@ function whyInstall() {
     : 'the Node 24 of the dependencies does not run'
 }
 
-async function npmCi() {
+function describe(path, installed) {
+  const name = path.replace('node_modules/', '')
+  return installed[path] === undefined ? `${name} is missing` : `${name} differs from the lock file`
+}
+
+/** The packages in node_modules by path, as npm noted them at its end; undefined when there are none. */
+function readInstalled() {
+  const path = join(REPOSITORY, 'node_modules/.package-lock.json')
+  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).packages : undefined
+}
+
+function hasDevPackages() {
+  try {
+    return Object.values(readInstalled() ?? {}).some((entry) => entry.dev === true)
+  } catch {
+    return false
+  }
+}
+
+async function npmCi({ dev }) {
   const npm = process.env.npm_execpath
-  const args = ['ci', '--loglevel=error', '--no-progress']
+  // Named in full: NODE_ENV and a user's .npmrc may omit others.
+  const groups = [dev ? '--include=dev' : '--omit=dev', '--include=optional']
+  const args = ['ci', ...groups, '--loglevel=error', '--no-progress']
   const [command, commandArgs] = npm?.endsWith('.js') ? [process.execPath, [npm, ...args]] : ['npm', args]
   const child = spawn(command, commandArgs, { cwd: REPOSITORY, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''

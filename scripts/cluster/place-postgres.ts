@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { findPostgres, type PostgresBinaries } from '../servers/find-postgres.ts'
+import type { PostgresBinaries } from '../servers/find-postgres.ts'
 import { canUse, postgresUser } from '../servers/postgres-user.ts'
 import type { Say } from '../servers/say.ts'
 import { SetupError } from '../servers/setup-error.ts'
@@ -12,10 +12,17 @@ export type PostgresPlace = { binaries: PostgresBinaries; directory: string; use
 /**
  * Decides which PostgreSQL runs, as whom, and where its data are: where an earlier start left them; else `home`/postgres,
  * or `elsewhere`/postgres when the user that PostgreSQL needs instead of root cannot reach `home` (say, below /root).
- * Throws a SetupError when there is no PostgreSQL, when the data were made by a version that is not here, and when nobody
- * whom it could run as may use them: never are data passed over for an empty folder.
+ * Throws a SetupError when none of the installations is of the version that made the data, and when no user that it could
+ * run as may use them: existing data are never passed over for an empty folder.
  */
-export function placePostgres(home: string, say: Say, elsewhere = folderElsewhere(home)): PostgresPlace {
+export function placePostgres(options: {
+  home: string
+  /** The preferred one first, as `ensurePostgres` returns them. */
+  installations: readonly PostgresBinaries[]
+  say: Say
+  elsewhere?: string
+}): PostgresPlace {
+  const { home, installations, say, elsewhere = folderElsewhere(home) } = options
   const usual = postgresUser()
   const [inside, outside] = [join(home, 'postgres/data'), join(elsewhere, 'postgres/data')]
   const reachable = canUse(usual, '-x', home)
@@ -28,7 +35,7 @@ export function placePostgres(home: string, say: Say, elsewhere = folderElsewher
     say(`PostgreSQL's data are in ${elsewhere}: ${reason}`)
   }
   mkdirSync(dirname(directory), { recursive: true, mode: 0o711 })
-  const binaries = chooseBinaries(directory)
+  const binaries = chooseBinaries(installations, directory)
   return { binaries: makeReachable({ binaries, user, elsewhere, say }), directory, user }
 }
 
@@ -36,7 +43,7 @@ function folderElsewhere(home: string): string {
   return `/var/lib/millrace-${createHash('sha256').update(home).digest('hex').slice(0, 12)}`
 }
 
-/** The owner of the data: as root we can run PostgreSQL as whoever that is, and not only as the `usual` user. */
+/** The owner of the data: root can run PostgreSQL as that user, not only as the `usual` one. */
 function userOfData(directory: string, usual: ProcessUser | undefined): ProcessUser | undefined {
   const { uid, gid } = statSync(directory)
   const isUsable = usual === undefined ? uid === process.getuid?.() : uid !== 0
@@ -54,28 +61,19 @@ function userOfData(directory: string, usual: ProcessUser | undefined): ProcessU
   return user
 }
 
-/** The preferred installation, or the one whose major version made the data that are already there. */
-function chooseBinaries(directory: string): PostgresBinaries {
-  const found = findPostgres()
-  const newest = found[0]
-  if (newest === undefined) {
-    throw new SetupError(
-      'No PostgreSQL 15 or newer is on this machine, nor in node_modules: install postgresql.',
-    )
-  }
-  if (!existsSync(directory)) return newest
-  if (!existsSync(join(directory, 'PG_VERSION'))) {
+/** The preferred installation, or the one whose major version made the existing data. */
+function chooseBinaries(installations: readonly PostgresBinaries[], directory: string): PostgresBinaries {
+  const version = join(directory, 'PG_VERSION')
+  if (existsSync(directory) && !existsSync(version)) {
     throw new SetupError(`${directory} holds files that are not a PostgreSQL database; move them away.`)
   }
-  const major = Number(readFileSync(join(directory, 'PG_VERSION'), 'utf8'))
-  const fitting = found.find((binaries) => binaries.major === major)
-  if (fitting === undefined) {
-    const present = [...new Set(found.map((binaries) => binaries.major))].join(' and ')
-    throw new SetupError(
-      `The data in ${directory} are of PostgreSQL ${major}, but this machine has ${present}: install PostgreSQL ${major}, or set MILLRACE_HOME to a new folder.`,
-    )
-  }
-  return fitting
+  const major = existsSync(directory) ? Number(readFileSync(version, 'utf8')) : undefined
+  const fitting = installations.find((binaries) => major === undefined || binaries.major === major)
+  if (fitting !== undefined) return fitting
+  const present = [...new Set(installations.map((binaries) => binaries.major))].join(' and ')
+  throw new SetupError(
+    `The data in ${directory} are of PostgreSQL ${major}, but this machine has ${present}: install PostgreSQL ${major}, or set MILLRACE_HOME to a new folder.`,
+  )
 }
 
 /** The binaries themselves, or a copy where the user can run them. */

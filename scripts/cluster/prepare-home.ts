@@ -2,13 +2,14 @@ import { accessSync, constants, existsSync, mkdirSync, readdirSync, statfsSync, 
 import { dirname, join } from 'node:path'
 import { SetupError } from '../servers/setup-error.ts'
 
-const FOLDERS = ['logs', 'redis', 'postgres', 'tools'] as const
+/** The subfolders and their modes: the user that PostgreSQL runs as passes through two of them. */
+const FOLDERS = { logs: 0o700, redis: 0o700, postgres: 0o711, tools: 0o711 }
 const FILES = ['cluster.json', 'secrets.json', 'account.json', 'client.env']
 const NEEDED_BYTES = 300 * 1024 * 1024
 
 /**
- * Makes the state folder and its subfolders, or checks that they are ours to use. Throws a SetupError for a
- * folder of somebody else's, one that cannot be written, and a full disk.
+ * Makes the state folder and its subfolders, or checks that they can be used. Throws a SetupError for a folder that
+ * holds other files, one that cannot be written, and a full disk.
  */
 export function prepareHome(home: string): void {
   try {
@@ -26,7 +27,7 @@ export function prepareHome(home: string): void {
       `The state folder ${home} cannot be written by this user; set MILLRACE_HOME to another.`,
     )
   }
-  const known = new Set<string>([...FOLDERS, ...FILES])
+  const known = new Set([...Object.keys(FOLDERS), ...FILES])
   const strange = readdirSync(home).filter((name) => !known.has(name) && !name.startsWith('.'))
   if (strange.length > 0) {
     throw new SetupError(
@@ -38,13 +39,13 @@ export function prepareHome(home: string): void {
     const megabytes = Math.floor((free.bavail * free.bsize) / 1024 / 1024)
     throw new SetupError(`The disk of ${home} has only ${megabytes} MB free; Millrace needs 300 MB.`)
   }
-  for (const folder of FOLDERS) makeFolder(join(home, folder))
+  for (const [folder, mode] of Object.entries(FOLDERS)) makeFolder(join(home, folder), mode)
 }
 
 /**
- * Makes a folder and what is missing above it, one at a time: mkdir's own recursion never ends on file systems
- * that say ENOENT to a new name, such as /proc. 0711: PostgreSQL's own user passes through to its data, and
- * nobody else can list what is here.
+ * Makes a folder and the missing ones above it, one at a time: mkdir's own recursion never ends on file systems that
+ * return ENOENT for a new name, such as /proc. Mode 0711: the user that PostgreSQL runs as passes through to its data,
+ * and no other user can list the folder.
  */
 function makeFolders(path: string): void {
   if (existsSync(path)) return
@@ -52,9 +53,9 @@ function makeFolders(path: string): void {
   mkdirSync(path, { mode: 0o711 })
 }
 
-function makeFolder(path: string): void {
+function makeFolder(path: string, mode: number): void {
   try {
-    mkdirSync(path, { recursive: true, mode: path.endsWith('postgres') ? 0o711 : 0o700 })
+    mkdirSync(path, { recursive: true, mode })
   } catch (error) {
     throw new SetupError(`${path} cannot be used (${codeOf(error)}): it must be a folder of this user.`)
   }

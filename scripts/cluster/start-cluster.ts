@@ -1,5 +1,6 @@
 import { renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { ensurePostgres } from '../servers/ensure-postgres.ts'
 import { ensureRedisServer } from '../servers/ensure-redis-server.ts'
 import { freePort } from '../servers/free-port.ts'
 import { ensureDatabase } from '../servers/ensure-database.ts'
@@ -104,12 +105,14 @@ async function startQueue({ options, secrets, list, say, signal }: Context): Pro
 }
 
 async function startDatabase({ options, secrets, list, say, signal }: Context): Promise<string> {
-  const place = placePostgres(options.home, say)
+  const { home } = options
+  const installations = await ensurePostgres({ tools: join(home, 'tools'), say, signal })
+  const place = placePostgres({ home, installations, say })
   const postgres = await startPostgres({
     ...place,
     port: await freePort(),
     password: secrets.postgresPassword,
-    logFile: logFile(options.home, 'postgres'),
+    logFile: logFile(home, 'postgres'),
     throwaway: false,
     signal,
   })

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { findExecutable, isExecutable } from './find-executable.ts'
+import { lastErrorLine } from './last-error-line.ts'
 import { sayWhile, type Say } from './say.ts'
 import { SetupError } from './setup-error.ts'
 
@@ -68,7 +69,7 @@ async function installWithApt({ tools, say, signal }: SetUp): Promise<string | u
     })
   } catch (error) {
     signal?.throwIfAborted()
-    say(`apt-get could not install it (${reason(error)})`)
+    say(`apt-get could not install it (${lastErrorLine(error)})`)
     return undefined
   }
   const binary = findExecutable('redis-check-rdb')
@@ -118,17 +119,9 @@ async function compile({ tools, say, signal }: SetUp): Promise<string> {
   } catch (error) {
     signal?.throwIfAborted()
     throw new SetupError(
-      `redis-server is not on the PATH and could not be compiled (${reason(error)}): install redis-server 7.`,
+      `redis-server is not on the PATH and could not be compiled (${lastErrorLine(error)}): install redis-server 7.`,
       { cause: error },
     )
   }
   return compiledPath(tools)
-}
-
-/** The last line of what a failed command wrote, or why it could not run. */
-function reason(error: unknown): string {
-  if (error instanceof Error && 'stderr' in error && typeof error.stderr === 'string') {
-    return error.stderr.trim().split('\n').at(-1) ?? error.message
-  }
-  return String(error)
 }

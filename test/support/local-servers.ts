@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { findPostgres } from '#scripts/servers/find-postgres.ts'
+import { ensurePostgres } from '#scripts/servers/ensure-postgres.ts'
 import { ensureRedisServer } from '#scripts/servers/ensure-redis-server.ts'
 import { freePort } from '#scripts/servers/free-port.ts'
 import { canUse, postgresUser } from '#scripts/servers/postgres-user.ts'
@@ -8,6 +8,8 @@ import { startPostgres, type PostgresServer } from '#scripts/servers/start-postg
 import { startRedis, type RedisServer } from '#scripts/servers/start-redis.ts'
 
 const PASSWORD = 'test'
+/** Of `npm start` as well: what one of them fetched serves the other. */
+const TOOLS = join(REPOSITORY, '.millrace/tools')
 
 /** A redis-server of this machine with its data in `folder`, on `port` or a free one. */
 export async function startLocalRedis(
@@ -15,7 +17,7 @@ export async function startLocalRedis(
   options: { port?: number; settings?: Readonly<Record<string, string>> } = {},
 ): Promise<RedisServer> {
   return await startRedis({
-    binary: await ensureRedisServer({ tools: join(REPOSITORY, '.millrace/tools'), say: console.error }),
+    binary: await ensureRedisServer({ tools: TOOLS, say: console.error }),
     directory: folder,
     port: options.port ?? (await freePort()),
     password: PASSWORD,
@@ -33,9 +35,12 @@ export async function startLocalPostgres(
   options: { port?: number; throwaway?: boolean; settings?: Readonly<Record<string, string>> } = {},
 ): Promise<PostgresServer> {
   const user = postgresUser()
-  const binaries = findPostgres().find((found) => canUse(user, '-x', found.postgres))
+  const installations = await ensurePostgres({ tools: TOOLS, say: console.error })
+  const binaries = installations.find((found) => canUse(user, '-x', found.postgres))
   if (binaries === undefined)
-    throw new Error('no PostgreSQL 15 or newer on this machine, nor in node_modules')
+    throw new Error(
+      `user ${user?.uid} can run none of ${installations.map((found) => found.postgres).join(', ')}`,
+    )
   return await startPostgres({
     binaries,
     directory: join(folder, 'data'),

