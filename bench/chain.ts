@@ -1,11 +1,11 @@
-// What does one streamed token cost, through the whole chain? Client ← SSE ← gateway ← Redis ← worker ← gRPC ←
-// simulator, with credits, queue and settlement switched on, everything on this machine.
+// The cost of one streamed token through the whole chain: client ← SSE ← gateway ← Redis ← worker ← gRPC ← simulator,
+// with credits, queue and settlement, all on this machine.
 //
 //   npm run bench [-- --streams 200 --rate 50 --seconds 10]
 //
-// Prints CPU µs per token of each process, Redis commands per token, time to first token, and the gateway's
-// memory per stream, all measured while the streams flow. A lost, doubled or reordered token fails the run. Absolute times depend on the machine and its other
-// work; the CPU figures much less.
+// Prints CPU µs per token of each process, Redis commands per token, time to first token, and the gateway's memory per
+// stream, all measured while the streams flow. A lost, doubled or reordered token fails the run. Times depend on the
+// machine and its other work; the CPU figures much less.
 import { parseArgs } from 'node:util'
 import { startCluster } from '../test/support/cluster.ts'
 import { freePort } from '../test/support/free-port.ts'
@@ -30,8 +30,8 @@ const MARGIN_S = 5
 const tokens = (seconds + 2 * MARGIN_S) * rate
 
 /**
- * What a stream costs in memory is the difference between many and few streams, both right after a garbage
- * collection and at the same number of tokens per second.
+ * The memory of a stream is the difference between many and few streams, both right after a garbage collection and at
+ * the same number of tokens per second.
  */
 const MORE = 5
 const FEW = 'demo-chat'
@@ -69,7 +69,7 @@ try {
     billing: cluster.billing.pid,
   }
 
-  // Cold code costs several times as much, and the heap grows until it fits the load: the same load first.
+  // Warm-up with the same load: cold code costs several times as much, and the heap grows until it fits the load.
   for (const count of [20, 20, seconds * rate]) await flow(FEW, streams, count).finished
   const few = await measure(FEW, streams, tokens)
   const many = await measure(MANY, streams * MORE, Math.ceil(tokens / MORE))

@@ -1,11 +1,11 @@
-// What does one message of an engine cost the worker, over node's HTTP/2 and over grpc-js? The simulator is a
-// process of its own, and so is each client; what is measured is the client's processor time.
+// The worker's CPU time for one message of an engine, over node's HTTP/2 and over grpc-js. The simulator and each client
+// are processes of their own; the client's CPU time is measured.
 //
 //   npm run bench:engine [-- --rounds 5 --seconds 4]
 //
 // The clients take turns within a round, in changing order, on the same engine at the same rate, so trust the
-// ratio; the ranges over the rounds are the noise of the machine. A first round is not counted: cold code costs
-// several times as much. The engine sends a message for each token as long as its client keeps up, which the last
+// ratio; the ranges over the rounds are the noise of the machine. The first round is not counted: cold code costs several
+// times as much. The engine sends a message for each token as long as its client keeps up, which the last
 // column shows: far fewer messages a second than asked for make the figures worthless.
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -132,7 +132,7 @@ async function end(child: ChildProcess): Promise<void> {
   await once(child, 'exit')
 }
 
-/** A client's process: each order is one run, which is answered with its result. */
+/** A client's process: each message from its parent is one run, answered with its result. */
 async function obey(name: ClientName): Promise<void> {
   process.on('message', (message) => {
     const { address, ...load } = Order.parse(message)
@@ -145,7 +145,7 @@ async function obey(name: ClientName): Promise<void> {
   await once(process, 'disconnect')
 }
 
-/** Measures for `seconds` while all streams flow; each ends only by being left. */
+/** Measures for `seconds` while all streams flow, then leaves them. */
 async function flow(
   client: EngineClient,
   { streams, seconds }: { streams: number; seconds: number },

@@ -1,13 +1,12 @@
-// What do hostile requests do to everybody else? Steady streams run through the real cluster; the gaps between
-// their tokens are measured in turns without and with a barrage of bodies that are made to stop an event loop,
-// and of connections that say nothing.
+// The effect of hostile requests on other callers. Steady streams run through a real cluster; the gaps between their
+// tokens are measured in turns without and with a barrage of bodies that are made to block an event loop, and of
+// connections that send nothing.
 //
 //   npm run bench:hostile [-- --streams 20 --rate 20 --seconds 8 --rounds 4]
 //
-// The barrage is a process of its own at the lowest priority, so that the processor time that it takes itself
-// disturbs as little as possible; what is left is what it makes the cluster do. The two lines of a round were
-// measured right after each other, so compare within a round, and the rounds among each other for the noise of
-// the machine.
+// The barrage is a process of its own at the lowest priority, so that its own CPU time disturbs little and the difference
+// is the work that it causes in the cluster. The two lines of a round are measured right after each other: compare them
+// within a round, and the rounds with each other for the noise of the machine.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
@@ -36,7 +35,7 @@ type Figures = { readonly p50: number; readonly p99: number; readonly max: numbe
 if (values.barrage === undefined) await measure()
 else await obey(JSON.parse(values.barrage))
 
-/** The barrage's process: each message from its parent starts it, the next one stops it and is answered. */
+/** The barrage's process: a message from its parent starts the barrage; the next one stops it and is answered. */
 async function obey(target: { baseUrl: string; apiKey: string }) {
   for (;;) {
     await once(process, 'message')
@@ -162,8 +161,8 @@ function print(result: {
   }
   console.log('The barrage was answered:')
   for (const [kind, counts] of Object.entries(result.report)) {
-    const said = Object.entries(counts).map(([status, count]) => `${count} × ${status}`)
-    console.log(`  ${kind.padEnd(44)} ${said.join(', ')}`)
+    const statuses = Object.entries(counts).map(([status, count]) => `${count} × ${status}`)
+    console.log(`  ${kind.padEnd(44)} ${statuses.join(', ')}`)
   }
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The image's entry point: replaces itself by the app that the first argument names, with the arguments after it.
+# The image's entry point: runs the app that the first argument names, with the other arguments.
 set -eu
 if [ ! -f "apps/${1:-}/main.ts" ]; then
   echo "expected one of these roles as the first argument: $(ls apps | tr '\n' ' ')" >&2

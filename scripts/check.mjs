@@ -1,5 +1,5 @@
-// `npm run check`: everything that can be said of the code without running it. All checks run, whatever the first
-// ones say; the exit code is the number of those that failed.
+// `npm run check`: types, lint, format, dead code and import rules. All checks run, also after one has failed; the exit
+// code is the number of failed checks.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
 import { runChecks } from './bootstrap/run-checks.mjs'

@@ -1,17 +1,17 @@
 #!/usr/bin/env node
-// `npx millrace …`: the operators' command line. Runs on Node 20, and hands over to apps/ctl/ on the Node that came
-// with the dependencies, in the folder of the caller: its arguments may name files.
+// `npx millrace …`: the operators' command line. Runs on Node 20, and starts apps/ctl/ on the Node of the dependencies,
+// in the caller's folder, because arguments may name files.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { NODE, REPOSITORY } from './bootstrap/dependencies.mjs'
 
-/** As apps/ctl/ has them: nothing was asked, and nobody knows what was done. */
+/** The exit codes of apps/ctl/: nothing was sent to billing; whether a change was made is unknown. */
 const EXIT_USAGE = 2
 const EXIT_UNKNOWN = 3
 
 const main = join(REPOSITORY, 'apps/ctl/main.ts')
 const child = spawn(NODE, [main, ...process.argv.slice(2)], { stdio: 'inherit' })
-// A Ctrl-C reaches the child as well; we stay to report how it ended.
+// A Ctrl-C reaches the child as well; this process stays to return its exit code.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
 child.once('exit', (code) => (process.exitCode = code ?? EXIT_UNKNOWN))
 child.once('error', ({ code }) => {

@@ -1,5 +1,5 @@
-// `npm start`. Runs on Node 20 with nothing installed: plain JavaScript, only Node's own modules. It sets up the
-// dependencies, then hands over to scripts/cluster/ on the Node that came with them.
+// `npm start`. Runs on Node 20 with nothing installed: plain JavaScript, only Node's own modules. It installs the
+// packages of a cluster, then runs scripts/cluster/ on the Node that is one of them.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { startedAt } from './bootstrap/progress.mjs'
 import { runScript } from './bootstrap/fail.mjs'

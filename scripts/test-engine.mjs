@@ -4,16 +4,16 @@
 //   vllm serve models/tiny --served-model-name ./tiny --grpc --host 127.0.0.1 --port 50051 --load-format dummy \
 //     --dtype float32 --enforce-eager --max-model-len 2048 --max-num-seqs 8
 //
-// An engine with further arguments is held to the recordings that were made with the same ones, which must be named
-// here as well, for example `--runner pooling --convert embed`. The engine must have nothing else to do, and must leave
-// the suite a core: on a machine of two start it with `taskset -c 1` and OMP_NUM_THREADS=1, or the suite starves for
+// An engine with further arguments is compared with the recordings that were made with the same arguments; name them
+// here as well, for example `--runner pooling --convert embed`. The engine must be idle otherwise, and must leave the
+// suite a core: on a machine with two cores start it with `taskset -c 1` and OMP_NUM_THREADS=1, or the suite stalls for
 // seconds and misses states that it waits for.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
 import { runTests } from './bootstrap/run-tests.mjs'
 
 const CALLS = ['engine-wire', 'engine-rpcs']
-/** Recorded without further arguments. */
+/** Recorded without further arguments only. */
 const SCENARIOS = ['engine-scenarios', 'engine-client']
 
 await runScript(async () => {
@@ -26,7 +26,7 @@ await runScript(async () => {
   await ensureDependencies({ dev: true })
   process.env.MILLRACE_ENGINE = address
   process.env.MILLRACE_ENGINE_ARGS = JSON.stringify(args)
-  // One file after the other: all share the one engine.
+  // One file after the other, because all use the one engine.
   const suite = args.length === 0 ? [...CALLS, ...SCENARIOS] : CALLS
   const files = suite.map((name) => `test/contract/${name}.test.ts`)
   const options = ['--project', 'contract', '--no-file-parallelism', '--test-timeout', '120000']

@@ -1,6 +1,6 @@
-// `npm run test:fuzz`: about 5,000 requests that schemathesis makes from the description of the interface, against
-// a cluster of its own. It fails on answers that the description does not have and on failures that nobody foresaw,
-// which a caller sees as a documented 502 or 503 and only the logs tell.
+// `npm run test:fuzz`: about 5,000 requests that schemathesis generates from the interface's description, against a
+// cluster of its own. It fails on an answer that the description does not have, and on an error in a log: a caller
+// would see an unexpected failure as a documented 502 or 503.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
@@ -26,12 +26,12 @@ await runScript(async () => {
     )
     const failures = ['gateway', 'worker', 'billing'].flatMap((app) => readFailures(home, app))
     for (const line of failures.slice(0, 10)) console.error(line)
-    if (failures.length > 0) say(`${failures.length} failures that nobody foresaw`)
+    if (failures.length > 0) say(`${failures.length} errors in the logs`)
     return code === 0 && failures.length === 0 ? 0 : 1
   })
 })
 
-/** What an app logged as an error. */
+/** The lines that an app logged as errors. */
 function readFailures(home, app) {
   const lines = readFileSync(join(home, 'logs', `${app}.log`), 'utf8').split('\n')
   return lines.filter((line) => line.startsWith('{') && JSON.parse(line).level >= ERROR_LEVEL)

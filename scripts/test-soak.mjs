@@ -1,5 +1,5 @@
-// `npm run test:soak`: what takes longer than a change should wait for. Ten minutes of kills, and ten times the
-// histories of `npm test`.
+// `npm run test:soak`: the tests that take too long for every change: ten minutes of killed billing processes, and ten
+// times the random histories of `npm test`.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
 import { runTests } from './bootstrap/run-tests.mjs'

@@ -1,5 +1,5 @@
-// `npm run test:templates -- FOLDER`: every FOLDER/*.jinja, a chat template without a model, rendered as transformers
-// renders it. Tokens are those of a small tokenizer of ours, so it is the text that is compared.
+// `npm run test:templates -- FOLDER`: renders every FOLDER/*.jinja, a chat template without a model, and compares the
+// text with that of transformers. Both use a small tokenizer from test/fixtures.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'

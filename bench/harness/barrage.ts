@@ -1,15 +1,15 @@
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 
-/** How often each kind of hostility was answered, and with which statuses. */
+/** By kind of request, how often it was answered with each status. */
 export type BarrageReport = Record<string, Record<string, number>>
 
-/** Connections of the flood, each second; half of them never say anything, the others half a header. */
+/** Connections of the flood, each second; half of them send nothing, the others half a header. */
 const CONNECTIONS_PER_S = 50
 
 /**
- * Sends one hostile request after the other, each kind in its turn, and beside them a flood of connections,
- * until `signal` aborts; what is under way then is awaited.
+ * Sends one hostile request after the other, each kind in its turn, and beside them a flood of connections, until
+ * `signal` aborts; then it waits for the open requests.
  */
 export async function runBarrage(options: {
   baseUrl: string
@@ -79,7 +79,7 @@ async function post(
   return await promise
 }
 
-/** Opens connections at a steady rate and closes each after two seconds; returns how to stop, and their count. */
+/** Opens connections at a steady rate and closes each after two seconds; returns their count and a function that stops it. */
 function floodConnections(baseUrl: string): () => number {
   const { port, hostname } = new URL(baseUrl)
   let opened = 0

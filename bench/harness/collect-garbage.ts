@@ -3,8 +3,8 @@ import { z } from 'zod'
 const Targets = z.array(z.object({ webSocketDebuggerUrl: z.url() })).min(1)
 
 /**
- * Makes a process that was started with `--inspect=127.0.0.1:<port>` collect its garbage now: the heap's size
- * follows V8's moods, what is left after a collection is what the process needs.
+ * Makes a process that was started with `--inspect=127.0.0.1:<port>` collect its garbage now, so that its memory is what
+ * it needs and does not depend on when V8 last collected.
  */
 export async function collectGarbage(inspectPort: number): Promise<void> {
   const [target] = Targets.parse(await (await fetch(`http://127.0.0.1:${inspectPort}/json`)).json())

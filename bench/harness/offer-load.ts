@@ -39,8 +39,8 @@ export async function runClosedLoop(options: {
 
 /**
  * Calls at random moments, `ratePerS` on average, whether or not earlier ones were answered. Latency counts from the
- * moment at which the call was due, so a stall of this process or of what it calls is in the figures of all calls that
- * it delayed; up to a millisecond of each is the timer's.
+ * moment at which the call was due, so a stall of this process or of the service is in the figures of all calls that it
+ * delayed; up to a millisecond of each is the timer's.
  */
 export async function runPoisson(options: {
   call: OfferedCall

@@ -7,6 +7,6 @@ export async function readRedisCommands(url: string): Promise<number> {
   const info = await redis.info('stats')
   redis.disconnect()
   const match = /^total_commands_processed:(\d+)/mu.exec(info)
-  if (match === null) throw new Error('Redis does not tell its commands')
+  if (match === null) throw new Error('INFO has no total_commands_processed')
   return Number(match[1])
 }

@@ -5,8 +5,8 @@ export type StreamResult = { firstTextMs: number; text: string; frames: number; 
 export const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
 
 /**
- * One streamed chat completion over plain HTTP, read as cheaply as possible: the client shares the machine
- * with what it measures. Times are from the moment of sending to the first non-empty text.
+ * One streamed chat completion over plain HTTP, read as cheaply as possible, because the client shares the machine with
+ * the cluster. Times are from the moment of sending to the first non-empty text.
  */
 export async function streamChat(options: {
   baseUrl: string

@@ -1,7 +1,7 @@
-/** Something that a person must put right. Its message is one clear sentence and is all that they see. */
+/** An error that the user must fix. Its message is one clear sentence, printed without a stack. */
 export class SetupError extends Error {}
 
-/** Runs a script's main function. A SetupError is told in its own words; anything else, without its stack. */
+/** Runs a script's main function, which resolves with the exit code. Prints the message of an error and exits with 1. */
 export async function runScript(main) {
   try {
     process.exitCode = await main()

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { NODE, REPOSITORY } from './dependencies.mjs'
 
 /**
- * Runs the cluster under the installed Node and resolves with its exit code. It runs in a process group of
- * its own and is told to stop by the end of a pipe: that reaches it once however often a signal arrives here
- * (terminal, npm and shell each pass it on), and also when this process is killed.
+ * Runs the cluster under the installed Node and resolves with its exit code. It runs in a process group of its own, and
+ * the end of a pipe stops it: a signal may arrive here several times, because the terminal, npm and the shell each pass
+ * it on, but the pipe ends once, also when this process is killed.
  */
 export async function runCluster(options) {
   const child = spawn(NODE, ['scripts/cluster/main.ts', JSON.stringify(options)], {
@@ -13,10 +13,10 @@ export async function runCluster(options) {
     detached: true,
     stdio: ['ignore', 'inherit', 'inherit', 'pipe'],
   })
-  const leash = child.stdio[3]
-  leash.on('error', () => {})
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => leash.destroy())
-  const watch = watchCaller(() => leash.destroy())
+  const stopPipe = child.stdio[3]
+  stopPipe.on('error', () => {})
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stopPipe.destroy())
+  const watch = watchCaller(() => stopPipe.destroy())
   return await new Promise((resolve) => {
     child.once('error', (error) => {
       console.error(`Cannot run ${NODE}: ${error.message}`)
@@ -25,20 +25,20 @@ export async function runCluster(options) {
     child.once('exit', (code, signal) => {
       clearInterval(watch)
       if (signal !== null)
-        console.error(`The cluster's runner ended by ${signal}; what it started is being stopped.`)
+        console.error(`The cluster's runner was ended by ${signal}; its processes are being stopped.`)
       resolve(code ?? 1)
     })
   })
 }
 
 /**
- * Calls `gone` when the npm that runs us, or the shell between, has ended: npm passes SIGTERM to that shell,
- * which may die without telling us. Without npm there is nothing to watch; a parent may leave us on purpose.
+ * Calls `gone` when npm, or the shell between npm and this process, has ended: npm passes SIGTERM to that shell, which
+ * may end without passing it on. Without npm there is nothing to watch: a parent may end and leave this process running.
  */
 function watchCaller(gone) {
   if (process.env.npm_lifecycle_event === undefined) return undefined
   const callers = [process.ppid, parentOf(process.ppid)]
-  // With no shell between, the second is npm's own caller, which may leave.
+  // With no shell between, the second is npm's own caller, which may end.
   if (nameOf(callers[0]).startsWith('npm')) callers.pop()
   const isAlone = () =>
     process.ppid !== callers[0] || (callers.length > 1 && parentOf(callers[0]) !== callers[1])

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { REPOSITORY, NODE } from './dependencies.mjs'
 
-/** Runs a script of ours under the installed Node, in our terminal, and resolves with its exit code. */
+/** Runs a program under the installed Node, in this terminal, and resolves with its exit code. */
 export async function runNode(args, env = {}) {
   const child = spawn(NODE, args, { cwd: REPOSITORY, stdio: 'inherit', env: { ...process.env, ...env } })
-  // A Ctrl-C reaches the child as well; we stay to report how it ended.
+  // A Ctrl-C reaches the child as well; this process stays to return its exit code.
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => child.kill(signal))
   return await new Promise((resolve, reject) => {
     child.once('error', reject)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runNode } from './run-node.mjs'
 
-/** Runs Vitest with these arguments, and says how many tests passed and failed. */
+/** Runs Vitest with these arguments and resolves with how many tests passed and failed. */
 export async function runTests(args) {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-counts-'))
   const file = join(folder, 'counts.json')
@@ -11,7 +11,7 @@ export async function runTests(args) {
     const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', ...args]
     const code = await runNode(vitest, { MILLRACE_TEST_COUNTS_FILE: file })
     const counts = readCounts(file)
-    // A runner that says nothing, or fails without a failed test, has failed itself.
+    // Vitest itself failed.
     if (code !== 0 && counts.failed === 0) counts.failed = 1
     return counts
   } finally {

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { REPOSITORY } from './dependencies.mjs'
 
-/** Wrong options. The message says what is wrong and what is allowed. */
+/** Wrong options. The message names what is wrong and what is allowed. */
 export class UsageError extends Error {}
 
 export const HELP = `Runs a whole Millrace cluster on this machine: Redis, PostgreSQL, billing, simulated engines with
@@ -16,7 +16,7 @@ their workers, and the gateway. Creates an account with 100 credits and a key on
 Options
   --port NUMBER         port of the gateway (default: PORT, else 8080)
   --engine HOST:PORT    a running "vllm serve --grpc" that serves demo-chat
-  --files NAME          tells of its model: a file of models/ without .json (default: demo)
+  --files NAME          the engine's model: a file of models/ without .json (default: demo)
   --help                this text
 
 Environment
@@ -31,14 +31,14 @@ Environment
 Ctrl-C stops everything in order; the state stays for the next start.`
 
 /**
- * What the command line and the environment ask for: `'help'`, or the settings of the cluster. Throws a
- * UsageError for anything unknown or out of range.
+ * The settings of the cluster from the command line and the environment, or `'help'`. Throws a UsageError for anything
+ * unknown or out of range.
  */
 export function parseStartOptions(args, environment) {
   const { values } = parse(args)
   if (values.help) return 'help'
   if (values.files !== undefined && values.engine === undefined) {
-    throw new UsageError('--files tells of --engine, which is not given')
+    throw new UsageError('--files describes the model of --engine, which is missing')
   }
   if (values.engine !== undefined && !/^[^\s:]+:\d{1,5}$/.test(values.engine)) {
     throw new UsageError(`--engine is "${values.engine}": expected HOST:PORT`)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What `scripts/start.mjs` made of the command line and the environment. */
+/** The settings that `scripts/start.mjs` read from the command line and the environment. */
 export const ClusterOptions = z.strictObject({
   host: z.string(),
   port: z.int(),

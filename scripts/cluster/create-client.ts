@@ -9,8 +9,8 @@ const Key = z.object({ id: z.string(), secret: z.string() })
 const CREDITS = '100'
 
 /**
- * An account with credits and a key in client.env, through billing's admin interface: made once, found again
- * on later starts, made anew when the database was. Resolves with the key.
+ * Creates an account with credits, and a key in client.env, through billing's admin interface. Later starts reuse them;
+ * with a new database they are created again. Resolves with the key.
  */
 export async function createClient(options: {
   home: string
@@ -28,7 +28,7 @@ export async function createClient(options: {
   const account = isKnown ? known : Account.parse(await admin.post('/admin/v1/accounts', { name: 'demo' }))
   if (!isKnown) writePrivate(accountPath, JSON.stringify({ id: account.id }))
   const path = `/admin/v1/accounts/${encodeURIComponent(account.id)}`
-  // The key makes it once: a start that was cut off between account and credits catches up.
+  // The idempotency key makes this once, also after a start that ended between account and credits.
   await admin.post(`${path}/topups`, {
     credits: CREDITS,
     idempotencyKey: 'first-start',

@@ -5,7 +5,7 @@ import { REPOSITORY } from '../servers/start-app.ts'
 import type { ClusterOptions } from './cluster-options.ts'
 import { SANDBOX_ENGINES } from './sandbox-models.ts'
 
-/** Relative to the repository, where the apps run: its own path may hold a comma. */
+/** Relative to the repository, where the apps run: its absolute path may contain the separator, a comma. */
 const CATALOG_FILES = ['deploy/catalog.demo.json', 'deploy/catalog.sandbox.json']
 export const CATALOG = CATALOG_FILES.join(',')
 export const CHAT_MODEL = 'demo-chat'

@@ -33,7 +33,7 @@ export async function assertPortFree({ host, port }: { host: string; port: numbe
 }
 
 /** Waits until one short generation goes through the whole cluster. Throws a SetupError after 60 s. */
-export async function proveServing(options: {
+export async function waitUntilServing(options: {
   url: string
   key: string
   signal: AbortSignal

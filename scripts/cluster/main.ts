@@ -1,12 +1,12 @@
 // Runs the cluster for `npm start`: scripts/start.mjs starts this under the installed Node, with the options as
-// one JSON argument and a pipe as descriptor 3, whose end asks us to stop.
+// one JSON argument and a pipe as descriptor 3, whose end is the request to stop.
 import { Socket } from 'node:net'
 import { createSay } from '../servers/say.ts'
 import { SetupError } from '../servers/setup-error.ts'
-import { claimHome } from './claim-home.ts'
+import { lockHome } from './lock-home.ts'
 import { ClusterOptions } from './cluster-options.ts'
 import { createClient } from './create-client.ts'
-import { assertPortFree, curlLine, gatewayUrl, proveServing } from './gateway-address.ts'
+import { assertPortFree, curlLine, gatewayUrl, waitUntilServing } from './gateway-address.ts'
 import { prepareHome } from './prepare-home.ts'
 import { createProcessList } from './process-list.ts'
 import { loadSecrets } from './secrets.ts'
@@ -20,7 +20,7 @@ class StopRequest extends Error {}
 const options = ClusterOptions.parse(JSON.parse(process.argv[2] ?? ''))
 const say = createSay(options.startedAt)
 const stop = new AbortController()
-// Whoever reads our output may have left; the cluster goes on, and stops in order.
+// The reader of the output may be gone; the cluster runs on, and stops in order.
 process.stdout.on('error', () => {})
 process.stderr.on('error', () => {})
 process.exitCode = await run().then(
@@ -32,14 +32,14 @@ process.exitCode = await run().then(
   },
 )
 
-/** From nothing to running, until told to stop; rejects with why it ended. */
+/** Starts the cluster and runs it until it is asked to stop; rejects with the reason of its end. */
 async function run(): Promise<never> {
   const url = gatewayUrl(options)
   const { home } = options
   prepareHome(home)
-  const claim = await claimHome(home, url)
-  const list = createProcessList({ claim, say, onUnexpectedEnd: (error) => stop.abort(error) })
-  const leash = listenForStop(() => list.killAll())
+  const lock = await lockHome(home, url)
+  const list = createProcessList({ lock, say, onUnexpectedEnd: (error) => stop.abort(error) })
+  const stopPipe = listenForStop(() => list.killAll())
   try {
     await assertPortFree(options)
     say(`starting Millrace; state and logs are in ${home}`)
@@ -48,25 +48,25 @@ async function run(): Promise<never> {
     const giveUp = (reason: unknown) => stop.abort(reason)
     const { adminUrl } = await startCluster({ options, secrets, list, say, signal, giveUp })
     const key = await createClient({ home, adminUrl, adminToken: secrets.adminToken, baseUrl: `${url}/v1` })
-    await proveServing({ url, key, signal })
+    await waitUntilServing({ url, key, signal })
     say(`Millrace is ready at ${url}/v1 (address and key: ${home}/client.env). Try it:\n`)
     console.log(curlLine({ url, key }))
     console.log('\nCtrl-C stops everything; the state stays for the next start.')
     return await untilAborted(signal)
   } finally {
     await list.stopAll()
-    claim.release()
-    leash.destroy()
+    lock.release()
+    stopPipe.destroy()
   }
 }
 
 /** Stops the cluster on a signal or when the pipe ends. The pipe keeps this process alive until it is destroyed. */
 function listenForStop(kill: () => void): Socket {
   let firstAt: number | undefined
-  const leash = new Socket({ fd: 3, readable: true, writable: false })
-  leash.on('error', () => {})
-  leash.on('close', () => stop.abort(new StopRequest()))
-  leash.resume()
+  const stopPipe = new Socket({ fd: 3, readable: true, writable: false })
+  stopPipe.on('error', () => {})
+  stopPipe.on('close', () => stop.abort(new StopRequest()))
+  stopPipe.resume()
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
       firstAt ??= Date.now()
@@ -74,7 +74,7 @@ function listenForStop(kill: () => void): Socket {
       stop.abort(new StopRequest())
     })
   }
-  return leash
+  return stopPipe
 }
 
 async function untilAborted(signal: AbortSignal): Promise<never> {

@@ -11,7 +11,7 @@ export type PostgresPlace = { binaries: PostgresBinaries; directory: string; use
 
 /**
  * Decides which PostgreSQL runs, as whom, and where its data are: where an earlier start left them; else `home`/postgres,
- * or `elsewhere`/postgres when the user that PostgreSQL needs instead of root cannot reach `home` (say, below /root).
+ * or `elsewhere`/postgres when the user that PostgreSQL needs instead of root cannot reach `home` (for example below /root).
  * Throws a SetupError when none of the installations is of the version that made the data, and when no user that it could
  * run as may use them: existing data are never passed over for an empty folder.
  */

@@ -2,13 +2,13 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
 import { SetupError } from '../servers/setup-error.ts'
 
-/** Writes a file that only this user can read, whole or not at all. */
+/** Writes a file that only this user can read, atomically. */
 export function writePrivate(path: string, content: string): void {
   writeFileSync(`${path}.new`, content, { mode: 0o600 })
   renameSync(`${path}.new`, path)
 }
 
-/** The JSON value in a file of ours; undefined when there is none. Throws a SetupError for anything else. */
+/** The JSON value in a file; undefined without the file. Throws a SetupError for any other content. */
 export function readJson<Schema extends z.ZodType>(
   path: string,
   schema: Schema,

@@ -1,13 +1,13 @@
 import { lastLines, type RunningProcess } from '../servers/start-process.ts'
 import { SetupError } from '../servers/setup-error.ts'
 import type { Say } from '../servers/say.ts'
-import type { Claim, Member } from './claim-home.ts'
+import type { HomeLock, Member } from './lock-home.ts'
 
-/** Clients before what they call, so that each part stops with everything it needs still there. */
+/** Clients before their servers, so that each part stops while everything it needs still runs. */
 const STOP_ORDER = ['gateway', 'worker', 'simulator', 'billing', 'postgres', 'redis']
 
 export type ProcessList = {
-  /** Takes charge of a started process: notes it on disk and watches it. */
+  /** Takes over a started process: writes it to the home's lock and watches it. */
   add(started: RunningProcess, addresses: Member['addresses']): void
   /** Stops everything in order. */
   stopAll(): Promise<void>
@@ -15,13 +15,13 @@ export type ProcessList = {
   killAll(): void
 }
 
-/** The cluster's processes. One that ends although nobody stopped it is told to `onUnexpectedEnd`. */
+/** The cluster's processes. `onUnexpectedEnd` is called when one ends without having been stopped. */
 export function createProcessList(options: {
-  claim: Claim
+  lock: HomeLock
   say: Say
   onUnexpectedEnd: (error: SetupError) => void
 }): ProcessList {
-  const { claim, say, onUnexpectedEnd } = options
+  const { lock, say, onUnexpectedEnd } = options
   const running: RunningProcess[] = []
   let stopping = false
 
@@ -38,7 +38,7 @@ export function createProcessList(options: {
   return {
     add(started, addresses) {
       running.push(started)
-      claim.record({ name: started.name, identity: started.identity, stop: started.stopPlan, addresses })
+      lock.record({ name: started.name, identity: started.identity, stop: started.stopPlan, addresses })
       void watch(started)
     },
     async stopAll() {

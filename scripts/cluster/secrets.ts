@@ -20,7 +20,7 @@ export function loadSecrets(home: string): Secrets {
   const known = readJson(path, Secrets.partial({ receiptSecret: true }))
   if (known !== undefined) return keep({ ...known, receiptSecret: known.receiptSecret ?? secret() })
   if (existsSync(join(home, 'account.json'))) {
-    // The database keeps the old password, so new ones would only lock us out of it.
+    // The database keeps the old password: a new one could not open it.
     throw new SetupError(`${path} is missing; restore it, or set MILLRACE_HOME to a new folder.`)
   }
   return keep({

@@ -17,7 +17,7 @@ import type { Secrets } from './secrets.ts'
 
 const DATABASE = 'millrace'
 const MODELS_DIR = join(REPOSITORY, 'models')
-/** Who presses Ctrl-C does not want to wait for a long answer to end; its caller is told. */
+/** After a Ctrl-C a long answer is cut off early, with an error for its caller. */
 const DRAIN = { DRAIN_GRACE_MS: '5000' }
 const LOG_KEPT_BYTES = 16 * 1024 * 1024
 
@@ -27,13 +27,13 @@ type Context = {
   list: ProcessList
   say: Say
   signal: AbortSignal
-  /** Makes `signal` abort: the starts that are still under way give up. */
+  /** Aborts `signal`, so that the other starts end early. */
   giveUp: (reason: unknown) => void
 }
 
 /**
- * Starts every part, what others call before its callers, as much at a time as that allows. Resolves with
- * billing's admin URL when all are ready. What was started is in `list`, also when this rejects.
+ * Starts every part, servers before their clients, as many at once as that order allows. Resolves with billing's admin
+ * URL when all are ready. Started processes are in `list`, also when this rejects.
  */
 export async function startCluster(context: Context): Promise<{ adminUrl: string }> {
   const { options, secrets } = context
@@ -74,7 +74,7 @@ export async function startCluster(context: Context): Promise<{ adminUrl: string
   return { adminUrl }
 }
 
-/** All of `starts`, or the first failure, once the others have given up as well. */
+/** Resolves with all of `starts`; rejects with the first failure, after the others have ended too. */
 async function together<const Starts extends readonly Promise<unknown>[]>(
   context: Context,
   starts: Starts,
@@ -140,7 +140,7 @@ async function runApp(
   say(`${app} is ready`)
 }
 
-/** A part's log. What earlier starts wrote is kept once, as .old, when it has grown large. */
+/** The log file of a part. A large one of earlier starts is renamed to .old, of which one is kept. */
 function logFile(home: string, name: string): string {
   const path = join(home, 'logs', `${name}.log`)
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0

@@ -5,7 +5,7 @@ import { REPOSITORY } from '../bootstrap/dependencies.mjs'
 import { SetupError } from '../bootstrap/fail.mjs'
 import { say } from '../bootstrap/progress.mjs'
 
-/** What each environment is for, and the packages that it has. The dot keeps it out of the way of a cluster's state. */
+/** The Python environments and their packages. Names with a dot are ignored when a cluster checks its state folder. */
 const ENVIRONMENTS = {
   clients: { folder: '.millrace/.python', requirements: 'test/python/requirements.txt' },
   references: {
@@ -15,8 +15,8 @@ const ENVIRONMENTS = {
 }
 
 /**
- * The folder of a Python environment's programs, with the packages of its requirements: made once, made anew when
- * that file changes. Throws a SetupError where there is no Python.
+ * Returns the folder of a Python environment's programs. The environment is made once, and again when its requirements
+ * change. Throws a SetupError without Python.
  *
  * @param {keyof typeof ENVIRONMENTS} name
  */
@@ -49,6 +49,6 @@ function findPython() {
 function run(command, args) {
   const { status, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' })
   if (status === 0) return
-  const told = `${stdout ?? ''}${stderr ?? ''}`.trim().split('\n').slice(-12).join('\n')
-  throw new SetupError(`${command} ${args.slice(0, 3).join(' ')} failed (exit code ${status}):\n${told}`)
+  const output = `${stdout ?? ''}${stderr ?? ''}`.trim().split('\n').slice(-12).join('\n')
+  throw new SetupError(`${command} ${args.slice(0, 3).join(' ')} failed (exit code ${status}):\n${output}`)
 }

@@ -2,12 +2,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { REPOSITORY } from '../bootstrap/dependencies.mjs'
 
-/** Runs a program in our terminal, ended after `limitMs`, and resolves with its exit code. */
+/** Runs a program in this terminal, ends it after `limitMs`, and resolves with its exit code. */
 export async function runProgram(command, args, { env, limitMs }) {
   const child = spawn(command, args, {
     cwd: REPOSITORY,
     stdio: ['ignore', 'inherit', 'inherit'],
-    // Compiled Python would lie about in the work tree.
+    // No compiled Python in the work tree.
     env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1', ...env },
     timeout: limitMs,
   })

@@ -11,14 +11,13 @@ import { SetupError } from '../bootstrap/fail.mjs'
 import { say, startedAt } from '../bootstrap/progress.mjs'
 
 /**
- * Runs `use` with a cluster of its own, on a free port and in a new home that goes afterwards. `use` is given
- * the environment by which a client reaches the cluster and its operators' interface, and the home; it resolves
- * with the exit code.
+ * Runs `use` with a cluster of its own, on a free port and in a new home that is removed afterwards. `use` receives the
+ * home and the environment variables with which clients and operators reach the cluster; it resolves with the exit code.
  */
 export async function withCluster(use) {
   const home = makeHome()
   const cluster = startCluster(home, await freePort())
-  const stop = () => cluster.leash.destroy()
+  const stop = () => cluster.stopPipe.destroy()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, stop)
   try {
     await cluster.ready
@@ -30,7 +29,7 @@ export async function withCluster(use) {
   }
 }
 
-/** PostgreSQL runs as another user than root and passes through; a Redis that was compiled once serves here too. */
+/** Mode 0711: PostgreSQL runs as another user and passes through. Installed programs are shared with `npm start`. */
 function makeHome() {
   const home = mkdtempSync(join(tmpdir(), 'millrace-python-'))
   chmodSync(home, 0o711)
@@ -48,8 +47,8 @@ function startCluster(home, port) {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
   })
-  const leash = child.stdio[3]
-  leash.on('error', () => {})
+  const stopPipe = child.stdio[3]
+  stopPipe.on('error', () => {})
   const exited = once(child, 'exit')
   // Node 20 has no Promise.withResolvers.
   const ready = new Promise((resolve, reject) => {
@@ -62,7 +61,7 @@ function startCluster(home, port) {
     )
   })
   say(`starting a cluster on port ${port}`)
-  return { leash, exited, ready }
+  return { stopPipe, exited, ready }
 }
 
 function readEnvironment(home) {
@@ -76,7 +75,7 @@ function readEnvironment(home) {
   }
 }
 
-/** Below the kernel's own range, from which any outgoing connection could take it before the gateway does. */
+/** Below the kernel's ephemeral range, from which an outgoing connection could take the port before the gateway does. */
 async function freePort() {
   for (;;) {
     const port = randomInt(12_000, 32_768)

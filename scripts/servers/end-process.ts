@@ -2,22 +2,22 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { isRunning, ProcessIdentity } from './process-identity.ts'
 
-/** How a process group is asked to stop, and how long it may take before it is killed. */
+/** The signal that asks a process group to stop, and the time after which it is killed. */
 export const StopPlan = z.strictObject({
   signal: z.enum(['SIGTERM', 'SIGINT']),
   graceMs: z.int().min(0),
 })
 export type StopPlan = z.infer<typeof StopPlan>
 
-/** A process group that somebody must end: the leader's identity and how. */
-export const Charge = z.strictObject({ name: z.string(), identity: ProcessIdentity, stop: StopPlan })
-export type Charge = z.infer<typeof Charge>
+/** A process group that must not outlive its owner: its leader, and how it is stopped. */
+export const GuardedGroup = z.strictObject({ name: z.string(), identity: ProcessIdentity, stop: StopPlan })
+export type GuardedGroup = z.infer<typeof GuardedGroup>
 
 /**
- * Ends a process group that is not (or no longer) our child: asks, waits for the grace, kills. Does nothing
- * when the leader is gone. Never throws.
+ * Ends a process group that need not be a child of this process: sends the signal, waits for the grace, kills. Does
+ * nothing when the leader has ended. Never throws.
  */
-export async function endProcess({ identity, stop }: Charge): Promise<void> {
+export async function endProcess({ identity, stop }: GuardedGroup): Promise<void> {
   if (!isRunning(identity)) return
   signalGroup(identity.pid, stop.signal)
   const deadline = Date.now() + stop.graceMs
@@ -30,11 +30,11 @@ export async function endProcess({ identity, stop }: Charge): Promise<void> {
   }
 }
 
-/** Signals a whole process group; one that has ended already is fine. */
+/** Signals a whole process group. Does nothing when it has ended already. */
 export function signalGroup(leader: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-leader, signal)
   } catch {
-    // ESRCH: it ended by itself, which is what the caller wanted.
+    // ESRCH: it has ended already.
   }
 }

@@ -8,7 +8,7 @@ import { lastErrorLine } from './last-error-line.ts'
 import { sayWhile, type Say } from './say.ts'
 import { SetupError } from './setup-error.ts'
 
-/** The package and its lock file: what is installed is checked against its hash. */
+/** The package and its lock file, which pins the programs by hash. */
 const PACKAGE = fileURLToPath(new URL('postgresql', import.meta.url))
 
 /**

@@ -9,12 +9,12 @@ import { SetupError } from './setup-error.ts'
 
 const run = promisify(execFile)
 
-/** What is compiled where there is no Redis; also a folder name of redis-memory-server's. */
+/** The version that is compiled on a machine without Redis; also the name of redis-memory-server's folder. */
 const REDIS_VERSION = '7.2.11'
 const OLDEST_MAJOR = 7
 
 type SetUp = {
-  /** A folder of our own for what has to be fetched. */
+  /** A folder for programs that had to be fetched. */
   tools: string
   say: Say
   /** Ends a long step early. */
@@ -23,8 +23,8 @@ type SetUp = {
 
 /**
  * The path of a redis-server that runs on this machine: the one on the PATH (7 or newer), else one that an earlier call
- * left in `tools`, else Debian's (as root), else one compiled there. `say` hears of every long step. Throws a
- * SetupError that says what is missing.
+ * installed into `tools`, else Debian's (as root), else one compiled there. `say` reports every long step. Throws a
+ * SetupError that names the missing programs.
  */
 export async function ensureRedisServer(options: SetUp): Promise<string> {
   const { tools } = options
@@ -34,7 +34,7 @@ export async function ensureRedisServer(options: SetUp): Promise<string> {
   return (await installWithApt(options)) ?? (await compile(options))
 }
 
-/** An older one does not run our scripts (`#!lua flags`), so it does not count. */
+/** Older versions cannot run the Lua scripts (`#!lua flags`). */
 async function onPath(): Promise<string | undefined> {
   const found = findExecutable('redis-server')
   if (found === undefined) return undefined
@@ -51,9 +51,9 @@ function compiledPath(tools: string): string {
 }
 
 /**
- * Debian's and Ubuntu's redis-tools holds the server as well: redis-server is a link to redis-check-rdb, and
- * the binary goes by the name it is called. The package redis-server would add only that link and a system
- * service, which nobody asked for.
+ * Debian's and Ubuntu's redis-tools contains the server as well: redis-server is a link to redis-check-rdb, and the
+ * program chooses its part by the name of the link. The package redis-server would add only that link and a system
+ * service, which is not wanted here.
  */
 async function installWithApt({ tools, say, signal }: SetUp): Promise<string | undefined> {
   const apt = findExecutable('apt-get')
@@ -92,7 +92,7 @@ async function compile({ tools, say, signal }: SetUp): Promise<string> {
     ...process.env,
     REDISMS_VERSION: REDIS_VERSION,
     REDISMS_DOWNLOAD_DIR: join(tools, 'redis-builds'),
-    // The package checks certificates only when npm says so.
+    // The package checks certificates only with this setting of npm.
     npm_config_strict_ssl: 'true',
   }
   const install = [

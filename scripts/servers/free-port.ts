@@ -2,16 +2,16 @@ import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
 /**
- * Below the kernel's own range (32768 and up on Linux): a port from that range could be taken by any outgoing
- * connection between this answer and its use.
+ * Below the kernel's ephemeral range (32768 and up on Linux), from which an outgoing connection could take a port between
+ * this check and its use.
  */
 const FIRST_PORT = 12_000
 const LAST_PORT = 32_767
 
-/** Each process walks from a place of its own, so that two which start clusters at once rarely meet. */
+/** Each process begins at a random port, so that two that start clusters at once rarely choose the same ones. */
 let next = randomInt(FIRST_PORT, LAST_PORT + 1)
 
-/** A loopback port that nobody listens on now and that this process was not given before. */
+/** Returns a loopback port that is free now and that this process has not returned before. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = next

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import type { ProcessUser } from './start-process.ts'
 
-/** Who PostgreSQL runs as: ourselves, or, because it refuses root, `postgres` or else `nobody`. */
+/** The user that PostgreSQL runs as: undefined for the current one; for root, which it refuses, `postgres` or `nobody`. */
 export function postgresUser(): ProcessUser | undefined {
   if (process.getuid?.() !== 0) return undefined
   const user = lookUp('postgres') ?? lookUp('nobody')
@@ -19,7 +19,7 @@ function lookUp(name: string): ProcessUser | undefined {
   }
 }
 
-/** Whether `user` may use `path` as `flag` of test(1) says: -x to run or enter it, -r to read it. */
+/** Whether `user` may use `path`, by a flag of test(1): -x to run or enter it, -r to read it. */
 export function canUse(user: ProcessUser | undefined, flag: '-x' | '-r', path: string): boolean {
   try {
     execFileSync('test', [flag, path], { cwd: '/', stdio: 'ignore', ...user })

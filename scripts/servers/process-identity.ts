@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 
 /**
- * What tells one process from a later one with the same number: when it started, in clock ticks since the
- * boot that `bootId` names (proc(5), field 22 of `stat`).
+ * Distinguishes a process from a later one with the same number by its start time, in clock ticks since the boot that
+ * `bootId` names (proc(5), field 22 of `stat`).
  */
 export const ProcessIdentity = z.strictObject({
   pid: z.int().min(2),
@@ -12,7 +12,7 @@ export const ProcessIdentity = z.strictObject({
 })
 export type ProcessIdentity = z.infer<typeof ProcessIdentity>
 
-/** The identity of a running process; undefined when there is none with this number, or only its corpse. */
+/** The identity of a running process; undefined when there is none with this number, or only a zombie. */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   try {
     // The second field is the command's name in parentheses and may itself hold spaces and parentheses.
@@ -26,7 +26,7 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   }
 }
 
-/** Whether exactly this process still runs, not another one that got its number. */
+/** Whether exactly this process still runs, not a later one with its number. */
 export function isRunning(identity: ProcessIdentity): boolean {
   const now = identifyProcess(identity.pid)
   return now !== undefined && now.startTicks === identity.startTicks && now.bootId === identity.bootId

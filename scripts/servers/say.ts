@@ -8,7 +8,7 @@ export function createSay(startedAt: number): Say {
   }
 }
 
-/** Does a long step, saying every ten seconds that it still goes on. */
+/** Runs a long step and prints every ten seconds that it still goes on. */
 export async function sayWhile<Result>(say: Say, what: string, step: () => Promise<Result>): Promise<Result> {
   say(what)
   const timer = setInterval(() => say(`still ${what} …`), 10_000)

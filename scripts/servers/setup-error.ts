@@ -1,4 +1,4 @@
-/** Something that a person must put right. Its message is one clear sentence and is all that they see. */
+/** An error that the user must fix. Its message is one clear sentence, printed without a stack. */
 export class SetupError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)

@@ -6,8 +6,8 @@ export type RunningApp = RunningProcess & { opsUrl: string }
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
 /**
- * Runs one app's `main.ts` under this same Node and resolves when its /readyz says 200. `env` is all that the
- * app gets besides PATH, HOME and the ops address: nothing of our own environment configures it by accident.
+ * Runs one app's `main.ts` under this same Node and resolves when its /readyz returns 200. The app's environment is
+ * `env`, PATH, HOME and the ops address: nothing else of this process's environment configures it by accident.
  */
 export async function startApp(options: {
   app: string

@@ -11,7 +11,7 @@ export type PostgresServer = RunningProcess & {
   url(database: string): string
 }
 
-/** The settings in which our servers differ from PostgreSQL's defaults, wherever we start one. */
+/** The settings that differ from PostgreSQL's defaults, in `npm start` and in the tests. */
 export const POSTGRES_SETTINGS: Readonly<Record<string, string>> = {
   max_connections: '200',
 }
@@ -19,8 +19,8 @@ export const POSTGRES_SETTINGS: Readonly<Record<string, string>> = {
 const SUPERUSER = 'millrace'
 
 /**
- * Starts PostgreSQL on loopback with its data in `directory` (made by initdb when there is none); resolves
- * when it answers. `user` is who it runs as when we are root, which PostgreSQL refuses to be.
+ * Starts PostgreSQL on loopback with its data in `directory` (made by initdb when there is none); resolves when it
+ * answers. `user` is the user that it runs as when this process is root, which PostgreSQL refuses.
  */
 export async function startPostgres(options: {
   binaries: PostgresBinaries
@@ -33,7 +33,7 @@ export async function startPostgres(options: {
   user?: ProcessUser | undefined
   /** Data that need not survive a power cut, only kill -9: nothing is flushed from the kernel to the disk. */
   throwaway: boolean
-  /** Beyond our own. */
+  /** In addition to POSTGRES_SETTINGS. */
   settings?: Readonly<Record<string, string>> | undefined
 }): Promise<PostgresServer> {
   const { binaries, directory, port, password, throwaway } = options
@@ -70,10 +70,10 @@ export async function startPostgres(options: {
   return { ...running, url }
 }
 
-/** Messages in English, whatever the machine speaks: our own sentences quote them. */
+/** Messages in English, because our own messages quote them. */
 const POSTGRES_ENVIRONMENT = { PATH: process.env['PATH'], LC_ALL: 'C' }
 
-/** Makes the data folder beside its place and moves it there, so that an interrupted initdb leaves nothing. */
+/** Makes the data folder beside its place and moves it there, so that an interrupted initdb leaves no data folder. */
 async function initialize(options: Parameters<typeof startPostgres>[0]): Promise<void> {
   const { binaries, directory, password, user } = options
   const draft = `${directory}.new`

@@ -16,9 +16,9 @@ export type RunningProcess = {
   hasExited(): boolean
   /** Everything that this process has written so far, both streams. */
   logs(): string
-  /** Asks it to stop, kills it after its grace, resolves when it is gone. */
+  /** Sends the stop signal, kills it after the grace, resolves when it has ended. */
   stop(): Promise<void>
-  /** kill -9, resolves when it is gone. */
+  /** kill -9; resolves when it has ended. */
   kill(): Promise<void>
   signal(signal: NodeJS.Signals): void
 }
@@ -42,9 +42,9 @@ export type ProcessOptions = {
 let guard: Guard | undefined
 
 /**
- * Starts a process in a group of its own, so that a Ctrl-C in the terminal reaches only us and we decide the
- * order of stopping, and puts it under the guard, so that it does not outlive us. Rejects when the command
- * cannot be started at all.
+ * Starts a process in a group of its own, so that a Ctrl-C in the terminal does not reach it and its owner decides the
+ * order of stopping, and puts it under the guard, so that it does not outlive its owner. Rejects when the command cannot
+ * be started.
  */
 export async function startProcess(options: ProcessOptions): Promise<RunningProcess> {
   const { name, logFile, stop: stopPlan } = options
@@ -75,7 +75,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
     exited.resolve(signal === null ? `exit code ${code}` : `signal ${signal}`)
   })
   const pid = await started.promise
-  // A process that ended at once has no identity left to read; then there is nothing to guard either.
+  // A process that ended at once has no identity any more, and nothing to guard.
   const identity = identifyProcess(pid) ?? { pid, startTicks: '', bootId: '' }
   guard.watch({ name, identity, stop: stopPlan })
   child.stdin?.on('error', () => {})
@@ -96,7 +96,7 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
     signal,
     async stop() {
       signal(stopPlan.signal)
-      // A stopped (SIGSTOP) process would sleep through the request.
+      // A process that is stopped by SIGSTOP handles no other signal.
       signal('SIGCONT')
       const timer = setTimeout(() => signal('SIGKILL'), stopPlan.graceMs)
       await exited.promise
@@ -110,9 +110,9 @@ export async function startProcess(options: ProcessOptions): Promise<RunningProc
 }
 
 /**
- * Polls `probe` until it says yes. Rejects with the last log lines when the process ends first or when
- * `limitMs` have passed, and with the signal's reason when that aborts; then the process is ended as well,
- * because nobody has a handle on it yet.
+ * Polls `probe` until it resolves with true. Rejects with the last log lines when the process ends first or when
+ * `limitMs` have passed, and with the signal's reason when that aborts; then the process is stopped as well, because the
+ * caller has no handle on it yet.
  */
 export async function waitUntilReady(
   running: RunningProcess,

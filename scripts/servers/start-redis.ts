@@ -4,8 +4,8 @@ import { startProcess, waitUntilReady, type RunningProcess } from './start-proce
 export type RedisServer = RunningProcess & { url: string }
 
 /**
- * The settings that our queue Redis needs everywhere: what is queued survives a restart (AOF) and is never
- * evicted. No snapshots: the AOF is the one copy.
+ * The settings that the queue Redis needs everywhere: queued work survives a restart (AOF) and is never evicted. No
+ * snapshots: the AOF is the one copy.
  */
 export const REDIS_SETTINGS: Readonly<Record<string, string>> = {
   appendonly: 'yes',

@@ -137,7 +137,7 @@ test('while billing is down billed calls are 503, and it recovers by itself', as
   await expectBalancedBooks(cluster, [account])
 })
 
-test('what is settled while billing is away is charged when it comes back', async () => {
+test('settlements made while billing is away are charged when it comes back', async () => {
   const account = await cluster.createAccount('10')
   const before = (await cluster.balance(account)).posted
   const { answer, firstText } = startChatOk({

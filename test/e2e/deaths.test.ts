@@ -101,23 +101,26 @@ test('an engine that comes back is pulled for again', async () => {
   await expectBalancedBooks(cluster, [account])
 })
 
-test.each(['workers', 'gateways'] as const)('%s told to stop let what runs end first', async (kind) => {
-  cluster = await startCluster({ workers: [[ENGINE]] })
-  const account = await cluster.createAccount('100')
-  const { answer, firstText } = startChatOk({
-    baseUrl: cluster.baseUrl,
-    apiKey: account.apiKey,
-    content: 'Talk [[tokens=100]]',
-  })
-  await firstText
-  const [stopping] = cluster[kind]
-  await stopping?.stop()
-  // Above all a client that keeps its connection alive must not hold a gateway until its grace is over.
-  expect(stopping?.logs()).toContain('stopped')
-  expect(stopping?.logs()).not.toContain('release failed')
-  expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 101 })
-  await expectBalancedBooks(cluster, [account])
-})
+test.each(['workers', 'gateways'] as const)(
+  '%s that receive SIGTERM let running generations end first',
+  async (kind) => {
+    cluster = await startCluster({ workers: [[ENGINE]] })
+    const account = await cluster.createAccount('100')
+    const { answer, firstText } = startChatOk({
+      baseUrl: cluster.baseUrl,
+      apiKey: account.apiKey,
+      content: 'Talk [[tokens=100]]',
+    })
+    await firstText
+    const [stopping] = cluster[kind]
+    await stopping?.stop()
+    // An idle keep-alive connection must not keep a gateway running until its grace is over.
+    expect(stopping?.logs()).toContain('stopped')
+    expect(stopping?.logs()).not.toContain('release failed')
+    expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 101 })
+    await expectBalancedBooks(cluster, [account])
+  },
+)
 
 test('a queue Redis that stops answering: new work is refused with 503 and served again when it is back', async () => {
   cluster = await startCluster({ workers: [[ENGINE]] })

@@ -48,7 +48,7 @@ describe('docs/api.md', () => {
     expect(matchesOutput('{"id":"a-1","ok":false}', '{"id":"a-…","ok":true}')).toBe(false)
   })
 
-  it.for(examples)('the $language of line $line prints what is shown', async (example, { skip }) => {
+  it.for(examples)('the $language of line $line prints the output shown', async (example, { skip }) => {
     skip(example.language === 'python' && !hasPythonClient(), 'the openai package of Python is not installed')
     const printed = await run(example)
     const shown = example.expected
@@ -65,7 +65,7 @@ function hasPythonClient(): boolean {
   }
 }
 
-/** What the example prints; rejects with its error output when it fails. */
+/** The example's output; rejects with its error output when it fails. */
 async function run({ language, code, line }: DocExample): Promise<string> {
   const [command, args] = toCommand(language, code, line)
   const { stdout } = await promisify(execFile)(command, args, {

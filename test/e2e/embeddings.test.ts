@@ -8,7 +8,7 @@ import { demoPrices } from '../support/catalog.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 import { embed, embedOk } from '../support/embeddings.ts'
 
-/** Fast enough for thousands of inputs, slow enough to be met in the middle of them. */
+/** Fast enough for thousands of inputs, slow enough to be interrupted in the middle of them. */
 const ENGINE = { model: 'demo-embed', files: 'demo', kind: 'embedding', maxNumSeqs: 8, stepMs: 4 } as const
 const CHAT = { model: 'demo-chat', files: 'demo' }
 const MANY = Array.from({ length: 2_048 }, (_, index) => `Input number ${index} of many`)
@@ -40,7 +40,7 @@ async function countTokens(inputs: readonly string[]) {
   return tokens
 }
 
-/** What the account pays for `work`; before and after it everything that was answered has been charged. */
+/** The amount that the account pays for `work`; before and after it, waits until everything is settled. */
 async function chargeOf<Result>(work: () => Promise<Result>): Promise<{ charge: bigint; result: Result }> {
   await expectBalancedBooks(cluster, [account])
   const before = (await cluster.balance(account)).posted

@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(async () => await cluster.stop())
 
-test('the families write calls in every format that there is', () => {
+test('the families cover every format of tool calls', () => {
   const formats = new Set(FAMILIES.map(({ toolCalls }) => toolCalls))
   expect([...formats]).toEqual(expect.arrayContaining(['harmony', ...TextFormatName.options]))
 })
@@ -40,7 +40,7 @@ test('the families write calls in every format that there is', () => {
 type Params = Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'model' | 'messages' | 'stream'>
 type Message = OpenAI.ChatCompletionMessageParam
 
-/** What one format or another could garble. */
+/** Characters that some format could garble. */
 const QUERY = {
   text: 'a "b",\n\\ 東 😀, 1 < 2 > 0',
   code: '007',
@@ -240,7 +240,7 @@ const toResult = (id: string, index: number): Message => ({
   content: `result ${index}`,
 })
 
-/** What the id of a conversation's call looks like. */
+/** The form of the ids of a conversation's calls. */
 function idOf({ callIds }: NamedFamily, name: string | undefined, index: number): RegExp {
   switch (callIds) {
     case 'opaque':

@@ -76,7 +76,7 @@ test('a ticket that is lost while its generation waits is added again', async ()
   await expectBalancedBooks(cluster, [account])
 })
 
-test('a connection that is torn down without a word frees the engine', async () => {
+test('a connection that is reset frees the engine', async () => {
   const body = JSON.stringify({
     model: 'demo-chat',
     stream: true,

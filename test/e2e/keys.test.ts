@@ -76,7 +76,7 @@ async function outcomeOf(asking: PromiseLike<unknown> | undefined): Promise<Aske
 const askEverywhere = async (key: TestKey, model?: string) =>
   await Promise.all(clientsOf(key).map(async (client) => await ask(client, model)))
 
-/** What every gateway says by itself, and what it says when billing was asked for credits: one status if they agree. */
+/** The statuses of every gateway's own check and of its call to billing: one if they agree. */
 async function statuses(key: TestKey): Promise<number[]> {
   const listing = clientsOf(key).map(async (client) => await outcomeOf(client.models.list()))
   const answers = [...(await Promise.all(listing)), ...(await askEverywhere(key))]
@@ -90,7 +90,7 @@ const listEverywhere = async (key: TestKey) =>
 
 const OK = [{ status: 200 }, { status: 200 }]
 
-/** As the database's owner, past everything that tells gateways. */
+/** As the database's owner, so that no gateway is notified. */
 async function query(text: string, values: unknown[] = []): Promise<void> {
   const client = new Client({ connectionString: cluster.databaseUrl })
   await client.connect()
@@ -176,7 +176,7 @@ test.each([
         message: '429 This API key has used up its rate for this minute.',
       })
       expect(retryAfter).toBeLessThanOrEqual(before)
-      // Longer truths are said as 59.
+      // Longer times are sent as 59.
       expect(retryAfter).toBeGreaterThanOrEqual(Math.min(59, secondsOfMinuteLeft()))
     }
     expect(answers).toHaveLength(2)
@@ -218,7 +218,7 @@ test('a key is refused at every gateway within a second of its end', async () =>
 test('a key that a gateway still believes in spends nothing: the reservation checks it again', async () => {
   const key = await createKey()
   expect(await statuses(key)).toEqual([200])
-  // No trigger runs for this session, so nobody is told.
+  // No trigger runs for this session, so no gateway is notified.
   await query(
     `set session_replication_role = replica;
      update api_keys set status = 'revoked' where id = '${key.id}'`,

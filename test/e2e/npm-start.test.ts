@@ -9,7 +9,7 @@ import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { freePort } from '../support/free-port.ts'
 import { scratchFolder } from '../support/run-folder.ts'
 
-// `npm start` as a newcomer meets it: a fresh clone without node_modules, a shell without our settings.
+// `npm start` in a fresh clone without node_modules, from a shell without our settings.
 
 const LIMIT_MS = 300_000
 const run = promisify(execFile)
@@ -56,7 +56,7 @@ test(
     await hangUpInTheMiddle(line)
     first.stop()
     await first.exited
-    // npm may be gone before what it ran: the end of every process is what counts.
+    // npm may end before the processes that it ran: wait for the end of each.
     await expect.poll(() => runningOf(before), { timeout: LIMIT_MS }).toEqual([])
 
     const third = npmStart()
@@ -73,7 +73,7 @@ test(
 function npmStart(): Start {
   const child = spawn('npm', ['start'], {
     cwd: clone.folder,
-    env: newcomersShell(),
+    env: plainShell(),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
@@ -88,13 +88,13 @@ function npmStart(): Start {
 }
 
 async function npx(...words: string[]): Promise<{ stdout: string }> {
-  // npx notes the checkout in npm's cache, where it would outlive this test.
-  const env = { ...newcomersShell(), npm_config_cache: scratchFolder('npm-cache') }
+  // npx writes the checkout into npm's cache, where it would outlive this test.
+  const env = { ...plainShell(), npm_config_cache: scratchFolder('npm-cache') }
   return await run('npx', words, { cwd: clone.folder, env })
 }
 
-/** What npm and Vitest set for us is not in a newcomer's shell, nor is our own Node first on the PATH. */
-function newcomersShell(): Record<string, string | undefined> {
+/** The environment without the variables that npm and Vitest set, and without our own Node on the PATH. */
+function plainShell(): Record<string, string | undefined> {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(?:npm_|MILLRACE_|VITEST|NODE_)/.test(name),
   )
@@ -107,7 +107,7 @@ function newcomersShell(): Record<string, string | undefined> {
   }
 }
 
-/** Resolves when the start says that it is ready; rejects with what it said when it ends instead. */
+/** Resolves when the start prints that it is ready; rejects with its output when it ends instead. */
 async function ready(start: Start): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   start.onOutput(() => {

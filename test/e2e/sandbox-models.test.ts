@@ -4,7 +4,7 @@ import { SANDBOX_ENGINES } from '#scripts/cluster/sandbox-models.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 
-// The engines of npm start, except that nothing waits longer than the tests need.
+// The engines of npm start, with shorter waits.
 const FIRST_TOKEN_MS = 400
 const QUICKER: Readonly<Record<string, object>> = {
   'test/slow': { behaviour: { type: 'waits', firstTokenMs: FIRST_TOKEN_MS } },
@@ -111,12 +111,12 @@ const FAILED_WITHOUT_502 = UNAVAILABLE
 const OF_CHAT = { failure: FAILED, stop: 'stop', length: 'length' }
 const OF_RESPONSES = { failure: FAILED_WITHOUT_502, stop: 'completed', length: 'max_output_tokens' }
 const OPERATIONS = [
-  { name: 'chat', ask: askChat, streams: false, tellsUsage: true, ...OF_CHAT },
-  { name: 'chat, streamed', ask: streamChat, streams: true, tellsUsage: true, ...OF_CHAT },
-  { name: 'completions', ask: askCompletion, streams: false, tellsUsage: true, ...OF_CHAT },
-  { name: 'completions, streamed', ask: streamCompletion, streams: true, tellsUsage: false, ...OF_CHAT },
-  { name: 'responses', ask: askResponse, streams: false, tellsUsage: true, ...OF_RESPONSES },
-  { name: 'responses, streamed', ask: streamResponse, streams: true, tellsUsage: true, ...OF_RESPONSES },
+  { name: 'chat', ask: askChat, streams: false, reportsUsage: true, ...OF_CHAT },
+  { name: 'chat, streamed', ask: streamChat, streams: true, reportsUsage: true, ...OF_CHAT },
+  { name: 'completions', ask: askCompletion, streams: false, reportsUsage: true, ...OF_CHAT },
+  { name: 'completions, streamed', ask: streamCompletion, streams: true, reportsUsage: false, ...OF_CHAT },
+  { name: 'responses', ask: askResponse, streams: false, reportsUsage: true, ...OF_RESPONSES },
+  { name: 'responses, streamed', ask: streamResponse, streams: true, reportsUsage: true, ...OF_RESPONSES },
 ]
 
 async function run(ask: Ask, model: string): Promise<Outcome> {
@@ -133,14 +133,14 @@ async function runTwice(ask: Ask, model: string): Promise<Outcome[]> {
   return [await run(ask, model), await run(ask, model)]
 }
 
-/** What is told of a call that failed before any text. */
+/** The expected outcome of a call that failed before any text. */
 function refusalOf({ text, ending, error }: Outcome) {
   if (text !== '' || ending !== null || !(error instanceof APIError)) return { text, ending, error }
   const retryAfter = error.headers?.get('retry-after') ?? null
   return { of: error.constructor, status: error.status, code: error.code, retryAfter }
 }
 
-describe.each(OPERATIONS)('$name', ({ ask, tellsUsage, failure, stop, length }) => {
+describe.each(OPERATIONS)('$name', ({ ask, reportsUsage, failure, stop, length }) => {
   test.each([
     ['test/busy', BUSY],
     ['test/warming', WARMING],
@@ -163,7 +163,7 @@ describe.each(OPERATIONS)('$name', ({ ask, tellsUsage, failure, stop, length }) 
     for (const { text, ending, outputTokens, error } of await runTwice(ask, 'test/length')) {
       expect({ ending, error }).toEqual({ ending: length, error: null })
       expect(text).toMatch(/^ The river runs past the old mill/)
-      expect(outputTokens).toBe(tellsUsage ? 16 : null)
+      expect(outputTokens).toBe(reportsUsage ? 16 : null)
     }
   })
 
@@ -171,7 +171,7 @@ describe.each(OPERATIONS)('$name', ({ ask, tellsUsage, failure, stop, length }) 
     for (const { text, ending, outputTokens, error } of await runTwice(ask, 'test/long')) {
       expect({ ending, error }).toEqual({ ending: stop, error: null })
       expect(text.length).toBeGreaterThan(8_000)
-      expect(outputTokens).toBe(tellsUsage ? 4_000 : null)
+      expect(outputTokens).toBe(reportsUsage ? 4_000 : null)
     }
   })
 })

@@ -14,7 +14,7 @@ const WithToken = z.object({ token: z.string() })
 
 const secret = (name: string) => `${name}-${randomUUID().replaceAll('-', '')}`
 
-test('no secret is in any log, at the most talkative level, whatever goes wrong', async () => {
+test('no secret is in any log at the level trace, whatever fails', async () => {
   const [databasePassword, redisPassword] = [secret('database'), secret('redis')]
   const receiptSecret = secret('receipt')
   const postgres = await createPostgres()

@@ -77,7 +77,7 @@ function read(choice: OpenAI.ChatCompletion.Choice | undefined) {
 
 const fits = new Ajv2020({ strict: false }).compile(schema)
 
-/** `fits`, or what was said instead of a review. */
+/** `fits`, or the text that is no review. */
 function reviewOf(content: string | null | undefined): string | null | undefined {
   return fits(JSON.parse(content ?? '')) ? 'fits' : content
 }

@@ -53,7 +53,7 @@ test('a port in use is named', async () => {
   expect(message).toContain(`Port ${port} on 127.0.0.1 is in use`)
 })
 
-test('nothing is installed through a link to the node_modules of somebody else', async () => {
+test('nothing is installed through a link to the node_modules of another checkout', async () => {
   const folder = scratchFolder('linked')
   const checkout = join(folder, 'checkout')
   const others = join(folder, 'others')

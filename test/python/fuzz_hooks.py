@@ -17,7 +17,7 @@ def map_body(context, body):
     if not isinstance(body, dict):
         return body
     path = context.operation.path
-    # A text that names no model would be a 404 whatever else the request says; some of those stay.
+    # A text that names no model would be a 404 whatever else the request has; some of those stay.
     if isinstance(body.get("model"), str) and len(body["model"]) % 8 != 7:
         models = EMBEDDING if path == "/v1/embeddings" else CHAT
         body["model"] = models[len(body["model"]) % len(models)]
@@ -26,7 +26,7 @@ def map_body(context, body):
         given = body.get(limit)
         if given is None or (isinstance(given, int) and given > LONGEST):
             body[limit] = LONGEST
-        # Few texts of a fuzzer's would ask for a stream by chance.
+        # Random texts rarely ask for a stream.
         if "stream" not in body and len(body) % 2 == 0:
             body["stream"] = True
     return body

@@ -1,7 +1,7 @@
 import type { Answer } from '#apps/gateway/endpoints/generation-endpoint.ts'
 import { modelSpec } from './model-spec.ts'
 
-/** What names an answer, for the tests of what renders it. */
+/** The ids of an answer, for tests of the renderers. */
 export function createAnswer<Options>({
   id,
   model,

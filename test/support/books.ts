@@ -2,8 +2,8 @@ import { expect } from 'vitest'
 import type { TestAccount, TestCluster } from './cluster.ts'
 
 /**
- * Waits until nothing is held any more, then checks every question of billing's reconciliation. What a killed
- * billing had been given and not acknowledged is claimed by the next one after 30 s, hence the longer limit.
+ * Waits until nothing is held any more, then checks every question of billing's reconciliation. A new
+ * billing claims the unacknowledged settlements of a killed one after 30 s, hence the longer limit.
  */
 export async function expectBalancedBooks(
   cluster: TestCluster,

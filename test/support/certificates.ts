@@ -13,7 +13,7 @@ export type TestAuthority = {
   issue(name: string): TestCertificate
 }
 
-/** An authority of this test's own. Needs `openssl`. */
+/** A certificate authority for one test. Needs `openssl`. */
 export function createAuthority(): TestAuthority {
   const folder = scratchFolder('certificates')
   const authority = { cert: join(folder, 'ca.crt'), key: join(folder, 'ca.key') }
@@ -33,11 +33,8 @@ export function createAuthority(): TestAuthority {
   }
 }
 
-/** Of the machine. */
-const OPENSSL = 'openssl'
-
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes']
 
 function openssl(args: readonly string[]): void {
-  execFileSync(OPENSSL, args, { stdio: 'pipe' })
+  execFileSync('openssl', args, { stdio: 'pipe' })
 }

@@ -44,7 +44,7 @@ export async function chat(call: ChatCall): Promise<ChatAnswer> {
   return { status: 200, ...readFrames(received) }
 }
 
-/** The same, for tests in which nothing but an answer is right. */
+/** The same, for tests that expect an answer; throws on an error. */
 export async function chatOk(call: ChatCall): Promise<StreamedAnswer> {
   const answer = await chat(call)
   if (!('text' in answer)) throw new Error(`HTTP ${answer.status}: ${JSON.stringify(answer.error)}`)

@@ -6,10 +6,10 @@ import { startCluster, type TestAccount, type TestCluster } from './cluster.ts'
 import { createRecordingFetch, type Exchange } from './recording-fetch.ts'
 import { scratchFolder } from './run-folder.ts'
 
-/** Runs one generation at a time, and nobody waits: a second one is told that the model is busy. */
+/** Runs one generation at a time without a queue: a second one is refused, because the model is busy. */
 export const NARROW_MODEL = 'narrow-chat'
 
-/** What a client is given. `fetch` records its exchanges and refuses to leave this machine. */
+/** How a client reaches the cluster. `fetch` records its exchanges and refuses other hosts. */
 export type ClientAccess = {
   readonly cluster: TestCluster
   readonly account: TestAccount
@@ -27,7 +27,7 @@ let starting: Promise<TestCluster> | undefined
  */
 export const test = base
   .extend('cluster', { scope: 'worker' }, async ({}, { onCleanup }) => {
-    // One that did not start is not tried again for every test.
+    // A failed start is not repeated for every test.
     starting ??= startClientCluster()
     const cluster = await starting
     onCleanup(() => cluster.stop())
@@ -52,7 +52,7 @@ async function startClientCluster(): Promise<TestCluster> {
       ],
     ],
     billingEnv: { CATALOG_FILE: [DEMO_CATALOG, 'deploy/catalog.sandbox.json', writeCatalog()].join(',') },
-    // Nobody waits for a slot: a model without a free one is busy at once.
+    // No waiting for a slot: a model without a free one is busy at once.
     gatewayEnv: { DRAIN_BOUND_MS: '0', ASSUMED_GENERATION_MS: '500' },
   })
 }

@@ -16,7 +16,7 @@ type EnginePlan = {
   kvBlocks?: number
   stepMs?: number
   sequenceMs?: number
-  /** What an engine of a sandbox model does instead of the persona's part. */
+  /** The behaviour of a sandbox model's engine, in place of the demo persona. */
   behaviour?: object
 }
 

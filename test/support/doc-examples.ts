@@ -1,8 +1,8 @@
-/** A runnable block of a document, and what it prints when the document shows it. */
+/** A runnable block of a document, with its output if the document shows it. */
 export type DocExample = {
   readonly language: string
   readonly code: string
-  /** Null when the document does not show the output. In it, `…` stands for whatever varies. */
+  /** Null when the document does not show the output. In it, `…` stands for text that varies. */
   readonly expected: string | null
   /** Of the block's first line of code. */
   readonly line: number

@@ -32,7 +32,7 @@ export async function embed(call: EmbeddingsCall): Promise<EmbeddingsAnswer> {
   return { status: response.status, error: body.error, retryAfter: response.headers.get('retry-after') }
 }
 
-/** The same, for tests in which nothing but vectors of numbers is right. */
+/** The same, for tests that expect vectors of numbers; throws on anything else. */
 export async function embedOk(call: EmbeddingsCall) {
   const answer = await embed(call)
   if (!('data' in answer)) throw new Error(`HTTP ${answer.status}: ${JSON.stringify(answer.error)}`)

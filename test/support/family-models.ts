@@ -15,9 +15,9 @@ export const FAMILIES: readonly NamedFamily[] = Array.from(
   ).values(),
 )
 
-/** Models that differ from the others of their families: in one the template opens the thinking, … */
+/** Models whose template opens the thinking, unlike the others of their families. */
 export const OPENED_MODEL = 'thinking-opened'
-/** … in these the family's markers are special tokens, as most models have them. */
+/** Models whose markers are special tokens, as in most real models of these families. */
 export const SPECIAL_MODELS = {
   magistral: 'special-magistral',
   'gpt-oss': 'special-gpt-oss',

@@ -1,6 +1,6 @@
 import { freePort as findFreePort } from '#scripts/servers/free-port.ts'
 
-/** A loopback port that nobody listens on now and that this test file was not given before. */
+/** Returns a loopback port that is free now and that this test file has not received before. */
 export async function freePort(): Promise<number> {
   return await findFreePort()
 }

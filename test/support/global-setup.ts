@@ -1,5 +1,5 @@
 // Runs once in Vitest's main process before the first test that needs servers. Test processes inherit the
-// environment, so the URLs travel in it; a second project of the same run finds them there.
+// environment, so it carries the URLs; a second project of the same run finds them there.
 import { rmSync } from 'node:fs'
 import { makeRunFolder, RUN_FOLDER_VARIABLE } from './run-folder.ts'
 import { POSTGRES_URL_VARIABLE, REDIS_URL_VARIABLE, startSharedServers } from './shared-servers.ts'

@@ -8,7 +8,7 @@ import { startPostgres, type PostgresServer } from '#scripts/servers/start-postg
 import { startRedis, type RedisServer } from '#scripts/servers/start-redis.ts'
 
 const PASSWORD = 'test'
-/** Of `npm start` as well: what one of them fetched serves the other. */
+/** The folder of `npm start`: programs that it fetched serve the tests, and the other way round. */
 const TOOLS = join(REPOSITORY, '.millrace/tools')
 
 /** A redis-server of this machine with its data in `folder`, on `port` or a free one. */
@@ -27,8 +27,8 @@ export async function startLocalRedis(
 }
 
 /**
- * A PostgreSQL of this machine with its data in `folder`, on `port` or a free one. Unless told otherwise its data
- * need not survive a power cut: see `startPostgres`.
+ * A PostgreSQL of this machine with its data in `folder`, on `port` or a free one. By default its data need
+ * not survive a power cut: see `startPostgres`.
  */
 export async function startLocalPostgres(
   folder: string,

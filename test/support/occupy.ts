@@ -3,9 +3,9 @@ import type { TestCluster } from './cluster.ts'
 import { startChat } from './start-chat.ts'
 
 /**
- * Fills a model that runs one generation at a time until it is busy for everybody: one runs, and each of the others
- * waits for an account of its own, because admission counts only what is ahead of a tenant's own turn. `release`
- * hangs all of them up, as does leaving the scope.
+ * Fills a model that runs one generation at a time until it is busy for every account: one generation runs, and each of
+ * the others waits for an account of its own, because admission counts only the work ahead of a tenant's own turn.
+ * `release` hangs all of them up, as does leaving the scope.
  */
 export async function occupy(
   cluster: TestCluster,

@@ -25,9 +25,8 @@ const ORDINARY =
   /^(?:cache-control|connection|content-length|content-type|date|keep-alive|transfer-encoding|x-accel-buffering)$/
 
 /**
- * Holds real answers against an OpenAPI document: status, headers, content type and body, or every frame of a
- * stream. The document leaves objects open for fields to come; here they are closed, so that nothing is sent
- * which is not described.
+ * Compares real answers with an OpenAPI document: status, headers, content type and body, or every event of a stream. The
+ * document leaves objects open for later fields; here they are closed, so that a field without a description fails.
  */
 export function createConformance(document: unknown) {
   const { paths } = Document.parse(resolve(document, document))
@@ -43,7 +42,7 @@ export function createConformance(document: unknown) {
     throw new Error(`${JSON.stringify(value).slice(0, 500)} is not as described: ${ajv.errorsText()}`)
   }
 
-  /** By the schema of an event; made once, since compiling it takes longer than many events. */
+  /** By the schema of an event; kept, because compiling one takes longer than checking many events. */
   const framesOf = new Map<object, { sentinels: string[]; frame: z.infer<typeof Schema> }>()
 
   function assertEvent(schema: z.infer<typeof Schema>, given: unknown) {
@@ -66,7 +65,7 @@ export function createConformance(document: unknown) {
     operations,
     assertValid,
     assertEvent,
-    /** Throws where the answer is not as described; resolves with its body's text. */
+    /** Throws when the answer differs from its description; resolves with its body's text. */
     async assertAnswer(operationId: string, response: Response): Promise<string> {
       const answer = operations.get(operationId)?.responses[String(response.status)]
       if (answer === undefined) throw new Error(`${operationId} does not describe ${response.status}`)
@@ -92,7 +91,7 @@ export function createConformance(document: unknown) {
 const Event = z.strictObject({ event: z.string().optional(), data: z.string() })
 type Event = z.infer<typeof Event>
 
-/** To validators `contentSchema` is only a note; the JSON in the data is held to it here. */
+/** Validators ignore `contentSchema`; here the JSON in the data is checked against it. */
 function readFrames(schema: unknown) {
   const kinds = EventSchema.parse(schema).properties.data.anyOf
   return {
@@ -128,7 +127,7 @@ function readEvents(body: string): Event[] {
   })
 }
 
-/** The value with everything in it that it refers to; the document has no circles. */
+/** The value with all references resolved; the document has no circular ones. */
 function resolve(value: unknown, document: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => resolve(item, document))
   if (typeof value !== 'object' || value === null) return value
@@ -143,12 +142,12 @@ function lookUp(pointer: string, document: unknown): unknown {
     .split('/')
     .reduce<unknown>((place, step) => {
       const found = Schema.parse(place)[step]
-      if (found === undefined) throw new Error(`nothing is at ${pointer}`)
+      if (found === undefined) throw new Error(`the document has no ${pointer}`)
       return found
     }, document)
 }
 
-/** Closes every object that says which properties it has. */
+/** Closes every object that lists its properties. */
 function close(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(close)
   if (typeof value !== 'object' || value === null) return value

@@ -11,9 +11,9 @@ export type TestPostgres = {
   /** A database on this server, for its superuser. */
   url(database: string): string
   pid(): number
-  /** Ends it in order; what was committed is kept for `start`. */
+  /** Shuts it down; committed data are kept for `start`. */
   stop(): Promise<void>
-  /** kill -9, of its sessions as well: each is a process group of its own, and may answer once more. */
+  /** kill -9, also of its sessions: each is a process group of its own and could still answer. */
   kill(): Promise<void>
   /** Runs it again after `stop` or `kill`, with the same URL and data. */
   start(): Promise<void>
@@ -43,7 +43,7 @@ export async function createPostgres(settings: Readonly<Record<string, string>> 
     pid: () => running.pid,
     stop: () => running.stop(),
     async kill() {
-      // A stopped one starts no more sessions.
+      // While it is stopped it starts no sessions.
       running.signal('SIGSTOP')
       const sessions = childrenOf(running.pid)
       await running.kill()
@@ -65,7 +65,7 @@ function endNow(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // It ended by itself when its parent did.
+    // It ended together with its parent.
   }
 }
 

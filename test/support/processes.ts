@@ -5,9 +5,9 @@ import { scratchLog } from './run-folder.ts'
 export type { RunningApp } from '#scripts/servers/start-app.ts'
 
 /**
- * Runs `apps/<app>/main.ts` as a process of its own and resolves when its /readyz says 200. OPS_HOST and
- * OPS_PORT are set here; `env` is everything else that the app sees. The test stops or kills it; one that is
- * forgotten ends with the test process.
+ * Runs `apps/<app>/main.ts` as a process of its own and resolves when its /readyz returns 200. OPS_HOST and OPS_PORT are
+ * set here; `env` is the rest of its configuration. The test stops or kills it; a forgotten one ends with the test
+ * process.
  */
 export async function startApp(app: string, env: Readonly<Record<string, string>>): Promise<RunningApp> {
   return await start({ app, env, opsPort: await freePort(), logFile: scratchLog(app), readyLimitMs: 60_000 })

@@ -11,8 +11,8 @@ export type Exchange = {
 }
 
 /**
- * A `fetch` to be given to a client: notes each exchange once its status is there, and refuses every host but
- * this machine, so that a test which passes has called nobody else.
+ * A `fetch` for a client: records each exchange once its status has arrived, and refuses every host but this machine, so
+ * that a test that passes has called no other.
  */
 export function createRecordingFetch(): { fetch: typeof fetch; exchanges: readonly Exchange[] } {
   const exchanges: Exchange[] = []

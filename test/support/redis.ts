@@ -5,13 +5,13 @@ import { REDIS_URL_VARIABLE, sharedUrl } from './shared-servers.ts'
 export type TestRedis = {
   url: string
   pid(): number
-  /** Ends it in order; what was written is kept for `start`. */
+  /** Shuts it down; its data are kept for `start`. */
   stop(): Promise<void>
   /** kill -9. */
   kill(): Promise<void>
   /** Runs it again after `stop` or `kill`, with the same URL and data. */
   start(): Promise<void>
-  /** For SIGSTOP and SIGCONT: a server that is there but silent. */
+  /** For SIGSTOP and SIGCONT: a server that accepts connections but does not answer. */
   signal(signal: NodeJS.Signals): void
 }
 

@@ -17,7 +17,7 @@ export type RestorablePostgres = {
   stop(): Promise<void>
 }
 
-/** Files of a running server that mean nothing in a backup, or that it removes while they are copied. */
+/** Files of a running server that have no use in a backup, or that it removes while they are copied. */
 const NOT_BACKED_UP = new Set([
   'pg_wal',
   'postmaster.pid',
@@ -28,7 +28,7 @@ const NOT_BACKED_UP = new Set([
 
 /**
  * A PostgreSQL that archives its write-ahead log. It is backed up by PostgreSQL's low-level interface (Continuous
- * Archiving, "Making a Base Backup Using the Low Level API"): the PostgreSQL that npm installs has no pg_basebackup.
+ * Archiving, "Making a Base Backup Using the Low Level API"): the PostgreSQL that `ensurePostgres` installs has no pg_basebackup.
  */
 export async function createRestorablePostgres(): Promise<RestorablePostgres> {
   const [archive, backup] = [scratchFolder('archive'), scratchFolder('backup')]
@@ -52,7 +52,7 @@ export async function createRestorablePostgres(): Promise<RestorablePostgres> {
   return {
     url,
     async backUp() {
-      // The session that begins a backup has to end it.
+      // A backup must be ended by the session that began it.
       const client = new Client({ connectionString: url })
       await client.connect()
       await client.query("select pg_backup_start('test', true)")
@@ -91,7 +91,7 @@ export async function createRestorablePostgres(): Promise<RestorablePostgres> {
           restore_command: `cp ${archive}/%f %p`,
           recovery_target_name: name,
           recovery_target_action: 'promote',
-          // It answers when it may be written to and not before.
+          // It answers only once it accepts writes.
           hot_standby: 'off',
         },
       })
@@ -100,7 +100,7 @@ export async function createRestorablePostgres(): Promise<RestorablePostgres> {
   }
 }
 
-/** The folder and all in it become the server's own, which lets nobody else read its data. */
+/** Makes the server's user the owner of the folder and all in it, and closes it to other users, as PostgreSQL requires. */
 function give(folder: string): void {
   const user = postgresUser()
   if (user !== undefined) {

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 
 export const RUN_FOLDER_VARIABLE = 'MILLRACE_TEST_FOLDER'
 
-/** Makes the folder of one test run. Others may pass through it: PostgreSQL runs as another user than root. */
+/** Makes the folder of one test run. Other users may pass through it, because PostgreSQL does not run as root. */
 export function makeRunFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'))
   chmodSync(folder, 0o711)
   return folder
 }
 
-/** A new folder inside the run's folder, which goes when the run ends. */
+/** A new folder inside the run's folder, which is removed when the run ends. */
 export function scratchFolder(name: string): string {
   const folder = mkdtempSync(join(runFolder(), `${name}-`))
   chmodSync(folder, 0o711)

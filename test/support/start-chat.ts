@@ -11,7 +11,7 @@ function start<Answer>(call: ChatCall, ask: (call: ChatCall) => Promise<Answer>)
       if (piece.includes('"content":"')) firstText.resolve()
     },
   })
-  // Without text there is nothing to wait for; what went wrong is in the answer.
+  // Without text there is nothing to wait for; the error is in the answer.
   answer.then(
     () => firstText.resolve(),
     () => firstText.resolve(),
@@ -22,5 +22,5 @@ function start<Answer>(call: ChatCall, ask: (call: ChatCall) => Promise<Answer>)
 /** A stream that may end in any way. */
 export const startChat = (call: ChatCall) => start(call, chat)
 
-/** A stream for which nothing but an answer is right. */
+/** A stream that must end in an answer. */
 export const startChatOk = (call: ChatCall) => start(call, chatOk)

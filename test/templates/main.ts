@@ -1,4 +1,4 @@
-// Run by `npm run test:templates`: compares what transformers made of the templates of a folder with what we make.
+// Run by `npm run test:templates`: compares our rendering of a folder's templates with that of transformers.
 import { readFileSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { guessFamily } from '#apps/ctl/model-files/guess-family.ts'

@@ -31,7 +31,7 @@ const ANSWERED: readonly ChatMessage[] = [
 
 /**
  * Whether the family's parser reads from a conversation the call that the template writes into it, as a model trained
- * on such conversations would. Returns what it reads where that is something else. Throws a ChatTemplateError.
+ * on such conversations would. Returns the difference, if any. Throws a ChatTemplateError.
  */
 export async function readBack(tokenizer: Tokenizer, family: ModelFamily): Promise<string | null> {
   const chats = createChatRenderer(tokenizer)

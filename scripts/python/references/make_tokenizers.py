@@ -47,7 +47,7 @@ def byte_fallback_bpe() -> Tokenizer:
         LINES, trainers.BpeTrainer(vocab_size=500, limit_alphabet=90, show_progress=False)
     )
     trained_model = json.loads(trained.to_str())["model"]
-    # As Llama numbers them: the unknown one, the ends, the bytes, then what was learned.
+    # In Llama's order: the unknown token, the end tokens, the bytes, then the learned tokens.
     first = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)]
     learned = sorted(trained_model["vocab"], key=trained_model["vocab"].get)
     tokens = first + [token for token in learned if token not in first]

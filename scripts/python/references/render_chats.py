@@ -159,7 +159,7 @@ def render(tokenizer: PreTrainedTokenizerFast, conversation: dict, switches: dic
 
 
 def make_reference(tokenizer: PreTrainedTokenizerFast) -> tuple[str, int]:
-    """What chat-reference.json has in it, and of how many cases."""
+    """The content of chat-reference.json, and its number of cases."""
     plain = [render(tokenizer, conversation, {}) for conversation in CONVERSATIONS]
     cases = []
     for switches in SWITCHES:

@@ -90,7 +90,7 @@ SNIPPETS = [
     "{{ '{}'.format() }}",
     "{{ [1.5, 'é'] | tojson(ensure_ascii=true) }}",
     "{% set x = [] %}{% set _ = x.append(1) %}{{ x }}",
-    # What the engine lacks and refuses.
+    # Features that the engine lacks and refuses.
     "{{ (1,) }}",
     "{{ '%5.2f' % 1.5 }}",
     "{{ '{:>5}'.format(1) }}",

@@ -1,4 +1,4 @@
-"""What the small tokenizers of the tests are trained on: some languages, some code, some markup."""
+"""The training text of the tests' small tokenizers: some languages, some code, some markup."""
 
 LINES = [
     "The worker reads a ticket, renders the conversation and sends its tokens to the engine.",

@@ -84,7 +84,7 @@ describe.each(PROVIDERS)('$name', ({ path, showsReasoning, brokenStream, connect
     const of = connect(access)
     const asked: unknown[] = []
     const call = {
-      // A model that thinks: what it thought is sent back, or referred to, with the tool's result.
+      // A model that thinks: its reasoning is sent back, or referred to, with the tool's result.
       model: of('demo-reasoning'),
       prompt: 'What is the weather in Paris, and which time is it there?',
       stopWhen: isStepCount(5),
@@ -156,7 +156,7 @@ describe.each(PROVIDERS)('$name', ({ path, showsReasoning, brokenStream, connect
     )
   })
 
-  test('maps errors to APICallError, and tries only those again that may pass', async ({ access }) => {
+  test('maps errors to APICallError, and retries only those that may pass', async ({ access }) => {
     const of = connect(access)
     const ask = (model: string, maxRetries: number) =>
       generateText({ model: of(model), prompt: 'Hello', maxRetries }).catch((error: unknown) => error)
@@ -197,7 +197,7 @@ describe.each(PROVIDERS)('$name', ({ path, showsReasoning, brokenStream, connect
     expect(JSON.stringify(seen)).toContain(brokenStream)
   })
 
-  test('frees the engine when it is told to stop', async ({ access, cluster, account }) => {
+  test('frees the engine when it is aborted', async ({ access, cluster, account }) => {
     const of = connect(access)
     const abort = new AbortController()
     const result = streamText({

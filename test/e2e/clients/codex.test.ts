@@ -13,7 +13,7 @@ const COMMAND = resolve('node_modules/.bin/codex')
 const test = clientTest.extend('codex', ({ access }) => installCodex(access))
 
 test('calls its tool, answers, and goes on from its history', async ({ codex }) => {
-  // Told to update something, the demo model calls `update_goal`, and Codex has none.
+  // The message names `update_goal`, so the demo model calls that tool, and Codex has no goal to update.
   const refusal = 'The tool says: cannot update goal because this thread has no goal'
   const first = await codex.exec('demo-chat', 'Update it, please').ended
   expect(first).toMatchObject({ code: 0, messages: [refusal] })
@@ -35,7 +35,7 @@ test('asks a busy model again until there is room', async ({ codex, cluster }) =
   expect(await ended).toMatchObject({ code: 0, messages: [expect.stringContaining('You said: Hello')] })
 })
 
-test('a stream that breaks fails the turn with our words', async ({ codex }) => {
+test('a stream that breaks fails the turn with our message', async ({ codex }) => {
   const { code, messages, output } = await codex.exec('test/midstream-error', 'Hello').ended
   expect(code).toBe(1)
   expect(output).toContain('The inference backend failed')
@@ -107,14 +107,14 @@ plugins = false
   const short = ['-c', `model_instructions_file="${brief}"`]
   return {
     exec: (model: string, task: string) => run([...options, '--model', model, task]),
-    /** Without the 10,000 tokens of Codex's own instructions: the demo model repeats what it is told. */
+    /** Without the 10,000 tokens of Codex's own instructions, which the demo model would repeat. */
     execBriefly: (model: string, task: string) => run([...options, ...short, '--model', model, task]),
     resumeBriefly: (model: string, task: string) =>
       run(['resume', '--last', ...options, ...short, '--model', model, task]),
   }
 }
 
-/** What the agent said, from the events that it prints one a line. */
+/** The agent's messages, from the events that it prints one a line. */
 function messagesOf(output: string): string[] {
   return output
     .split('\n')
@@ -125,7 +125,7 @@ function messagesOf(output: string): string[] {
     })
 }
 
-/** Codex tells the date once more, as a message of the user, when it is another one than in the turn before. */
+/** Codex sends the date again, as a message of the user, when it differs from that of the turn before. */
 function zoneAtNoon(): string {
   const aheadOfUtc = 12 - new Date().getUTCHours()
   // The signs of these names are those of POSIX, west of Greenwich.

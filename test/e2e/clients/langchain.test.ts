@@ -49,7 +49,7 @@ describe.each([
 
   for (const streamed of [false, true]) {
     test(`calls a tool and answers its result, ${streamed ? 'streamed' : 'whole'}`, async ({ access }) => {
-      // A model that thinks: what it thought is sent back with the tool's result.
+      // A model that thinks: its reasoning is sent back with the tool's result.
       const model = connect(access, { model: 'demo-reasoning' }).bindTools([weather])
       const ask = async (messages: Parameters<typeof model.invoke>[0]) =>
         streamed ? added(await Array.fromAsync(await model.stream(messages))) : await model.invoke(messages)
@@ -84,7 +84,7 @@ describe.each([
     expect(Math.min(...retryMargins(exchanges))).toBeGreaterThan(-3)
   })
 
-  test('raises what cannot pass at once, and does not try again', async ({ access }) => {
+  test('raises errors that cannot pass at once, and does not retry', async ({ access }) => {
     const unknown = connect(access, { model: 'no/such-model' }).invoke('Hello')
     await expect(unknown).rejects.toMatchObject({ status: 404, lc_error_code: 'MODEL_NOT_FOUND' })
     const stranger = connect(access, { apiKey: 'wrong' }).invoke('Hello')

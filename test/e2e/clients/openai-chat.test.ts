@@ -123,7 +123,9 @@ for (const stream of [false, true]) {
   })
 }
 
-test('a required tool is called though nobody spoke of it, and none calls nothing', async ({ access }) => {
+test('a required tool is called though no message names it, and with none no tool is called', async ({
+  access,
+}) => {
   const openai = connect(access)
   const call = {
     model: 'demo-chat',

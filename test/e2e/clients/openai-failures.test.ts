@@ -19,7 +19,7 @@ const connect = ({ baseUrl, apiKey, fetch }: ClientAccess) =>
 const messages = [{ role: 'user' as const, content: 'Hello' }]
 const LONG = [{ role: 'user' as const, content: 'Talk [[tokens=2000]]' }]
 
-/** What the promise was rejected with; fails unless that is an API error of exactly this class. */
+/** The error that the promise rejected with; fails unless it is an API error of exactly this class. */
 async function raised<E extends APIError>(
   Class: new (...args: never[]) => E,
   promise: PromiseLike<unknown>,
@@ -127,7 +127,7 @@ for (const { model, Class, status, code, onResponses } of [
   })
 }
 
-test('a busy model is tried again after the time that it asked for, as often as was said', async ({
+test('a busy model is retried after the time in its retry-after, as often as the client is set to', async ({
   access,
 }) => {
   const openai = connect(access)

@@ -135,7 +135,7 @@ test('reasoning is an item of its own, and effort none disables it', async ({ ac
   expect(off.output.map(({ type }) => type)).toEqual(['message'])
 })
 
-test('what the output limit cut is incomplete, and the stream still ends in response.completed', async ({
+test('a response that the output limit cut is incomplete, and the stream still ends in response.completed', async ({
   access,
 }) => {
   const openai = connect(access)
@@ -151,7 +151,7 @@ test('afterwards nothing is held and the books are balanced', async ({ cluster, 
   await expectBalancedBooks(cluster, [account])
 })
 
-/** An item as the service wrote it: the client's helpers add what they parsed. */
+/** An item as the service wrote it: the client's helpers add parsed values. */
 function withoutParsed(item: OpenAI.Responses.ResponseOutputItem): OpenAI.Responses.ResponseInputItem {
   return JSON.parse(
     JSON.stringify(item, (key, value: unknown) => (key.startsWith('parsed') ? undefined : value)),

@@ -1,13 +1,13 @@
 import { linkSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { Charge, endProcess } from '../servers/end-process.ts'
+import { GuardedGroup, endProcess } from '../servers/end-process.ts'
 import { identifyProcess, isRunning, ProcessIdentity } from '../servers/process-identity.ts'
 import { SetupError } from '../servers/setup-error.ts'
 import { readJson, writePrivate } from './private-file.ts'
 
 /** A process of the cluster and where it listens, by role: `ops`, `admin`, `http`, `redis`, `postgres`. */
-const Member = Charge.extend({ addresses: z.record(z.string(), z.string()) })
+const Member = GuardedGroup.extend({ addresses: z.record(z.string(), z.string()) })
 export type Member = z.infer<typeof Member>
 
 /** cluster.json: who runs the cluster of this folder, and the processes that it started. */
@@ -18,26 +18,26 @@ const ClusterFile = z.strictObject({
 })
 type ClusterFile = z.infer<typeof ClusterFile>
 
-export type Claim = {
-  /** Notes a process, so that a later start can end it if we and the guard are both killed. */
+export type HomeLock = {
+  /** Writes a process to the file, so that a later start can end it if this process and the guard are both killed. */
   record(process: Member): void
   release(): void
 }
 
 /**
- * Makes this process the one that runs the cluster of `home`. Throws a SetupError, with the address, when
- * another does. What a killed predecessor left is ended first; a process counts as left only when its number
- * and its start time both match what was noted.
+ * Makes this process the only one that runs the cluster of `home`. Throws a SetupError, with the address, when another
+ * process runs it. Processes that a killed runner left are ended first, if both their number and their start time match
+ * the file.
  */
-export async function claimHome(home: string, address: string): Promise<Claim> {
+export async function lockHome(home: string, address: string): Promise<HomeLock> {
   const path = join(home, 'cluster.json')
   const runner = identifyProcess(process.pid)
   if (runner === undefined)
-    throw new SetupError('/proc cannot be read, so running processes cannot be told apart.')
+    throw new SetupError('/proc cannot be read, so running processes cannot be identified.')
   const before = readJson(path, ClusterFile)
   if (before !== undefined) {
     if (isRunning(before.runner)) throw alreadyRuns(before)
-    for (const charge of before.processes.reverse()) await endProcess(charge)
+    for (const group of before.processes.reverse()) await endProcess(group)
     rmSync(path, { force: true })
   }
   const mine: ClusterFile = { address, runner, processes: [] }
