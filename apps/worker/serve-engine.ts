@@ -17,9 +17,7 @@ import type { RenderPrompt } from './prompt/render-prompt.ts'
 import type { RunningGeneration, RunningGenerations } from './running-generations.ts'
 import type { Settle } from './settle.ts'
 import { createSlots } from './slots.ts'
-import { allowsOneCall } from '#libs/dialect/constraints/allows-one-call.ts'
-import { callsFormat } from '#libs/dialect/constraints/calls-shape.ts'
-import { toConstraint } from '#libs/dialect/constraints/to-constraint.ts'
+import { allowsOneCall, callsFormat, constrainOutput } from '#libs/dialect/constrain-output.ts'
 import { createOutputParser } from '#libs/dialect/parse-output.ts'
 import { startsInReasoning } from '#libs/dialect/reasoning/starts-in-reasoning.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
@@ -86,7 +84,7 @@ export function serveEngine(deps: {
     renderPrompt: deps.renderPrompt,
     samplingDefaults: deps.samplingDefaults,
     endIds: Array.from(endIds),
-    constrain: (job) => toConstraint(job.request, family),
+    constrain: (job) => constrainOutput(job.request, family),
     createParser: (job, prompt) =>
       createOutputParser({
         generationId: job.id,

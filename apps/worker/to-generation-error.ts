@@ -1,7 +1,7 @@
 import type { GenerationError } from '#libs/contracts/generation-event.ts'
 import { ChatTemplateError } from '#libs/chat-template/chat-renderer.ts'
 import { EngineError } from './engine/engine-error.ts'
-import { ConstraintError } from '#libs/dialect/constraints/constraint-error.ts'
+import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 
 /**
  * Tells whose fault a failed generation is. A prompt that the template refuses, a constraint that the model

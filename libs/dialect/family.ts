@@ -1,29 +1,11 @@
 import { z } from 'zod'
 import { Sampling } from '#libs/contracts/generation-request.ts'
-
-/** A format that is text with markers in it; `harmony` is more than that. */
-export const TextFormatName = z.enum([
-  'hermes',
-  'qwen3-coder',
-  'deepseek-v3',
-  'deepseek-v3.1',
-  'deepseek-v3.2',
-  'minimax-m2',
-  'kimi-k2',
-  'glm-4.5',
-  'mistral',
-  'json',
-  'functools',
-  'granite3',
-  'cohere',
-  'pythonic',
-])
-export type TextFormatName = z.infer<typeof TextFormatName>
+import { TOOL_CALL_FORMAT_NAMES } from './formats.ts'
 
 const Tag = z.string().min(2)
 const Tags = z.strictObject({ open: Tag, close: Tag })
 
-/** What a model is sampled with where nobody asks for something else; what is absent is neutral. */
+/** Sampling parameters for requests that set none; an absent one is neutral. */
 export const SamplingDefaults = Sampling.pick({
   temperature: true,
   topP: true,
@@ -37,33 +19,33 @@ export type SamplingDefaults = z.infer<typeof SamplingDefaults>
 const TemplateVariables = z.record(z.string(), z.union([z.boolean(), z.string(), z.number()]))
 
 /**
- * One file of `models/families/`: how a family of models speaks, whatever its size and its tokenizer. The worker
- * renders, constrains and parses with it, the simulator plays it.
+ * One file of `models/families/`: how a family of models writes, whatever the model's size and tokenizer. The worker
+ * renders prompts, constrains and parses output by it; the simulator writes as it describes.
  */
 export const ModelFamily = z
   .strictObject({
-    /** Which models it is for, and what is particular about them. */
+    /** Which models belong to it, and what is particular about them. */
     about: z.string().min(1),
     /**
-     * How thinking is told from the answer: by tags around it, by harmony's channels, or there is none. `answer`: the
-     * tags around an answer that follows thinking, where it has some.
+     * What separates the reasoning from the answer: tags around it, harmony's channels, or nothing, as there is no
+     * reasoning. `answer`: the tags around an answer that follows reasoning.
      */
     reasoning: z.union([
       z.enum(['none', 'harmony']),
       z.strictObject({ ...Tags.shape, answer: Tags.optional() }),
     ]),
-    /** How calls are written; `formats.ts` shows each. */
-    toolCalls: z.enum(['none', 'harmony', ...TextFormatName.options]),
-    /** What the ids of calls look like: some templates take back no other ones. */
+    /** The format of tool calls: a file of `formats/`. */
+    toolCalls: z.enum(['none', ...TOOL_CALL_FORMAT_NAMES]),
+    /** The form of call ids: some templates reject other ids. */
     callIds: z.enum(['opaque', 'nine-characters', 'name-and-number']),
     /**
-     * Tokens that end a turn, beside those that a model's own config.json and generation_config.json name. Families
-     * span several tokenizers: what one of them does not have as a token of its own does not count for it.
+     * Tokens that end a turn, in addition to those of the model's config.json and generation_config.json. A tokenizer
+     * of the family that lacks one of these tokens ignores it.
      */
     stopTokens: z.array(z.string().min(1)).default([]),
-    /** Its makers' recommendation, for models that have no generation_config.json. */
+    /** The publisher's recommendation, for models without generation_config.json. */
     defaults: SamplingDefaults.default({}),
-    /** What the template is told for each effort; `{}`: it has no such switch. */
+    /** Variables that the chat template gets for each effort; `{}`: the template has no such switch. */
     effort: z.strictObject({
       off: TemplateVariables,
       low: TemplateVariables,
@@ -73,6 +55,6 @@ export const ModelFamily = z
   })
   .refine((family) => (family.reasoning === 'harmony') === (family.toolCalls === 'harmony'), {
     path: ['toolCalls'],
-    message: 'harmony has both its reasoning and its calls in channels',
+    message: 'harmony writes both reasoning and calls in channels: set both or neither',
   })
 export type ModelFamily = z.infer<typeof ModelFamily>

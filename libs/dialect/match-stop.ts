@@ -1,29 +1,29 @@
 export type StopMatcher = {
-  /** The part of the text so far that no stop string can take back any more. */
+  /** Returns the text that can no longer be part of a stop string. */
   readonly push: (text: string) => string
-  /** The stop string that was found; from then on nothing comes out. */
+  /** The stop string that was found; after it, `push` returns no text. */
   readonly matched: () => string | null
-  /** What was held back in vain. */
+  /** Returns the buffered text at the end of the output. */
   readonly flush: () => string
 }
 
 /**
- * Finds the stop string that ends first (of several that end together, the longest), and lets through all
- * text but the longest suffix that may begin one. Each stop string is a Knuth-Morris-Pratt automaton: one step
- * a character, so the result cannot depend on how the text is cut and no stop string makes it slow.
+ * Finds the stop string that ends first (of several that end together, the longest), and buffers only the longest
+ * suffix that may begin one. Each stop string is a Knuth-Morris-Pratt automaton: one step per character, so the result
+ * does not depend on how the text is cut, and no stop string makes it slow.
  */
 export function createStopMatcher(stops: readonly string[]): StopMatcher {
-  // The longest first: of several that end at one character it is the first to be seen.
+  // The longest first: of several that end at one character, the first in this order wins.
   const sorted = stops.filter((stop) => stop !== '').sort((a, b) => b.length - a.length)
   const automata = sorted.map((stop) => ({ stop, borders: toBorders(stop), state: 0 }))
-  let held = ''
+  let buffered = ''
   let matched: string | null = null
 
   return {
     push(text) {
       if (matched !== null) return ''
       if (automata.length === 0) return text
-      const all = held + text
+      const all = buffered + text
       for (let i = 0; i < text.length; i++) {
         const unit = text.charCodeAt(i)
         for (const automaton of automata) {
@@ -34,21 +34,21 @@ export function createStopMatcher(stops: readonly string[]): StopMatcher {
           automaton.state = state
           if (state === stop.length) {
             matched = stop
-            const end = held.length + i + 1
-            held = ''
+            const end = buffered.length + i + 1
+            buffered = ''
             return all.slice(0, end - stop.length)
           }
         }
       }
-      let hold = 0
-      for (const { state } of automata) if (state > hold) hold = state
-      held = hold === 0 ? '' : all.slice(all.length - hold)
-      return hold === 0 ? all : all.slice(0, all.length - hold)
+      let length = 0
+      for (const { state } of automata) if (state > length) length = state
+      buffered = length === 0 ? '' : all.slice(all.length - length)
+      return length === 0 ? all : all.slice(0, all.length - length)
     },
     matched: () => matched,
     flush() {
-      const text = held
-      held = ''
+      const text = buffered
+      buffered = ''
       return text
     },
   }

@@ -4,46 +4,45 @@ import type { ModelFamily } from './family.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { createDecodeStream } from './decode-stream.ts'
 import { createStopMatcher } from './match-stop.ts'
-import { createHarmony, HARMONY_MARKERS } from './formats/harmony.ts'
 import { createAnswerTags } from './reasoning/answer-tags.ts'
 import { createThinkTags } from './reasoning/think-tags.ts'
 import { toCallId } from './syntax/call-id.ts'
-import { beginningsOf, markersOf, TOOL_FORMATS } from './formats.ts'
-import { createTextWithCalls } from './syntax/text-with-calls.ts'
+import { TOOL_CALL_FORMATS } from './formats.ts'
+import { beginningsOf, createTextWithCalls, markersOf } from './syntax/text-with-calls.ts'
 
 export type OutputParser = {
   /**
-   * What these ids add. `stopped`: a stop string was found or the only call is over, what comes after it was not
-   * read, and the engine need not go on; `finish` is still to be called.
+   * Returns the events that these ids add. `stopped`: a stop string was found or the only call is over; the rest was
+   * not read, the engine can be stopped, and `finish` is still to be called.
    */
   readonly push: (ids: ArrayLike<number>) => { readonly events: GenerationEvent[]; readonly stopped: boolean }
-  /** What was held back. Call it once, at the end of the output. */
+  /** Returns the events of the buffered rest. Called once, at the end of the output. */
   readonly finish: () => GenerationEvent[]
-  /** Tokens read so far that lie inside the thinking, its tags not counted. */
+  /** Tokens of reasoning read so far, without its tags. */
   readonly reasoningTokens: () => number
   /** Tool calls that have started. */
   readonly toolCalls: () => number
 }
 
 /**
- * A generation's output, from token ids to events: end ids and special tokens are left out, bytes become text,
- * stop strings cut it, then reasoning and tool calls are told from the answer. Every id takes the whole way by
- * itself, so the events together cannot depend on how the engine cuts its output into chunks, and a replay
- * after the loss of a worker repeats them, tool-call ids included. Deltas of one kind are merged within a push.
+ * Turns a generation's output from token ids into events: drops end ids and special tokens, decodes bytes to text,
+ * stops at stop strings, then separates reasoning, tool calls and answer. Each id passes all steps by itself, so the
+ * events do not depend on how the engine cuts its output into chunks, and a replay after the loss of a worker repeats
+ * them, tool-call ids included. Deltas of one kind are merged within a push.
  */
 export function createOutputParser(options: {
   readonly generationId: string
   readonly tokenizer: Tokenizer
-  /** They end the output and are no part of it. */
+  /** They end the output and are not part of it. */
   readonly endIds: ReadonlySet<number>
   readonly family: ParsedFamily
-  /** None: what looks like a tool call is text. Formats without types follow what these declare. */
+  /** Empty: tool calls are text. Formats that write values without quotes take the types from these. */
   readonly tools: readonly ToolDefinition[]
-  /** The output is over with its first tool call. */
+  /** The output ends after its first tool call. */
   readonly singleCall: boolean
   readonly stop: readonly string[]
   readonly startsInReasoning: boolean
-  /** Calls of the conversation so far: some families count theirs across turns. */
+  /** Calls of the conversation so far: some families number calls across turns. */
   readonly earlierCalls: number
 }): OutputParser {
   const { tokenizer, endIds, family } = options
@@ -93,15 +92,15 @@ export function createOutputParser(options: {
 
 type ParsedFamily = Pick<ModelFamily, 'reasoning' | 'toolCalls' | 'callIds'>
 
-/** What tells reasoning and calls from the answer. */
+/** The parser of reasoning and calls. */
 type Stages = {
   readonly consume: (text: string) => void
   readonly finish: () => void
-  /** null: nothing is ever thought. */
+  /** null: the family has no reasoning. */
   readonly isReasoning: (() => boolean) | null
   /** Whether the only call is over; null: there are no calls. */
   readonly isOver: (() => boolean) | null
-  /** The texts that have a meaning. */
+  /** The texts that have a meaning to it. */
   readonly markers: readonly string[]
 }
 
@@ -113,16 +112,17 @@ function createStages(options: Parameters<typeof createOutputParser>[0], collect
     onStart: collector.toolCallStart,
     onArguments: collector.toolCallArguments,
   }
-  if (family.toolCalls === 'harmony') {
-    const harmony = createHarmony(sink, { tools: tools.length > 0, single: options.singleCall })
-    return { ...harmony, consume: harmony.push, markers: HARMONY_MARKERS }
+  const format = family.toolCalls === 'none' ? null : TOOL_CALL_FORMATS[family.toolCalls].read
+  if (format?.type === 'messages') {
+    const messages = format.open(sink, { tools: tools.length > 0, single: options.singleCall })
+    return { ...messages, consume: messages.push, markers: format.markers }
   }
-  const format = tools.length === 0 || family.toolCalls === 'none' ? null : TOOL_FORMATS[family.toolCalls]
+  const syntax = tools.length === 0 ? null : format
   const calls =
-    format === null ? null : createTextWithCalls(sink, { format, tools, single: options.singleCall })
+    syntax === null ? null : createTextWithCalls(sink, { syntax, tools, single: options.singleCall })
   const onText = calls?.push ?? collector.text
   const tags = typeof family.reasoning === 'object' ? family.reasoning : null
-  const endsAt = format === null ? [] : beginningsOf(format)
+  const endsAt = syntax === null ? [] : beginningsOf(syntax)
   const answer = tags?.answer === undefined ? null : createAnswerTags({ tags: tags.answer, endsAt, onText })
   const thinking =
     tags === null
@@ -130,7 +130,7 @@ function createStages(options: Parameters<typeof createOutputParser>[0], collect
       : createThinkTags({
           tags,
           startsInReasoning: options.startsInReasoning,
-          // Some models call a tool out of their thinking; nothing of that call is thought.
+          // Some models call a tool without closing their reasoning; the call is not part of it.
           endsAt,
           onReasoning: collector.reasoning,
           onText: answer?.push ?? onText,
@@ -146,18 +146,18 @@ function createStages(options: Parameters<typeof createOutputParser>[0], collect
     isOver: calls?.isOver ?? null,
     markers: [
       ...(tags === null ? [] : [tags.open, tags.close]),
-      ...(format === null ? [] : markersOf(format)),
+      ...(syntax === null ? [] : markersOf(syntax)),
     ],
   }
 }
 
-/** Some models flag their markers special, or a part of one; a parser needs to see them all the same. */
+/** Markers, or parts of them, that the tokenizer flags special: the parser needs them nevertheless. */
 function toMarkerIds(tokenizer: Tokenizer, markers: readonly string[]): ReadonlySet<number> {
   const parts = tokenizer.addedTokens.filter(({ text }) => markers.some((marker) => marker.includes(text)))
   return new Set(parts.map(({ id }) => id))
 }
 
-/** Gathers the pieces of one push; neighbours of one kind become one event. */
+/** Collects the events of one push; adjacent deltas of one kind become one event. */
 function createCollector(toId: (call: { readonly name: string; readonly index: number }) => string) {
   let events: GenerationEvent[] = []
   let kind: 'reasoning-delta' | 'text-delta' | 'tool-call-delta' | null = null

@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { TextFormatName } from '#libs/dialect/family.ts'
+import { TOOL_CALL_FORMAT_NAMES } from '#libs/dialect/formats.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 import {
@@ -34,7 +34,7 @@ afterAll(async () => await cluster.stop())
 
 test('the families cover every format of tool calls', () => {
   const formats = new Set(FAMILIES.map(({ toolCalls }) => toolCalls))
-  expect([...formats]).toEqual(expect.arrayContaining(['harmony', ...TextFormatName.options]))
+  expect([...formats]).toEqual(expect.arrayContaining([...TOOL_CALL_FORMAT_NAMES]))
 })
 
 type Params = Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'model' | 'messages' | 'stream'>

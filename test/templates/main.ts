@@ -1,7 +1,7 @@
 // Run by `npm run test:templates`: compares our rendering of a folder's templates with that of transformers.
 import { readFileSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { guessFamily } from '#apps/ctl/model-files/guess-family.ts'
+import { guessFamily } from '#libs/dialect/guess-family.ts'
 import { ChatReference, checkChats, type ChatDifference } from '#libs/model-files/check-chats.ts'
 import { readFamily } from '#libs/model-files/load-model.ts'
 import { loadTokenizer, type Tokenizer } from '#libs/tokenizer/tokenizer.ts'

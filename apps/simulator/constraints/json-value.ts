@@ -1,5 +1,6 @@
 import { ConstraintError } from './constraint-error.ts'
-import { isJsonValue, type JsonValue } from './json-text.ts'
+import type { JsonValue } from '#libs/dialect/syntax/write-values.ts'
+import { isJsonValue } from './json-text.ts'
 import { textMatching } from './regex-text.ts'
 import { createSchemaReader, numberOf, stringsOf, type Schema } from './schema-reader.ts'
 

@@ -1,11 +1,13 @@
 import type { ModelFamily } from '#libs/dialect/family.ts'
+import { TOOL_CALL_FORMATS } from '#libs/dialect/formats.ts'
+import { toSpacedJson, type JsonValue } from '#libs/dialect/syntax/write-values.ts'
+import type { CallToWrite } from '#libs/dialect/tool-call-format.ts'
 import type { Constraint, OutputConstraint, Tag, TagsConstraint } from '../constraints/constraint.ts'
 import { ConstraintError } from '../constraints/constraint-error.ts'
-import { isRecord, toSpacedJson, type JsonValue } from '../constraints/json-text.ts'
+import { isRecord } from '../constraints/json-text.ts'
 import { valueFor, type ValueHints } from '../constraints/json-value.ts'
 import { parseDirective, type Directive } from './directives.ts'
 import { parseConversation, type Conversation, type Turn } from './parse-conversation.ts'
-import { CALL_WRITERS, type MeantCall } from './write-calls.ts'
 import { writeTurn, type Answer } from './write-turn.ts'
 
 /** What the assistant's whole turn is. */
@@ -106,13 +108,13 @@ function writeCalls(
   if (format === 'none') return ''
   const called = tools.filter((tool) => mentions(lastUserText, tool.name))
   if (called.length === 0) return ''
-  return CALL_WRITERS[format](
+  return TOOL_CALL_FORMATS[format].write(
     called.map(({ name, parameters }) => ({ name, ...argumentsFor(parameters, hints) })),
   )
 }
 
 /** A model that is free to call writes something, whatever the tool's schema is. */
-function argumentsFor(parameters: unknown, hints: ValueHints): Pick<MeantCall, 'args' | 'json'> {
+function argumentsFor(parameters: unknown, hints: ValueHints): Pick<CallToWrite, 'args' | 'json'> {
   const value = valueOrNothing(parameters, hints)
   return { args: isRecord(value) ? value : {}, json: toSpacedJson(value) }
 }

@@ -1,4 +1,5 @@
 import type { Sampling } from '#libs/contracts/generation-request.ts'
+import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 
 /**
  * What the worker needs of an engine, whatever carries it. Every failure is an EngineError, which says whose
@@ -35,38 +36,6 @@ export type EngineRequest = {
   /** The engine stops at them, but delivers the tokens that hold them. */
   readonly stop: readonly string[]
   readonly constraint: EngineConstraint | null
-}
-
-export type JsonSchema = Readonly<Record<string, unknown>>
-
-/**
- * What the whole output is held to. An engine that knows where its model's thinking ends (vLLM's
- * `--reasoning-parser`) begins there, any other at the first token.
- */
-export type EngineConstraint =
-  | ({ readonly type: 'json' } & JsonShape)
-  | { readonly type: 'calls'; readonly calls: CallsShape }
-  /** Free text, in which each call that begins with `trigger` is held. */
-  | { readonly type: 'text-with-calls'; readonly trigger: string; readonly calls: CallsShape }
-  | ({ readonly type: 'calls-or-json'; readonly calls: CallsShape } & JsonShape)
-  | {
-      readonly type: 'after-thinking'
-      readonly thinking: { readonly begin: string; readonly end: string }
-      readonly output: Exclude<EngineConstraint, { type: 'after-thinking' }>
-    }
-
-/** JSON that fits the schema, behind a header where the format has one. */
-type JsonShape = { readonly header?: string; readonly schema: JsonSchema }
-
-/** One or more calls and nothing else, each of them `begin`, JSON that fits the schema, `end`. */
-export type CallsShape = {
-  /** What stands around all of them; null: nothing does. */
-  readonly section: { readonly begin: string; readonly end: string } | null
-  readonly tags: readonly { readonly begin: string; readonly schema: JsonSchema; readonly end: string }[]
-  /** Stands between two calls. */
-  readonly separator: string
-  /** There is exactly one call. */
-  readonly single: boolean
 }
 
 export type EngineOutput =

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '#apps/worker/engine/engine-client.ts'
+import type { JsonSchema } from '../engine-constraint.ts'
 
 /** The schema with `map` applied to each that it holds. What is only a value (`const`, `enum`, …) stays as it is. */
 export function mapSubschemas(schema: JsonSchema, map: (inner: JsonSchema) => JsonSchema): JsonSchema {

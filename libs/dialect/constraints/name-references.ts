@@ -1,4 +1,4 @@
-import type { JsonSchema } from '#apps/worker/engine/engine-client.ts'
+import type { JsonSchema } from '../engine-constraint.ts'
 import { isSchema, mapSubschemas } from './map-subschemas.ts'
 
 /**

@@ -1,195 +1,31 @@
-import { findMarker, markerAt, toMarkers } from '../markers.ts'
-import type { ToolCallSink } from '../syntax/tool-call-parser.ts'
-
-/** The control tokens of the harmony format. */
-export const HARMONY_MARKERS = [
-  '<|start|>',
-  '<|channel|>',
-  '<|message|>',
-  '<|constrain|>',
-  '<|end|>',
-  '<|call|>',
-  '<|return|>',
-] as const
-
-export type HarmonyParser = {
-  readonly push: (text: string) => void
-  readonly finish: () => void
-  readonly isReasoning: () => boolean
-  readonly isOver: () => boolean
-}
+import { createHarmonyMessages, HARMONY_MARKERS } from '../syntax/harmony-messages.ts'
+import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
- * Harmony's messages: `<|channel|>analysis<|message|>…<|end|>` is thought, `commentary to=functions.NAME` a call,
- * everything else answer. A recipient makes a call of a message whatever its channel is: models mix them up. A
- * header is cut at control tokens, so none gets into a name, and a body ends at any that begins something new.
- * Messages of one kind are parted by a blank line. Without `tools` a call's arguments are answer.
- *
- * Moves: *start* → *header* | *body*; *header* → *body* at `<|message|>`; *body* → *between* at its end; *between* →
- * *header* at `<|start|>` or `<|channel|>`. At the start text without a header is answer.
+ * The output is a sequence of messages, and a call is one of them:
+ * `<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>ARGUMENTS<|call|>`. The prompt ends with the
+ * `<|start|>assistant` of the first message: gpt-oss.
  */
-export function createHarmony(
-  sink: ToolCallSink & { readonly onReasoning: (text: string) => void },
-  options: { readonly tools: boolean; readonly single: boolean },
-): HarmonyParser {
-  let state: 'start' | 'header' | 'body' | 'between' = 'start'
-  let kind: 'reasoning' | 'text' | 'call' = 'text'
-  let held = ''
-  let role = ''
-  let channel: string | null = null
-  let calls = 0
-  let hasArguments = false
-  /** Kinds that have had a message: the next one is parted from it. */
-  const seen = new Set<'reasoning' | 'text' | 'call'>()
-  let separator = ''
-
-  const isOver = () => options.single && calls > 0 && (state !== 'body' || kind !== 'call')
-
-  function beginHeader(): void {
-    state = 'header'
-    role = ''
-    channel = null
-  }
-
-  /** A header is short; what is longer is an answer whose `<|message|>` is missing. */
-  function addHeader(text: string): void {
-    const taken = text.slice(0, MAX_HEADER - role.length - (channel ?? '').length)
-    if (channel === null) role += taken
-    else channel += taken
-    if (taken.length < text.length) beginText(role + (channel ?? '') + text.slice(taken.length))
-  }
-
-  function beginText(text: string): void {
-    state = 'body'
-    kind = 'text'
-    separator = seen.has(kind) ? '\n\n' : ''
-    emit(text)
-  }
-
-  function beginBody(): void {
-    state = 'body'
-    const recipient = RECIPIENT.exec(`${role} ${channel ?? ''}`)?.[1] ?? ''
-    const name = recipient.replace(/^functions\./, '')
-    const isCall = name !== '' && !NO_TOOL.has(name)
-    const thinks = (channel ?? '').trim().startsWith('analysis')
-    kind = isCall && options.tools ? 'call' : thinks ? 'reasoning' : 'text'
-    if (kind === 'call') {
-      calls += 1
-      hasArguments = false
-      sink.onStart(name)
-      return
-    }
-    separator = seen.has(kind) ? '\n\n' : ''
-  }
-
-  function emit(text: string): void {
-    if (text === '') return
-    if (kind === 'call') {
-      hasArguments = true
-      sink.onArguments(text)
-      return
-    }
-    const whole = separator + text
-    separator = ''
-    seen.add(kind)
-    if (kind === 'reasoning') sink.onReasoning(whole)
-    else sink.onText(whole)
-  }
-
-  function endBody(): void {
-    if (kind === 'call' && !hasArguments) sink.onArguments('{}')
-    state = 'between'
-  }
-
-  function addText(text: string): void {
-    if (text === '') return
-    if (state === 'body') {
-      emit(text)
-    } else if (state === 'header') {
-      addHeader(text)
-    } else {
-      readOutside(text)
-    }
-  }
-
-  /** The template begins the first header, so the output may go on in it; elsewhere one may be forgotten. */
-  function readOutside(text: string): void {
-    if (state === 'start') {
-      role += text
-      if (!mayBeginHeader(role)) beginText(role)
-      return
-    }
-    const solid = text.trimStart()
-    if (solid !== '') beginText(solid)
-  }
-
-  function meet(marker: string): void {
-    switch (marker) {
-      case '<|start|>':
-        if (state === 'body') endBody()
-        beginHeader()
-        break
-      case '<|channel|>':
-        if (state === 'body') endBody()
-        if (state === 'between') beginHeader()
-        // A second one in a header begins the channel again.
-        state = 'header'
-        channel = ''
-        break
-      case '<|message|>':
-        if (state === 'between') beginHeader()
-        if (state !== 'body') beginBody()
-        break
-      case '<|constrain|>':
-        if (state === 'header') addHeader(' ')
-        break
-      default:
-        if (state === 'body') endBody()
-        else state = 'between'
-    }
-  }
-
-  return {
-    push(text) {
-      let all = held + text
-      held = ''
-      while (all !== '' && !isOver()) {
-        const at = findMarker(all, MARKERS)
-        addText(at === -1 ? all : all.slice(0, at))
-        if (at === -1) return
-        const marker = markerAt(all, at, MARKERS)
-        if (marker === null) {
-          held = all.slice(at)
-          return
-        }
-        meet(marker)
-        all = all.slice(at + marker.length)
-      }
+export const harmony: ToolCallFormat = {
+  example:
+    '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Paris", "days": 3}<|call|>' +
+    '<|start|>assistant<|channel|>commentary to=functions.clock <|constrain|>json<|message|>{}<|call|>',
+  read: { type: 'messages', markers: HARMONY_MARKERS, open: createHarmonyMessages },
+  constrain: {
+    begin: (name) =>
+      `<|start|>assistant<|channel|>commentary to=functions.${name} <|constrain|>json<|message|>`,
+    end: '<|call|>',
+    separator: '',
+    messages: {
+      thinking: { begin: '<|channel|>analysis<|message|>', end: '<|end|>' },
+      answerHeader: '<|start|>assistant<|channel|>final <|constrain|>json<|message|>',
     },
-    finish() {
-      // What may be the beginning of a marker is no argument.
-      if (state !== 'body' || kind !== 'call') addText(held)
-      held = ''
-      if (state === 'start' && role !== '') beginText(role)
-    },
-    isReasoning: () => state === 'body' && kind === 'reasoning',
-    isOver,
-  }
+  },
+  write: (calls) =>
+    calls
+      .map(
+        ({ name, json }) =>
+          `<|channel|>commentary to=functions.${name} <|constrain|>json<|message|>${json}<|call|>`,
+      )
+      .join('<|start|>assistant'),
 }
-
-function mayBeginHeader(text: string): boolean {
-  const written = text.trim()
-  return (
-    text.length <= MAX_HEADER &&
-    ('assistant'.startsWith(written) || /^(?:assistant\s*)?(?:to?|to=\S*)?$/.test(written))
-  )
-}
-
-const MARKERS = toMarkers(HARMONY_MARKERS)
-const MAX_HEADER = 512
-
-/** Up to the next blank or control token. */
-const RECIPIENT = /to=([^\s<]+)/
-
-/** Recipients that are no tools. */
-const NO_TOOL = new Set(['all', 'assistant', 'user', 'final', 'analysis', 'commentary'])

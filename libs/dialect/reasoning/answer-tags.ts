@@ -1,4 +1,4 @@
-import { findMarker, markerAt, toMarkers } from '../markers.ts'
+import { findMarker, markerAt, toMarkers } from '../syntax/markers.ts'
 import type { ReasoningTags } from './think-tags.ts'
 
 /**
@@ -18,23 +18,23 @@ export function createAnswerTags(options: {
   const ends = toMarkers([close, ...options.endsAt])
   let state: 'start' | 'tagged' | 'plain' = 'start'
   /** The beginning of a tag, perhaps. */
-  let held = ''
+  let buffered = ''
   /** Blanks and close tags: text if more text follows. */
   let pending = ''
   let isClosed = false
   let isEmpty = true
 
   function pushStart(text: string): void {
-    const all = held + text
+    const all = buffered + text
     const rest = all.trimStart()
-    held = ''
+    buffered = ''
     pending += all.slice(0, all.length - rest.length)
     if (rest.startsWith(open)) {
       state = 'tagged'
       pending = ''
       pushTagged(rest.slice(open.length))
     } else if (open.startsWith(rest)) {
-      held = rest
+      buffered = rest
     } else {
       state = 'plain'
       options.onText(pending + rest)
@@ -43,8 +43,8 @@ export function createAnswerTags(options: {
   }
 
   function pushTagged(text: string): void {
-    let rest = held + text
-    held = ''
+    let rest = buffered + text
+    buffered = ''
     for (;;) {
       const at = findMarker(rest, ends)
       addText(at === -1 ? rest : rest.slice(0, at))
@@ -52,7 +52,7 @@ export function createAnswerTags(options: {
       rest = rest.slice(at)
       const marker = markerAt(rest, 0, ends)
       if (marker === null) {
-        held = rest
+        buffered = rest
         return
       }
       if (marker !== close && isClosed) {
@@ -93,9 +93,9 @@ export function createAnswerTags(options: {
       else options.onText(text)
     },
     finish() {
-      const isMarkup = isClosed && held === ''
-      if (!isMarkup && pending + held !== '') options.onText(pending + held)
-      held = ''
+      const isMarkup = isClosed && buffered === ''
+      if (!isMarkup && pending + buffered !== '') options.onText(pending + buffered)
+      buffered = ''
       pending = ''
     },
   }

@@ -1,4 +1,4 @@
-import { findMarker, markerAt, toMarkers } from '../markers.ts'
+import { findMarker, markerAt, toMarkers } from '../syntax/markers.ts'
 
 export type ReasoningParser = {
   readonly push: (text: string) => void
@@ -28,16 +28,16 @@ export function createThinkTags(options: {
   const ends = toMarkers([close, ...options.endsAt])
   let state: 'start' | 'reasoning' | 'answer' = 'start'
   /** The beginning of a tag, perhaps. */
-  let held = ''
-  /** Blanks that are dropped if a tag follows them; kept apart from `held` so that a long run stays cheap. */
+  let buffered = ''
+  /** Blanks that are dropped if a tag follows them; kept apart from `buffered` so that a long run stays cheap. */
   let blanks = ''
   /** True until the first character after a tag that is no line break. */
   let afterTag = options.startsInReasoning
 
   function pushStart(text: string): void {
-    const all = held + text
+    const all = buffered + text
     const rest = all.trimStart()
-    held = ''
+    buffered = ''
     blanks += all.slice(0, all.length - rest.length)
     if (rest.startsWith(open)) {
       state = 'reasoning'
@@ -48,7 +48,7 @@ export function createThinkTags(options: {
       blanks = ''
       endReasoning(rest.slice(close.length))
     } else if (open.startsWith(rest) || close.startsWith(rest)) {
-      held = rest
+      buffered = rest
     } else {
       leaveStart(rest)
     }
@@ -63,8 +63,8 @@ export function createThinkTags(options: {
   }
 
   function pushReasoning(text: string): void {
-    let all = held + text
-    held = ''
+    let all = buffered + text
+    buffered = ''
     if (afterTag) {
       all = dropLeadingBreaks(all)
       if (all === '') return
@@ -79,7 +79,7 @@ export function createThinkTags(options: {
     const marker = at === -1 ? null : markerAt(all, at, ends)
     if (marker === null) {
       blanks += all.slice(trimmed, tag)
-      held = all.slice(tag)
+      buffered = all.slice(tag)
       return
     }
     blanks = ''
@@ -112,13 +112,13 @@ export function createThinkTags(options: {
     },
     finish() {
       if (state === 'start') {
-        const rest = held
-        held = ''
+        const rest = buffered
+        buffered = ''
         leaveStart(rest)
       }
-      const text = blanks + held
+      const text = blanks + buffered
       blanks = ''
-      held = ''
+      buffered = ''
       if (text !== '') onReasoning(text)
     },
     isReasoning: () => state === 'reasoning' || (state === 'start' && options.startsInReasoning),

@@ -1,36 +1,36 @@
-import { findMarker, markerAt, toMarkers } from '../markers.ts'
+import { findMarker, markerAt, toMarkers } from './markers.ts'
 import { createJsonScanner } from './json-scanner.ts'
 import type { CallReader, CallSink } from './tool-call-parser.ts'
 
 export type NamedSyntax = {
   readonly type: 'named'
-  /** Stands before the name, or is left out; '' if nothing does. */
-  readonly prefix: string
-  /** Stands between the name and the arguments. */
+  /** Before the name; models may leave it out. */
+  readonly prefix?: string
+  /** Between the name and the arguments. */
   readonly nameEnd: string
-  /** Stands behind the arguments; null: the call ends with their last brace. */
+  /** After the arguments; null: the call ends with their last brace. */
   readonly close: string | null
-  /** The name in what the model writes there. */
-  readonly toName: (written: string) => string
+  /** Extracts the tool's name from the text in its place; absent: the text is the name. */
+  readonly toName?: (written: string) => string
 }
 
 /**
- * One call as a name, a separator and raw JSON, which goes out as it is written; a Markdown fence around it is
- * left out. What has no separator, or no name before it, is no call.
+ * Reads one call that is a name, a separator and JSON. The JSON is emitted as the model wrote it, without the Markdown
+ * fence that may enclose it. Text without a separator, or without a name before it, is not a call.
  *
  * Moves: *prefix* → *name* → *before-arguments* → *json* | *raw* → *after* → over. Arguments that are no object or list
  * are *raw*: all text up to the close tag.
  */
 export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader {
-  const { prefix, nameEnd, close } = syntax
+  const { prefix = '', nameEnd, close, toName = (written) => written } = syntax
   const closers = close === null ? [] : [close]
   const nameEnds = toMarkers([nameEnd, ...closers])
   const closeMarkers = toMarkers(closers)
   const stopUnit = close?.charCodeAt(0) ?? -1
   const json = createJsonScanner()
   let state: 'prefix' | 'name' | 'before-arguments' | 'json' | 'raw' | 'after' = 'prefix'
-  /** Not yet used up: a name that goes on, a fence, or what may be the beginning of a marker. */
-  let held = ''
+  /** An unfinished name, a fence, or what may be the beginning of a marker. */
+  let buffered = ''
   let wroteArguments = false
 
   function emit(text: string): void {
@@ -51,7 +51,7 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
 
   function pushPrefix(text: string): string | null {
     if (text.length < prefix.length && prefix.startsWith(text)) {
-      held = text
+      buffered = text
       return null
     }
     state = 'name'
@@ -65,10 +65,10 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
     if (fits < written.length) return noCall(text, fits)
     const marker = at === -1 ? null : markerAt(text, at, nameEnds)
     if (marker === null) {
-      held = text
+      buffered = text
       return null
     }
-    const name = syntax.toName(written.trim())
+    const name = toName(written.trim())
     if (name === '') return noCall(text, at)
     sink.onStart(name)
     const rest = text.slice(at + marker.length)
@@ -86,7 +86,7 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
       return pushRaw(text)
     }
     if (begin === -1) {
-      held = text
+      buffered = text
       return null
     }
     state = 'json'
@@ -105,7 +105,7 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
       if (at === text.length || close === null) return null
       if (text.startsWith(close, at)) return end(text.slice(at + close.length))
       if (close.startsWith(text.slice(at))) {
-        held = text.slice(at)
+        buffered = text.slice(at)
         return null
       }
       emit(text.charAt(at))
@@ -118,24 +118,24 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
     emit(at === -1 ? text : text.slice(0, at))
     if (at === -1) return null
     if (close !== null && text.startsWith(close, at)) return end(text.slice(at + close.length))
-    held = text.slice(at)
+    buffered = text.slice(at)
     return null
   }
 
-  /** Surplus braces are as common as missing ones. */
+  /** Skips surplus braces, which are as common as missing ones. */
   function pushAfter(text: string): string | null {
     const rest = text.replace(/^[\s}`]+/, '')
     if (close === null || rest === '') return null
     if (rest.startsWith(close)) return end(rest.slice(close.length))
     if (!close.startsWith(rest)) return end(rest)
-    held = rest
+    buffered = rest
     return null
   }
 
   return {
     push(added) {
-      const text = held + added
-      held = ''
+      const text = buffered + added
+      buffered = ''
       switch (state) {
         case 'prefix':
           return pushPrefix(text)
@@ -152,13 +152,13 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
       }
     },
     finish() {
-      if (state === 'prefix' || state === 'name') sink.onNoCall(held)
-      held = ''
+      if (state === 'prefix' || state === 'name') sink.onNoCall(buffered)
+      buffered = ''
     },
   }
 }
 
-/** No name has blanks in it, looks like JSON or markup, or is longer than a request may offer. */
+/** A name has no blanks, JSON or markup, and is no longer than a request allows. */
 const NAME = /^\s{0,64}[^\s{}"'<>]{0,256}\s{0,64}/
 
 /** A Markdown fence, or the beginning of one. */

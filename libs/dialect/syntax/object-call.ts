@@ -29,7 +29,7 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
   /** Everything read while the call has not started: it may have to become text again. */
   let raw = ''
   /** The beginning of the close tag, perhaps. */
-  let held = ''
+  let buffered = ''
   let name: string | null = null
   let key = ''
   /** The JSON text of a key, or of a value that must be whole before it can be used. */
@@ -151,7 +151,7 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
       return at + close.length
     }
     if (close.startsWith(text.slice(at))) {
-      held = text.slice(at)
+      buffered = text.slice(at)
       return text.length
     }
     // It belongs to the value, wrong as it is.
@@ -182,14 +182,14 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
     if (at === text.length) return null
     if (text.startsWith(close, at)) return end(text.slice(at + close.length))
     if (!close.startsWith(text.slice(at))) return end(text.slice(at))
-    held = text.slice(at)
+    buffered = text.slice(at)
     return null
   }
 
   return {
     push(added) {
-      const text = held + added
-      held = ''
+      const text = buffered + added
+      buffered = ''
       let at = 0
       while (at < text.length) {
         if (state === 'after-object') return readEnd(text, at)
@@ -209,11 +209,11 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
         }
       }
       if (state === 'after-object' && close === null) return end('')
-      if (!started) raw += text.slice(0, text.length - held.length)
+      if (!started) raw += text.slice(0, text.length - buffered.length)
       return null
     },
     finish() {
-      if (!started) sink.onNoCall(raw + held)
+      if (!started) sink.onNoCall(raw + buffered)
       else if (state === 'string' && isArguments()) emitArguments(literal)
     },
   }

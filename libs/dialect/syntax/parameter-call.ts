@@ -1,5 +1,5 @@
 import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
-import { findMarker, markerAt, toMarkers } from '../markers.ts'
+import { findMarker, markerAt, toMarkers } from './markers.ts'
 import { declaredTypes, isAlwaysText, toJsonText, type DeclaredTypes } from './parameter-values.ts'
 import type { CallReader, CallSink } from './tool-call-parser.ts'
 
@@ -37,7 +37,7 @@ export function createParameterCall(
   const valueEnds = toMarkers([valueEnd, keyOpen, close])
   let state: 'name' | 'between' | 'key' | 'before-value' | 'value' = 'name'
   /** Not yet used up: a name or key that goes on, or what may be the beginning of a marker. */
-  let held = ''
+  let buffered = ''
   let tool: ToolDefinition | undefined
   let key = ''
   let parameters = 0
@@ -144,14 +144,14 @@ export function createParameterCall(
   }
 
   function hold(text: string): null {
-    held = text
+    buffered = text
     return null
   }
 
   return {
     push(added) {
-      const text = held + added
-      held = ''
+      const text = buffered + added
+      buffered = ''
       switch (state) {
         case 'name':
           return pushName(text)
@@ -167,9 +167,9 @@ export function createParameterCall(
     },
     /** Cut short like JSON: as far as it came. */
     finish() {
-      if (state === 'name') sink.onNoCall(held)
+      if (state === 'name') sink.onNoCall(buffered)
       else if (parts.length > 0) sink.onArguments(parts.join(''))
-      held = ''
+      buffered = ''
     },
   }
 }

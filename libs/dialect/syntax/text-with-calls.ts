@@ -1,5 +1,5 @@
 import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
-import { findMarker, markerAt, toMarkers } from '../markers.ts'
+import { findMarker, markerAt, toMarkers } from './markers.ts'
 import { createNamedCall, type NamedSyntax } from './named-call.ts'
 import { createObjectCall, type ObjectSyntax } from './object-call.ts'
 import { createParameterCall, type ParameterSyntax } from './parameter-call.ts'
@@ -8,57 +8,53 @@ import type { CallReader, CallSink, ToolCallParser, ToolCallSink } from './tool-
 
 type CallSyntax = ObjectSyntax | NamedSyntax | ParameterSyntax | PythonSyntax
 
-/** How a family writes calls into its text. */
-export type ToolFormat = {
-  /** What opens a call, by its text, and how the call goes on. */
-  readonly calls: Readonly<Record<string, CallSyntax>>
-  /** What stands around all calls. */
-  readonly section: { readonly open: string; readonly close: string } | null
+/** Calls that are marked in the text of an answer. */
+export type TextSyntax = {
+  readonly type: 'text'
+  /** The syntax of a call by the text that opens it. */
+  readonly calls?: Readonly<Record<string, CallSyntax>>
+  /** Encloses all calls. */
+  readonly section?: { readonly open: string; readonly close: string }
   /**
-   * Calls as JSON objects side by side or in a list, behind any of the `openers` and, if `unmarked`, also where the
-   * output begins. `bare`: how a call goes on that is no object, and what it stands behind.
+   * Calls as JSON objects side by side or in a list, after any of the `openers` and, if `unmarked`, also at the
+   * beginning of the output. `bare`: the syntax of a call that is not an object, and the texts it may follow.
    */
-  readonly list: {
+  readonly list?: {
     readonly openers: readonly string[]
     readonly unmarked: boolean
     readonly object: ObjectSyntax
-    readonly bare: { readonly behind: readonly string[]; readonly syntax: NamedSyntax | PythonSyntax } | null
-  } | null
-  /** The markers are control tokens, and these are others of them: what is left of them is never text. */
-  readonly control: { readonly leftovers: readonly string[] } | null
+    readonly bare?: { readonly behind: readonly string[]; readonly syntax: NamedSyntax | PythonSyntax }
+  }
+  /** The markers are control tokens and never text; `leftovers` are control tokens that open no call. */
+  readonly control?: { readonly leftovers: readonly string[] }
 }
 
 /**
- * Any number of calls between ordinary text. Blanks and markers next to a call are markup: an answer of calls
- * alone has no text at all. What turns out to be no call becomes text again, its blanks included, but for control
- * tokens. `single`: the first call ends the output.
+ * Splits any number of calls from the text around them. Blanks and markers next to a call are markup, so an answer
+ * that consists of calls has no text. Where an opener is not followed by a call, all of it becomes text, blanks
+ * included, except control tokens. `single`: the first call ends the output.
  *
  * Moves: *text* → *call* → *text* …; in a list (*list*) only brackets, commas and blanks stand between calls.
  */
 export function createTextWithCalls(
   sink: ToolCallSink,
   options: {
-    readonly format: ToolFormat
+    readonly syntax: TextSyntax
     readonly tools: readonly ToolDefinition[]
     readonly single: boolean
   },
 ): ToolCallParser {
-  const { format, tools, single } = options
-  const { section, list, control } = format
-  const calls = new Map(Object.entries(format.calls))
-  const markers = toMarkers([
-    ...calls.keys(),
-    ...(section === null ? [] : [section.open, section.close]),
-    ...(list?.openers ?? []),
-    ...(control?.leftovers ?? []),
-  ])
+  const { tools, single } = options
+  const { section, list, control } = options.syntax
+  const calls = new Map(Object.entries(options.syntax.calls ?? {}))
+  const markers = toMarkers(markersOutside(options.syntax))
   let call: CallReader | null = null
-  /** The beginning of a marker, perhaps. */
-  let held = ''
-  /** Dropped if a call follows: blanks, markers that stand before calls, what stands between those of a list. */
+  /** May be the beginning of a marker. */
+  let buffered = ''
+  /** Dropped if a call follows: blanks, markers before calls, separators of a list. */
   let pending = ''
   let inList = list?.unmarked === true
-  /** The opener, bracket or comma that came last in a list; null: something else came since. */
+  /** The last opener, bracket or comma of a list; null: something else came since. */
   let mark: string | null = null
   let started = 0
   let hasText = false
@@ -67,14 +63,14 @@ export function createTextWithCalls(
 
   const isOver = () => single && started > 0 && call === null
 
-  /** Reads on outside of calls, and returns what is left for a call. */
+  /** Reads text outside of calls and returns the rest that belongs to a call. */
   function pushText(text: string): string {
-    const all = held + text
-    held = ''
+    const all = buffered + text
+    buffered = ''
     if (inList) {
       const from = skipBetween(all)
       if (from === all.length) return ''
-      if (all[from] === '{' && list !== null) {
+      if (all[from] === '{' && list !== undefined) {
         call = openCall(list.object, '')
         return all.slice(from)
       }
@@ -99,7 +95,7 @@ export function createTextWithCalls(
     const between = text.slice(0, at)
     const blanks = between.replaceAll(/\S/g, '')
     mark = between.trimEnd().at(-1) ?? mark
-    // Behind a call brackets and commas have done their work, whatever follows.
+    // After a call, brackets and commas are markup, whatever follows.
     pending += afterCall ? blanks : between
     return at
   }
@@ -110,7 +106,7 @@ export function createTextWithCalls(
     if (at === -1) return ''
     const marker = markerAt(all, at, markers)
     if (marker === null) {
-      held = all.slice(at)
+      buffered = all.slice(at)
       return ''
     }
     const rest = all.slice(at + marker.length)
@@ -122,19 +118,19 @@ export function createTextWithCalls(
 
   /** A marker that opens no call by itself. */
   function meet(marker: string): void {
-    if (list !== null && list.openers.includes(marker)) {
+    if (list?.openers.includes(marker) === true) {
       inList = true
       mark = marker
       pending += asText(marker)
     } else if (marker === section?.open) {
       pending += asText(marker)
-    } else if (!(marker === section?.close && afterCall) && control === null) {
+    } else if (!(marker === section?.close && afterCall) && control === undefined) {
       pushPlain(marker)
     }
   }
 
-  /** A control token is no text, whatever becomes of it. */
-  const asText = (marker: string) => (control === null ? marker : '')
+  /** A control token is never text. */
+  const asText = (marker: string) => (control === undefined ? marker : '')
 
   function pushPlain(text: string): void {
     const solid = text.trimEnd()
@@ -145,7 +141,7 @@ export function createTextWithCalls(
   function emitText(text: string): void {
     const whole = pending + text
     pending = ''
-    // After a call, text only goes on where there was text before; else it begins, without the call's blanks.
+    // After a call, text continues the text before the call; if there was none, it begins without the blanks.
     const shown = started > 0 && !hasText ? whole.trimStart() : whole
     if (shown === '') return
     hasText = true
@@ -198,8 +194,8 @@ export function createTextWithCalls(
     finish() {
       call?.finish()
       call = null
-      if (held !== '' || started === 0) emitText(held)
-      held = ''
+      if (buffered !== '' || started === 0) emitText(buffered)
+      buffered = ''
       pending = ''
     },
     isOver,
@@ -207,3 +203,39 @@ export function createTextWithCalls(
 }
 
 const BETWEEN = '[],; \t\r\n'
+
+/** The texts that calls begin with, where the format marks them. */
+export function beginningsOf({ section, list, calls }: TextSyntax): readonly string[] {
+  const opens = section === undefined ? Object.keys(calls ?? {}) : [section.open]
+  return [...opens, ...(list?.openers ?? [])]
+}
+
+/** Every text that has a meaning in the format. */
+export function markersOf(syntax: TextSyntax): readonly string[] {
+  const { calls, list } = syntax
+  const inCalls = [...Object.values(calls ?? {}), list?.object, list?.bare?.syntax].flatMap(markersInside)
+  return [...markersOutside(syntax), ...inCalls.filter((marker) => marker !== null)]
+}
+
+function markersOutside({ calls, section, list, control }: TextSyntax): readonly string[] {
+  return [
+    ...Object.keys(calls ?? {}),
+    ...(section === undefined ? [] : [section.open, section.close]),
+    ...(list?.openers ?? []),
+    ...(control?.leftovers ?? []),
+  ]
+}
+
+function markersInside(syntax: CallSyntax | undefined): readonly (string | null)[] {
+  switch (syntax?.type) {
+    case 'object':
+      return [syntax.close]
+    case 'named':
+      return [syntax.prefix ?? null, syntax.nameEnd, syntax.close]
+    case 'parameters':
+      return [syntax.keyOpen, syntax.keyEnd, syntax.valueOpen, syntax.valueEnd, syntax.close]
+    case 'python':
+    case undefined:
+      return []
+  }
+}

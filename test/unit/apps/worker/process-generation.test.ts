@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import type { EngineOutput } from '#apps/worker/engine/engine-client.ts'
 import { EngineError } from '#apps/worker/engine/engine-error.ts'
-import { ConstraintError } from '#libs/dialect/constraints/constraint-error.ts'
+import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import { ChatTemplateError } from '#libs/chat-template/chat-renderer.ts'

@@ -1,13 +1,9 @@
 import { pino } from 'pino'
 import type { TokenizedInputs } from '#apps/worker/embedding/tokenize-inputs.ts'
-import type {
-  EngineClient,
-  EngineConstraint,
-  EngineOutput,
-  EngineRequest,
-} from '#apps/worker/engine/engine-client.ts'
+import type { EngineClient, EngineOutput, EngineRequest } from '#apps/worker/engine/engine-client.ts'
 import { createProcessGeneration } from '#apps/worker/process-generation.ts'
 import { createRunningGenerations, type RunningGeneration } from '#apps/worker/running-generations.ts'
+import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 import { createOutputParser } from '#libs/dialect/parse-output.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'

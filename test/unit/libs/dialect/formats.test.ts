@@ -1,13 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { CALL_WRITERS, type CallFormat } from '#apps/simulator/persona/write-calls.ts'
-import { beginningsOf, markersOf, TOOL_FORMATS } from '#libs/dialect/formats.ts'
+import { TOOL_CALL_FORMAT_NAMES, TOOL_CALL_FORMATS } from '#libs/dialect/formats.ts'
+import { beginningsOf, markersOf } from '#libs/dialect/syntax/text-with-calls.ts'
+import { anyCalls, TRANSLATED, UNMARKED } from './any-calls.ts'
 import { cutAnywhere, everyCut } from './cuts.ts'
 import { countWork } from './count-work.ts'
 import { parserOf, parseWith } from './parse-under-test.ts'
-import { meantCalls, TRANSLATED, UNMARKED } from './written-calls.ts'
-
-const FORMATS = Object.keys(CALL_WRITERS).filter((name): name is CallFormat => name in CALL_WRITERS)
 
 /** A text and random cuts of it, between characters as tokens have them. */
 const cutText = (text: fc.Arbitrary<string>) =>
@@ -19,21 +17,35 @@ const cutText = (text: fc.Arbitrary<string>) =>
     )
   })
 
-describe.for(FORMATS)('%s', (format) => {
-  const meant = meantCalls(format)
+const EXAMPLE_CALLS = [
+  { name: 'get_weather', args: { city: 'Paris', days: 3 }, json: '{"city": "Paris", "days": 3}' },
+  { name: 'clock', args: {}, json: '{}' },
+]
 
-  it('any calls come out as they were meant, wherever their text is cut', () => {
+describe.for(TOOL_CALL_FORMAT_NAMES)('%s', (format) => {
+  const { example, read: syntax, write } = TOOL_CALL_FORMATS[format]
+  const anyOfIt = anyCalls(format)
+
+  it('its example is written and read as the two calls that it shows', () => {
+    expect(write(EXAMPLE_CALLS)).toBe(example)
+    expect(parseWith(format, Array.from(example))).toEqual({
+      text: '',
+      calls: EXAMPLE_CALLS.map(({ name, json }) => ({ name, arguments: json })),
+    })
+  })
+
+  it('any written calls are read as the same calls, wherever their text is cut', () => {
     fc.assert(
       fc.property(
-        meant,
+        anyOfIt,
         fc.constantFrom('', 'Let me see.\n'),
         fc.infiniteStream(fc.nat()),
         (calls, said, cuts) => {
           const before =
-            format === 'harmony' && said !== ''
+            syntax.type === 'messages' && said !== ''
               ? `<|channel|>final<|message|>${said}<|end|><|start|>assistant`
               : said
-          const output = before + CALL_WRITERS[format](calls)
+          const output = before + write(calls)
           const at = (cuts.next().value ?? 0) % output.length
           const parts = parseWith(format, wholeCharacters([output.slice(0, at), output.slice(at)]))
           const [text, found] = UNMARKED.has(format) && said !== '' ? [output, []] : [said, calls]
@@ -53,8 +65,8 @@ describe.for(FORMATS)('%s', (format) => {
 
   it('gives the same for one chunk, every split in two and character by character', () => {
     fc.assert(
-      fc.property(meant, (calls) => {
-        const output = `${CALL_WRITERS[format](calls)}\nDone.`
+      fc.property(anyOfIt, (calls) => {
+        const output = `${write(calls)}\nDone.`
         const whole = parseWith(format, [output])
         expect(parseWith(format, Array.from(output))).toEqual(whole)
         for (const pieces of everyCut(output).filter(({ length }) => length === 2)) {
@@ -65,13 +77,11 @@ describe.for(FORMATS)('%s', (format) => {
     )
   })
 
-  it('random mixtures of markup and text come out the same however they are cut, and without a call they are all text', () => {
-    const markup = format === 'harmony' ? HARMONY : [...markersOf(TOOL_FORMATS[format])]
-    // Control tokens are no text, whatever becomes of them.
-    const keepsMarkers = format !== 'harmony' && TOOL_FORMATS[format].control === null
-    const sample = CALL_WRITERS[format]([
-      { name: 'search', args: { text: 'a', count: 1 }, json: '{"text": "a"}' },
-    ])
+  it('random mixtures of markup and text come out the same however they are cut, and without a call all of it is text', () => {
+    const markup = syntax.type === 'messages' ? HARMONY : [...markersOf(syntax)]
+    // Control tokens never become text.
+    const keepsMarkers = syntax.type === 'text' && syntax.control === undefined
+    const sample = write([{ name: 'search', args: { text: 'a', count: 1 }, json: '{"text": "a"}' }])
     const unit = fc.oneof(
       fc.constantFrom(...markup, ...markup.map((marker) => marker.slice(0, -2)), sample),
       fc.constantFrom(
@@ -98,17 +108,17 @@ describe.for(FORMATS)('%s', (format) => {
     )
   })
 
-  it('output that is cut short anywhere ends as text or as a call that goes as far as it came', () => {
+  it('output that ends anywhere is read as text, or as a call with the part of its arguments that came', () => {
     fc.assert(
-      fc.property(meant, (calls) => {
-        const output = CALL_WRITERS[format](calls)
+      fc.property(anyOfIt, (calls) => {
+        const output = write(calls)
         const whole = parseWith(format, [output])
         for (let end = 0; end < output.length; end++) {
           const parts = parseWith(format, wholeCharacters([output.slice(0, end)]))
           expect(parts.calls.length).toBeLessThanOrEqual(calls.length)
           for (const [i, call] of parts.calls.entries()) {
             expect(call.name).toBe(whole.calls[i]?.name)
-            // A value that is no string is only known when it is whole.
+            // Only strings are emitted before they are complete.
             const known = TRANSLATED.has(format) ? '' : call.arguments
             expect(whole.calls[i]?.arguments.startsWith(known)).toBe(true)
           }
@@ -118,7 +128,7 @@ describe.for(FORMATS)('%s', (format) => {
     )
   })
 
-  it('plain text goes out at once, but for what may begin a marker', () => {
+  it('plain text is emitted at once, except what may begin a marker', () => {
     const { parser, parts } = parserOf(format)
     let read = ''
     for (const word of ['Well', ', ', 'a ', '<b>', ' is', ' 1', ' < 2']) {
@@ -128,8 +138,8 @@ describe.for(FORMATS)('%s', (format) => {
     }
   })
 
-  it('never holds back more than blanks and what may begin a marker', () => {
-    const markup = format === 'harmony' ? HARMONY_BEGINNINGS : beginningsOf(TOOL_FORMATS[format])
+  it('buffers nothing but blanks and what may begin a marker', () => {
+    const markup = syntax.type === 'messages' ? HARMONY_BEGINNINGS : beginningsOf(syntax)
     const beginnings = markup.flatMap((marker) => Array.from(marker, (_, i) => marker.slice(0, i)))
     const word = fc.constantFrom('so', ' a', '\n', ' 1 < 2', '<b>', '{x}', '[y]', '。', ...beginnings)
     fc.assert(
@@ -140,8 +150,8 @@ describe.for(FORMATS)('%s', (format) => {
         for (const added of words) {
           parser.push(added)
           read += added
-          const held = read.slice(parts.text.length).trim()
-          expect(['', ...markup].some((marker) => marker.startsWith(held))).toBe(true)
+          const buffered = read.slice(parts.text.length).trim()
+          expect(['', ...markup].some((marker) => marker.startsWith(buffered))).toBe(true)
         }
         parser.finish()
         expect(parts.text).toBe(read)
@@ -150,14 +160,14 @@ describe.for(FORMATS)('%s', (format) => {
     )
   })
 
-  it('is over with its only call, and reads nothing behind it', () => {
+  it('ends after its only call and reads nothing after it', () => {
     const [first, second] = ['Rome', 'Oslo'].map((text) => ({
       name: 'search',
       args: { text },
       json: `{"text": "${text}"}`,
     }))
     if (first === undefined || second === undefined) throw new Error('two calls')
-    const parts = parseWith(format, [`${CALL_WRITERS[format]([first, second])} and more`], { single: true })
+    const parts = parseWith(format, [`${write([first, second])} and more`], { single: true })
     expect(parts).toEqual({ text: '', calls: [{ name: 'search', arguments: '{"text": "Rome"}' }] })
   })
 
@@ -165,7 +175,7 @@ describe.for(FORMATS)('%s', (format) => {
     const work = (characters: number) => {
       const text = 'lorem "ipsum" \\ dolor, {sit} '.repeat(characters / 28)
       const calls = [{ name: 'search', args: { text }, json: JSON.stringify({ text }) }]
-      const tokens = CALL_WRITERS[format](calls).match(/[^]{1,4}/g) ?? []
+      const tokens = write(calls).match(/[^]{1,4}/g) ?? []
       return countWork(() => {
         expect(parseWith(format, tokens).calls[0]?.arguments.length).toBeGreaterThan(characters)
       })
@@ -176,21 +186,22 @@ describe.for(FORMATS)('%s', (format) => {
   })
 })
 
-it.for(Object.entries(TOOL_FORMATS))(
-  '%s: no marker begins with another one that may stand in its place',
-  ([, format]) => {
-    const { calls, section, list, control } = format
-    const outside = [
-      ...Object.keys(calls),
-      ...(section === null ? [] : [section.open, section.close]),
-      ...(list?.openers ?? []),
-      ...(control?.leftovers ?? []),
-    ]
-    for (const marker of outside) {
-      for (const other of outside) expect(marker !== other && marker.startsWith(other)).toBe(false)
-    }
-  },
-)
+it.for(TOOL_CALL_FORMAT_NAMES)('%s: no marker begins with another one of the same place', (format) => {
+  const syntax = TOOL_CALL_FORMATS[format].read
+  const outside =
+    syntax.type === 'messages'
+      ? syntax.markers
+      : [
+          ...Object.keys(syntax.calls ?? {}),
+          ...(syntax.section === undefined ? [] : [syntax.section.open, syntax.section.close]),
+          ...(syntax.list?.openers ?? []),
+          ...(syntax.control?.leftovers ?? []),
+        ]
+  expect(outside).not.toEqual([])
+  for (const marker of outside) {
+    for (const other of outside) expect(marker !== other && marker.startsWith(other)).toBe(false)
+  }
+})
 
 const HARMONY_BEGINNINGS = ['<|start|>', '<|channel|>', '<|message|>', '<|constrain|>', '<|end|>', '<|call|>']
 
@@ -205,7 +216,7 @@ const HARMONY = [
   'final',
 ]
 
-/** The pieces, no surrogate pair torn: no decoder gives half a character. */
+/** The same text with the cut moved out of a surrogate pair: no decoder returns half a character. */
 function wholeCharacters(pieces: readonly string[]): string[] {
   const [first = '', ...rest] = pieces
   const torn = /[\uD800-\uDBFF]$/.test(first)

@@ -1,13 +1,11 @@
-import type { CallFormat } from '#apps/simulator/persona/write-calls.ts'
-import { createHarmony } from '#libs/dialect/formats/harmony.ts'
-import { TOOL_FORMATS } from '#libs/dialect/formats.ts'
+import { TOOL_CALL_FORMATS, type ToolCallFormatName } from '#libs/dialect/formats.ts'
 import { createTextWithCalls } from '#libs/dialect/syntax/text-with-calls.ts'
-import { clock, search } from './written-calls.ts'
+import { clock, search } from './any-calls.ts'
 
 export type Parts = { text: string; calls: { name: string; arguments: string }[] }
 
-/** A parser of a format, and what it has told so far. */
-export function parserOf(format: CallFormat, { single = false }: { single?: boolean } = {}) {
+/** A parser of a format, and the text and calls that it has returned so far. */
+export function parserOf(format: ToolCallFormatName, { single = false }: { single?: boolean } = {}) {
   const parts: Parts = { text: '', calls: [] }
   const tools = [search, clock]
   const sink: Parameters<typeof createTextWithCalls>[0] & { onReasoning: (text: string) => void } = {
@@ -20,15 +18,16 @@ export function parserOf(format: CallFormat, { single = false }: { single?: bool
       call.arguments += text
     },
   }
+  const syntax = TOOL_CALL_FORMATS[format].read
   const parser =
-    format === 'harmony'
-      ? createHarmony(sink, { tools: true, single })
-      : createTextWithCalls(sink, { format: TOOL_FORMATS[format], tools, single })
+    syntax.type === 'messages'
+      ? syntax.open(sink, { tools: true, single })
+      : createTextWithCalls(sink, { syntax, tools, single })
   return { parser, parts }
 }
 
 export function parseWith(
-  format: CallFormat,
+  format: ToolCallFormatName,
   pieces: readonly string[],
   options: { single?: boolean } = {},
 ): Parts {

@@ -2,7 +2,6 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ConstraintError } from '#apps/simulator/constraints/constraint-error.ts'
-import { toSpacedJson } from '#apps/simulator/constraints/json-text.ts'
 import { valueFor } from '#apps/simulator/constraints/json-value.ts'
 
 /** Each level has ten of the next: 10^levels values. */
@@ -127,12 +126,6 @@ describe('a value for a JSON schema', () => {
   ])('%j is refused', (schema) => {
     expect(() => valueFor(schema, hints)).toThrow(ConstraintError)
   })
-})
-
-test('JSON is written with blanks as models write it', () => {
-  expect(toSpacedJson({ name: 'f', arguments: { a: [1, 'x, y'], b: null } })).toBe(
-    '{"name": "f", "arguments": {"a": [1, "x, y"], "b": null}}',
-  )
 })
 
 test('what is written fits its schema, whatever the schema', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { fromCompleteMessage, toGenerateMessage } from '#apps/worker/engine/engine-wire.ts'
-import type { EngineConstraint } from '#apps/worker/engine/engine-client.ts'
+import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { everyCut } from '../cuts.ts'
 import { parseWith, type Parts } from '../parse-under-test.ts'
-import type { CallFormat } from '#apps/simulator/persona/write-calls.ts'
+import type { ToolCallFormatName } from '#libs/dialect/formats.ts'
 
 const f = (args: string) => ({ name: 'f', arguments: args })
 const K = { begin: '<|tool_call_begin|>', args: '<|tool_call_argument_begin|>', end: '<|tool_call_end|>' }
 const D = { begin: '<｜tool▁call▁begin｜>', sep: '<｜tool▁sep｜>', end: '<｜tool▁call▁end｜>' }
 
-const OUTPUTS: [CallFormat, string, Partial<Parts>][] = [
+const OUTPUTS: [ToolCallFormatName, string, Partial<Parts>][] = [
   // No arguments, no JSON, too many or too few braces.
   ['kimi-k2', `${K.begin}functions.f:0${K.args}${K.end}`, { calls: [f('{}')] }],
   ['kimi-k2', `${K.begin}f${K.end}B`, { text: 'B', calls: [f('{}')] }],

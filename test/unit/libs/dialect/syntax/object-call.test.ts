@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { everyCut } from '../cuts.ts'
 import { parserOf, parseWith, type Parts } from '../parse-under-test.ts'
-import type { CallFormat } from '#apps/simulator/persona/write-calls.ts'
+import type { ToolCallFormatName } from '#libs/dialect/formats.ts'
 
 const f = (args: string) => ({ name: 'f', arguments: args })
 
 /** Calls without a marker, or in lists; what a marked object goes through is told with the text around it. */
-const OUTPUTS: [CallFormat, string, Partial<Parts>][] = [
+const OUTPUTS: [ToolCallFormatName, string, Partial<Parts>][] = [
   ['json', '\n{"name": "f", "parameters": {"a": "}"}}', { calls: [f('{"a": "}"}')] }],
   ['json', '{"type": "function", "name": "f", "arguments": {}}\n', { calls: [f('{}')] }],
   ['json', '{"parameters": {"a": 1}, "name": "f"}', { calls: [f('{"a": 1}')] }],

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { everyCut } from '../cuts.ts'
 import { parserOf, parseWith, type Parts } from '../parse-under-test.ts'
-import type { CallFormat } from '#apps/simulator/persona/write-calls.ts'
+import type { ToolCallFormatName } from '#libs/dialect/formats.ts'
 
 const search = (args: string) => ({ name: 'search', arguments: args })
 
-const OUTPUTS: [CallFormat, string, Partial<Parts>][] = [
+const OUTPUTS: [ToolCallFormatName, string, Partial<Parts>][] = [
   // Types are the schema's, entities stay as they are, one line break at each end is markup.
   [
     'qwen3-coder',

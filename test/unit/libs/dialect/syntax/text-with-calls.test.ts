@@ -1,10 +1,13 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { TOOL_FORMATS } from '#libs/dialect/formats.ts'
-import { createTextWithCalls } from '#libs/dialect/syntax/text-with-calls.ts'
+import { createTextWithCalls, type TextSyntax } from '#libs/dialect/syntax/text-with-calls.ts'
 import { cutAnywhere, everyCut } from '../cuts.ts'
 
-const HERMES = { format: TOOL_FORMATS.hermes, tools: [] }
+const syntax: TextSyntax = {
+  type: 'text',
+  calls: { '<tool_call>': { type: 'object', close: '</tool_call>', strict: false } },
+}
+const HERMES = { syntax, tools: [] }
 
 type Parts = { text: string; calls: { name: string; arguments: string }[] }
 
@@ -61,7 +64,7 @@ const WELL_FORMED: [string, Parts][] = [
 ]
 
 const MALFORMED: [string, Parts][] = [
-  // No call: everything is text again.
+  // No call: all of it is text.
   ['A\n<tool_call>oops</tool_call>', { text: 'A\n<tool_call>oops</tool_call>', calls: [] }],
   ['<tool_call>{"nome": "f"}</tool_call>!', { text: '<tool_call>{"nome": "f"}</tool_call>!', calls: [] }],
   ['<tool_call>{"name": 7}</tool_call>', { text: '<tool_call>{"name": 7}</tool_call>', calls: [] }],
@@ -100,11 +103,11 @@ const MALFORMED: [string, Parts][] = [
 ]
 
 describe('wherever the output is cut', () => {
-  it.for(WELL_FORMED)('%j gives its calls and its text', ([output, parts]) => {
+  it.for(WELL_FORMED)('%j is read as its calls and its text', ([output, parts]) => {
     for (const pieces of everyCut(output)) expect(parse(pieces)).toEqual(parts)
   })
 
-  it.for(MALFORMED)('%j is saved as far as it goes', ([output, parts]) => {
+  it.for(MALFORMED)('%j is read as far as possible', ([output, parts]) => {
     for (const pieces of everyCut(output)) expect(parse(pieces)).toEqual(parts)
   })
 
@@ -149,7 +152,7 @@ describe('wherever the output is cut', () => {
   })
 })
 
-it('sends the name as soon as it is known and the arguments as they come', () => {
+it('emits the name as soon as it is known and the arguments as they come', () => {
   const out: string[] = []
   const parser = createTextWithCalls(
     {
@@ -175,12 +178,12 @@ it('sends the name as soon as it is known and the arguments as they come', () =>
   ])
 })
 
-it('gives up no text when blanks never end', () => {
+it('loses no text when blanks never end', () => {
   const blanks = Array.from({ length: 20_000 }, () => '\n')
   expect(parse(['x', ...blanks])).toEqual({ text: `x${blanks.join('')}`, calls: [] })
 })
 
-describe('an output that is over with its first call', () => {
+describe('an output that ends after its first call', () => {
   const first = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
 
   it.for([
@@ -197,7 +200,7 @@ describe('an output that is over with its first call', () => {
     for (const pieces of everyCut(output)) expect(parse(pieces, true)).toEqual(parts)
   })
 
-  it('says so with the last character of the call, not before', () => {
+  it('is over with the last character of the call, not before', () => {
     const ignore = () => {}
     const sink = { onText: ignore, onStart: ignore, onArguments: ignore }
     const parser = createTextWithCalls(sink, { ...HERMES, single: true })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { findMarker, markerAt, toMarkers } from '#libs/dialect/markers.ts'
+import { findMarker, markerAt, toMarkers } from '#libs/dialect/syntax/markers.ts'
 
 const tags = toMarkers(['<call>', '</call>', '[ARGS]'])
 

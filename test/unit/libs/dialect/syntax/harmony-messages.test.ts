@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { createHarmony } from '#libs/dialect/formats/harmony.ts'
+import { createHarmonyMessages } from '#libs/dialect/syntax/harmony-messages.ts'
 import { everyCut } from '../cuts.ts'
 
 type Parts = { reasoning: string; text: string; calls: [name: string, args: string][] }
 
 function parse(pieces: readonly string[], { tools = true, single = false } = {}): Parts {
   const parts: Parts = { reasoning: '', text: '', calls: [] }
-  const parser = createHarmony(
+  const parser = createHarmonyMessages(
     {
       onReasoning: (text) => (parts.reasoning += text),
       onText: (text) => (parts.text += text),
@@ -76,7 +76,7 @@ describe('wherever the output is cut', () => {
   })
 })
 
-it('takes an endless header for an answer, so that nothing is held for ever', () => {
+it('takes an endless header for an answer, so that no text is buffered for ever', () => {
   const words = 'word '.repeat(400)
   expect(parse(`<|channel|>final ${words}`.match(/.{1,3}/g) ?? []).text).toBe(`final ${words}`)
 })

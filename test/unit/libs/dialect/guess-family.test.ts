@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { guessFamily } from '#apps/ctl/model-files/guess-family.ts'
+import { guessFamily } from '#libs/dialect/guess-family.ts'
 
 /** What is particular to the templates of each family. */
 const TEMPLATES = [

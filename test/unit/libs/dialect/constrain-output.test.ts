@@ -1,20 +1,27 @@
 import { describe, expect, it } from 'vitest'
-import { ConstraintError } from '#libs/dialect/constraints/constraint-error.ts'
-import { toConstraint } from '#libs/dialect/constraints/to-constraint.ts'
+import {
+  ConstraintError,
+  allowsOneCall,
+  callsFormat,
+  constrainOutput,
+} from '#libs/dialect/constrain-output.ts'
+import type { CallsShape, EngineConstraint } from '#libs/dialect/engine-constraint.ts'
+import { TOOL_CALL_FORMAT_NAMES, TOOL_CALL_FORMATS } from '#libs/dialect/formats.ts'
 import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
-import { generationJob } from '../../../../support/generation-job.ts'
+import { generationJob } from '../../../support/generation-job.ts'
+import { parseWith } from './parse-under-test.ts'
 
-type Request = Parameters<typeof toConstraint>[0]
+type Request = Parameters<typeof constrainOutput>[0]
 
 const hermes = { toolCalls: 'hermes' } as const
 const city = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
-const weather: ToolDefinition = { name: 'get_weather', description: 'Tells it.', parameters: city }
+const weather: ToolDefinition = { name: 'get_weather', description: 'The weather.', parameters: city }
 const clock: ToolDefinition = { name: 'clock', description: null, parameters: null }
 const answer = { type: 'object', properties: { text: { type: 'string' } } }
 const jsonSchema = { type: 'json-schema', schema: answer } as const
 
-const constrain = (fields: Partial<Request>, family: Parameters<typeof toConstraint>[1] = hermes) =>
-  toConstraint({ ...generationJob().request, ...fields }, family)
+const constrain = (fields: Partial<Request>, family: Parameters<typeof constrainOutput>[1] = hermes) =>
+  constrainOutput({ ...generationJob().request, ...fields }, family)
 
 const weatherTag = {
   begin: '<tool_call>\n{"name": "get_weather", "arguments": ',
@@ -29,7 +36,7 @@ const clockTag = {
 const bothTools = { tools: [weather, clock] }
 const calls = (single: boolean) => ({ section: null, tags: [weatherTag, clockTag], separator: '\n', single })
 
-describe('what the engine is told to hold the output to', () => {
+describe('the constraint on the output', () => {
   it.each([
     ['no tools, text', {}, null],
     ['tools, text', bothTools, null],
@@ -92,10 +99,10 @@ describe('what the engine is told to hold the output to', () => {
   })
 })
 
-describe('strict tools of a model that need not call', () => {
+describe('strict tools of a model that may choose not to call', () => {
   const strict = { ...weather, strict: true }
 
-  it('hold each call from its beginning on, the others’ to any object', () => {
+  it('constrain each call from its beginning on, calls of other tools to any object', () => {
     expect(constrain({ tools: [strict, clock] })).toEqual({
       type: 'text-with-calls',
       trigger: '<tool_call>',
@@ -154,7 +161,7 @@ describe('harmony', () => {
   const harmony = { toolCalls: 'harmony' } as const
   const thinking = { begin: '<|channel|>analysis<|message|>', end: '<|end|>' }
 
-  it('is left free where nothing is asked for', () => {
+  it('is unconstrained where the request asks for nothing', () => {
     expect(constrain(bothTools, harmony)).toBeNull()
   })
 
@@ -190,3 +197,90 @@ describe('harmony', () => {
     })
   })
 })
+
+const anything = { type: 'object' }
+const FORCED = {
+  tools: ['search', 'world_clock'].map((name) => ({ name, description: null, parameters: anything })),
+  toolChoice: 'required',
+  outputFormat: { type: 'text' },
+} as const
+
+function callsOf(constraint: EngineConstraint | null): CallsShape {
+  const output = constraint?.type === 'after-thinking' ? constraint.output : constraint
+  if (output === null || !('calls' in output)) throw new Error('no calls in the constraint')
+  return output.calls
+}
+
+/** The output of an engine that writes each tag once, with these arguments. */
+const written = ({ section, tags, separator }: CallsShape, args: string) =>
+  (section?.begin ?? '') +
+  tags.map(({ begin, end }) => begin + args + end).join(separator) +
+  (section?.end ?? '')
+
+describe.for(TOOL_CALL_FORMAT_NAMES)('%s', (format) => {
+  const family = { toolCalls: format }
+  const readAs = callsFormat(FORCED, format)
+  if (readAs === 'none') throw new Error('a format with calls')
+
+  it('constrained calls are read as the calls that they are', () => {
+    const output = written(
+      callsOf(constrain({ ...FORCED, tools: [...FORCED.tools] }, family)),
+      '{"text": "a"}',
+    )
+    expect(parseWith(readAs, Array.from(output))).toEqual({
+      text: '',
+      calls: [
+        { name: 'search', arguments: '{"text": "a"}' },
+        { name: 'world_clock', arguments: '{"text": "a"}' },
+      ],
+    })
+  })
+
+  it('a trigger begins the section, or the call where there is no section', () => {
+    const tools = FORCED.tools.map((tool) => ({ ...tool, strict: true }))
+    const constraint = constrain({ tools, toolChoice: 'auto' }, family)
+    const trigger = TOOL_CALL_FORMATS[format].constrain?.trigger
+    if (trigger === undefined) {
+      expect(constraint).toBeNull()
+      return
+    }
+    expect(constraint).toMatchObject({ type: 'text-with-calls', trigger })
+    const { section, tags } = callsOf(constraint)
+    const begin = section?.begin ?? tags[0]?.begin
+    expect(begin?.startsWith(trigger)).toBe(true)
+  })
+
+  it('the grammar allows the text that the format writes, or plain JSON', () => {
+    const tools = FORCED.tools.slice(0, 1)
+    const output = written(callsOf(constrain({ ...FORCED, tools }, family)), '{"text": "a"}')
+    const calls = [{ name: 'search', args: { text: 'a' }, json: '{"text": "a"}' }]
+    // A grammar for harmony begins after the reasoning, so it includes the header that else the template writes.
+    const start = format === 'harmony' ? '<|start|>assistant' : ''
+    expect(output).toBe(start + TOOL_CALL_FORMATS[readAs].write(calls))
+  })
+})
+
+it('calls are in the family’s own format unless a grammar applies and the format has none', () => {
+  const json = { type: 'json-object' } as const
+  const text = { type: 'text' } as const
+  expect(callsFormat({ toolChoice: 'auto', outputFormat: text }, 'glm-4.5')).toBe('glm-4.5')
+  expect(callsFormat({ toolChoice: 'none', outputFormat: json }, 'glm-4.5')).toBe('glm-4.5')
+  expect(callsFormat({ toolChoice: 'auto', outputFormat: json }, 'glm-4.5')).toBe('json')
+  expect(callsFormat({ toolChoice: { name: 'f' }, outputFormat: text }, 'qwen3-coder')).toBe('json')
+  expect(callsFormat({ toolChoice: 'required', outputFormat: text }, 'pythonic')).toBe('json')
+  expect(callsFormat({ toolChoice: 'required', outputFormat: text }, 'kimi-k2')).toBe('kimi-k2')
+  expect(callsFormat({ toolChoice: 'required', outputFormat: text }, 'none')).toBe('none')
+})
+
+it.each([
+  ['auto', true, false],
+  ['auto', false, true],
+  ['required', true, false],
+  ['required', false, true],
+  [{ name: 'f' }, true, true],
+] as const)(
+  'tool choice %j with parallel calls %s: one call alone is %s',
+  (toolChoice, parallelToolCalls, one) => {
+    expect(allowsOneCall({ toolChoice, parallelToolCalls })).toBe(one)
+  },
+)

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
-import type { CallFormat, MeantCall } from '#apps/simulator/persona/write-calls.ts'
 import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
+import type { ToolCallFormatName } from '#libs/dialect/formats.ts'
+import type { CallToWrite } from '#libs/dialect/tool-call-format.ts'
 
 export const search: ToolDefinition = {
   name: 'search',
@@ -19,16 +20,21 @@ export const search: ToolDefinition = {
 }
 export const clock: ToolDefinition = { name: 'world_clock', description: null, parameters: null }
 
-/** Their values stand without quotes between tags. */
-const UNQUOTED: ReadonlySet<CallFormat> = new Set(['qwen3-coder', 'deepseek-v3.2', 'minimax-m2', 'glm-4.5'])
+/** Formats that write values without quotes between tags. */
+const UNQUOTED: ReadonlySet<ToolCallFormatName> = new Set([
+  'qwen3-coder',
+  'deepseek-v3.2',
+  'minimax-m2',
+  'glm-4.5',
+])
 
-/** What a model writes as arguments is no JSON, so the JSON is ours. */
-export const TRANSLATED: ReadonlySet<CallFormat> = new Set([...UNQUOTED, 'pythonic'])
+/** Formats whose arguments are not JSON: the parser writes the JSON itself. */
+export const TRANSLATED: ReadonlySet<ToolCallFormatName> = new Set([...UNQUOTED, 'pythonic'])
 
-/** Nothing marks their calls: behind text, they are text as well. */
-export const UNMARKED: ReadonlySet<CallFormat> = new Set(['json', 'pythonic'])
+/** Formats without markers: calls after text are text too. */
+export const UNMARKED: ReadonlySet<ToolCallFormatName> = new Set(['json', 'pythonic'])
 
-/** No format but JSON can say these within a value. */
+/** Without the characters that only JSON can escape within a value. */
 const plainText = fc
   .string({ unit: 'grapheme', maxLength: 20 })
   .map((text) => text.replaceAll(/[<\n\r]/g, '·'))
@@ -43,8 +49,8 @@ const markedText = fc.constantFrom(
   '<',
 )
 
-/** Any call of `search` or `world_clock` that the format can say. */
-export function meantCalls(format: CallFormat): fc.Arbitrary<MeantCall[]> {
+/** Any calls of `search` and `world_clock` that the format can express. */
+export function anyCalls(format: ToolCallFormatName): fc.Arbitrary<CallToWrite[]> {
   const text = UNQUOTED.has(format) ? plainText : fc.oneof(plainText, markedText)
   const args = fc.record(
     {

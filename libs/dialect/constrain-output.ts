@@ -1,0 +1,141 @@
+import type { ChatRequest, OutputFormat, ToolDefinition } from '#libs/contracts/generation-request.ts'
+import { nameReferences } from './constraints/name-references.ts'
+import { toCurrentDraft } from './constraints/to-current-draft.ts'
+import type { CallsShape, EngineConstraint, JsonSchema } from './engine-constraint.ts'
+import type { ModelFamily } from './family.ts'
+import { TOOL_CALL_FORMATS, type ToolCallFormatName } from './formats.ts'
+import { JSON_GRAMMAR } from './formats/json.ts'
+
+/** The output cannot be constrained as the caller asks. The message may be shown to the caller. */
+export class ConstraintError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'ConstraintError'
+  }
+}
+
+type ConstrainedRequest = Pick<ChatRequest, 'tools' | 'toolChoice' | 'parallelToolCalls' | 'outputFormat'>
+
+/**
+ * The grammar that the engine applies to a chat's output; null: none. Forced calls override the output format. Where
+ * the model may choose, its turn is either calls or an answer of the format, because clients that run tools in a loop
+ * send the format of the last turn with every turn before it. The engine itself exempts reasoning between tags from the
+ * grammar; harmony's reasoning is the first message of the output and part of the grammar. Throws a ConstraintError
+ * when calls are forced and the family has no tool calls.
+ */
+export function constrainOutput(
+  request: ConstrainedRequest,
+  { toolCalls }: Pick<ModelFamily, 'toolCalls'>,
+): EngineConstraint | null {
+  const output = toOutput(request, toolCalls)
+  const messages = messagesOf(toolCalls)
+  return output === null || messages === undefined
+    ? output
+    : { type: 'after-thinking', thinking: messages.thinking, output }
+}
+
+/**
+ * The format that a request's calls are written in: the family's own, or `json` where a grammar constrains the calls
+ * and the family's format has none.
+ */
+export function callsFormat(
+  request: Pick<ChatRequest, 'toolChoice' | 'outputFormat'>,
+  format: ModelFamily['toolCalls'],
+): ModelFamily['toolCalls'] {
+  const isConstrained =
+    request.toolChoice === 'required' ||
+    typeof request.toolChoice === 'object' ||
+    (request.toolChoice === 'auto' && request.outputFormat.type !== 'text')
+  if (format === 'none' || !isConstrained) return format
+  return TOOL_CALL_FORMATS[format].constrain === null ? 'json' : format
+}
+
+/** Whether the output ends after its first call: the caller allows no parallel calls, or names the tool to call. */
+export function allowsOneCall({
+  toolChoice,
+  parallelToolCalls,
+}: Pick<ChatRequest, 'toolChoice' | 'parallelToolCalls'>): boolean {
+  return !parallelToolCalls || typeof toolChoice === 'object'
+}
+
+type Output = Exclude<EngineConstraint, { type: 'after-thinking' }>
+
+function toOutput(request: ConstrainedRequest, toolCalls: ModelFamily['toolCalls']): Output | null {
+  const { tools, toolChoice, outputFormat } = request
+  const single = allowsOneCall(request)
+  if (toolChoice === 'required' || typeof toolChoice === 'object') {
+    if (toolCalls === 'none') throw new ConstraintError('this model cannot call tools')
+    const forced = toolChoice === 'required' ? tools : tools.filter(({ name }) => name === toolChoice.name)
+    return { type: 'calls', calls: toCallsShape(toolCalls, forced.map(toConstrained), single) }
+  }
+  const schema = toSchema(outputFormat)
+  if (schema === null) return toStrict(request, toolCalls)
+  const header = messagesOf(toolCalls)?.answerHeader
+  const answer = header === undefined ? { schema } : { header, schema }
+  if (toolChoice === 'none' || tools.length === 0 || toolCalls === 'none') return { type: 'json', ...answer }
+  return {
+    type: 'calls-or-json',
+    calls: toCallsShape(toolCalls, tools.map(toConstrained), single),
+    ...answer,
+  }
+}
+
+/**
+ * For a model that is free to call: from the beginning of a call on, the grammar allows the offered tools with any
+ * object as arguments, and for strict tools arguments that fit their schema. null where the format does not mark the
+ * beginning of a call.
+ */
+function toStrict(request: ConstrainedRequest, toolCalls: ModelFamily['toolCalls']): Output | null {
+  const { tools, toolChoice } = request
+  if (toolCalls === 'none' || toolChoice === 'none' || !tools.some(({ strict }) => strict)) return null
+  const trigger = TOOL_CALL_FORMATS[toolCalls].constrain?.trigger
+  if (trigger === undefined) return null
+  const constrained = tools.map((tool) =>
+    tool.strict === true ? toConstrained(tool) : { name: tool.name, schema: { type: 'object' } },
+  )
+  const calls = toCallsShape(toolCalls, constrained, allowsOneCall(request))
+  return { type: 'text-with-calls', trigger, calls }
+}
+
+function messagesOf(toolCalls: ModelFamily['toolCalls']) {
+  return toolCalls === 'none' ? undefined : TOOL_CALL_FORMATS[toolCalls].constrain?.messages
+}
+
+function toCallsShape(
+  format: ToolCallFormatName,
+  tools: readonly { readonly name: string; readonly schema: JsonSchema }[],
+  single: boolean,
+): CallsShape {
+  const { section = null, separator, begin, end } = TOOL_CALL_FORMATS[format].constrain ?? JSON_GRAMMAR
+  return {
+    section,
+    tags: tools.map(({ name, schema }) => ({ begin: begin(name), schema, end })),
+    separator,
+    single,
+  }
+}
+
+const toConstrained = (tool: ToolDefinition) => ({ name: tool.name, schema: toArgumentsSchema(tool) })
+
+function toSchema(format: OutputFormat): JsonSchema | null {
+  switch (format.type) {
+    case 'text':
+      return null
+    case 'json-object':
+      return { type: 'object' }
+    case 'json-schema':
+      return toServed(format.schema)
+  }
+}
+
+const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {}, additionalProperties: false }
+
+/** Arguments are an object, even if the schema does not say so. */
+function toArgumentsSchema({ parameters }: ToolDefinition): JsonSchema {
+  if (parameters === null) return NO_ARGUMENTS
+  const hasType = ['type', '$ref', 'anyOf', 'oneOf', 'allOf'].some((keyword) => keyword in parameters)
+  return toServed(hasType ? parameters : { ...parameters, type: 'object' })
+}
+
+/** An equivalent schema that the engine's grammar library can read. */
+const toServed = (schema: JsonSchema): JsonSchema => toCurrentDraft(nameReferences(schema))

@@ -1,0 +1,31 @@
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/**
+ * A grammar for the whole output. An engine that is configured with its model's end of thinking (vLLM's
+ * `--reasoning-parser`) applies it from there on, any other engine from the first token.
+ */
+export type EngineConstraint =
+  | ({ readonly type: 'json' } & JsonShape)
+  | { readonly type: 'calls'; readonly calls: CallsShape }
+  /** Free text, in which each call that begins with `trigger` follows the grammar. */
+  | { readonly type: 'text-with-calls'; readonly trigger: string; readonly calls: CallsShape }
+  | ({ readonly type: 'calls-or-json'; readonly calls: CallsShape } & JsonShape)
+  | {
+      readonly type: 'after-thinking'
+      readonly thinking: { readonly begin: string; readonly end: string }
+      readonly output: Exclude<EngineConstraint, { type: 'after-thinking' }>
+    }
+
+/** JSON that fits the schema, behind a header where the format has one. */
+type JsonShape = { readonly header?: string; readonly schema: JsonSchema }
+
+/** One or more calls and nothing else, each of them `begin`, JSON that fits the schema, `end`. */
+export type CallsShape = {
+  /** Encloses all calls; null: nothing does. */
+  readonly section: { readonly begin: string; readonly end: string } | null
+  readonly tags: readonly { readonly begin: string; readonly schema: JsonSchema; readonly end: string }[]
+  /** Between two calls. */
+  readonly separator: string
+  /** There is exactly one call. */
+  readonly single: boolean
+}

@@ -1,0 +1,41 @@
+import type { ToolCallFormat } from '../tool-call-format.ts'
+
+/**
+ * One section of calls, `<|tool_call_begin|>functions.NAME:NUMBER<|tool_call_argument_begin|>ARGUMENTS<|tool_call_end|>`
+ * each: Kimi K2.
+ */
+export const kimiK2: ToolCallFormat = {
+  example:
+    '<|tool_calls_section_begin|>' +
+    '<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Paris", "days": 3}<|tool_call_end|>' +
+    '<|tool_call_begin|>functions.clock:1<|tool_call_argument_begin|>{}<|tool_call_end|>' +
+    '<|tool_calls_section_end|>',
+  read: {
+    type: 'text',
+    calls: {
+      '<|tool_call_begin|>': {
+        type: 'named',
+        nameEnd: '<|tool_call_argument_begin|>',
+        close: '<|tool_call_end|>',
+        toName: (written) => written.replace(/^functions\./, '').replace(/:\d+$/, ''),
+      },
+    },
+    section: { open: '<|tool_calls_section_begin|>', close: '<|tool_calls_section_end|>' },
+    control: { leftovers: ['<|tool_call_argument_begin|>', '<|tool_call_end|>'] },
+  },
+  constrain: {
+    trigger: '<|tool_calls_section_begin|>',
+    section: { begin: '<|tool_calls_section_begin|>', end: '<|tool_calls_section_end|>' },
+    // A grammar cannot count, so every call gets 0; the parser ignores the number.
+    begin: (name) => `<|tool_call_begin|>functions.${name}:0<|tool_call_argument_begin|>`,
+    end: '<|tool_call_end|>',
+    separator: '',
+  },
+  write(calls) {
+    const written = calls.map(
+      ({ name, json }, i) =>
+        `<|tool_call_begin|>functions.${name}:${i}<|tool_call_argument_begin|>${json}<|tool_call_end|>`,
+    )
+    return `<|tool_calls_section_begin|>${written.join('')}<|tool_calls_section_end|>`
+  },
+}

@@ -1,0 +1,25 @@
+import { toPython } from '../syntax/write-values.ts'
+import type { ToolCallFormat } from '../tool-call-format.ts'
+
+/** `[NAME(KEY=VALUE, …), …]` in Python's syntax, or JSON objects, as the whole output: Llama 4. */
+export const pythonic: ToolCallFormat = {
+  example: "[get_weather(city='Paris', days=3), clock()]",
+  read: {
+    type: 'text',
+    list: {
+      openers: ['<|python_start|>', '<|python_tag|>'],
+      unmarked: true,
+      object: { type: 'object', close: null, strict: true },
+      bare: { behind: ['[', ','], syntax: { type: 'python' } },
+    },
+    control: { leftovers: ['<|python_end|>'] },
+  },
+  constrain: null,
+  write(calls) {
+    const written = calls.map(({ name, args }) => {
+      const keywords = Object.entries(args).map(([key, value]) => `${key}=${toPython(value)}`)
+      return `${name}(${keywords.join(', ')})`
+    })
+    return `[${written.join(', ')}]`
+  },
+}

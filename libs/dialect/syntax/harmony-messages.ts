@@ -1,0 +1,192 @@
+import { findMarker, markerAt, toMarkers } from './markers.ts'
+import type { ToolCallParser, ToolCallSink } from './tool-call-parser.ts'
+
+/** The control tokens of the harmony format. */
+export const HARMONY_MARKERS = [
+  '<|start|>',
+  '<|channel|>',
+  '<|message|>',
+  '<|constrain|>',
+  '<|end|>',
+  '<|call|>',
+  '<|return|>',
+] as const
+
+export type HarmonyMessages = ToolCallParser & { readonly isReasoning: () => boolean }
+
+export type HarmonySink = ToolCallSink & { readonly onReasoning: (text: string) => void }
+
+/**
+ * Splits harmony's messages: `<|channel|>analysis<|message|>…<|end|>` is reasoning, `commentary to=functions.NAME` a
+ * call, everything else the answer. A message with a recipient is a call whatever its channel is, because models mix
+ * channels up. A header is cut at control tokens, so no name contains one, and a body ends at a control token that
+ * begins something new. A blank line separates messages of one kind. Without `tools` a call's arguments are answer.
+ *
+ * Moves: *start* → *header* | *body*; *header* → *body* at `<|message|>`; *body* → *between* at its end; *between* →
+ * *header* at `<|start|>` or `<|channel|>`. Text without a header at the start is answer.
+ */
+export function createHarmonyMessages(
+  sink: HarmonySink,
+  options: { readonly tools: boolean; readonly single: boolean },
+): HarmonyMessages {
+  let state: 'start' | 'header' | 'body' | 'between' = 'start'
+  let kind: 'reasoning' | 'text' | 'call' = 'text'
+  let buffered = ''
+  let role = ''
+  let channel: string | null = null
+  let calls = 0
+  let hasArguments = false
+  /** Kinds that had a message: a separator precedes their next one. */
+  const seen = new Set<'reasoning' | 'text' | 'call'>()
+  let separator = ''
+
+  const isOver = () => options.single && calls > 0 && (state !== 'body' || kind !== 'call')
+
+  function beginHeader(): void {
+    state = 'header'
+    role = ''
+    channel = null
+  }
+
+  /** A header is short; a longer text is an answer whose `<|message|>` is missing. */
+  function addHeader(text: string): void {
+    const taken = text.slice(0, MAX_HEADER - role.length - (channel ?? '').length)
+    if (channel === null) role += taken
+    else channel += taken
+    if (taken.length < text.length) beginText(role + (channel ?? '') + text.slice(taken.length))
+  }
+
+  function beginText(text: string): void {
+    state = 'body'
+    kind = 'text'
+    separator = seen.has(kind) ? '\n\n' : ''
+    emit(text)
+  }
+
+  function beginBody(): void {
+    state = 'body'
+    const recipient = RECIPIENT.exec(`${role} ${channel ?? ''}`)?.[1] ?? ''
+    const name = recipient.replace(/^functions\./, '')
+    const isCall = name !== '' && !NO_TOOL.has(name)
+    const thinks = (channel ?? '').trim().startsWith('analysis')
+    kind = isCall && options.tools ? 'call' : thinks ? 'reasoning' : 'text'
+    if (kind === 'call') {
+      calls += 1
+      hasArguments = false
+      sink.onStart(name)
+      return
+    }
+    separator = seen.has(kind) ? '\n\n' : ''
+  }
+
+  function emit(text: string): void {
+    if (text === '') return
+    if (kind === 'call') {
+      hasArguments = true
+      sink.onArguments(text)
+      return
+    }
+    const whole = separator + text
+    separator = ''
+    seen.add(kind)
+    if (kind === 'reasoning') sink.onReasoning(whole)
+    else sink.onText(whole)
+  }
+
+  function endBody(): void {
+    if (kind === 'call' && !hasArguments) sink.onArguments('{}')
+    state = 'between'
+  }
+
+  function addText(text: string): void {
+    if (text === '') return
+    if (state === 'body') {
+      emit(text)
+    } else if (state === 'header') {
+      addHeader(text)
+    } else {
+      readOutside(text)
+    }
+  }
+
+  /** At the start the text may continue the header that the template began; elsewhere a header may be missing. */
+  function readOutside(text: string): void {
+    if (state === 'start') {
+      role += text
+      if (!mayBeginHeader(role)) beginText(role)
+      return
+    }
+    const solid = text.trimStart()
+    if (solid !== '') beginText(solid)
+  }
+
+  function meet(marker: string): void {
+    switch (marker) {
+      case '<|start|>':
+        if (state === 'body') endBody()
+        beginHeader()
+        break
+      case '<|channel|>':
+        if (state === 'body') endBody()
+        if (state === 'between') beginHeader()
+        // A second `<|channel|>` in a header replaces the first.
+        state = 'header'
+        channel = ''
+        break
+      case '<|message|>':
+        if (state === 'between') beginHeader()
+        if (state !== 'body') beginBody()
+        break
+      case '<|constrain|>':
+        if (state === 'header') addHeader(' ')
+        break
+      default:
+        if (state === 'body') endBody()
+        else state = 'between'
+    }
+  }
+
+  return {
+    push(text) {
+      let all = buffered + text
+      buffered = ''
+      while (all !== '' && !isOver()) {
+        const at = findMarker(all, MARKERS)
+        addText(at === -1 ? all : all.slice(0, at))
+        if (at === -1) return
+        const marker = markerAt(all, at, MARKERS)
+        if (marker === null) {
+          buffered = all.slice(at)
+          return
+        }
+        meet(marker)
+        all = all.slice(at + marker.length)
+      }
+    },
+    finish() {
+      // The beginning of a marker is not part of the arguments.
+      if (state !== 'body' || kind !== 'call') addText(buffered)
+      buffered = ''
+      if (state === 'start' && role !== '') beginText(role)
+    },
+    isReasoning: () => state === 'body' && kind === 'reasoning',
+    isOver,
+  }
+}
+
+function mayBeginHeader(text: string): boolean {
+  const written = text.trim()
+  return (
+    text.length <= MAX_HEADER &&
+    ('assistant'.startsWith(written) || /^(?:assistant\s*)?(?:to?|to=\S*)?$/.test(written))
+  )
+}
+
+const MARKERS = toMarkers(HARMONY_MARKERS)
+const MAX_HEADER = 512
+
+/** Up to the next blank or control token. */
+const RECIPIENT = /to=([^\s<]+)/
+
+/** Recipients that are not tools. */
+const NO_TOOL = new Set(['all', 'assistant', 'user', 'final', 'analysis', 'commentary'])

@@ -1,0 +1,43 @@
+export type JsonValue =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly JsonValue[]
+  | { readonly [key: string]: JsonValue }
+
+/** JSON with a blank after `:` and `,`, as models write it because Python's json.dumps does. */
+export function toSpacedJson(value: JsonValue): string {
+  if (value === null || typeof value !== 'object') return JSON.stringify(value)
+  if (isList(value)) return `[${value.map(toSpacedJson).join(', ')}]`
+  const members = Object.entries(value).map(
+    ([key, inner]) => `${JSON.stringify(key)}: ${toSpacedJson(inner)}`,
+  )
+  return `{${members.join(', ')}}`
+}
+
+/** A string as it is, any other value as JSON. */
+export function toUnquotedText(value: JsonValue): string {
+  return typeof value === 'string' ? value : toSpacedJson(value)
+}
+
+/** The value as Python's `repr` prints it. */
+export function toPython(value: JsonValue): string {
+  if (value === null) return 'None'
+  if (typeof value === 'boolean') return value ? 'True' : 'False'
+  if (typeof value === 'string') return toPythonString(value)
+  if (typeof value === 'number') return JSON.stringify(value)
+  if (isList(value)) return `[${value.map(toPython).join(', ')}]`
+  const members = Object.entries(value).map(([key, inner]) => `${toPythonString(key)}: ${toPython(inner)}`)
+  return `{${members.join(', ')}}`
+}
+
+function toPythonString(text: string): string {
+  const quote = text.includes("'") && !text.includes('"') ? '"' : "'"
+  const inside = JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"')
+  return quote + inside.replaceAll(quote, `\\${quote}`) + quote
+}
+
+function isList(value: object): value is readonly JsonValue[] {
+  return Array.isArray(value)
+}

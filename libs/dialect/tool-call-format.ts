@@ -1,0 +1,53 @@
+import type { HarmonyMessages, HarmonySink } from './syntax/harmony-messages.ts'
+import type { TextSyntax } from './syntax/text-with-calls.ts'
+import type { JsonValue } from './syntax/write-values.ts'
+
+/**
+ * How a family of models writes tool calls. `read` and `write` of a format share no constants: the tests check each
+ * with the other.
+ */
+export type ToolCallFormat = {
+  /** `get_weather` with `city` "Paris" and `days` 3, then `clock` without arguments. */
+  readonly example: string
+  readonly read: TextSyntax | MessageSyntax
+  /** null: arguments are not JSON, so no JSON schema describes them. */
+  readonly constrain: CallGrammar | null
+  /** The text of one or more calls, as the format's chat template renders them. */
+  readonly write: (calls: readonly CallToWrite[]) => string
+}
+
+/** Calls are messages of their own, beside those of thinking and answer. */
+export type MessageSyntax = {
+  readonly type: 'messages'
+  /** Every text that has a meaning. */
+  readonly markers: readonly string[]
+  readonly open: (
+    sink: HarmonySink,
+    options: { readonly tools: boolean; readonly single: boolean },
+  ) => HarmonyMessages
+}
+
+/** Calls as the chat template shows them to the model, letter by letter. */
+export type CallGrammar = {
+  /** Every call begins with it and nothing else does; absent: a model that is free to call cannot be constrained. */
+  readonly trigger?: string
+  /** Encloses all calls. */
+  readonly section?: { readonly begin: string; readonly end: string }
+  /** Up to the arguments. */
+  readonly begin: (name: string) => string
+  /** Behind the arguments. */
+  readonly end: string
+  readonly separator: string
+  /** For formats of messages: the thinking comes first, and an answer has a header too. */
+  readonly messages?: {
+    readonly thinking: { readonly begin: string; readonly end: string }
+    readonly answerHeader: string
+  }
+}
+
+/** `json` is the text of the arguments in formats that have them as JSON. */
+export type CallToWrite = {
+  readonly name: string
+  readonly args: Readonly<Record<string, JsonValue>>
+  readonly json: string
+}
