@@ -1,23 +1,23 @@
-/** What a guess is made from. */
 export type ModelTraits = {
-  /** config.json's `model_type`; `''` when it does not say. */
+  /** `model_type` of config.json; `''` where it has none. */
   readonly modelType: string
-  /** `''` when there is none. */
+  /** `''` where the model has none. */
   readonly chatTemplate: string
 }
 
 export type FamilyGuess = {
-  /** Of a file in `models/families/`. */
+  /** The name of a file in `models/families/`. */
   readonly family: string
-  /** What it was told by, for people. */
+  /** The reason, in words. */
   readonly because: string
 }
 
 type Rule = { readonly family: string; readonly all: readonly string[]; readonly none?: string }
 
 /**
- * The first whose texts all are in the template, and `none` is not: from formats that are told at once to those that
- * others share.
+ * A chat template belongs to the first family here whose `all` texts it contains and whose `none` it does not. Families
+ * with texts of their own come first, those whose texts other templates contain too come last. Rules are by family and
+ * not by format, because families of one format differ in other texts: reasoning tags, control tokens of a turn.
  */
 const RULES: readonly Rule[] = [
   { family: 'gpt-oss', all: ['<|channel|>', '<|message|>'] },
@@ -46,16 +46,16 @@ const RULES: readonly Rule[] = [
   { family: 'qwen3', all: ['<tool_call>', '<think>'], none: '<tool_calls>' },
 ]
 
-/** Others have calls as lists, or as tags. */
+/** Other templates with `<tool_call>` write calls as lists or as tags. */
 const HERMES: Rule = { family: 'hermes', all: ['<tool_call>', '"arguments"'], none: '<tool_calls>' }
 
-/** Of models that write their calls as Hermes does, by config.json. */
+/** Families of the same format, told apart by config.json. */
 const HERMES_BY_TYPE = [
   { family: 'qwen3-instruct', type: 'qwen3' },
   { family: 'qwen2.5', type: 'qwen2' },
 ] as const
 
-/** A model's family by its chat template, which shows how it writes; null when nothing tells. */
+/** Guesses a model's family from its chat template; null where no rule matches. */
 export function guessFamily({ modelType, chatTemplate }: ModelTraits): FamilyGuess | null {
   const fits = ({ all, none }: Rule) =>
     all.every((text) => chatTemplate.includes(text)) && (none === undefined || !chatTemplate.includes(none))

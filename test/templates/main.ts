@@ -1,4 +1,4 @@
-// Run by `npm run test:templates`: compares our rendering of a folder's templates with that of transformers.
+// Run by `npm run test:templates`: compares the prompts that transformers rendered from a folder of templates with ours.
 import { readFileSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { guessFamily } from '#libs/dialect/guess-family.ts'
@@ -7,7 +7,7 @@ import { readFamily } from '#libs/model-files/load-model.ts'
 import { loadTokenizer, type Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { readBack } from './read-back.ts'
 
-/** Has every character as it is; the one that is compared with writes `▁` as a blank. */
+/** Reproduces every character; the tokenizer of the references decodes `▁` as a blank. */
 const tiny = await loadTokenizer('models/tiny')
 const [folder = '', model = '', references = ''] = process.argv.slice(2)
 const tokenizer = await loadTokenizer(model)
@@ -22,7 +22,7 @@ for (const name of names) {
   if (first !== undefined) differing += 1
   const count = reference.cases.length
   const family = guessFamily({ modelType: '', chatTemplate })?.family ?? null
-  const calls = family === null ? 'no family' : `${family}, ${await tellCalls(chatTemplate, family)}`
+  const calls = family === null ? 'no family' : `${family}, ${await describeCalls(chatTemplate, family)}`
   console.log(`${template}: ${count - differences.length} of ${count} equal, ${calls}`)
   if (first !== undefined) console.log(`  ${first.name} ${JSON.stringify(first.switches)}: ${first.problem}`)
 }
@@ -30,7 +30,7 @@ console.log(`${names.length} templates, ${differing} with differences`)
 process.exitCode = differing === 0 && names.length > 0 ? 0 : 1
 await Promise.all([tokenizer, tiny].map(async ({ close }) => await close()))
 
-async function tellCalls(chatTemplate: string, family: string): Promise<string> {
+async function describeCalls(chatTemplate: string, family: string): Promise<string> {
   try {
     const read = await readBack(
       { ...tiny, chatTemplate, toolTemplate: null },
@@ -42,7 +42,7 @@ async function tellCalls(chatTemplate: string, family: string): Promise<string> 
   }
 }
 
-/** A template that cannot be parsed differs where transformers renders it. */
+/** A template that cannot be parsed differs in every case that transformers renders. */
 async function findDifferences(tokenizer: Tokenizer, reference: ChatReference): Promise<ChatDifference[]> {
   try {
     return await checkChats(tokenizer, reference)

@@ -30,8 +30,8 @@ const ANSWERED: readonly ChatMessage[] = [
 ]
 
 /**
- * Whether the family's parser reads from a conversation the call that the template writes into it, as a model trained
- * on such conversations would. Returns the difference, if any. Throws a ChatTemplateError.
+ * Checks that the family's parser reads the call that the template writes into a conversation, as a model trained on
+ * such conversations writes it. Returns null if it does, else the call that it reads. Throws a ChatTemplateError.
  */
 export async function readBack(tokenizer: Tokenizer, family: ModelFamily): Promise<string | null> {
   const chats = createChatRenderer(tokenizer)
@@ -73,7 +73,7 @@ function isSame(args: string): boolean {
   }
 }
 
-/** Where the conversation leaves the prompt, but not within a tag: both may go on with different ones. */
+/** The index where conversation and prompt begin to differ, moved to the beginning of the tag around it. */
 function turnStart(prompt: string, conversation: string): number {
   let length = 0
   while (length < prompt.length && prompt[length] === conversation[length]) length += 1

@@ -10,17 +10,17 @@ import { parseDirective, type Directive } from './directives.ts'
 import { parseConversation, type Conversation, type Turn } from './parse-conversation.ts'
 import { writeTurn, type Answer } from './write-turn.ts'
 
-/** What the assistant's whole turn is. */
+/** The assistant's whole turn. */
 export type ComposedTurn =
   | { readonly kind: 'text'; readonly text: string; readonly constrained: boolean }
   | { readonly kind: 'directive'; readonly directive: Directive }
 
 /**
- * The persona. It writes back the conversation that it was given, so that a person sees what arrived; it calls
- * an offered tool when the last message contains a word of its name; it repeats a tool's result; under a
- * constraint it writes what the constraint allows. With `thinking` it thinks first. Calls and thinking are written
- * as its family does. The turn depends on the arguments alone, never on what is already written of it: so a
- * continued answer equals an undisturbed one.
+ * Composes the simulated model's turn. It repeats the conversation, so that a person sees what arrived; calls an offered
+ * tool when the last message contains a word of its name; repeats a tool's result; under a constraint writes what the
+ * grammar allows. With `thinking` it begins with reasoning. Calls and reasoning are in the family's format. The turn
+ * depends on the arguments alone, never on the part of it that is already written, so a continued answer equals an
+ * undisturbed one.
  */
 export function composeTurn(options: {
   prompt: string
@@ -41,12 +41,12 @@ export function composeTurn(options: {
   const thought = thoughtAbout(conversation)
   if (constraint?.kind === 'after-thinking') {
     const { begin, end, output } = constraint
-    const text = begin + thought + end + writeHeld(conversation, output, hints)
+    const text = begin + thought + end + writeConstrained(conversation, output, hints)
     return { kind: 'text', text, constrained: true }
   }
   const answer = writeAnswer(conversation, { constraint, toolCalls: family.toolCalls, hints })
   const text = writeTurn(family.reasoning, { thought: thinking ? thought : null, answer })
-  return { kind: 'text', text, constrained: answer.kind === 'held' }
+  return { kind: 'text', text, constrained: answer.kind === 'constrained' }
 }
 
 function writeAnswer(
@@ -59,7 +59,7 @@ function writeAnswer(
 ): Answer {
   const { constraint, toolCalls, hints } = options
   if (constraint !== null && (constraint.kind !== 'tags' || constraint.forced)) {
-    return { kind: 'held', text: writeHeld(conversation, constraint, hints) }
+    return { kind: 'constrained', text: writeConstrained(conversation, constraint, hints) }
   }
   const { toolResults } = conversation
   if (toolResults.length > 0) return { kind: 'text', text: `The tool says: ${toolResults.join('\n')}` }
@@ -70,8 +70,12 @@ function writeAnswer(
   return calls === '' ? { kind: 'text', text: echo(conversation) } : { kind: 'calls', text: calls }
 }
 
-/** What a grammar allows, letter by letter. */
-function writeHeld(conversation: Conversation, constraint: OutputConstraint, hints: ValueHints): string {
+/** The text that a grammar allows, with everything around the answer. */
+function writeConstrained(
+  conversation: Conversation,
+  constraint: OutputConstraint,
+  hints: ValueHints,
+): string {
   if (constraint.kind === 'text') return constraint.write(hints)
   const tags = constraint.kind === 'tags' ? constraint : constraint.tags
   const wanted = wantedTags(tags, conversation)
@@ -87,7 +91,7 @@ function wantedTags({ tags }: TagsConstraint, { tools, lastUserText }: Conversat
   return tags.filter((tag) => mentions(lastUserText, toolOf(tag, tools)))
 }
 
-/** The tool whose name a tag begins with; of several that stand there, the longest one. */
+/** The tool that a tag begins a call of: the longest tool name in the tag's beginning. */
 function toolOf({ begin }: Tag, tools: Conversation['tools']): string {
   const names = tools.map(({ name }) => name).filter((name) => begin.includes(name))
   return names.toSorted((a, b) => b.length - a.length)[0] ?? begin
@@ -113,7 +117,7 @@ function writeCalls(
   )
 }
 
-/** A model that is free to call writes something, whatever the tool's schema is. */
+/** Without a grammar a model writes some arguments even where no value fits the tool's schema: none, here. */
 function argumentsFor(parameters: unknown, hints: ValueHints): Pick<CallToWrite, 'args' | 'json'> {
   const value = valueOrNothing(parameters, hints)
   return { args: isRecord(value) ? value : {}, json: toSpacedJson(value) }
@@ -129,16 +133,16 @@ function valueOrNothing(schema: unknown, hints: ValueHints): JsonValue {
 }
 
 /**
- * Whether a word of the tool's name stands in the text. Short words (`get`, `set`, `of`) do not count unless
- * the name has no others: almost every sentence has one.
+ * Whether the text contains a word of the tool's name. Short words (`get`, `set`, `of`) count only where the name has no
+ * others, because almost every sentence contains one.
  */
 function mentions(text: string, toolName: string): boolean {
   const words = toolName
     .replaceAll(/([a-z])([A-Z])/gu, '$1_$2')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
-  const telling = words.filter((word) => word.length >= 4)
-  const wanted = new Set((telling.length > 0 ? telling : words).filter((word) => word !== ''))
+  const long = words.filter((word) => word.length >= 4)
+  const wanted = new Set((long.length > 0 ? long : words).filter((word) => word !== ''))
   return text
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
@@ -154,7 +158,7 @@ function echo({ turns, tools }: Conversation): string {
   return `You said: ${said}${before.length === 0 ? '' : `\n\nBefore that:\n${before.join('\n')}`}`
 }
 
-/** Without the tags around calls and their results: an earlier call, written again with them, would be a new one. */
+/** A line without the tags around calls and results: an earlier call repeated with them would be a new call. */
 function toLine({ role, content }: Turn): string {
   return `${role}: ${content.replaceAll(/\s*<\/?tool_(?:call|response)>\s*/gu, ' ').trim()}`
 }
@@ -166,7 +170,7 @@ function thoughtAbout({ turns, tools, toolResults }: Conversation): string {
   return `There ${count}.${offer} I answer the last one.`
 }
 
-/** A word for arguments that may be anything: the last capitalised word inside a sentence, often a place. */
+/** A word for string arguments: the last capitalised word inside a sentence, often a place. */
 function subjectOf(text: string): string {
   const names = Array.from(text.matchAll(/(?<=[\p{L}\p{N},;:]\s)\p{Lu}\p{L}+/gu), (match) => match[0])
   return names.at(-1) ?? 'text'

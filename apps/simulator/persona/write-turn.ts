@@ -1,8 +1,8 @@
 import type { ModelFamily } from '#libs/dialect/family.ts'
 
 export type Answer = {
-  /** `held`: a grammar gives every letter of it, what stands around it included. */
-  readonly kind: 'text' | 'calls' | 'held'
+  /** `constrained`: the grammar includes everything around the answer. */
+  readonly kind: 'text' | 'calls' | 'constrained'
   readonly text: string
 }
 
@@ -14,7 +14,7 @@ export function writeTurn(
   if (reasoning === 'harmony') return writeMessages(thought, answer)
   if (reasoning === 'none' || thought === null) return answer.text
   // A grammar starts at the very token after the tag: no blank line fits in between.
-  const gap = answer.kind === 'held' ? '' : '\n\n'
+  const gap = answer.kind === 'constrained' ? '' : '\n\n'
   const { open, close, answer: tags } = reasoning
   const said =
     tags !== undefined && answer.kind === 'text' ? tags.open + answer.text + tags.close : answer.text
@@ -24,7 +24,7 @@ export function writeTurn(
 /** Harmony: the prompt ends with `<|start|>assistant`, and each message but the first begins with it. */
 function writeMessages(thought: string | null, { kind, text }: Answer): string {
   // No engine knows where the thinking ends: a grammar that allows any begins with it.
-  if (kind === 'held') return text
+  if (kind === 'constrained') return text
   const answer = kind === 'text' ? `<|channel|>final<|message|>${text}` : text
   return thought === null
     ? answer

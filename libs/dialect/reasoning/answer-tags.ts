@@ -2,10 +2,10 @@ import { findMarker, markerAt, toMarkers } from '../syntax/markers.ts'
 import type { ReasoningTags } from './think-tags.ts'
 
 /**
- * Takes off the tags that some models put around their answer (`<response>` … `</response>`). They are markup only
- * where they begin and end it, blanks aside, so an answer may talk about them; so are line breaks next to them.
- * Without an open tag the answer stays as it is. `endsAt`: what ends the answer as well, if it stands behind the close
- * tag, and goes on.
+ * Removes the tags that some models write around their answer (`<response>` … `</response>`). Tags are markup only at
+ * the beginning and the end of the answer, blanks aside, so an answer may mention them; line breaks next to them are
+ * markup too. An answer without an open tag is unchanged. `endsAt`: texts that end the answer too if they follow the
+ * close tag; they are passed on.
  *
  * Moves: *start* → *tagged* | *plain*; *tagged* → *plain*.
  */
@@ -17,7 +17,7 @@ export function createAnswerTags(options: {
   const { open, close } = options.tags
   const ends = toMarkers([close, ...options.endsAt])
   let state: 'start' | 'tagged' | 'plain' = 'start'
-  /** The beginning of a tag, perhaps. */
+  /** May be the beginning of a tag. */
   let buffered = ''
   /** Blanks and close tags: text if more text follows. */
   let pending = ''

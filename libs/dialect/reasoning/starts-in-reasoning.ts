@@ -1,7 +1,6 @@
 /**
- * Whether the template has opened the model's thinking, so that its output begins inside it. Templates that do
- * so end with the open tag (and blanks); one anywhere else is closed again or was written by the caller, whose
- * text must not decide this.
+ * Whether the template opened the reasoning, so that the output begins inside it. Such a prompt ends with the open tag
+ * (and blanks). An open tag elsewhere is closed again or was written by the caller, whose text must not decide this.
  */
 export function startsInReasoning(prompt: string, openTag: string): boolean {
   return prompt.trimEnd().endsWith(openTag)

@@ -9,12 +9,14 @@ export type ReasoningParser = {
 export type ReasoningTags = { readonly open: string; readonly close: string }
 
 /**
- * Splits thinking between tags (`<think>` … `</think>`, `[THINK]` … `[/THINK]`) from the answer. The states are: *start*, while only blanks and perhaps the
- * beginning of an open tag have come; *reasoning*, until the close tag; *answer*, until the end. An open tag
- * counts only at the very start (also when the template has opened one already: some models repeat it), so an
- * answer may talk about tags; so does a close tag that nothing opened. Line breaks just inside the tags and after
- * the close tag are markup and dropped. `endsAt`: what ends the thinking as well, but belongs to the answer. An
- * engine that waits for the end of the thinking takes all of these for it.
+ * Splits reasoning between tags (`<think>` … `</think>`, `[THINK]` … `[/THINK]`) from the answer. An open tag is markup
+ * only at the very start (also when the template has opened the reasoning: some models repeat the tag), and so is a
+ * close tag without an open tag; an answer may mention tags. Line breaks just inside the tags and after the close tag
+ * are dropped. `endsAt`: texts that end the reasoning too, and belong to the answer. Engines that apply a grammar after
+ * the reasoning see its end in the same places.
+ *
+ * Moves: *start* (only blanks, or the beginning of a tag, so far) → *reasoning* | *answer*; *reasoning* → *answer* at
+ * the close tag or at `endsAt`.
  */
 export function createThinkTags(options: {
   readonly tags: ReasoningTags
@@ -27,11 +29,11 @@ export function createThinkTags(options: {
   const { open, close } = options.tags
   const ends = toMarkers([close, ...options.endsAt])
   let state: 'start' | 'reasoning' | 'answer' = 'start'
-  /** The beginning of a tag, perhaps. */
+  /** May be the beginning of a tag. */
   let buffered = ''
-  /** Blanks that are dropped if a tag follows them; kept apart from `buffered` so that a long run stays cheap. */
+  /** Blanks that are dropped if a tag follows; separate from `buffered`, so that a long run is not scanned again. */
   let blanks = ''
-  /** True until the first character after a tag that is no line break. */
+  /** True until the first character after a tag that is not a line break. */
   let afterTag = options.startsInReasoning
 
   function pushStart(text: string): void {

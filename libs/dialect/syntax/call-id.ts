@@ -3,8 +3,8 @@ import type { ChatMessage } from '#libs/contracts/generation-request.ts'
 import type { ModelFamily } from '../family.ts'
 
 /**
- * A call's id: the same in every run of its generation, whichever worker reads it, and such that the family's
- * template takes it back in the next turn.
+ * The id of a call: the same in every run of its generation, whichever worker parses it, and of a form that the
+ * family's template accepts in the next turn.
  */
 export function toCallId(
   kind: ModelFamily['callIds'],
@@ -12,7 +12,7 @@ export function toCallId(
     readonly generationId: string
     readonly name: string
     readonly index: number
-    /** Of the conversation so far. */
+    /** Calls of the conversation so far. */
     readonly earlierCalls: number
   },
 ): string {
@@ -28,15 +28,15 @@ export function toCallId(
 }
 
 /**
- * The conversation with ids that the family's template takes, in calls and their results alike: a caller may replay
- * calls of another model, or have named them itself. Ids of the family's own kind stay as they are.
+ * Replaces call ids that the family's template would reject, in calls and their results alike: a caller may replay
+ * calls of another model or make up ids. Ids of the family's own kind are unchanged.
  */
 export function withOwnCallIds(
   kind: ModelFamily['callIds'],
   messages: readonly ChatMessage[],
 ): readonly ChatMessage[] {
   if (kind === 'opaque') return messages
-  /** Of the last call that had an id: callers may begin to count anew in each turn. */
+  /** The new id of the last call with an id: callers may use an id again in a later turn. */
   const owns = new Map<string, string>()
   let calls = 0
   return messages.map((message) => {
@@ -57,17 +57,17 @@ export function withOwnCallIds(
   })
 }
 
-/** Without the call, as of a result of none, there is no number to give. */
+/** Without `call`, for a result whose call is missing, the id gets no number. */
 function toOwnId(
   kind: Exclude<ModelFamily['callIds'], 'opaque'>,
   id: string,
   call?: { readonly name: string; readonly number: number },
 ): string {
   switch (kind) {
-    // Mistral's templates refuse anything but nine letters and digits.
+    // Mistral's templates reject anything but nine letters and digits.
     case 'nine-characters':
       return /^[a-zA-Z0-9]{9}$/.test(id) ? id : digestOf(id).slice(0, NINE)
-    // Kimi's templates print the id where the model writes name and number itself.
+    // Kimi's templates print the id in the place where the model writes name and number.
     case 'name-and-number':
       return call === undefined || /^functions\..+:\d+$/.test(id)
         ? id

@@ -1,13 +1,13 @@
 export type JsonScanner = {
   /**
-   * Reads on in an object or a list, whose first bracket is the first thing that is read. Returns the place behind
-   * its last bracket, the place of a character `stopUnit` that stands in none of its strings, or the text's end.
+   * Continues an object or a list; the first character of the first call is its opening bracket. Returns the index
+   * after its last bracket, the index of a character `stopUnit` outside of its strings, or the text's length.
    */
   readonly scan: (text: string, from: number, stopUnit: number) => number
   readonly isOver: () => boolean
 }
 
-/** Finds the end of nested JSON by brackets and strings alone: each character is looked at once, none is kept. */
+/** Finds the end of nested JSON by counting brackets outside of strings. Reads each character once and keeps none. */
 export function createJsonScanner(): JsonScanner {
   let depth = 0
   let inString = false

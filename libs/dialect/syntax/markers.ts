@@ -1,7 +1,7 @@
-/** The fixed texts that a parser looks for. None of them begins with another one. */
+/** The fixed texts that a parser searches for. None of them begins with another one. */
 export type Markers = {
   readonly texts: readonly string[]
-  /** The different first characters. */
+  /** The distinct first characters. */
   readonly firsts: string
 }
 
@@ -10,8 +10,8 @@ export function toMarkers(texts: readonly string[]): Markers {
 }
 
 /**
- * The first place from `from` on where a marker stands, or where the text ends in what may be the beginning of
- * one; -1 if there is none. A marker is one token or several; this sees its text, so it does not matter which.
+ * The index, from `from` on, of the first marker or of a beginning of a marker at the text's end; -1 if there is none.
+ * Compares text, so it does not matter whether a marker is one token or several.
  */
 export function findMarker(text: string, markers: Markers, from = 0): number {
   let at = nextFirst(text, markers.firsts, from)
@@ -19,7 +19,7 @@ export function findMarker(text: string, markers: Markers, from = 0): number {
   return at
 }
 
-/** The whole marker that stands at this place, or null. */
+/** The complete marker at this index, or null. */
 export function markerAt(text: string, at: number, { texts }: Markers): string | null {
   for (const marker of texts) if (text.startsWith(marker, at)) return marker
   return null

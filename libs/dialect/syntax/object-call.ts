@@ -3,46 +3,46 @@ import type { CallReader, CallSink } from './tool-call-parser.ts'
 
 export type ObjectSyntax = {
   readonly type: 'object'
-  /** Stands behind the object; null: the call ends with the object's last brace. */
+  /** Follows the object; null: the call ends with the object's last brace. */
   readonly close: string | null
   /**
-   * For objects that nothing marks as a call, and that may be an answer: the call starts when its arguments do, and
-   * an object with other members is none.
+   * For objects that no marker introduces, and that may be an answer: the call starts with its arguments, and an
+   * object with other members is not a call.
    */
   readonly strict: boolean
 }
 
 /**
- * One call as a JSON object with `name` (or `tool_name`) and `arguments` (or `parameters`) in any order. The arguments'
- * text goes out as it comes, exactly as the model wrote it; those that came before the name wait for it.
+ * Reads one call that is a JSON object with `name` (or `tool_name`) and `arguments` (or `parameters`) in any order. The
+ * text of the arguments is emitted as it comes, exactly as the model wrote it; arguments before the name are buffered
+ * until the name is known.
  *
  * Moves: *before-object* → *before-key* → *key* → *colon* → *before-value* → *string* | *nested* | *bare* →
- * *after-value* → *before-key* … → *after-object* → over. Something that does not fit ends a call that has
- * not started as `onNoCall` with its raw text; a started call then waits for its close tag as after-object,
- * because what went out cannot be taken back. A close tag outside the strings of a nested value ends the call too:
- * models forget closing braces.
+ * *after-value* → *before-key* … → *after-object* → over. On invalid text a call that has not started ends as `onNoCall`
+ * with its raw text; a started call, whose events cannot be taken back, skips to its close tag as after-object. A close
+ * tag outside the strings of a nested value also ends the call, because models omit closing braces.
  */
 export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax): CallReader {
   const stopUnit = close?.charCodeAt(0) ?? -1
   let state: State = 'before-object'
   let started = false
-  /** Everything read while the call has not started: it may have to become text again. */
+  /** Everything read before the call starts: it may have to become text again. */
   let raw = ''
-  /** The beginning of the close tag, perhaps. */
+  /** May be the beginning of the close tag. */
   let buffered = ''
   let name: string | null = null
   let key = ''
-  /** The JSON text of a key, or of a value that must be whole before it can be used. */
+  /** The JSON text of a key, or of a value that must be complete before it can be used. */
   let literal = ''
   let escaped = false
   let nested: JsonScanner = createJsonScanner()
-  /** Whether the nested value that is being read is the arguments'. */
+  /** Whether the nested value is the arguments. */
   let forwards = false
   let wroteArguments = false
   /** Arguments that came before the name. */
   let early = ''
 
-  /** Reads one character. False: it does not fit here and was not taken. */
+  /** Reads one character. False: it is not valid here and was not consumed. */
   function read(character: string): boolean {
     if (state === 'key' || state === 'string') return readString(character)
     if (state === 'bare') return readBare(character)
@@ -140,7 +140,7 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
     forwards = isArguments()
   }
 
-  /** Takes as much as belongs to the nested value, or the close tag in it, and returns where that ends. */
+  /** Reads the nested value, or the close tag in it, and returns the index where it ends. */
   function readNested(text: string, from: number): number {
     const at = nested.scan(text, from, stopUnit)
     if (forwards && at > from) emitArguments(text.slice(from, at))
@@ -154,12 +154,12 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
       buffered = text.slice(at)
       return text.length
     }
-    // It belongs to the value, wrong as it is.
+    // Not a close tag: an invalid character of the value.
     if (forwards) emitArguments(text.charAt(at))
     return at + 1
   }
 
-  /** Without a name it was no call; its brace is left to become text with the rest. */
+  /** An object without a name is not a call; its brace becomes text with the rest. */
   function endObject(): boolean {
     if (started) state = 'after-object'
     return started
@@ -167,14 +167,14 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
 
   const isClosed = () => state === 'closed'
 
-  /** Ends the call; `rest` is what comes after it. */
+  /** Ends the call and returns the text after it. */
   function end(rest: string): string {
     if (!started) sink.onNoCall(raw)
     else if (!wroteArguments) emitArguments('{}')
     return rest
   }
 
-  /** Behind the object: the close tag, if there is to be one. Surplus braces are as common as missing ones. */
+  /** Reads the close tag after the object, if the syntax has one. Surplus braces are as common as missing ones. */
   function readEnd(text: string, from: number): string | null {
     if (close === null) return end(text.slice(from))
     let at = from
@@ -242,8 +242,8 @@ function parseString(literal: string): string | null {
 }
 
 /**
- * Arguments that are no object, as text: `''` for null (there are none), null for what is no JSON. Some models
- * write the object inside a string; callers expect the object.
+ * The text of arguments that are not an object: `''` for null (no arguments), null for invalid JSON. Some models write
+ * the object inside a string; callers expect the object.
  */
 function toArguments(literal: string): string | null {
   const value = parseJson(literal)
@@ -254,7 +254,7 @@ function toArguments(literal: string): string | null {
   return typeof inner === 'object' && inner !== null ? value : literal
 }
 
-/** undefined for text that is no JSON. */
+/** undefined for invalid JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -3,28 +3,28 @@ import { findMarker, markerAt, toMarkers } from './markers.ts'
 import { declaredTypes, isAlwaysText, toJsonText, type DeclaredTypes } from './parameter-values.ts'
 import type { CallReader, CallSink } from './tool-call-parser.ts'
 
-/** One tag a parameter, unquoted values in between. */
+/** One tag per parameter around values without quotes. */
 export type ParameterSyntax = {
   readonly type: 'parameters'
-  /** Ends the name; where parameters have tags of their own for it, it is null: the next tag does. */
+  /** Ends the name; null: the next tag does. */
   readonly nameEnd: string | null
   readonly keyOpen: string
   readonly keyEnd: string
-  /** Stands between key and value, blanks around it; null where the value begins at once. */
+  /** Between key and value, with blanks around it; null: the value follows the key at once. */
   readonly valueOpen: string | null
   readonly valueEnd: string
   readonly close: string
-  /** The template puts each value on lines of its own: one line break at each end is markup. */
+  /** The template writes values on lines of their own: one line break at each end is markup. */
   readonly ownLines: boolean
 }
 
 /**
- * One call as tags with a name and parameters, which become a JSON object as they come: values that are declared
- * as strings go out at once, the others when they are whole. A value also ends at the tag of the next
- * parameter and at the call's end: models forget close tags. Nothing is unescaped: models write no entities.
+ * Reads one call that is tags with a name and parameters, which become a JSON object as they come: values declared as
+ * strings are emitted at once, the others when they are complete. A value also ends at the tag of the next parameter
+ * and at the end of the call, because models omit close tags. Nothing is unescaped: models write no entities.
  *
- * Moves: *name* → *between* → *key* → *before-value* → *value* → *between* … → over. What is neither parameter nor
- * end ends the call.
+ * Moves: *name* → *between* → *key* → *before-value* → *value* → *between* … → over. Any text between parameters that
+ * is neither a parameter nor the close tag ends the call.
  */
 export function createParameterCall(
   sink: CallSink,
@@ -36,13 +36,13 @@ export function createParameterCall(
   const keyEnds = toMarkers([keyEnd])
   const valueEnds = toMarkers([valueEnd, keyOpen, close])
   let state: 'name' | 'between' | 'key' | 'before-value' | 'value' = 'name'
-  /** Not yet used up: a name or key that goes on, or what may be the beginning of a marker. */
+  /** An unfinished name or key, or what may be the beginning of a marker. */
   let buffered = ''
   let tool: ToolDefinition | undefined
   let key = ''
   let parameters = 0
   let types: DeclaredTypes = null
-  /** A value's parts that must be whole before they can be sent. */
+  /** The parts of a value that must be complete before it can be emitted. */
   let parts: string[] = []
   let streams = false
   let atValueStart = false
@@ -60,7 +60,7 @@ export function createParameterCall(
       sink.onNoCall(text.slice(0, end))
       return text.slice(end)
     }
-    if (marker === null) return hold(text)
+    if (marker === null) return buffer(text)
     sink.onStart(name)
     tool = tools.find((candidate) => candidate.name === name)
     state = 'between'
@@ -76,13 +76,13 @@ export function createParameterCall(
       state = 'key'
       return pushKey(text.slice(keyOpen.length))
     }
-    return findMarker(text, tags) === 0 ? hold(text) : end(text)
+    return findMarker(text, tags) === 0 ? buffer(text) : end(text)
   }
 
   function pushKey(text: string): string | null {
     const at = findMarker(text, keyEnds)
     if ((at === -1 ? text.length : at) > MAX_KEY) return end(text)
-    if (at === -1 || markerAt(text, at, keyEnds) === null) return hold(text)
+    if (at === -1 || markerAt(text, at, keyEnds) === null) return buffer(text)
     const written = text.slice(0, at)
     key = unquoted(written)
     types = attributeTypes(written) ?? declaredTypes(tool, key)
@@ -94,7 +94,7 @@ export function createParameterCall(
     if (valueOpen === null) return beginValue(text)
     const rest = text.trimStart()
     if (rest.startsWith(valueOpen)) return beginValue(rest.slice(valueOpen.length))
-    if (valueOpen.startsWith(rest)) return hold(rest)
+    if (valueOpen.startsWith(rest)) return buffer(rest)
     state = 'between'
     return pushBetween(rest)
   }
@@ -114,7 +114,7 @@ export function createParameterCall(
     addValue(at === -1 ? text : text.slice(0, at))
     if (at === -1) return null
     const marker = markerAt(text, at, valueEnds)
-    if (marker === null) return hold(text.slice(at))
+    if (marker === null) return buffer(text.slice(at))
     endValue()
     state = 'between'
     return pushBetween(text.slice(marker === valueEnd ? at + valueEnd.length : at))
@@ -143,7 +143,7 @@ export function createParameterCall(
     return rest
   }
 
-  function hold(text: string): null {
+  function buffer(text: string): null {
     buffered = text
     return null
   }
@@ -165,7 +165,7 @@ export function createParameterCall(
           return pushValue(text)
       }
     },
-    /** Cut short like JSON: as far as it came. */
+    /** The arguments end where the output does. */
     finish() {
       if (state === 'name') sink.onNoCall(buffered)
       else if (parts.length > 0) sink.onArguments(parts.join(''))
@@ -174,18 +174,18 @@ export function createParameterCall(
   }
 }
 
-/** Perhaps in quotes; no blanks, JSON or markup in it, and not longer than a request may offer. */
+/** May be in quotes; has no blanks, JSON or markup, and is no longer than a request allows. */
 const NAME = /^\s{0,64}"?[^\s{}"'<>]{0,256}"?\s{0,64}/
 
 const MAX_KEY = 512
 
-/** The text up to its closing quote, where it has quotes: attributes may follow. */
+/** The text within quotes, where it has some: attributes may follow. */
 function unquoted(written: string): string {
   const text = written.trim()
   return /^"([^"]*)/.exec(text)?.[1] ?? text
 }
 
-/** DeepSeek writes beside each key whether its value is a string. */
+/** DeepSeek V3.2 writes an attribute with each key: whether the value is a string. */
 function attributeTypes(written: string): DeclaredTypes {
   const flag = /\sstring="(true|false)"/.exec(written)?.[1]
   return flag === undefined ? null : flag === 'true' ? STRING : OTHER
@@ -194,5 +194,5 @@ function attributeTypes(written: string): DeclaredTypes {
 const STRING: DeclaredTypes = new Set(['string'])
 const OTHER: DeclaredTypes = new Set(['number', 'integer', 'boolean', 'object', 'array', 'null'])
 
-/** As it stands between the quotes of a JSON string. */
+/** The text escaped for the inside of a JSON string. */
 const inString = (text: string): string => JSON.stringify(text).slice(1, -1)

@@ -1,9 +1,9 @@
 import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
 
-/** What a tool's schema says of a parameter; null: nothing. */
+/** The types that a tool's schema allows for a parameter; null: it does not say. */
 export type DeclaredTypes = ReadonlySet<string> | null
 
-/** The types that a tool declares for a parameter, through local references and alternatives. */
+/** Reads the types that a tool declares for a parameter, through local references and alternatives. */
 export function declaredTypes(tool: ToolDefinition | undefined, parameter: string): DeclaredTypes {
   const root: unknown = tool?.parameters
   const types = new Set<string>()
@@ -34,17 +34,17 @@ function collectTypes(schema: unknown, types: Set<string>, { root, depth }: Plac
   )
 }
 
-/** References may form a circle. */
+/** References may be circular. */
 const MAX_DEPTH = 8
 
-/** Whether a parameter's text is its value as it stands, so that it can be sent on as it comes. */
+/** Whether the text of a parameter is always a string, so that it can be emitted as it comes. */
 export function isAlwaysText(types: DeclaredTypes): boolean {
   return types !== null && types.size === 1 && types.has('string')
 }
 
 /**
- * The JSON text of a parameter that was written without quotes: what reads as JSON of a declared type stays as it
- * is written, everything else is a string. Without a declaration any JSON counts. Quotes are part of a string: no
+ * The JSON of a parameter that was written without quotes: text that is JSON of a declared type is used unchanged, any
+ * other text becomes a string. Without declared types any JSON is accepted. Quotes are part of a string, because no
  * template writes them as markup.
  */
 export function toJsonText(written: string, types: DeclaredTypes): string {
@@ -65,7 +65,7 @@ function typeOf(value: unknown): string {
   return Number.isInteger(value) ? 'integer' : typeof value
 }
 
-/** Some templates print values as Python does, and models follow them. */
+/** Some templates print values as Python does, and models imitate them. */
 const PYTHON: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
   True: 'true',
   False: 'false',
@@ -77,7 +77,7 @@ function field(holder: unknown, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }
 
-/** undefined for text that is no JSON. */
+/** undefined for invalid JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

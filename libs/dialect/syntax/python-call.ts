@@ -4,10 +4,10 @@ import type { CallReader, CallSink } from './tool-call-parser.ts'
 export type PythonSyntax = { readonly type: 'python' }
 
 /**
- * One call in Python's syntax, with keywords and literals alone: `get_weather(city="Paris", days=3)`. The arguments
- * become a JSON object as they come. The call starts with its first value, because what stands before one may still
- * be text; one without arguments starts at the comma or the bracket behind it. What does not fit is text, and a
- * call that has started ends there, with arguments that go as far as they came: nobody can take them for whole.
+ * Reads one call in Python's syntax, with keywords and literals only: `get_weather(city="Paris", days=3)`. The arguments
+ * become a JSON object as they come. The call starts with its first value, because everything before may still be text;
+ * a call without arguments starts at the comma or bracket after it. Invalid text is text of the answer and ends a call
+ * that has started; its arguments are then incomplete JSON, so that they cannot be taken for complete ones.
  *
  * Moves: *name* → *before-key* → *key* → *equals* → *value* → *after-value* → *before-key* … → *over*;
  * *before-key* → *empty* → *over*; each → *no-call*.
@@ -16,12 +16,12 @@ export function createPythonCall(sink: CallSink): CallReader {
   let state: State = 'name'
   let name = ''
   let key = ''
-  /** Of the argument that is being read; null before its value begins. */
+  /** The value of the current argument; null before it begins. */
   let literal: PythonLiteral | null = null
   let started = false
-  /** Read since something went out: text, if what follows does not fit. */
+  /** Read since the last emitted value: becomes text if invalid text follows. */
   let raw = ''
-  /** Goes out with the next value. */
+  /** Emitted before the next value. */
   let before = '{'
 
   function emit(json: string): void {
@@ -32,7 +32,7 @@ export function createPythonCall(sink: CallSink): CallReader {
     before = ''
   }
 
-  /** Reads one character outside of values. False: it does not fit. */
+  /** Reads one character outside of values. False: it is not valid here. */
   function read(character: string): boolean {
     if (state === 'name') return readName(character)
     if (state === 'key' && LETTER.test(character)) return addToKey(character)
@@ -82,14 +82,14 @@ export function createPythonCall(sink: CallSink): CallReader {
     return true
   }
 
-  /** A trailing comma is fine. */
+  /** A trailing comma is allowed. */
   function close(): true {
     state = started ? 'over' : 'empty'
     if (started) emit('}')
     return true
   }
 
-  /** Takes as much as belongs to the value, and returns where that ends. */
+  /** Reads the value and returns the index where it ends. */
   function readValue(value: PythonLiteral, text: string, from: number): number {
     const at = value.read(text, from)
     if (value.state() === 'over') state = 'after-value'
@@ -102,7 +102,7 @@ export function createPythonCall(sink: CallSink): CallReader {
     sink.onNoCall(raw + unread)
   }
 
-  /** Reads some of the text; returns the place where that ends. */
+  /** Reads a part of the text and returns the index where it ends. */
   function readPart(text: string, at: number): number {
     const character = text.charAt(at)
     if (state === 'value' && (literal !== null || !isBlank(character))) {
@@ -139,7 +139,7 @@ export function createPythonCall(sink: CallSink): CallReader {
 
 type State = 'name' | 'before-key' | 'key' | 'equals' | 'value' | 'after-value' | 'empty' | 'over' | 'no-call'
 
-/** Tools' names may have a dot or a hyphen, which Python's have not. */
+/** Names of tools may contain dots and hyphens, unlike Python's. */
 const LETTER = /[\p{L}\p{N}_.-]/u
 const FIRST_LETTER = /[\p{L}_]/u
 const MAX_NAME = 256

@@ -1,18 +1,18 @@
 import { createPythonString, type PythonString } from './python-string.ts'
 
 export type PythonLiteral = {
-  /** Reads on, and returns the place of the first character that is not the literal's, or the text's end. */
+  /** Reads from `from` on; returns the index of the first character after the literal, or the text's length. */
   readonly read: (text: string, from: number) => number
-  /** `no-literal`: what stands at that place, or `unread` before it, fits into none. */
+  /** `no-literal`: the character at that index, or `unread` before it, is not valid in a literal. */
   readonly state: () => 'open' | 'over' | 'no-literal'
-  /** What was read of a number or a word that may go on: nothing of it has gone out. */
+  /** An unfinished number or word, which was read but not emitted. */
   readonly unread: () => string
 }
 
 /**
- * One of Python's literals as JSON, each part as soon as it is certain: strings as they come, numbers and words
- * when they are whole. Tuples, and whatever else stands in parentheses, become lists; JSON's own words count as
- * well. Its first character is no blank.
+ * Translates a Python literal to JSON, each part as soon as it is certain: strings as they come, numbers and words when
+ * they are complete. Tuples, and any other value in parentheses, become lists; JSON's own words are accepted too. Its
+ * first character is not a blank.
  *
  * Moves: *value* → *string* | *word* → *after* (or over, outside of all brackets); *value* → *value* | *key* at an
  * opening bracket; *key* → *string* | *word* → *colon* → *value*; *after* → *value* | *key* at a comma, → *after*
@@ -20,12 +20,12 @@ export type PythonLiteral = {
  */
 export function createPythonLiteral(emit: (json: string) => void): PythonLiteral {
   let state: 'value' | 'key' | 'string' | 'word' | 'colon' | 'after' | 'over' | 'no-literal' = 'value'
-  /** What closes the brackets that are open. */
+  /** The closing characters of the open brackets. */
   const closers: string[] = []
   let isKey = false
   let string: PythonString | null = null
   let word = ''
-  /** Goes out with the next value: Python allows a comma behind the last one. */
+  /** Emitted with the next value, because Python allows a comma after the last one. */
   let comma = ''
 
   function emitValue(json: string): void {
@@ -33,7 +33,7 @@ export function createPythonLiteral(emit: (json: string) => void): PythonLiteral
     comma = ''
   }
 
-  /** Reads one character outside of strings and words. False: it does not fit. */
+  /** Reads one character outside of strings and words. False: it is not valid here. */
   function read(character: string): boolean {
     if (BLANKS.includes(character)) return true
     if (character === closers.at(-1)) return close(character)
@@ -87,7 +87,7 @@ export function createPythonLiteral(emit: (json: string) => void): PythonLiteral
     return true
   }
 
-  /** A word ends at the first character that is none of its own. */
+  /** Called at the first character after a word. */
   function endWord(): void {
     const json = toJson(word)
     if (json === null) {
@@ -110,7 +110,7 @@ export function createPythonLiteral(emit: (json: string) => void): PythonLiteral
 
   const isOpen = () => state !== 'over' && state !== 'no-literal'
 
-  /** Reads some of the text; returns the place where that ends. */
+  /** Reads a part of the text and returns the index where it ends. */
   function readPart(text: string, at: number): number {
     if (string !== null) {
       const end = string.read(text, at)
@@ -147,7 +147,7 @@ export function createPythonLiteral(emit: (json: string) => void): PythonLiteral
 
 const BLANKS = ' \t\r\n'
 const WORD = /[\w.+-]/
-/** Python's own limit for digits. A word is held until it is whole, and long hexadecimal ones take long to convert. */
+/** Python's own limit for digits, in characters. Words are buffered whole, and long hexadecimal ones are slow to convert. */
 const MAX_WORD = 4_300
 
 const BRACKETS: ReadonlyMap<string, { readonly json: string; readonly closer: string }> = new Map([
@@ -165,7 +165,7 @@ const WORDS: ReadonlyMap<string, string> = new Map([
   ['null', 'null'],
 ])
 
-/** null for what is neither a number nor one of the words. A number keeps all its digits. */
+/** null for text that is neither a number nor a known word. A number keeps all its digits. */
 function toJson(word: string): string | null {
   const known = WORDS.get(word)
   if (known !== undefined) return known

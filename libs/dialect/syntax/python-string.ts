@@ -1,13 +1,13 @@
 export type PythonString = {
-  /** Reads on, and returns the place behind its last quote, or the text's end. */
+  /** Reads from `from` on; returns the index after the last quote, or the text's length. */
   readonly read: (text: string, from: number) => number
   readonly isOver: () => boolean
 }
 
 /**
- * One of Python's strings, from behind its first quote on, as a JSON string that goes out as it comes. Three quotes
- * hold a string as well as one does. An escape that Python does not know is text, as in Python; a line break needs
- * none, because models forget it.
+ * Translates a Python string, from the end of its first quote on, to a JSON string that is emitted as it comes. Strings
+ * in triple quotes are supported. An escape that Python does not know is text, as in Python; a line break needs no
+ * escape, because models omit it.
  *
  * Moves: *open* → *empty* | *text*; *empty* → *text* of three quotes, or over; *text* ⇄ *escape*; *text* → over.
  */
@@ -15,7 +15,7 @@ export function createPythonString(quote: string, emit: (json: string) => void):
   const quoteUnit = quote.charCodeAt(0)
   let state: 'open' | 'empty' | 'text' | 'escape' | 'over' = 'open'
   let quotesToEnd = 1
-  /** Quotes that end the string if enough of them come. */
+  /** Consecutive quotes so far: `quotesToEnd` of them end the string. */
   let quotes = 0
   let escape = ''
 
@@ -31,7 +31,7 @@ export function createPythonString(quote: string, emit: (json: string) => void):
     return isQuote ? 1 : 0
   }
 
-  /** Behind two quotes: a third one, or the string was empty. */
+  /** After two quotes: a third quote opens a triple-quoted string, anything else follows an empty string. */
   function readEmpty(isQuote: boolean): number {
     if (!isQuote) {
       end()
@@ -94,7 +94,7 @@ export function createPythonString(quote: string, emit: (json: string) => void):
 const BACKSLASH = 0x5c
 
 const ESCAPE = /^\\(?:x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8}|[0-7]{3}|[^xuU0-7])$/
-/** What may go on; octal digits are an escape as they are, too. */
+/** The beginning of an escape; octal digits may already be a complete one. */
 const ESCAPE_PART = /^\\(?:x[\da-fA-F]?|u[\da-fA-F]{0,3}|U[\da-fA-F]{0,7}|[0-7]{1,2})$/
 
 const CHARACTERS: ReadonlyMap<string, string> = new Map([
@@ -111,7 +111,7 @@ const CHARACTERS: ReadonlyMap<string, string> = new Map([
   ['v', '\v'],
 ])
 
-/** The character that an escape stands for, or the text itself. */
+/** The character of an escape; the text itself for an unknown one. */
 function decodeEscape(escape: string): string {
   const kind = escape.charAt(1)
   if (/[0-7]/.test(kind)) return String.fromCharCode(Number.parseInt(escape.slice(1), 8))

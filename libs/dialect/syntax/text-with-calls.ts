@@ -86,7 +86,7 @@ export function createTextWithCalls(
     return pushMarked(all, 0)
   }
 
-  /** The place of the first character that does not stand between the calls of a list. */
+  /** The index of the first character that is not a separator of a list. */
   function skipBetween(text: string): number {
     const marker = findMarker(text, markers)
     const end = marker === -1 ? text.length : marker
@@ -116,7 +116,7 @@ export function createTextWithCalls(
     return rest
   }
 
-  /** A marker that opens no call by itself. */
+  /** Handles a marker that does not open a call by itself. */
   function meet(marker: string): void {
     if (list?.openers.includes(marker) === true) {
       inList = true

@@ -1,27 +1,27 @@
-/** What a parser of tool calls is fed with and what it tells; the same for every format. */
+/** A parser of tool calls; the same interface for every format. */
 export type ToolCallParser = {
   readonly push: (text: string) => void
   readonly finish: () => void
-  /** True after the one call of an output that has no more: what comes then is not read. */
+  /** True after the only call of an output that is allowed one: later text is not read. */
   readonly isOver: () => boolean
 }
 
 export type ToolCallSink = {
   readonly onText: (text: string) => void
   readonly onStart: (name: string) => void
-  /** Belongs to the call that started last. */
+  /** Arguments of the call that started last. */
   readonly onArguments: (text: string) => void
 }
 
-/** Reads the inside of one call, from behind what opened it. */
+/** Reads one call, from the end of its opener on. */
 export type CallReader = {
-  /** null: the call goes on. Text: the call is over, and this comes after it. */
+  /** null: the call continues. Text: the call is over, and this text follows it. */
   readonly push: (text: string) => string | null
   /** The output ended inside the call. */
   readonly finish: () => void
 }
 
-/** Of one call: what was read before it starts, or does not fit behind that, is no call's. */
+/** Receives one call. `onNoCall`: the text that was read, or the rest of it, does not belong to a call. */
 export type CallSink = Pick<ToolCallSink, 'onStart' | 'onArguments'> & {
   readonly onNoCall: (raw: string) => void
 }

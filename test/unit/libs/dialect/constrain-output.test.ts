@@ -131,7 +131,7 @@ describe('strict tools of a model that may choose not to call', () => {
   })
 })
 
-it('forced calls are refused in a family without tools', () => {
+it('forced calls are rejected in a family without tools', () => {
   for (const toolChoice of ['required', { name: 'clock' }] as const) {
     expect(() => constrain({ ...bothTools, toolChoice }, { toolCalls: 'none' })).toThrow(ConstraintError)
   }
@@ -150,7 +150,7 @@ it.each([
   expect(constrain({ tools, toolChoice: 'required' })).toMatchObject({ calls: { tags: [{ schema }] } })
 })
 
-it('a name with quotes stands in its tag as JSON writes it', () => {
+it('a name with quotes is escaped as JSON in its tag', () => {
   const tools = [{ ...clock, name: 'say "hi"\\' }]
   expect(constrain({ tools, toolChoice: 'required' })).toMatchObject({
     calls: { tags: [{ begin: String.raw`<tool_call>${'\n'}{"name": "say \"hi\"\\", "arguments": ` }] },

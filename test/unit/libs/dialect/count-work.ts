@@ -13,8 +13,8 @@ const METHODS = [
 ]
 
 /**
- * How many characters string methods and regular expressions were given while `run` ran, and how often single ones
- * were looked at: an upper bound for the work, the same on every machine.
+ * Counts the characters that string methods and regular expressions get while `run` runs, and the reads of single
+ * characters: an upper bound for the work, the same on every machine.
  */
 export function countWork(run: () => void): number {
   let characters = 0
@@ -31,7 +31,7 @@ export function countWork(run: () => void): number {
   return characters
 }
 
-/** Puts a counter before a method; returns what takes it away again. */
+/** Wraps a method with a counter; returns the function that restores the method. */
 function wrap(prototype: object, name: string, count: (self: string, argument: unknown) => void): () => void {
   const original = Object.getOwnPropertyDescriptor(prototype, name)
   if (original === undefined) throw new Error(`no method ${name}`)

@@ -11,7 +11,7 @@ function pieces(ids: ArrayLike<number>, skips: (id: number) => boolean = keepAll
   return [...Array.from(ids, (id) => stream.push(id)), stream.flush()]
 }
 
-it('gives the text that decoding everything at once gives, invalid UTF-8 and unknown ids included', () => {
+it('returns the same text as decoding all ids at once, invalid UTF-8 and unknown ids included', () => {
   const id = fc.oneof(fc.nat({ max: 2100 }), fc.integer({ min: 94, max: 260 }))
   fc.assert(
     fc.property(fc.array(id), (ids) => {
@@ -21,19 +21,19 @@ it('gives the text that decoding everything at once gives, invalid UTF-8 and unk
   )
 })
 
-it('never gives half a character: an emoji comes out with its last token', async () => {
+it('never returns half a character: an emoji comes with its last token', async () => {
   const ids = await tokenizer.encode('é東😀x')
   expect(ids.length).toBeGreaterThan(5)
   const parts = pieces(ids).filter((part) => part !== '')
   expect(parts).toEqual(['é', '東', '😀', 'x'])
 })
 
-it('says at the end that a character was never finished', async () => {
+it('returns U+FFFD at the end for an unfinished character', async () => {
   const ids = await tokenizer.encode('東')
   expect(pieces(ids.subarray(0, 2))).toEqual(['', '', '\uFFFD'])
 })
 
-it('leaves out the ids that are to be skipped, also between the bytes of one character', async () => {
+it('skips ids, also between the bytes of one character', async () => {
   const [first = 0, second = 0, third = 0] = await tokenizer.encode('東')
   const ids = [2001, first, 2002, second, third, 2005]
   expect(pieces(ids, (id) => tokenizer.isSpecial(id)).join('')).toBe('東<think>')

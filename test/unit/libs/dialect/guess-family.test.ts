@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { guessFamily } from '#libs/dialect/guess-family.ts'
 
-/** What is particular to the templates of each family. */
+/** The particular texts of each family's templates. */
 const TEMPLATES = [
   ['gpt-oss', 'gpt_oss', '<|start|>assistant<|channel|>final<|message|>'],
   ['deepseek-v3.2', 'deepseek_v32', '<｜DSML｜function_calls>'],
@@ -33,7 +33,7 @@ const TEMPLATES = [
   ['hermes', 'llama', '<tool_call>{"arguments": {}}'],
 ] as const
 
-it.for(TEMPLATES)('%s is told by its template', ([family, modelType, chatTemplate]) => {
+it.for(TEMPLATES)('%s is recognised by its template', ([family, modelType, chatTemplate]) => {
   expect(guessFamily({ modelType, chatTemplate })).toMatchObject({ family })
 })
 

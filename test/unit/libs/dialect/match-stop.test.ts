@@ -26,7 +26,7 @@ function expected(stops: string[], text: string): Result {
 /** Two letters only, so that stops overlap with themselves and with each other. */
 const abText = (maxLength: number) => fc.string({ unit: fc.constantFrom('a', 'b'), maxLength })
 
-describe('the text that comes out', () => {
+describe('the returned text', () => {
   it('ends before the first match, wherever the text is cut', () => {
     fc.assert(
       fc.property(
@@ -44,7 +44,7 @@ describe('the text that comes out', () => {
     )
   })
 
-  it('holds nothing but the longest suffix that may begin a stop string', () => {
+  it('lacks only the longest suffix that may begin a stop string', () => {
     fc.assert(
       fc.property(fc.array(abText(5), { minLength: 1, maxLength: 3 }), abText(20), (stops, text) => {
         const matcher = createStopMatcher(stops)
@@ -70,7 +70,7 @@ describe('the text that comes out', () => {
   })
 })
 
-it('is nothing more after a match', () => {
+it('is empty after a match', () => {
   const matcher = createStopMatcher(['aba'])
   expect(matcher.push('xaba!')).toBe('x')
   expect(matcher.push('more') + matcher.flush()).toBe('')

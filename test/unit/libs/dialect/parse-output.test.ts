@@ -57,7 +57,7 @@ describe('recorded outputs of a real engine', () => {
     expect(parse(chunks, { family }).events).toEqual([{ type: 'text-delta', text: plain }])
   })
 
-  it.for(recordings)('$name gives the same events however the engine chunks it', ({ chunks }) => {
+  it.for(recordings)('$name becomes the same events in any chunks', ({ chunks }) => {
     const ids = chunks.flat()
     const whole = parse([ids])
     for (let at = 0; at <= ids.length; at++) {
@@ -67,7 +67,7 @@ describe('recorded outputs of a real engine', () => {
   })
 })
 
-describe('every format as a real engine was made to write it', () => {
+describe('every format, as recorded from a real engine with a forced output', () => {
   const said = (text: string) => ({ type: 'text-delta', text })
   const thought = (text: string) => ({ type: 'reasoning-delta', text })
   const EXPECTED: Record<string, readonly [family: string, events: readonly object[]]> = {
@@ -115,7 +115,7 @@ describe('every format as a real engine was made to write it', () => {
   })
 })
 
-/** The tokenizer with everything in a text that looks like a marker as one special token, and the text's ids then. */
+/** A tokenizer in which every marker of the text is one special token, and the ids of the text with it. */
 async function withMarkerTokens(text: string): Promise<[typeof tokenizer, number[]]> {
   const marker = /(<[|｜][^<>]*[|｜]>|\[[A-Z_]+\]|<\/?\w*:?tool_call>|<\/?think>)/
   const texts: string[] = []
@@ -156,7 +156,7 @@ it.for<[string, string, string]>([
   }
 })
 
-it('an answer that is cut short in its close tag is all there', async () => {
+it('an answer that ends within its close tag is complete', async () => {
   const ids = await tokenizer.encode('<think>Hm.</think><response>Hello</resp')
   expect(parse([ids], { family: readFamily('granite3.3') }).events).toEqual([
     { type: 'reasoning-delta', text: 'Hm.' },
@@ -229,7 +229,7 @@ it('counts the calls of a family that numbers them through the conversation', ()
   expect(events[0]).toMatchObject({ id: 'functions.get_weather:3' })
 })
 
-it('random ids give the same events however they are chunked, stop strings and all', () => {
+it('random ids become the same events in any chunks, with stop strings too', () => {
   const markers = fc.constantFrom(2000, 2003, 2004, 2005, 2006, 198, 220, 2040)
   const ids = fc.array(fc.oneof(fc.nat({ max: 2008 }), markers), { maxLength: 40 })
   fc.assert(
@@ -256,7 +256,7 @@ describe('stop strings', () => {
     expect(parser.finish()).toEqual([])
   })
 
-  it('hold back what may begin one, and give it back when the output ends', async () => {
+  it('buffer what may begin one, and release it when the output ends', async () => {
     const parser = createParser({ stop: ['lo!'], tools: [] })
     expect(parser.push(await tokenizer.encode('Hello')).events).toEqual([{ type: 'text-delta', text: 'Hel' }])
     expect(parser.finish()).toEqual([{ type: 'text-delta', text: 'lo' }])
@@ -271,13 +271,13 @@ it('counts the tokens of the thinking without its tags', async () => {
   expect(parse([closed], { startsInReasoning: true }).reasoningTokens).toBe(inside.length)
 })
 
-it('takes tool calls for text when the request has no tools', () => {
+it('tool calls are text when the request has no tools', () => {
   const { events, toolCalls } = parse(recorded('forced-f1-hermes'), { tools: [] })
   expect(events).toEqual([{ type: 'text-delta', text: expect.stringContaining('<tool_call>') }])
   expect(toolCalls).toBe(0)
 })
 
-it('is over with the first call where only one is allowed, in the middle of a chunk and of a token', async () => {
+it('stops after the first call where only one is allowed, in the middle of a chunk and of a token', async () => {
   const parser = createParser({ singleCall: true })
   const two = recorded('forced-f1-two-tools').flat()
   const { events, stopped } = parser.push(two)
@@ -296,7 +296,7 @@ it('is over with the first call where only one is allowed, in the middle of a ch
   expect(after.finish()).toEqual([])
 })
 
-it('gives a call the same id in every run, and another one in another generation', () => {
+it('a call has the same id in every run, and another one in another generation', () => {
   const ids = (generationId: string) =>
     parse(recorded('forced-f1-two-tools'), { generationId }).events.flatMap((event) =>
       event.type === 'tool-call-start' ? [event.id] : [],

@@ -12,7 +12,7 @@ export const recordings = z
   .min(10)
   .parse(readFixture('recorded-outputs.json'))
 
-/** All formats as both recorded releases of vLLM wrote them, held to the letter by a regular expression. */
+/** All formats as both recorded releases of vLLM wrote them, forced by a regular expression. */
 export const forced = z
   .array(
     z.object({ vllm: z.string(), name: z.string(), text: z.string(), chunks: z.array(z.array(z.int())) }),
@@ -52,7 +52,7 @@ export function createParser(options: Options = {}) {
   })
 }
 
-/** Runs the whole output and merges the events of all pushes, as a reader of the stream would. */
+/** Parses the whole output and merges adjacent deltas over all pushes. */
 export function parse(chunks: readonly ArrayLike<number>[], options: Options = {}) {
   const parser = createParser(options)
   const events: GenerationEvent[] = []

@@ -9,11 +9,11 @@ test.each([
   [tags, null, 'text', 'Yes.'],
   [tags, 'Hm.', 'text', '[THINK]\nHm.\n[/THINK]\n\nYes.'],
   [tags, 'Hm.', 'calls', '[THINK]\nHm.\n[/THINK]\n\nYes.'],
-  [tags, 'Hm.', 'held', '[THINK]\nHm.\n[/THINK]Yes.'],
+  [tags, 'Hm.', 'constrained', '[THINK]\nHm.\n[/THINK]Yes.'],
   [both, null, 'text', 'Yes.'],
   [both, 'Hm.', 'text', '<t>\nHm.\n</t>\n\n<a>Yes.</a>'],
   [both, 'Hm.', 'calls', '<t>\nHm.\n</t>\n\nYes.'],
-  [both, 'Hm.', 'held', '<t>\nHm.\n</t>Yes.'],
+  [both, 'Hm.', 'constrained', '<t>\nHm.\n</t>Yes.'],
   ['harmony', null, 'text', '<|channel|>final<|message|>Yes.'],
   [
     'harmony',
@@ -22,7 +22,7 @@ test.each([
     '<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Yes.',
   ],
   ['harmony', 'Hm.', 'calls', '<|channel|>analysis<|message|>Hm.<|end|><|start|>assistantYes.'],
-  ['harmony', 'Hm.', 'held', 'Yes.'],
+  ['harmony', 'Hm.', 'constrained', 'Yes.'],
 ] as const)('%j with the thought %j and an answer of %s', (...[reasoning, thought, kind, turn]) => {
   expect(writeTurn(reasoning, { thought, answer: { kind, text: 'Yes.' } })).toBe(turn)
 })

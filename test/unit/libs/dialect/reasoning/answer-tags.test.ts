@@ -62,7 +62,7 @@ describe('wherever the answer is cut', () => {
   })
 })
 
-it('sends the answer on at once, but for blanks and what may be a tag', () => {
+it('emits the answer at once, except blanks and what may be a tag', () => {
   const { parser, out } = collect()
   for (const piece of ['<response>', 'Hel', 'lo \n', '1 <', ' 2</', 'response>']) parser.push(piece)
   expect(out).toEqual(['Hel', 'lo', ' \n1', ' < 2'])

@@ -73,7 +73,7 @@ describe('wherever the output is cut', () => {
   })
 })
 
-it('sends reasoning on at once, but for line breaks and what may be the close tag', () => {
+it('emits reasoning at once, except line breaks and what may be the close tag', () => {
   const out: string[] = []
   const parser = createThinkTags({
     tags: { open: '<think>', close: '</think>' },

@@ -29,7 +29,7 @@ describe('a replayed conversation', () => {
       return message.role === 'assistant' ? message.toolCalls.map(({ id }) => id) : []
     })
 
-  it('of a family that takes any id stays as it is', () => {
+  it('of a family that accepts any id is unchanged', () => {
     const messages = [user, calls('call_1', 'x'), result('call_1'), result('x')]
     expect(withOwnCallIds('opaque', messages)).toEqual(messages)
   })
@@ -61,7 +61,7 @@ describe('a replayed conversation', () => {
     )
   })
 
-  it('may have a result of no call', () => {
+  it('may have a result without a call', () => {
     expect(idsOf(withOwnCallIds('nine-characters', [result('call_1')]))).toEqual([
       expect.stringMatching(/^\w{9}$/),
     ])

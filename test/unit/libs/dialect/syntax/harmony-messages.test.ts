@@ -76,12 +76,12 @@ describe('wherever the output is cut', () => {
   })
 })
 
-it('takes an endless header for an answer, so that no text is buffered for ever', () => {
+it('an endless header is an answer, so that no text is buffered for ever', () => {
   const words = 'word '.repeat(400)
   expect(parse(`<|channel|>final ${words}`.match(/.{1,3}/g) ?? []).text).toBe(`final ${words}`)
 })
 
-it('a message to a tool is answer or thought where the request has no tools', () => {
+it('a message to a tool is answer or reasoning where the request has no tools', () => {
   expect(parse(['<|channel|>commentary to=functions.f<|message|>{}'], { tools: false })).toMatchObject({
     text: '{}',
     calls: [],

@@ -20,7 +20,7 @@ const OUTPUTS: [ToolCallFormatName, string, Partial<Parts>][] = [
   ['deepseek-v3', `${D.begin}function${D.sep}f\n{"a": 1}${D.end}`, { calls: [f('{"a": 1}')] }],
   ['deepseek-v3', `${D.begin}f\n\`\`\`json\n[1]\n\`\`\`${D.end}`, { calls: [f('[1]')] }],
   ['deepseek-v3.1', `${D.begin}f${D.sep}\n\`\`\`json\n{"a": 1}\n\`\`\`${D.end}`, { calls: [f('{"a": 1}')] }],
-  // A fence is short: what is longer is no markup, and is not waited for.
+  // A fence is short: longer text is not markup and is not buffered.
   [
     'kimi-k2',
     `${K.begin}f${K.args}\`\`\`${' '.repeat(20)}{}${K.end}`,
@@ -34,12 +34,12 @@ const OUTPUTS: [ToolCallFormatName, string, Partial<Parts>][] = [
     { calls: [f('{}'), { name: 'g', arguments: '{"b": []}' }] },
   ],
   ['mistral', 'A\n[TOOL_CALLS] {"name": "f", "arguments": {}}', { text: 'A', calls: [f('{}')] }],
-  // No call: what is left of control tokens is no text either.
+  // No call: control tokens are no text either.
   ['kimi-k2', `A ${K.begin}no call${K.end} B`, { text: 'A no call B' }],
   ['kimi-k2', `${K.begin}${K.args}{}${K.end}`, { text: '{}' }],
   ['deepseek-v3.1', `<｜tool▁calls▁begin｜>oops<｜tool▁calls▁end｜>`, { text: 'oops' }],
   ['mistral', '[TOOL_CALLS]I may call [x](y)', { text: 'I may call [x](y)' }],
-  // Cut short.
+  // The output ends early.
   ['kimi-k2', `A ${K.begin}functions.f`, { text: 'A functions.f' }],
   ['kimi-k2', `${K.begin}f${K.args}{"a": "b<|tool`, { calls: [f('{"a": "b<|tool')] }],
   ['kimi-k2', `${K.begin}f${K.args}{"a": 1<|tool_call`, { calls: [f('{"a": 1')] }],
@@ -54,7 +54,7 @@ describe('wherever the output is cut', () => {
   })
 })
 
-it('what is too long for a name is text at once', () => {
+it('text too long for a name is emitted at once', () => {
   const name = 'x'.repeat(300)
   expect(parseWith('kimi-k2', [K.begin, ...name.split('')])).toEqual({ text: name, calls: [] })
 })

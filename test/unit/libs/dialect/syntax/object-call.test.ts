@@ -5,7 +5,7 @@ import type { ToolCallFormatName } from '#libs/dialect/formats.ts'
 
 const f = (args: string) => ({ name: 'f', arguments: args })
 
-/** Calls without a marker, or in lists; what a marked object goes through is told with the text around it. */
+/** Calls without a marker, or in lists; text-with-calls.test.ts has those of marked objects. */
 const OUTPUTS: [ToolCallFormatName, string, Partial<Parts>][] = [
   ['json', '\n{"name": "f", "parameters": {"a": "}"}}', { calls: [f('{"a": "}"}')] }],
   ['json', '{"type": "function", "name": "f", "arguments": {}}\n', { calls: [f('{}')] }],
@@ -22,7 +22,7 @@ const OUTPUTS: [ToolCallFormatName, string, Partial<Parts>][] = [
     { calls: [f('{}'), f('{}')] },
   ],
   ['json', '{"name": "f", "parameters": {}} That is it.', { text: 'That is it.', calls: [f('{}')] }],
-  // An answer in JSON is no call.
+  // An answer in JSON is not a call.
   ['json', '{"name": "Ada", "age": 36}', { text: '{"name": "Ada", "age": 36}' }],
   ['json', '{"name": "f"}', { text: '{"name": "f"}' }],
   ['json', '[1, {"a": 2}]', { text: '[1, {"a": 2}]' }],
@@ -52,7 +52,7 @@ const OUTPUTS: [ToolCallFormatName, string, Partial<Parts>][] = [
     { text: 'A\nB', calls: [f('{}')] },
   ],
   ['json', '{"tool_name": "f", "parameters": {}}', { text: '{"tool_name": "f", "parameters": {}}' }],
-  // Cut short.
+  // The output ends early.
   ['json', '{"name": "f", "para', { text: '{"name": "f", "para' }],
   ['json', '{"name": "f", "parameters": {"a', { calls: [f('{"a')] }],
   ['mistral', '[TOOL_CALLS][{"name": "f"', { calls: [f('')] }],
@@ -66,7 +66,7 @@ describe('wherever the output is cut', () => {
   })
 })
 
-it('lets an answer in JSON go at its first member that no call has', () => {
+it('emits an answer in JSON at its first member that no call has', () => {
   const { parser, parts } = parserOf('json')
   parser.push('{"name": "Ada", "ag')
   expect(parts.text).toBe('')

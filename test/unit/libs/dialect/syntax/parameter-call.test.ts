@@ -6,7 +6,7 @@ import type { ToolCallFormatName } from '#libs/dialect/formats.ts'
 const search = (args: string) => ({ name: 'search', arguments: args })
 
 const OUTPUTS: [ToolCallFormatName, string, Partial<Parts>][] = [
-  // Types are the schema's, entities stay as they are, one line break at each end is markup.
+  // Types come from the schema, entities are unchanged, one line break at each end is markup.
   [
     'qwen3-coder',
     '<tool_call>\n<function=search>\n<parameter=text>\n42\n</parameter>\n<parameter=count>\n42\n</parameter>\n</function>\n</tool_call>',
@@ -39,7 +39,7 @@ const OUTPUTS: [ToolCallFormatName, string, Partial<Parts>][] = [
     '<minimax:tool_call><invoke name="search"></invoke></minimax:tool_call>',
     { calls: [search('{}')] },
   ],
-  // Close tags are forgotten.
+  // Missing close tags.
   [
     'qwen3-coder',
     '<function=search><parameter=text>\na\n<parameter=count>\n1\n</function>',
@@ -60,7 +60,7 @@ const OUTPUTS: [ToolCallFormatName, string, Partial<Parts>][] = [
   ['qwen3-coder', '<function=a b>', { text: '<function=a b>' }],
   ['glm-4.5', '<tool_call>{"name": "f"}</tool_call>', { text: '<tool_call>{"name": "f"}</tool_call>' }],
   ['glm-4.5', '<tool_call></tool_call>', { text: '<tool_call></tool_call>' }],
-  // Cut short: no tag gets into a value, and a number is sent as far as it came.
+  // The output ends early: no tag gets into a value, and a number is emitted as far as it came.
   ['qwen3-coder', 'A <tool_call>\n<function=sea', { text: 'A <tool_call>\n<function=sea' }],
   ['qwen3-coder', '<function=search><parameter=te', { calls: [search('')] }],
   ['qwen3-coder', '<function=search><parameter=text>\nab</par', { calls: [search('{"text": "ab')] }],
@@ -75,7 +75,7 @@ describe('wherever the output is cut', () => {
   })
 })
 
-it('sends declared strings as they come', () => {
+it('emits declared strings as they come', () => {
   const { parser, parts } = parserOf('qwen3-coder')
   parser.push('<function=search><parameter=text>\nWhat is')
   expect(parts.calls).toEqual([search('{"text": "What is')])

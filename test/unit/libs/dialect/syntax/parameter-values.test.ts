@@ -46,7 +46,7 @@ describe('a value that was written without quotes', () => {
   })
 })
 
-it('only what can be nothing but a string is sent on as it comes', () => {
+it('only values that must be strings are emitted as they come', () => {
   const texts = ['text', 'word', 'maybe', 'count', 'any'].filter((name) =>
     isAlwaysText(declaredTypes(tool, name)),
   )

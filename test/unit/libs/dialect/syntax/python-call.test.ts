@@ -96,7 +96,7 @@ describe('wherever the output is cut', () => {
   })
 })
 
-it('what is no call is text, and nothing of it is lost', () => {
+it('text that is not a call is kept completely', () => {
   const unit = fc.constantFrom(
     '[f(',
     '[',
@@ -123,7 +123,7 @@ it('what is no call is text, and nothing of it is lost', () => {
   )
 })
 
-it('lets text that begins like a call go at the first character that does not fit', () => {
+it('emits text that begins like a call at the first invalid character', () => {
   for (const [fits, next] of [
     ['[link', ']'],
     ['[see', ' '],
@@ -140,7 +140,7 @@ it('lets text that begins like a call go at the first character that does not fi
   }
 })
 
-it('what is too long for a name or a keyword is text at once', () => {
+it('text too long for a name or a keyword is emitted at once', () => {
   for (const output of [`[${'x'.repeat(300)}`, `[f(${'x'.repeat(600)}`]) {
     const { parser, parts } = parserOf('pythonic')
     parser.push(output)
@@ -148,7 +148,7 @@ it('what is too long for a name or a keyword is text at once', () => {
   }
 })
 
-it('starts a call with its first value, and sends its arguments on as they come', () => {
+it('starts a call with its first value, and emits its arguments as they come', () => {
   const { parser, parts } = parserOf('pythonic')
   parser.push('[search(text=')
   expect(parts.calls).toEqual([])
@@ -160,7 +160,7 @@ it('starts a call with its first value, and sends its arguments on as they come'
   expect(parts.calls).toEqual([{ name: 'search', arguments: '{"text": "lorem ipsum", "count": 12}' }])
 })
 
-it('is over with its only call: behind its arguments, or where one without any is certain', () => {
+it('is over with its only call: after its arguments, or where a call without arguments is certain', () => {
   for (const [call, last] of [
     ['[f(a=1', ')'],
     ['[f()', ','],

@@ -90,7 +90,7 @@ describe('wherever the text is cut', () => {
   })
 })
 
-it('sends strings on as they come, and other values when they are whole', () => {
+it('emits strings as they come, and other values when they are complete', () => {
   const out: string[] = []
   const literal = createPythonLiteral((json) => out.push(json))
   for (const piece of ['[', '"ab', 'c\\', 'u00', 'e9', '"', ', 1', '2', ']']) literal.read(piece, 0)
@@ -102,7 +102,7 @@ it('no depth is too deep', () => {
   expect(read([deep])).toEqual({ json: deep, rest: '', state: 'over' })
 })
 
-it('a number of more digits than Python takes is no literal, and what was held of it is text again', () => {
+it('a number of more digits than Python accepts is not a literal, and its buffered text is returned', () => {
   const longest = '1'.repeat(4_300)
   expect(read([`${longest})`])).toEqual({ json: longest, rest: ')', state: 'over' })
   for (const longer of [`${longest}1`, `0x${longest}`]) {

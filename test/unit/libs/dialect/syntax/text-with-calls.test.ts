@@ -82,7 +82,7 @@ const MALFORMED: [string, Parts][] = [
     '<tool_call>\n<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>',
     { text: '<tool_call>', calls: [f('{}')] },
   ],
-  // Braces too many or too few, as models write them.
+  // Too many or too few braces, as models write them.
   ['<tool_call>{"name": "f", "arguments": {"a": 1}}}\n</tool_call>', { text: '', calls: [f('{"a": 1}')] }],
   ['<tool_call>{"name": "f", "arguments": {"a": 1}\n</tool_call>B', { text: 'B', calls: [f('{"a": 1}')] }],
   ['<tool_call>{"name": "f", "arguments": {"a": [1\n</tool_call>B', { text: 'B', calls: [f('{"a": [1\n')] }],
@@ -93,7 +93,7 @@ const MALFORMED: [string, Parts][] = [
     '<tool_call>{"name": "f", "arguments": {}}\n<tool_call>{"name": "f", "arguments": {}}</tool_call>',
     { text: '', calls: [f('{}'), f('{}')] },
   ],
-  // Cut short.
+  // The output ends early.
   ['A\n<tool_', { text: 'A\n<tool_', calls: [] }],
   ['<tool_call>\n{"name": "f', { text: '<tool_call>\n{"name": "f', calls: [] }],
   ['<tool_call>\n{"name": "f", "argum', { text: '', calls: [f('')] }],
