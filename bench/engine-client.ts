@@ -13,8 +13,8 @@ import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import type { EngineClient } from '../apps/worker/engine/engine-client.ts'
-import { createGrpcEngineClient } from '../apps/worker/engine/grpc-engine-client.ts'
-import { createHttp2EngineClient } from '../apps/worker/engine/http2-engine-client.ts'
+import { createEngineOverTransport } from '../apps/worker/engine/engine-over-transport.ts'
+import { TRANSPORTS, type TransportName } from '../test/support/engine-transports.ts'
 import { freePort } from '../test/support/free-port.ts'
 import { startApp } from '../test/support/processes.ts'
 import { makeRunFolder, RUN_FOLDER_VARIABLE } from '../test/support/run-folder.ts'
@@ -29,9 +29,7 @@ const { values } = parseArgs({
   },
 })
 
-const CLIENTS = { http2: createHttp2EngineClient, 'grpc-js': createGrpcEngineClient }
-type ClientName = keyof typeof CLIENTS
-const NAMES = ['http2', 'grpc-js'] as const satisfies ClientName[]
+const NAMES = ['http2', 'grpc-js'] as const satisfies TransportName[]
 
 const LOADS = [
   { streams: 100, ratePerS: 50 },
@@ -75,7 +73,7 @@ async function measure(rounds: number, seconds: number): Promise<void> {
   )
 
   for (const { address, streams, ratePerS } of engines) {
-    const results = new Map<ClientName, Result[]>(NAMES.map((name) => [name, []]))
+    const results = new Map<TransportName, Result[]>(NAMES.map((name) => [name, []]))
     for (let round = 0; round <= rounds; round += 1) {
       for (const name of round % 2 === 0 ? NAMES : NAMES.toReversed()) {
         const result = await run(children.get(name), { address, streams, seconds })
@@ -88,11 +86,11 @@ async function measure(rounds: number, seconds: number): Promise<void> {
 
 function print(
   load: { streams: number; ratePerS: number; seconds: number },
-  results: ReadonlyMap<ClientName, readonly Result[]>,
+  results: ReadonlyMap<TransportName, readonly Result[]>,
 ): void {
   const { streams, ratePerS, seconds } = load
   console.log(`${streams} streams at ${ratePerS} messages a second each`)
-  const medians = new Map<ClientName, number>()
+  const medians = new Map<TransportName, number>()
   for (const [name, rounds] of results) {
     const us = toSpread(rounds.map(({ cpuUs, messages }) => cpuUs / messages))
     const perS = toSpread(rounds.map(({ messages }) => messages / seconds))
@@ -132,11 +130,11 @@ async function end(child: ChildProcess): Promise<void> {
   await once(child, 'exit')
 }
 
-/** A client's process: each message from its parent is one run, answered with its result. */
-async function obey(name: ClientName): Promise<void> {
+/** A client's process: each order is one run, which is answered with its result. */
+async function obey(name: TransportName): Promise<void> {
   process.on('message', (message) => {
     const { address, ...load } = Order.parse(message)
-    const client = CLIENTS[name]({ address })
+    const client = createEngineOverTransport(TRANSPORTS[name]({ address }))
     void flow(client, load).then((result) => {
       client.close()
       process.send?.(result)

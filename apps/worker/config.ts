@@ -28,8 +28,6 @@ export const WorkerConfig = z.object({
   WORKERS: jsonVariable(z.array(EngineConfig).min(1)),
   MODELS_DIR: z.string().default('models'),
   DRAIN_GRACE_MS: DrainGraceMs,
-  /** What carries the calls to engines: node's HTTP/2 itself, or grpc-js, which costs more and is the reference. */
-  ENGINE_TRANSPORT: z.enum(['http2', 'grpc-js']).default('http2'),
   /** An engine that runs generations and gives no token for this long hangs. */
   ENGINE_SILENCE_MS: z.coerce.number().int().min(1_000).default(60_000),
   HOLD_GRACE_MS: HoldGraceMs,

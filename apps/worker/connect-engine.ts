@@ -2,10 +2,8 @@ import type { ModelFamily } from '#libs/dialect/family.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { EngineClient, EngineServerInfo } from './engine/engine-client.ts'
-import { createGrpcEngineClient } from './engine/grpc-engine-client.ts'
-import { createHttp2EngineClient } from './engine/http2-engine-client.ts'
-
-const CREATE_CLIENT = { http2: createHttp2EngineClient, 'grpc-js': createGrpcEngineClient }
+import { createEngineOverTransport } from './engine/engine-over-transport.ts'
+import { createHttp2Transport } from './engine/transport/http2-transport.ts'
 
 const PAUSES = { firstPauseMs: 500, lastPauseMs: 500 }
 
@@ -16,13 +14,12 @@ const PAUSES = { firstPauseMs: 500, lastPauseMs: 500 }
  */
 export async function connectEngine(options: {
   address: string
-  transport: keyof typeof CREATE_CLIENT
   maxNumSeqs: number | undefined
   family: Pick<ModelFamily, 'reasoning'>
   log: Logger
 }): Promise<{ engine: EngineClient; limits: { maxNumSeqs: number; contextWindow: number } }> {
   const { address, family, log } = options
-  const engine = CREATE_CLIENT[options.transport]({ address })
+  const engine = createEngineOverTransport(createHttp2Transport({ address }))
   let told = ''
   const onFailure = (error: unknown) => {
     const reason = String(error)

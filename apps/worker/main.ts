@@ -152,7 +152,6 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       })
       const { engine, limits } = await connectEngine({
         address,
-        transport: config.ENGINE_TRANSPORT,
         maxNumSeqs,
         family,
         log: log.child({ model }),

@@ -1,14 +1,9 @@
 import { EngineConfig } from '#apps/simulator/config.ts'
 import { startEngine, type Engine } from '#apps/simulator/engine.ts'
 import { loadModel, type Model } from '#apps/simulator/model.ts'
-import { createGrpcJsTransport } from '#apps/worker/engine/transport/grpc-js-transport.ts'
-import { createHttp2Transport } from '#apps/worker/engine/transport/http2-transport.ts'
 import type { Transport } from '#apps/worker/engine/transport/transport.ts'
 import { createLogger } from '#libs/telemetry/logger.ts'
-
-/** The worker's clients; the suite is run over each. */
-export const TRANSPORTS = { http2: createHttp2Transport, 'grpc-js': createGrpcJsTransport }
-export type TransportName = keyof typeof TRANSPORTS
+import { TRANSPORTS, type TransportName } from '#test/support/engine-transports.ts'
 
 export type EngineUnderTest = {
   readonly engine: Engine

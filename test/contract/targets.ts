@@ -1,20 +1,16 @@
 import { z } from 'zod'
 import type { Transport } from '#apps/worker/engine/transport/transport.ts'
 import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
-import {
-  startEngineUnderTest,
-  TRANSPORTS,
-  type EngineUnderTest,
-  type TransportName,
-} from './engine-under-test.ts'
+import { TRANSPORTS, type TransportName } from '#test/support/engine-transports.ts'
+import { startEngineUnderTest, type EngineUnderTest } from './engine-under-test.ts'
 import { reply, service } from './raw-calls.ts'
 import { startRecordedEngine } from './recorded-engine.ts'
 import { GENERATIONS, type Generation, type Recording } from './recordings.ts'
 
 /**
  * What the suite is held to: in `npm test` the simulator in its profiles and the recordings themselves, with
- * `npm run test:engine -- HOST:PORT` a running vLLM that serves models/tiny. Each over both of the worker's
- * transports.
+ * `npm run test:engine -- HOST:PORT` a running vLLM that serves models/tiny. Each over the worker's transport and over
+ * its reference.
  */
 export type Target = {
   readonly kind: 'simulator' | 'recordings' | 'engine'

@@ -1,8 +1,8 @@
 import type { CallFailure } from './call-failure.ts'
 
 /**
- * gRPC as an engine needs it: calls to one address, in plaintext, without retries of what the server has seen. Two
- * of them exist, of which each is the other's reference: grpc-js and `node:http2`.
+ * gRPC as an engine needs it: calls to one address, in plaintext, without retries of calls that the server has seen:
+ * a generation must never run twice. The worker's is `createHttp2Transport`; the tests compare it with one on grpc-js.
  */
 export type Transport = {
   /** Resolves with the one answer. Rejects with a CallFailure, also after `timeoutMs` and when `signal` is aborted. */

@@ -18,7 +18,6 @@ async function connect(given: { server: object; maxNumSeqs?: number; reasoning?:
   const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line).msg) })
   const { engine, limits } = await connectEngine({
     address,
-    transport: 'http2',
     maxNumSeqs: given.maxNumSeqs,
     family: { reasoning: given.reasoning ?? 'none' },
     log,

@@ -1,8 +1,10 @@
 import { status } from '@grpc/grpc-js'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { EngineClient, EngineOutput, EngineRequest } from '#apps/worker/engine/engine-client.ts'
-import { createGrpcEngineClient } from '#apps/worker/engine/grpc-engine-client.ts'
-import { createHttp2EngineClient } from '#apps/worker/engine/http2-engine-client.ts'
+import { createEngineOverTransport } from '#apps/worker/engine/engine-over-transport.ts'
+import { createHttp2Transport } from '#apps/worker/engine/transport/http2-transport.ts'
+import type { Transport } from '#apps/worker/engine/transport/transport.ts'
+import { TRANSPORTS } from '#test/support/engine-transports.ts'
 import { replay, startEngineServer, type GenerateCall } from './engine-server.ts'
 import { recording, recordings } from './recordings.ts'
 
@@ -21,12 +23,11 @@ afterEach(() => {
   for (const close of closers.splice(0).reverse()) close()
 })
 
-const CLIENTS = { 'grpc-js': createGrpcEngineClient, http2: createHttp2EngineClient }
-let createClient: (options: { address: string }) => EngineClient = createGrpcEngineClient
+let createTransport: (options: { address: string }) => Transport = createHttp2Transport
 
 async function connect(options: Parameters<typeof startEngineServer>[0]) {
   const server = await startEngineServer(options)
-  const client = createClient({ address: server.address })
+  const client = createEngineOverTransport(createTransport({ address: server.address }))
   closers.push(server.stop, client.close)
   return { server, client }
 }
@@ -45,9 +46,9 @@ const complete = { complete: { finishReason: 'stop', outputIds: [9], promptToken
 
 const NEVER = new AbortController().signal
 
-describe.each(Object.entries(CLIENTS))('over %s', (_, create) => {
+describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
   beforeAll(() => {
-    createClient = create
+    createTransport = create
   })
 
   describe('a generation', () => {

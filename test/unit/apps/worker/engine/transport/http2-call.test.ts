@@ -4,6 +4,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { MAX_MESSAGE_BYTES } from '#apps/worker/engine/transport/transport.ts'
 import { framed, split, startTcpServer, type Answer } from './raw-server.ts'
+import { TRANSPORTS } from '#test/support/engine-transports.ts'
 import {
   answerWith,
   ask,
@@ -16,7 +17,6 @@ import {
   REQUEST,
   serve,
   settled,
-  TRANSPORTS,
   type Heard,
 } from './transport-under-test.ts'
 

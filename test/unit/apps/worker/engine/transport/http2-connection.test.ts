@@ -3,6 +3,7 @@ import { status } from '@grpc/grpc-js'
 import { describe, expect, it, vi } from 'vitest'
 import { createHttp2Transport } from '#apps/worker/engine/transport/http2-transport.ts'
 import { framed, startRawServer, startTcpServer } from './raw-server.ts'
+import { TRANSPORTS } from '#test/support/engine-transports.ts'
 import {
   answered,
   answerWith,
@@ -16,7 +17,6 @@ import {
   REQUEST,
   serve,
   settled,
-  TRANSPORTS,
 } from './transport-under-test.ts'
 
 describe.each(Object.entries(TRANSPORTS))('the connection of %s', (_, create) => {

@@ -2,12 +2,8 @@ import type { ServerHttp2Stream } from 'node:http2'
 import { status } from '@grpc/grpc-js'
 import { afterEach, expect, vi } from 'vitest'
 import { isCallFailure } from '#apps/worker/engine/transport/call-failure.ts'
-import { createGrpcJsTransport } from '#apps/worker/engine/transport/grpc-js-transport.ts'
-import { createHttp2Transport } from '#apps/worker/engine/transport/http2-transport.ts'
 import type { StreamCall, Transport } from '#apps/worker/engine/transport/transport.ts'
 import { framed, startRawServer, type Answer } from './raw-server.ts'
-
-export const TRANSPORTS = { 'grpc-js': createGrpcJsTransport, http2: createHttp2Transport }
 
 /** Messages as they are on the wire. */
 export const METHOD = {

@@ -1,12 +1,15 @@
 import { Client, credentials } from '@grpc/grpc-js'
+import { cancelled, type CallFailure } from '#apps/worker/engine/transport/call-failure.ts'
+import {
+  MAX_MESSAGE_BYTES,
+  RECONNECT_PAUSE_MS,
+  type Transport,
+} from '#apps/worker/engine/transport/transport.ts'
 import { callUnary } from '#libs/grpc/call-unary.ts'
-import { cancelled, type CallFailure } from './call-failure.ts'
-import { MAX_MESSAGE_BYTES, RECONNECT_PAUSE_MS, type Transport } from './transport.ts'
 
 /**
- * No keepalive pings: vLLM up to 0.31 answers them by killing all calls. Quick reconnects: with the defaults a
- * client that starts before its engine notices it most of a minute late. No proxy: engines are next door. No
- * retries: a generation must never run twice behind our back. A connection of its own, which `close` closes.
+ * Set to do what the worker's own transport does: no keepalive pings, quick reconnects, no proxy, no retries, and a
+ * connection of its own, which `close` closes.
  */
 const CHANNEL_OPTIONS = {
   'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
@@ -18,7 +21,10 @@ const CHANNEL_OPTIONS = {
   'grpc.use_local_subchannel_pool': 1,
 } as const
 
-/** Connects to `address` (`host:port`) on the first call. */
+/**
+ * A `Transport` on grpc-js: the reference that the worker's own one, on `node:http2`, is compared with in tests and
+ * benchmarks. Connects to `address` (`host:port`) on the first call.
+ */
 export function createGrpcJsTransport({ address }: { readonly address: string }): Transport {
   const client = new Client(address, credentials.createInsecure(), CHANNEL_OPTIONS)
   return {
@@ -55,7 +61,7 @@ export function createGrpcJsTransport({ address }: { readonly address: string })
       stream.on('data', (message) => {
         if (!over) onMessage(message)
       })
-      // A failure overtakes the messages that grpc-js has not handed over yet; it waits for those that it has.
+      // grpc-js emits `error` before it has delivered all messages; `end` follows the last of them.
       stream.on('error', (error: CallFailure) => (failure = error))
       stream.on('end', () => end(failure))
       return {
