@@ -5,37 +5,46 @@ import type { EngineClient, EngineServerInfo } from './engine/engine-client.ts'
 import { createEngineOverTransport } from './engine/engine-over-transport.ts'
 import { createHttp2Transport } from './engine/transport/http2-transport.ts'
 
+/** An engine that answers, and its limits. */
+export type ConnectedEngine = {
+  readonly client: EngineClient
+  /** How many generations it runs at once. */
+  readonly maxNumSeqs: number
+  readonly contextWindow: number
+}
+
 const PAUSES = { firstPauseMs: 500, lastPauseMs: 500 }
 
 /**
- * Connects to an engine and waits until it answers: a real one needs minutes to load its weights. Throws when
- * the engine does not say how much it can run at once and the configuration does not either. For an engine
- * that was started for another kind of model it only logs a warning: all but forced tools and JSON formats work.
+ * Connects to an engine and waits until it answers: a real one needs minutes to load its weights. Throws when neither
+ * the engine nor the configuration says how many generations it runs at once. For an engine that was started for
+ * another kind of model it only logs a warning: all but forced tools and JSON formats work.
  */
 export async function connectEngine(options: {
   address: string
   maxNumSeqs: number | undefined
   family: Pick<ModelFamily, 'reasoning'>
   log: Logger
-}): Promise<{ engine: EngineClient; limits: { maxNumSeqs: number; contextWindow: number } }> {
+}): Promise<ConnectedEngine> {
   const { address, family, log } = options
-  const engine = createEngineOverTransport(createHttp2Transport({ address }))
-  let told = ''
+  const client = createEngineOverTransport(createHttp2Transport({ address }))
+  let lastReason = ''
   const onFailure = (error: unknown) => {
     const reason = String(error)
-    if (reason !== told) log.info({ address, reason }, 'waiting for the engine')
-    told = reason
+    if (reason !== lastReason) log.info({ address, reason }, 'waiting for the engine')
+    lastReason = reason
   }
-  const info = await untilAnswered(engine.getModelInfo, { ...PAUSES, onFailure })
-  const server = await untilAnswered(engine.getServerInfo, { ...PAUSES, onFailure })
+  const info = await untilAnswered(client.getModelInfo, { ...PAUSES, onFailure })
+  const server = await untilAnswered(client.getServerInfo, { ...PAUSES, onFailure })
   const maxNumSeqs = options.maxNumSeqs ?? server.maxNumSeqs
   if (maxNumSeqs === null) {
-    throw new Error(`the engine at ${address} does not tell its max_num_seqs: set maxNumSeqs in WORKERS`)
+    throw new Error(`the engine at ${address} does not report its max_num_seqs: set maxNumSeqs in WORKERS`)
   }
   const mismatch = findMismatch(family, server.constraintStart)
   if (mismatch !== null) log.warn({ address }, mismatch)
-  log.info({ address, maxNumSeqs, contextWindow: info.maxContextLength }, 'engine connected')
-  return { engine, limits: { maxNumSeqs, contextWindow: info.maxContextLength } }
+  const contextWindow = info.maxContextLength
+  log.info({ address, maxNumSeqs, contextWindow }, 'engine connected')
+  return { client, maxNumSeqs, contextWindow }
 }
 
 /**

@@ -11,6 +11,7 @@ import { fetchTokenizerFiles } from '#libs/model-files/fetch-tokenizer-files.ts'
 import { openEncoder } from '#libs/tokenizer/encoding/open-encoder.ts'
 import { createTokenizerCache } from '#libs/tokenizer/tokenizer-cache.ts'
 import { createTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { createChatModel } from './chat-model.ts'
 import { createClaimTicket } from './claim-ticket.ts'
 import { WorkerConfig } from './config.ts'
 import { connectEngine } from './connect-engine.ts'
@@ -19,10 +20,10 @@ import type { EngineClient } from './engine/engine-client.ts'
 import { createModelLoader, type LoadProblem } from './model-loader.ts'
 import { createRenderChat } from './prompt/render-chat.ts'
 import { createRenderPrompt } from './prompt/render-prompt.ts'
+import { toReadiness } from './to-readiness.ts'
 import { createRunningGenerations } from './running-generations.ts'
-import { serveEngine, type ServedEngine } from './serve-engine.ts'
-import { createSettle } from './settle.ts'
-import { tellReadiness } from './tell-readiness.ts'
+import { serveEngine, type ServedEngine, type WorkerServices } from './serve-engine.ts'
+import { createSettlements } from './settlements.ts'
 import { createWorkerMetrics } from './worker-metrics.ts'
 
 const SETTLE_MS = 5_000
@@ -43,7 +44,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry,
-    readiness: () => tellReadiness(models, states(), Array.from(problems.values())),
+    readiness: () => toReadiness(models, states(), Array.from(problems.values())),
   })
   releasers.add('ops', ops, { run: closeOps })
 
@@ -63,9 +64,8 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     nowMs,
   })
   const claim = createClaimTicket({ record, worker, nowMs, log })
-  const inHand = new Set<string>()
-  const settle = createSettle({ record, holdGraceMs: config.HOLD_GRACE_MS, nowMs, log })
-  const metrics = createWorkerMetrics({ registry, engines: states, pendingSettlements: settle.pending })
+  const settlements = createSettlements({ record, holdGraceMs: config.HOLD_GRACE_MS, nowMs, log })
+  const metrics = createWorkerMetrics({ registry, engines: states, pendingSettlements: settlements.pending })
 
   const presence = await createPresence({
     self: { id: worker, kind: 'worker' },
@@ -110,7 +110,10 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   })
   const pulse = setInterval(() => running.pulse(), BEAT_MS)
   releasers.add('pulse', pulse, { run: clearInterval })
-  releasers.add('settlements', settle, { run: async () => await settle.drain(), limitMs: SETTLE_MS })
+  releasers.add('settlements', settlements, {
+    run: async () => await settlements.drain(),
+    limitMs: SETTLE_MS,
+  })
 
   const clients: EngineClient[] = []
   releasers.add('engine clients', clients, {
@@ -142,43 +145,29 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     problems,
     log,
   })
+  const services: WorkerServices = {
+    worker,
+    claim,
+    running,
+    settlements,
+    deliverVectors,
+    ticketRedis,
+    ticketsInHand: new Set(),
+    metrics,
+    announce: presence.announce,
+    nowMs,
+    log,
+  }
   // Each engine joins as soon as it answers; the others do not wait for it.
   await Promise.all(
-    config.WORKERS.map(async ({ model, files, engine: address, maxNumSeqs }) => {
-      const { family, tokenizer, endIds, samplingDefaults, chats } = await load({
-        model,
-        files,
-        engine: address,
-      })
-      const { engine, limits } = await connectEngine({
-        address,
-        maxNumSeqs,
-        family,
-        log: log.child({ model }),
-      })
-      clients.push(engine)
-      const served = serveEngine({
-        model,
-        worker,
-        family,
-        tokenizer,
-        endIds,
-        samplingDefaults,
-        renderPrompt: createRenderPrompt({ chats, tokenizer, family }),
-        engine,
-        limits: { ...limits, silenceMs: config.ENGINE_SILENCE_MS },
-        claim,
-        inHand,
-        running,
-        settle,
-        deliverVectors,
-        metrics,
-        queueRedis: ticketRedis,
-        announce: presence.announce,
-        nowMs,
-        log,
-      })
-      engines.push(served)
+    config.WORKERS.map(async ({ model: name, files, engine: address, maxNumSeqs }) => {
+      const model = await load({ model: name, files, engine: address })
+      const { family, tokenizer } = model
+      const engine = await connectEngine({ address, maxNumSeqs, family, log: log.child({ model: name }) })
+      clients.push(engine.client)
+      const chat = createChatModel({ model, renderPrompt: createRenderPrompt(model) })
+      const silenceMs = config.ENGINE_SILENCE_MS
+      engines.push(serveEngine({ model: { name, tokenizer, chat }, engine, silenceMs, services }))
     }),
   )
   log.info({ engines: config.WORKERS }, 'worker serves')

@@ -1,66 +1,68 @@
 import type { Redis } from 'ioredis'
-import type { EngineState } from '#libs/event-bus/presence.ts'
-import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import type { GenerationTicket } from '#libs/contracts/generation-job.ts'
-import type { ChatMessage } from '#libs/contracts/generation-request.ts'
-import type { ModelFamily, SamplingDefaults } from '#libs/dialect/family.ts'
+import type { EngineState } from '#libs/event-bus/presence.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
+import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
+import type { ChatModel } from './chat-model.ts'
 import type { ClaimTicket } from './claim-ticket.ts'
+import type { ConnectedEngine } from './connect-engine.ts'
 import type { DeliverVectors } from './embedding/deliver-vectors.ts'
 import { createEmbedInputs } from './embedding/embed-inputs.ts'
 import { createFairLimit } from './embedding/fair-limit.ts'
 import { createTokenizeInputs } from './embedding/tokenize-inputs.ts'
-import type { EngineClient } from './engine/engine-client.ts'
+import { createEndRun } from './end-run.ts'
 import { createProcessGeneration } from './process-generation.ts'
-import type { RenderPrompt } from './prompt/render-prompt.ts'
+import { createRunChat } from './run-chat.ts'
+import { createRunEmbedding } from './run-embedding.ts'
 import type { RunningGeneration, RunningGenerations } from './running-generations.ts'
-import type { Settle } from './settle.ts'
+import type { Settlements } from './settlements.ts'
 import { createSlots } from './slots.ts'
-import { allowsOneCall, callsFormat, constrainOutput } from '#libs/dialect/constrain-output.ts'
-import { createOutputParser } from '#libs/dialect/parse-output.ts'
-import { startsInReasoning } from '#libs/dialect/reasoning/starts-in-reasoning.ts'
-import type { WorkerMetrics } from './worker-metrics.ts'
 import { createEngineWatch } from './watch-engine.ts'
+import type { WorkerMetrics } from './worker-metrics.ts'
 
 /** One engine with its worker: pulls what the engine can run, runs it, stops in order. */
 export type ServedEngine = {
   state(): EngineState
-  /** Stops pulling, lets what runs end within `graceMs`, then ends it as interrupted. */
+  /** Stops pulling, lets running generations end within `graceMs`, then ends them as interrupted. */
   drain(graceMs: number): Promise<void>
+}
+
+/** What all engines of this process share. */
+export type WorkerServices = {
+  readonly worker: string
+  readonly claim: ClaimTicket
+  readonly running: RunningGenerations
+  readonly settlements: Settlements
+  readonly deliverVectors: DeliverVectors
+  readonly ticketRedis: Redis
+  /** Tickets that this process claims or runs, whichever engine took them. */
+  readonly ticketsInHand: Set<string>
+  readonly metrics: WorkerMetrics
+  /** Publishes a heartbeat at once. */
+  readonly announce: () => void
+  readonly nowMs: () => number
+  readonly log: Logger
 }
 
 /** How slowly the mean generation time follows: each generation moves it by this share. */
 const MEAN_SHARE = 0.1
-/** After it was told to stop, a generation only has to say so. */
+/** A stopped generation only has to publish its last event. */
 const STOP_MS = 3_000
 
-/** Begins to serve; pulling starts as soon as the engine is healthy. */
+/** Serves one model with one engine; pulling starts as soon as the engine is healthy. */
 export function serveEngine(deps: {
-  model: string
-  worker: string
-  family: ModelFamily
-  tokenizer: Tokenizer
-  endIds: ReadonlySet<number>
-  samplingDefaults: SamplingDefaults
-  renderPrompt: RenderPrompt
-  engine: EngineClient
-  limits: { maxNumSeqs: number; contextWindow: number; silenceMs: number }
-  claim: ClaimTicket
-  /** Tickets that this process claims or runs, whichever engine took them. */
-  inHand: Set<string>
-  running: RunningGenerations
-  deliverVectors: DeliverVectors
-  settle: Settle
-  metrics: WorkerMetrics
-  queueRedis: Redis
-  announce: () => void
-  nowMs: () => number
-  log: Logger
+  model: { readonly name: string; readonly tokenizer: Tokenizer; readonly chat: ChatModel }
+  engine: ConnectedEngine
+  /** An engine that runs generations and gives no token for this long hangs. */
+  silenceMs: number
+  services: WorkerServices
 }): ServedEngine {
-  const { model, worker, family, tokenizer, endIds, engine, limits, running, metrics, inHand, nowMs } = deps
-  const log = deps.log.child({ model })
-  const slots = createSlots(limits.maxNumSeqs)
+  const { model, silenceMs, services } = deps
+  const { client: engine, maxNumSeqs, contextWindow } = deps.engine
+  const { worker, ticketsInHand, metrics, announce, nowMs } = services
+  const log = services.log.child({ model: model.name })
+  const slots = createSlots(maxNumSeqs)
   const live = new Map<string, RunningGeneration>()
   let stopping = false
   let pulling = false
@@ -69,9 +71,11 @@ export function serveEngine(deps: {
   const watch = createEngineWatch({
     healthCheck: engine.healthCheck,
     running: slots.running,
-    silenceMs: limits.silenceMs,
+    silenceMs,
     onChange: (ready) => {
-      follow(ready).catch((error: unknown) => log.error({ err: error }, 'pulling did not follow the engine'))
+      pullWhile(ready).catch((error: unknown) =>
+        log.error({ err: error }, 'pulling did not follow the engine'),
+      )
     },
     onLost: () => stopAll('engine-lost'),
     nowMs,
@@ -79,61 +83,44 @@ export function serveEngine(deps: {
   })
 
   const processGeneration = createProcessGeneration({
-    claim: deps.claim,
-    engine,
-    renderPrompt: deps.renderPrompt,
-    samplingDefaults: deps.samplingDefaults,
-    endIds: Array.from(endIds),
-    constrain: (job) => constrainOutput(job.request, family),
-    createParser: (job, prompt) =>
-      createOutputParser({
-        generationId: job.id,
-        tokenizer,
-        endIds,
-        family: { ...family, toolCalls: callsFormat(job.request, family.toolCalls) },
-        tools: job.request.toolChoice === 'none' ? [] : job.request.tools,
-        singleCall: allowsOneCall(job.request),
-        stop: job.request.stop,
-        startsInReasoning:
-          typeof family.reasoning === 'object' && startsInReasoning(prompt.tail, family.reasoning.open),
-        earlierCalls: countCalls(job.request.messages),
-      }),
-    tokenizeInputs: createTokenizeInputs(tokenizer),
-    embedInputs: createEmbedInputs({
-      embed: engine.embed,
-      // A generation takes a slot, each of its inputs a place here: neither is more than the engine runs at once.
-      limit: createFairLimit(limits.maxNumSeqs),
-      deliver: deps.deliverVectors,
-    }),
+    claim: async (ticket) => await services.claim(model.name, ticket),
     open(job, epoch) {
-      const run = running.open(job, epoch)
+      const run = services.running.open(job, epoch)
       live.set(ticketName({ id: job.id, epoch }), run)
       return run
     },
-    settle: deps.settle,
-    watch,
     // A ticket that was on its way when the engine died goes back as well.
     isStopping: () => stopping || !watch.ready(),
-    model,
-    worker,
-    contextWindow: limits.contextWindow,
-    log,
+    runChat: createRunChat({ worker, model: model.chat, engine, contextWindow, watch }),
+    runEmbedding: createRunEmbedding({
+      worker,
+      tokenizeInputs: createTokenizeInputs(model.tokenizer),
+      embedInputs: createEmbedInputs({
+        embed: engine.embed,
+        // A generation takes a slot, each of its inputs a place here: neither is more than the engine runs at once.
+        limit: createFairLimit(maxNumSeqs),
+        deliver: services.deliverVectors,
+      }),
+      contextWindow,
+      watch,
+    }),
+    endRun: createEndRun({ settlements: services.settlements, watch, log }),
   })
 
   const pull = createTicketPull({
-    redis: deps.queueRedis,
-    model,
+    redis: services.ticketRedis,
+    model: model.name,
     log,
     // BullMQ hands over the next ticket when this resolves: when the engine can run one more.
     async onTicket(ticket) {
       // The gateway may have added it again while its claim is on its way: one run of it is enough.
       const name = ticketName(ticket)
-      if (!inHand.has(name)) {
-        inHand.add(name)
+      if (!ticketsInHand.has(name)) {
+        ticketsInHand.add(name)
         slots.take(async () => {
           await runTicket(ticket)
           live.delete(name)
-          inHand.delete(name)
+          ticketsInHand.delete(name)
         })
       }
       await slots.room()
@@ -144,7 +131,7 @@ export function serveEngine(deps: {
     const startedMs = nowMs()
     try {
       const result = await processGeneration(ticket)
-      metrics.generations.inc({ model, result })
+      metrics.generations.inc({ model: model.name, result })
       if (result === 'ran') measure(nowMs() - startedMs)
     } catch (error) {
       log.error({ err: error, ticket }, 'ticket could not be claimed')
@@ -156,7 +143,7 @@ export function serveEngine(deps: {
       meanGenerationMs === null ? ms : meanGenerationMs + (ms - meanGenerationMs) * MEAN_SHARE
   }
 
-  async function follow(ready: boolean) {
+  async function pullWhile(ready: boolean) {
     if (stopping) return
     if (!ready) await pull.pause()
     else if (pulling) await pull.resume()
@@ -164,7 +151,7 @@ export function serveEngine(deps: {
       pulling = true
       pull.start()
     }
-    deps.announce()
+    announce()
   }
 
   function stopAll(reason: 'engine-lost' | 'worker-stopping') {
@@ -173,7 +160,7 @@ export function serveEngine(deps: {
 
   return {
     state: () => ({
-      model,
+      model: model.name,
       ready: watch.ready() && !stopping,
       slots: slots.capacity(),
       running: slots.running(),
@@ -181,7 +168,7 @@ export function serveEngine(deps: {
     }),
     async drain(graceMs) {
       stopping = true
-      deps.announce()
+      announce()
       // Closed before anything is waited for: a ticket that is handed over later could not be answered.
       await pull.close()
       await within(graceMs, slots.idle())
@@ -190,13 +177,6 @@ export function serveEngine(deps: {
       watch.stop()
     },
   }
-}
-
-function countCalls(messages: readonly ChatMessage[]): number {
-  return messages.reduce(
-    (sum, message) => sum + (message.role === 'assistant' ? message.toolCalls.length : 0),
-    0,
-  )
 }
 
 const ticketName = ({ id, epoch }: GenerationTicket) => `${id} ${epoch}`

@@ -16,13 +16,13 @@ async function connect(given: { server: object; maxNumSeqs?: number; reasoning?:
   closers.push(stop)
   const warnings: string[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line).msg) })
-  const { engine, limits } = await connectEngine({
+  const { client, ...limits } = await connectEngine({
     address,
     maxNumSeqs: given.maxNumSeqs,
     family: { reasoning: given.reasoning ?? 'none' },
     log,
   })
-  closers.push(engine.close)
+  closers.push(client.close)
   return { limits, warnings }
 }
 

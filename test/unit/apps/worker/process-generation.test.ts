@@ -3,7 +3,6 @@ import type { EngineOutput } from '#apps/worker/engine/engine-client.ts'
 import { EngineError } from '#apps/worker/engine/engine-error.ts'
 import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
-import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import { ChatTemplateError } from '#libs/chat-template/chat-renderer.ts'
 import { loadTokenizer, type Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { generationJob } from '../../../support/generation-job.ts'
@@ -268,62 +267,20 @@ test.each([
   expect(events.at(-1)).toMatchObject(lastEvent)
 })
 
-const INPUTS = { kind: 'embedding', inputs: ['a', 'b'] } as const
-const embedding = (fields: Partial<GenerationJob> = {}) => ({
-  job: { request: { ...INPUTS, inputs: [...INPUTS.inputs] }, maxOutputTokens: 0, ...fields },
-  inputs: { status: 'tokenized', inputs: [Uint32Array.of(1, 2), Uint32Array.of(3)], tokens: 3 } as const,
-})
-
-test('inputs are claimed with their exact tokens, embedded, and settled as prompt alone', async () => {
-  const { result, events, settlements, seen } = await process(embedding())
-  expect(result).toBe('ran')
-  expect(events).toEqual([
-    claimed,
-    {
-      type: 'generation-end',
-      finishReason: 'stop',
-      usage: { promptTokens: 3, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 },
-    },
-  ])
-  expect(settlements).toEqual([['completed', 3, 0]])
-  expect(seen.tokens).toBe(2)
-})
-
-test('an input that the model cannot read is the caller’s mistake and free', async () => {
-  const { events, settlements } = await process({
-    ...embedding(),
-    inputs: { status: 'refused', reason: 'The input at index 1 has 9 tokens.' },
-  })
-  expect(events).toEqual([
-    { type: 'generation-error', code: 'invalid_request', message: 'The input at index 1 has 9 tokens.' },
-  ])
-  expect(settlements).toEqual([['fault', 0, 0]])
-})
-
-test('a hold that does not pay the exact inputs is given back; one that pays them to the nano is enough', async () => {
-  const { hold } = generationJob()
-  const short = await process(embedding({ hold: { ...hold, amountNano: '2' } }))
-  expect(short.events).toEqual([{ type: 'generation-declined', reason: 'hold-too-small', promptTokens: 3 }])
-  const exact = await process(embedding({ hold: { ...hold, amountNano: '3' } }))
-  expect(exact.settlements).toEqual([['completed', 3, 0]])
-})
-
 test.each([
-  ['cancelled', [], [['cancelled', 2, 0]]],
-  ['deadline', ['model_unavailable'], [['fault', 2, 0]]],
-  ['worker-stopping', ['upstream_error'], [['fault', 2, 0]]],
-] as const)(
-  'embeddings that are stopped midway (%s) are no answer, and only what was embedded counts',
-  async (reason, errors, settled) => {
-    const { events, settlements } = await process({
-      ...embedding(),
-      async embed(run, onVector) {
-        onVector(2)
-        run.stop(reason)
-        throw new Error('told to stop')
-      },
-    })
-    expect(events.slice(1)).toMatchObject(errors.map((code) => ({ type: 'generation-error', code })))
-    expect(settlements).toEqual(settled)
-  },
-)
+  ['deadline', 'completed', { type: 'generation-end', finishReason: 'length' }],
+  ['cancelled', 'cancelled', { type: 'text-delta' }],
+] as const)('an engine call that fails because of a stop (%s) is no failure', async (...row) => {
+  const [reason, outcome, lastEvent] = row
+  const text = await tokensOf('one two')
+  const { events, settlements, seen } = await process({
+    async *engine(run) {
+      yield text
+      run.stop(reason)
+      throw new EngineError('unavailable', 'the call was cancelled')
+    },
+  })
+  expect(settlements[0]?.[0]).toBe(outcome)
+  expect(events.at(-1)).toMatchObject(lastEvent)
+  expect(seen.failures).toBe(0)
+})

@@ -1,7 +1,10 @@
 import { pino } from 'pino'
 import type { TokenizedInputs } from '#apps/worker/embedding/tokenize-inputs.ts'
 import type { EngineClient, EngineOutput, EngineRequest } from '#apps/worker/engine/engine-client.ts'
+import { createEndRun } from '#apps/worker/end-run.ts'
 import { createProcessGeneration } from '#apps/worker/process-generation.ts'
+import { createRunChat } from '#apps/worker/run-chat.ts'
+import { createRunEmbedding } from '#apps/worker/run-embedding.ts'
 import { createRunningGenerations, type RunningGeneration } from '#apps/worker/running-generations.ts'
 import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 import { createOutputParser } from '#libs/dialect/parse-output.ts'
@@ -64,51 +67,58 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
     getServerInfo: refuse,
     close: () => {},
   }
+  const log = pino({ level: 'silent' })
+  const watch = { tokenSeen: () => (seen.tokens += 1), failureSeen: () => (seen.failures += 1) }
+  const worker = 'worker-1'
+  const contextWindow = 4_096
   const processGeneration = createProcessGeneration({
     claim: async () => given.claim ?? { status: 'claimed', job },
-    engine,
-    async renderPrompt() {
-      if (opened === undefined || given.render === undefined) return PROMPT
-      return await given.render(opened)
-    },
-    samplingDefaults: {},
-    endIds: Array.from(tokenizer.eosIds),
-    constrain: given.constrain ?? (() => null),
-    createParser: () =>
-      createOutputParser({
-        generationId: job.id,
-        tokenizer,
-        endIds: tokenizer.eosIds,
-        family: { toolCalls: 'hermes', reasoning: 'none', callIds: 'opaque' },
-        tools: given.singleCall === true ? [{ name: 'f', description: null, parameters: null }] : [],
-        singleCall: given.singleCall ?? false,
-        stop: job.request.kind === 'chat' ? job.request.stop : [],
-        startsInReasoning: false,
-        earlierCalls: 0,
-      }),
-    tokenizeInputs: async () => given.inputs ?? { status: 'tokenized', inputs: [], tokens: 0 },
-    async embedInputs(run, inputs, onVector) {
-      if (given.embed !== undefined) return await given.embed(run, onVector)
-      for (const ids of inputs) onVector(ids.length)
-    },
     open: (of, epoch) => (opened = running.open(of, epoch)),
-    settle: {
-      settle: (_run, { outcome, usage }) =>
-        settlements.push([outcome, usage.promptTokens, usage.completionTokens]),
-      drain: async () => {},
-      pending: () => 0,
-    },
-    watch: {
-      ready: () => true,
-      tokenSeen: () => (seen.tokens += 1),
-      failureSeen: () => (seen.failures += 1),
-      stop: () => {},
-    },
     isStopping: () => given.stopping ?? false,
-    model: job.model,
-    worker: 'worker-1',
-    contextWindow: 4_096,
-    log: pino({ level: 'silent' }),
+    runChat: createRunChat({
+      worker,
+      model: {
+        async renderPrompt() {
+          if (opened === undefined || given.render === undefined) return PROMPT
+          return await given.render(opened)
+        },
+        samplingDefaults: {},
+        endIds: Array.from(tokenizer.eosIds),
+        constrain: given.constrain ?? (() => null),
+        createParser: () =>
+          createOutputParser({
+            generationId: job.id,
+            tokenizer,
+            endIds: tokenizer.eosIds,
+            family: { toolCalls: 'hermes', reasoning: 'none', callIds: 'opaque' },
+            tools: given.singleCall === true ? [{ name: 'f', description: null, parameters: null }] : [],
+            singleCall: given.singleCall ?? false,
+            stop: job.request.kind === 'chat' ? job.request.stop : [],
+            startsInReasoning: false,
+            earlierCalls: 0,
+          }),
+      },
+      engine,
+      contextWindow,
+      watch,
+    }),
+    runEmbedding: createRunEmbedding({
+      worker,
+      tokenizeInputs: async () => given.inputs ?? { status: 'tokenized', inputs: [], tokens: 0 },
+      async embedInputs(run, inputs, onVector) {
+        if (given.embed !== undefined) return await given.embed(run, onVector)
+        for (const ids of inputs) onVector(ids.length)
+      },
+      contextWindow,
+      watch,
+    }),
+    endRun: createEndRun({
+      settlements: {
+        add: ({ usage }, outcome) => settlements.push([outcome, usage.promptTokens, usage.completionTokens]),
+      },
+      watch,
+      log,
+    }),
   })
   const result = await processGeneration({ id: job.id, epoch: 1 })
   return { result, events, ids, settlements, seen, requests }

@@ -3,7 +3,7 @@ import type { Readiness } from '#libs/telemetry/serve-ops.ts'
 import type { LoadProblem } from './model-loader.ts'
 
 /** Ready once every engine is. Until then the reason names the models of those that are not. */
-export function tellReadiness(
+export function toReadiness(
   models: readonly string[],
   engines: readonly Pick<EngineState, 'model' | 'ready'>[],
   problems: readonly LoadProblem[],

@@ -1,13 +1,12 @@
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
-import type { Usage } from '#libs/contracts/generation-event.ts'
 import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { RunningGeneration } from './running-generations.ts'
 
-export type Settle = {
-  /** Settles a generation; returns at once and goes on until the queue Redis has answered. */
-  settle(run: RunningGeneration, ending: { outcome: SettlementOutcome; usage: Usage }): void
+export type Settlements = {
+  /** Settles a generation; returns at once and repeats until the queue Redis has answered. */
+  add(run: RunningGeneration, outcome: SettlementOutcome): void
   /** Resolves when every settlement has been answered. */
   drain(): Promise<void>
   pending(): number
@@ -16,20 +15,20 @@ export type Settle = {
 const PAUSES = { firstPauseMs: 20, lastPauseMs: 1_000 }
 
 /**
- * Keeps each settlement until the record has taken it: the queue Redis may be away for a while, and the client
- * never waits for it. The script is idempotent, so an unknown outcome is simply sent again. It is given up
- * only when the hold has expired by itself (`holdGraceMs` after the deadline).
+ * The settlements that the queue Redis has not answered yet. It may be away for a while, and the client never waits
+ * for it. The script is idempotent, so a settlement without an answer is sent again. It is dropped only when its hold
+ * has expired (`holdGraceMs` after the deadline).
  */
-export function createSettle(deps: {
+export function createSettlements(deps: {
   record: Pick<GenerationRecord, 'settle'>
   holdGraceMs: number
   nowMs: () => number
   log: Logger
-}): Settle {
+}): Settlements {
   const { record, holdGraceMs, nowMs, log } = deps
   const pending = new Set<Promise<void>>()
 
-  async function settleOnce({ job, epoch }: RunningGeneration, outcome: SettlementOutcome, usage: Usage) {
+  async function settle({ job, epoch, usage }: RunningGeneration, outcome: SettlementOutcome) {
     const { promptTokens, cachedTokens, completionTokens } = usage
     const settlement = {
       id: job.id,
@@ -46,17 +45,17 @@ export function createSettle(deps: {
         ...PAUSES,
         giveUp,
       })
-      if (result !== 'recorded') log.info({ generationId: job.id, epoch, result }, 'settlement refused')
+      if (result !== 'recorded') log.info({ generationId: job.id, epoch, result }, 'settlement not recorded')
     } catch (error) {
-      log.error({ err: error, ...settlement }, 'settlement given up: its hold has expired')
+      log.error({ err: error, ...settlement }, 'settlement dropped: its hold has expired')
     }
   }
 
   return {
-    settle(run, { outcome, usage }) {
-      const work = settleOnce(run, outcome, usage)
-      pending.add(work)
-      void work.finally(() => pending.delete(work))
+    add(run, outcome) {
+      const answered = settle(run, outcome)
+      pending.add(answered)
+      void answered.finally(() => pending.delete(answered))
     },
     async drain() {
       await Promise.all(pending)

@@ -1,15 +1,13 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import type { RunningGeneration } from '#apps/worker/running-generations.ts'
-import { createSettle } from '#apps/worker/settle.ts'
+import { createSettlements } from '#apps/worker/settlements.ts'
 import type { SettleResult } from '#libs/generation-record/generation-record.ts'
 import { generationJob } from '../../../support/generation-job.ts'
 
-const USAGE = { promptTokens: 3, cachedTokens: 2, completionTokens: 5, reasoningTokens: 1 }
-
 function setUp(answers: (SettleResult | Error)[], nowMs = Date.now()) {
   const sent: unknown[] = []
-  const settle = createSettle({
+  const settlements = createSettlements({
     record: {
       async settle(model, settlement) {
         sent.push([model, settlement])
@@ -26,19 +24,21 @@ function setUp(answers: (SettleResult | Error)[], nowMs = Date.now()) {
   const run: RunningGeneration = {
     job,
     epoch: 2,
+    usage: { promptTokens: 3, cachedTokens: 2, completionTokens: 5, reasoningTokens: 1 },
+    hasOutput: true,
     signal: new AbortController().signal,
     stopReason: () => null,
     stop: () => {},
     send: () => {},
     close: () => {},
   }
-  return { settle, run, job, sent }
+  return { settlements, run, job, sent }
 }
 
 test('a settlement names its generation, epoch and usage, and carries the receipt of its hold', async () => {
-  const { settle, run, job, sent } = setUp(['recorded'])
-  settle.settle(run, { outcome: 'completed', usage: USAGE })
-  await settle.drain()
+  const { settlements, run, job, sent } = setUp(['recorded'])
+  settlements.add(run, 'completed')
+  await settlements.drain()
   expect(sent).toEqual([
     [
       job.model,
@@ -56,21 +56,21 @@ test('a settlement names its generation, epoch and usage, and carries the receip
 })
 
 test('it is sent again until Redis answers, and counted as pending meanwhile', async () => {
-  const { settle, run, sent } = setUp([
+  const { settlements, run, sent } = setUp([
     new Error('Connection is closed.'),
     new Error('Command timed out'),
     'settled',
   ])
-  settle.settle(run, { outcome: 'cancelled', usage: USAGE })
-  expect(settle.pending()).toBe(1)
-  await settle.drain()
+  settlements.add(run, 'cancelled')
+  expect(settlements.pending()).toBe(1)
+  await settlements.drain()
   expect(sent).toHaveLength(3)
-  expect(settle.pending()).toBe(0)
+  expect(settlements.pending()).toBe(0)
 })
 
-test('it is given up when the hold has expired by itself', async () => {
-  const { settle, run, sent } = setUp([new Error('Connection is closed.')], Date.now() + 600_000)
-  settle.settle(run, { outcome: 'completed', usage: USAGE })
-  await settle.drain()
+test('it is dropped when the hold has expired by itself', async () => {
+  const { settlements, run, sent } = setUp([new Error('Connection is closed.')], Date.now() + 600_000)
+  settlements.add(run, 'completed')
+  await settlements.drain()
   expect(sent).toHaveLength(1)
 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { tellReadiness } from '#apps/worker/tell-readiness.ts'
+import { toReadiness } from '#apps/worker/to-readiness.ts'
 
 const engine = (model: string, ready: boolean) => ({ model, ready })
 const problem = (model: string, reason: string) => ({ model, reason })
@@ -16,6 +16,6 @@ it.for([
     'no engine yet for a, lost, torn; b, torn',
   ],
 ] as const)('%j with %j: %s', ([engines, problems, reason]) => {
-  const told = tellReadiness(['a', 'b', 'a'], engines, problems)
+  const told = toReadiness(['a', 'b', 'a'], engines, problems)
   expect(told).toEqual(reason === null ? { ready: true } : { ready: false, reason })
 })
