@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openBillingDatabase, type BillingDatabase } from '../integration/billing/billing-database.ts'
-import { checkHistories } from '../integration/billing/check-histories.ts'
+import { openBillingDatabase, type BillingDatabase } from '../integration/billing/support/billing-database.ts'
+import { checkHistories } from '../integration/billing/model/check-histories.ts'
 
 const HISTORIES = Number(process.env['MILLRACE_HISTORIES'] ?? 5_000)
 

@@ -16,7 +16,7 @@ import {
   setWatermark,
   settlement,
   type BillingDatabase,
-} from '../billing/billing-database.ts'
+} from '../billing/support/billing-database.ts'
 import { millrace, type Ended } from './millrace.ts'
 
 // Every command once, as a process of its own, against billing's operators' interface over a real database.

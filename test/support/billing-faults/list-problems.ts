@@ -1,4 +1,4 @@
-import { CHAT, EMBED, ODD } from '../../integration/billing/billing-database.ts'
+import { CHAT, EMBED, ODD } from '../../integration/billing/support/billing-database.ts'
 import { runFaults } from './run-faults.ts'
 
 /** At least so many a second, else a run proves nothing. A busy machine takes seconds to start a replica. */

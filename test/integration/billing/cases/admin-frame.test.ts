@@ -1,0 +1,224 @@
+import { randomUUID } from 'node:crypto'
+import { pino } from 'pino'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { OPERATIONS } from '#apps/billing/admin/operations.ts'
+import { ROLES_OF, type OperationId, type Role } from '#apps/billing/admin/roles.ts'
+import { createAdminServer } from '#apps/billing/admin/serve-admin.ts'
+import { openPool } from '#apps/billing/database/open-pool.ts'
+import { toKysely } from '#apps/billing/database/tables.ts'
+import { createReconcile } from '#apps/billing/reconciliation/reconcile.ts'
+import { createOperator, refusal, type Operator } from '../support/operator.ts'
+import { ADMIN_TOKEN, log, openBillingDatabase, type BillingDatabase } from '../support/billing-database.ts'
+
+let database: BillingDatabase
+
+beforeAll(async () => {
+  database = await openBillingDatabase()
+})
+afterEach(() => database.expectReconciled())
+afterAll(() => database.close())
+
+const ask: Operator['ask'] = (...asked) => database.operator.ask(...asked)
+
+const NewCredential = z.object({ id: z.uuid(), token: z.string() })
+
+async function signUp(role: Role): Promise<{ id: string; operator: Operator; token: string }> {
+  const { body } = await ask('POST', '/credentials', { name: `${role} ${randomUUID()}`, role })
+  const { id, token } = NewCredential.parse(body)
+  return { id, token, operator: createOperator(database.admin, token) }
+}
+
+describe('signing in', () => {
+  test.each([
+    ['no token', {}],
+    ['a wrong token', { authorization: 'Bearer something-else' }],
+    ['a part of the token', { authorization: `Bearer ${ADMIN_TOKEN.slice(0, -1)}` }],
+    ['the token without its scheme', { authorization: ADMIN_TOKEN }],
+  ])('with %s nothing is done', async (_, headers) => {
+    for (const url of ['/admin/v1/me', '/admin/v1/openapi.json', '/admin/v1/nowhere', '/elsewhere']) {
+      const response = await database.admin.inject({ method: 'GET', url, headers })
+      expect([response.statusCode, response.json()]).toEqual([401, refusal('invalid_token')])
+    }
+  })
+
+  test('with the configured token makes an owner, also while the database is away', async () => {
+    expect(await ask('GET', '/me')).toEqual({ status: 200, body: { name: 'bootstrap', role: 'owner' } })
+    const pool = await openPool({ url: database.url, log, waitMs: 5_000 })
+    await pool.end()
+    const db = toKysely(pool)
+    const reconcile = createReconcile(pool)
+    const app = createAdminServer({ db, reconcile, adminToken: ADMIN_TOKEN, nowMs: Date.now, log })
+    expect((await createOperator(app, ADMIN_TOKEN).ask('GET', '/me')).status).toBe(200)
+    await app.close()
+  })
+
+  test('with what cannot be a credential is refused without asking the database', async () => {
+    const pool = await openPool({ url: database.url, log, waitMs: 5_000 })
+    await pool.end()
+    const db = toKysely(pool)
+    const reconcile = createReconcile(pool)
+    const app = createAdminServer({ db, reconcile, adminToken: ADMIN_TOKEN, nowMs: Date.now, log })
+    const answer = await createOperator(app, 'something-else').ask('GET', '/me')
+    expect(answer).toEqual({ status: 401, body: refusal('invalid_token') })
+    await app.close()
+  })
+
+  test('with a credential makes whom it names', async () => {
+    const { operator } = await signUp('support')
+    expect((await operator.ask('GET', '/me')).body).toMatchObject({ role: 'support' })
+  })
+
+  test('with a revoked credential is refused at once', async () => {
+    const { id, operator } = await signUp('owner')
+    const revoked = await ask('POST', `/credentials/${id}/revoke`, { reason: 'left' })
+    expect(revoked).toMatchObject({ status: 200, body: { revokedAt: '2030-01-01T00:00:00.000Z' } })
+    expect(await operator.ask('GET', '/me')).toEqual({ status: 401, body: refusal('invalid_token') })
+    expect(await ask('POST', `/credentials/${id}/revoke`)).toEqual(revoked)
+  })
+})
+
+describe('credentials', () => {
+  test('show their token once and store its hash only', async () => {
+    const { id, token } = await signUp('ops')
+    const { body } = await ask('GET', '/credentials')
+    expect(JSON.stringify(body)).toContain(id)
+    expect(JSON.stringify(body)).not.toContain(token)
+    const { rows } = await database.pool.query<{ everything: string }>(
+      'select c::text as everything from admin_credentials c union all select a::text from admin_audit a',
+    )
+    expect(rows.length).toBeGreaterThan(1)
+    expect(rows.filter(({ everything }) => everything.includes(token))).toEqual([])
+  })
+
+  test('have names of their own, for the audit log', async () => {
+    await ask('POST', '/credentials', { name: 'Ada', role: 'ops' })
+    for (const name of ['Ada', 'bootstrap']) {
+      const answer = await ask('POST', '/credentials', { name, role: 'ops' })
+      expect(answer).toEqual({ status: 409, body: refusal('conflict', 'name') })
+    }
+  })
+
+  test('have a role that there is', async () => {
+    const answer = await ask('POST', '/credentials', { name: 'Bob', role: 'king' })
+    expect(answer).toEqual({ status: 400, body: refusal('invalid_request', 'role') })
+  })
+})
+
+describe('roles', () => {
+  test('are known for exactly the operations that there are', () => {
+    const served = [...OPERATIONS.map(({ id }) => id), 'describeInterface']
+    expect(served.toSorted()).toEqual(Object.keys(ROLES_OF).toSorted())
+  })
+
+  test('say what each of them may do', () => {
+    const forbidden = (role: Role) =>
+      OPERATIONS.filter(({ id }) => !ROLES_OF[id].some((allowed) => allowed === role)).map(({ id }) => id)
+    expect(forbidden('owner')).toEqual([])
+    expect(forbidden('support').toSorted()).toEqual([
+      'createCredential',
+      'listCredentials',
+      'publishCatalog',
+      'reconcile',
+      'releaseHold',
+      'revokeCredential',
+    ])
+    expect(forbidden('ops').toSorted()).toEqual([
+      'adjust',
+      'changeKey',
+      'closeAccount',
+      'createAccount',
+      'createCredential',
+      'createKey',
+      'disableKey',
+      'enableKey',
+      'listCredentials',
+      'reopenAccount',
+      'revokeCredential',
+      'revokeKey',
+      'rotateKey',
+      'topUp',
+    ])
+  })
+
+  test.each<Role>(['owner', 'support', 'ops'])(
+    'of %s hold for every operation, whatever it is asked',
+    async (role) => {
+      const { operator } = await signUp(role)
+      const refused: { id: string; body: unknown }[] = []
+      for (const { id, method, url } of OPERATIONS) {
+        const path = url.replaceAll(/\{\w+\}/g, randomUUID())
+        const { status, body } = await operator.ask(
+          method,
+          path,
+          method === 'GET' ? undefined : { nonsense: 1 },
+        )
+        if (status === 403) refused.push({ id, body })
+      }
+      const message = (id: OperationId) => expect.stringContaining(`the role ${ROLES_OF[id].join(' or ')};`)
+      expect(refused).toEqual(
+        OPERATIONS.filter(({ id }) => !ROLES_OF[id].some((allowed) => allowed === role)).map(({ id }) => ({
+          id,
+          body: { error: { ...refusal('forbidden').error, message: message(id) } },
+        })),
+      )
+    },
+  )
+})
+
+test('attempts that are refused are in the log, with who asked and without any token', async () => {
+  const lines: string[] = []
+  const app = createAdminServer({
+    db: toKysely(database.servicePool),
+    reconcile: createReconcile(database.servicePool),
+    adminToken: ADMIN_TOKEN,
+    nowMs: Date.now,
+    log: pino({}, { write: (line) => lines.push(line) }),
+  })
+  const { token } = await signUp('ops')
+  await createOperator(app, token).ask('POST', `/keys/${randomUUID()}/revoke`)
+  await createOperator(app, 'mr_admin_guess').ask('GET', '/accounts')
+  await app.close()
+  const refused = { level: 40, msg: 'admin request refused' }
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    {
+      ...refused,
+      code: 'forbidden',
+      actor: { name: expect.stringMatching(/^ops /), role: 'ops' },
+      method: 'POST',
+      route: '/admin/v1/keys/:key/revoke',
+    },
+    { ...refused, code: 'invalid_token', method: 'GET', route: '/admin/v1/accounts', ip: '127.0.0.1' },
+  ])
+  expect(lines.join('')).not.toMatch(new RegExp(`${token}|guess`))
+})
+
+describe('the audit log', () => {
+  test('is found by an id however the change was asked for', async () => {
+    const id = await database.operator.createAccount()
+    await ask('POST', `/accounts/${id.toUpperCase()}/close`, { reason: 'unpaid' })
+    const { body } = await ask('GET', `/audit?target=${id}&action=closeAccount`)
+    expect(body).toMatchObject({ data: [{ target: id, reason: 'unpaid' }] })
+  })
+
+  test('has a change exactly when the change is there', async () => {
+    await database.pool.query('alter table admin_audit add constraint full_up check (false) not valid')
+    const before = await database.pool.query('select count(*)::int as count from accounts')
+    expect((await ask('POST', '/accounts', { name: 'Ada' })).status).toBe(500)
+    expect((await database.pool.query('select count(*)::int as count from accounts')).rows).toEqual(
+      before.rows,
+    )
+    await database.pool.query('alter table admin_audit drop constraint full_up')
+  })
+
+  test('does not have a change that failed at the last moment', async () => {
+    await database.pool.query(`
+      create function refuse_account() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
+      create constraint trigger at_commit after insert on accounts deferrable initially deferred
+        for each row execute function refuse_account()`)
+    const log = await ask('GET', '/audit')
+    expect((await ask('POST', '/accounts', { name: 'Ada' })).status).toBe(500)
+    expect(await ask('GET', '/audit')).toEqual(log)
+    await database.pool.query('drop trigger at_commit on accounts')
+  })
+})

@@ -1,0 +1,172 @@
+import { readFileSync } from 'node:fs'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { OPERATIONS } from '#apps/billing/admin/operations.ts'
+import { describeAdmin } from '#apps/billing/admin/openapi/describe-admin.ts'
+import { createConformance } from '#test/support/openapi-conformance.ts'
+import {
+  ADMIN_TOKEN,
+  CHAT,
+  EMBED,
+  ODD,
+  START_MS,
+  openBillingDatabase,
+  reserveCall,
+  settlement,
+  type BillingDatabase,
+} from '../support/billing-database.ts'
+
+const document = describeAdmin(OPERATIONS)
+const conformance = createConformance(document)
+
+let database: BillingDatabase
+let base: string
+
+beforeAll(async () => {
+  database = await openBillingDatabase()
+  base = `${await database.admin.listen({ host: '127.0.0.1', port: 0 })}/admin/v1`
+})
+afterAll(() => database.close())
+
+const AUTHORIZED = { authorization: `Bearer ${ADMIN_TOKEN}` }
+
+test('the description is served, and is OpenAPI 3.1 by the meta-schema of that', async () => {
+  const response = await fetch(`${base}/openapi.json`, { headers: AUTHORIZED })
+  expect(response.headers.get('content-type')).toMatch(/^application\/json/)
+  const served: unknown = await response.json()
+  expect(served).toEqual(JSON.parse(JSON.stringify(document)))
+  const ajv = new Ajv2020({ strict: false, validateFormats: false })
+  const meta: object = JSON.parse(
+    readFileSync('test/fixtures/openapi-3.1/schema.json', 'utf8')
+      // It leaves open of what dialect the schemas inside are; they are of JSON schema's own.
+      .replaceAll('"$dynamicRef": "#meta"', '"$ref": "https://json-schema.org/draft/2020-12/schema"')
+      .replace('"$dynamicAnchor": "meta",', ''),
+  )
+  expect([ajv.validate(meta, served), ajv.errors]).toEqual([true, null])
+})
+
+test('the description has every operation, and every reference in it leads somewhere', () => {
+  expect([...conformance.operations.keys()].toSorted()).toEqual(OPERATIONS.map(({ id }) => id).toSorted())
+  const text = JSON.stringify(document)
+  expect(text).not.toContain('$defs')
+  const references = new Set([...text.matchAll(/"#\/components\/schemas\/(\w+)"/g)].map((match) => match[1]))
+  expect(references.size).toBeGreaterThan(10)
+  expect(
+    [...references].filter((name) => !(name !== undefined && name in document.components.schemas)),
+  ).toEqual([])
+})
+
+type Ask = { path: string; body?: object }
+
+/** Asks an operation and holds its answer against the description; resolves with the answer. */
+async function ask(id: string, { path, body }: Ask): Promise<{ status: number; answer: string }> {
+  const operation = OPERATIONS.find((candidate) => candidate.id === id)
+  if (operation === undefined) throw new Error(`there is no operation ${id}`)
+  const response = await fetch(`${base}${path}`, {
+    method: operation.method,
+    headers: AUTHORIZED,
+    ...(operation.method === 'GET' ? {} : { body: JSON.stringify(body ?? {}) }),
+  })
+  const request = conformance.operations.get(id)?.requestBody?.content['application/json'].schema
+  if (response.ok && request !== undefined) conformance.assertValid(request, body ?? {})
+  return { status: response.status, answer: await conformance.assertAnswer(id, response) }
+}
+
+const WithId = z.object({ id: z.string() })
+
+test('every operation answers as it is described', async () => {
+  const asked = new Set<string>()
+  const demand = async (id: string, path: string, body?: object) => {
+    asked.add(id)
+    const { status, answer } = await ask(id, { path, ...(body && { body }) })
+    expect([id, status < 300, answer]).toEqual([id, true, answer])
+    return answer
+  }
+  const made = async (id: string, path: string, body: object) =>
+    WithId.parse(JSON.parse(await demand(id, path, body))).id
+  const reason = 'a test'
+
+  await demand('whoAmI', '/me')
+  const account = await made('createAccount', '/accounts', { name: 'Ada' })
+  await demand('topUp', `/accounts/${account}/topups`, { credits: '1', idempotencyKey: 'a', reason })
+  await demand('adjust', `/accounts/${account}/adjustments`, { credits: '-0.1', idempotencyKey: 'a', reason })
+  await demand('closeAccount', `/accounts/${account}/close`, { reason })
+  await demand('reopenAccount', `/accounts/${account}/reopen`, { reason })
+  await demand('listAccounts', '/accounts?limit=1')
+  await demand('readAccount', `/accounts/${account}`)
+
+  const key = await made('createKey', `/accounts/${account}/keys`, {
+    name: 'app',
+    expiresAt: '2031-01-01T00:00:00Z',
+    models: ['chat'],
+    spendLimit: { amountNano: '1000000', period: 'month' },
+    requestsPerMinute: 100,
+    tokensPerMinute: 100_000,
+  })
+  await demand('changeKey', `/keys/${key}`, { name: 'application', tokensPerMinute: null })
+  await demand('disableKey', `/keys/${key}/disable`)
+  await demand('enableKey', `/keys/${key}/enable`)
+  const [open, done, over] = [reserveCall(key), reserveCall(key), reserveCall(key)]
+  await database.money.reserve([open, done, over])
+  await database.money.settle([
+    settlement(done.reservationId),
+    settlement(over.reservationId, { completionTokens: 60 }),
+    settlement(crypto.randomUUID()),
+  ])
+  await demand('readKey', `/keys/${key}`)
+  await demand('listKeys', '/keys')
+  await demand('rotateKey', `/keys/${key}/rotate`, { overlapSeconds: 60 })
+  await demand('revokeKey', `/keys/${key}/revoke`)
+
+  await demand('listHolds', '/holds')
+  await demand('readRequest', `/requests/${open.reservationId}`)
+  await demand('releaseHold', `/holds/${open.reservationId}/release`, { reason })
+  await demand('readRequest', `/requests/${done.reservationId}`)
+  await demand('summarizeUsage', '/usage?from=2030-01-01&to=2030-01-01')
+  await demand('exportLedger', '/ledger')
+  await demand('exportLedger', '/ledger?format=csv')
+  await demand('listWriteOffs', '/write-offs')
+  await demand('listAlarms', '/alarms')
+
+  database.clock.nowMs += 1_000
+  const models = [{ ...CHAT, inputPriceNano: '3000000' }, ODD, EMBED]
+  await demand('publishCatalog', '/catalog', { models, reason })
+  await demand('publishCatalog', '/catalog', {
+    models: [CHAT, ODD, EMBED],
+    effectiveAt: '2030-02-01T00:00:00Z',
+  })
+  await demand('readCatalog', '/catalog')
+  await demand('listPriceVersions', '/price-versions')
+
+  await database.pool.query('select seal_ledger_v1($1)', [new Date(START_MS)])
+  await database.pool.query('insert into reconciliation_runs (at, counts) values ($1, $2)', [
+    new Date(START_MS),
+    JSON.stringify([{ question: 'q', rows: 0 }]),
+  ])
+  await demand('reconcile', '/reconciliation?whole=true')
+  await demand('listReconciliations', '/reconciliation/runs')
+  await demand('listSeals', '/seals')
+
+  const credential = await made('createCredential', '/credentials', { name: 'Bob', role: 'ops' })
+  await demand('listCredentials', '/credentials')
+  await demand('revokeCredential', `/credentials/${credential}/revoke`)
+  await demand('listAudit', '/audit')
+  expect([...asked].toSorted()).toEqual(OPERATIONS.map(({ id }) => id).toSorted())
+})
+
+test('every operation refuses as it is described', async () => {
+  for (const { id, url } of OPERATIONS) {
+    const path = url.replaceAll(/\{\w+\}/g, crypto.randomUUID())
+    const wrong = await ask(id, { path: `${path}?nonsense=1`, body: { nonsense: 1 } })
+    expect([id, wrong.status]).toEqual([id, 400])
+  }
+})
+
+test.each(OPERATIONS.filter(({ url, method }) => url.includes('{') && method === 'GET'))(
+  '$id does not find what nobody made',
+  async ({ id, url }) => {
+    const { status } = await ask(id, { path: url.replaceAll(/\{\w+\}/g, crypto.randomUUID()) })
+    expect(status).toBe(404)
+  },
+)

@@ -1,0 +1,180 @@
+import { randomUUID } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import {
+  only,
+  openBillingDatabase,
+  reserveCall,
+  settlement,
+  START_MS,
+  type BillingDatabase,
+} from '../support/billing-database.ts'
+
+const DAY_MS = 86_400_000
+
+/** In the middle: the numbers that a rolled back transaction took are free. */
+const INSERT_ENTRY = `insert into ledger (seq, kind, ref, debit_account, credit_account, amount, posted_at)
+  overriding system value
+  select seq - 1, kind, gen_random_uuid(), debit_account, credit_account, 1, posted_at from ledger where kind = 'charge'`
+
+let database: BillingDatabase
+
+beforeEach(async () => {
+  database = await openBillingDatabase()
+})
+afterEach(() => database.close())
+
+describe('adjust_v1', () => {
+  test('gives and takes, and each is in the ledger', async () => {
+    const { accountId } = await database.createAccount(1_000n)
+    expect(await adjust(accountId, { amount: 500n, key: 'a' })).toMatchObject({
+      status: 'posted',
+      posted: 1_500n,
+    })
+    expect(await adjust(accountId, { amount: -1_200n, key: 'b' })).toMatchObject({
+      status: 'posted',
+      posted: 300n,
+    })
+    const { rows } = await database.pool.query(
+      "select amount, credit_account = $1 as is_gift from ledger where kind = 'adjustment' order by seq",
+      [accountId],
+    )
+    expect(rows).toEqual([
+      { amount: 500n, is_gift: true },
+      { amount: 1_200n, is_gift: false },
+    ])
+    await database.expectReconciled()
+  })
+
+  test('never takes what is held', async () => {
+    const { accountId, keyId } = await database.createAccount(1_000n)
+    await database.money.reserve([reserveCall(keyId)])
+    expect(await adjust(accountId, { amount: -301n, key: 'a' })).toEqual({
+      status: 'insufficient',
+      adjustment_id: null,
+      posted: 1_000n,
+    })
+    expect(await adjust(accountId, { amount: -300n, key: 'a' })).toMatchObject({
+      status: 'posted',
+      posted: 700n,
+    })
+    await database.expectReconciled()
+  })
+
+  test('is made once for an idempotency key; another amount or reason is a conflict', async () => {
+    const { accountId } = await database.createAccount(1_000n)
+    const first = await adjust(accountId, { amount: -100n, key: 'a' })
+    expect(await adjust(accountId, { amount: -100n, key: 'a' })).toEqual({ ...first, status: 'replayed' })
+    expect(await adjust(accountId, { amount: -101n, key: 'a' })).toMatchObject({ status: 'conflict' })
+    expect(await adjust(accountId, { amount: -100n, key: 'a', reason: 'another' })).toMatchObject({
+      status: 'conflict',
+      posted: 900n,
+    })
+    const other = await database.createAccount(1_000n)
+    expect(await adjust(other.accountId, { amount: -100n, key: 'a' })).toMatchObject({ status: 'posted' })
+  })
+
+  test('knows when there is no such account', async () => {
+    expect(await adjust(randomUUID(), { amount: 1n, key: 'a' })).toEqual({
+      status: 'unknown',
+      adjustment_id: null,
+      posted: null,
+    })
+  })
+
+  async function adjust(account: string, asked: { amount: bigint; key: string; reason?: string }) {
+    const { rows } = await database.pool.query<{
+      status: string
+      adjustment_id: string | null
+      posted: bigint | null
+    }>('select * from adjust_v1($1, $2, $3, $4, $5, $6)', [
+      randomUUID(),
+      account,
+      asked.amount,
+      asked.reason ?? 'a mistake',
+      asked.key,
+      new Date(START_MS),
+    ])
+    return only(rows)
+  }
+})
+
+describe('seals', () => {
+  test('hold the entries since the seal before, once a day', async () => {
+    const { accountId } = await database.createAccount(1_000n)
+    await topUp(accountId, 'second')
+    expect(await seal()).toEqual({ day: '2030-01-01', entries: 2n })
+    await topUp(accountId, 'third')
+    expect(await seal()).toEqual({ day: '2030-01-01', entries: 2n })
+    database.clock.nowMs += DAY_MS
+    expect(await seal()).toEqual({ day: '2030-01-02', entries: 1n })
+    database.clock.nowMs += DAY_MS
+    expect(await seal()).toEqual({ day: '2030-01-03', entries: 0n })
+    expect(await brokenSeals()).toEqual([])
+    await database.expectReconciled()
+  })
+
+  test.each([
+    ['is changed', "update ledger set amount = amount + 1 where kind = 'charge'"],
+    ['is moved', "update ledger set posted_at = posted_at - interval '1 microsecond' where kind = 'charge'"],
+    ['is removed', "delete from ledger where kind = 'charge'"],
+    ['is added', INSERT_ENTRY],
+  ])('name the day on which an entry %s behind the triggers', async (_, change) => {
+    const { accountId, keyId } = await database.createAccount(1_000n)
+    await seal()
+    database.clock.nowMs += DAY_MS
+    await database.pool.query("select nextval(pg_get_serial_sequence('ledger', 'seq'))")
+    const call = reserveCall(keyId)
+    await database.money.reserve([call])
+    await database.money.settle([settlement(call.reservationId)])
+    await seal()
+    database.clock.nowMs += DAY_MS
+    await topUp(accountId, 'second')
+    await seal()
+    await database.pool.query(asSuperuser(change))
+    expect(await brokenSeals()).toEqual(['2030-01-02'])
+  })
+
+  test('let the reconciliation begin where the newest one ends, and the whole one still sees the past', async () => {
+    const { accountId } = await database.createAccount(1_000n)
+    await seal()
+    await topUp(accountId, 'second')
+    const counts = async (whole: boolean) => {
+      const { rows } = await database.pool.query<{ name: string }>(
+        'select name from reconcile_v1($1) where count <> 0 order by name',
+        [whole],
+      )
+      return rows.map(({ name }) => name)
+    }
+    expect([await counts(false), await counts(true)]).toEqual([[], []])
+    await database.pool.query(asSuperuser('update ledger set amount = 999 where seq = 1'))
+    expect(await counts(false)).toEqual([])
+    expect(await counts(true)).toEqual([
+      'posted-differs-from-ledger',
+      'seal-broken',
+      'topup-differs-from-ledger',
+    ])
+  })
+
+  async function seal() {
+    const { rows } = await database.pool.query('select day::text, entries from seal_ledger_v1($1)', [
+      new Date(database.clock.nowMs),
+    ])
+    return only(rows)
+  }
+
+  async function brokenSeals() {
+    const { rows } = await database.pool.query<{ day: string }>(
+      'select day::text from broken_seals_v1() as day',
+    )
+    return rows.map(({ day }) => day)
+  }
+
+  async function topUp(accountId: string, idempotencyKey: string) {
+    await database.operator.topUp(accountId, { nano: 100n, idempotencyKey })
+  }
+})
+
+/** With the triggers switched off that keep what is append-only. */
+function asSuperuser(statement: string): string {
+  return `begin; set local session_replication_role = replica; ${statement}; commit`
+}

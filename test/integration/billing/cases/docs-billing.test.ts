@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Registry } from 'prom-client'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createMetrics } from '#apps/billing/metrics.ts'
+import { readExamples } from '../../../support/doc-examples.ts'
+import {
+  ADMIN_TOKEN,
+  openBillingDatabase,
+  START_MS,
+  type BillingDatabase,
+} from '../support/billing-database.ts'
+
+const HOW_MONEY_MOVES = readFileSync('docs/billing.md', 'utf8')
+const OPERATIONS = readFileSync('docs/operations/billing.md', 'utf8')
+
+let database: BillingDatabase
+let folder: string
+
+beforeEach(async () => {
+  database = await openBillingDatabase()
+  folder = mkdtempSync(join(tmpdir(), 'millrace-docs-'))
+})
+afterEach(async () => {
+  rmSync(folder, { recursive: true })
+  await database.close()
+})
+
+test('the script of docs/billing.md tells an export as it was sealed from one that was changed', async () => {
+  await sealDay(1, 1_000n)
+  await sealDay(2, 2_000n)
+  const ledger = await download('ledger')
+  writeFileSync(join(folder, 'seals.json'), await download('seals?limit=500'))
+  expect(await runScript(ledger)).toEqual(['2030-01-01 as sealed', '2030-01-02 as sealed'])
+  expect(await runScript(ledger.replace('"2000"', '"2001"'))).toEqual([
+    '2030-01-01 as sealed',
+    '2030-01-02 NOT AS SEALED',
+  ])
+})
+
+test('docs/billing.md has every question of the reconciliation', async () => {
+  const { rows } = await database.pool.query<{ name: string }>('select name from reconcile_v1(true)')
+  const [, section = ''] = HOW_MONEY_MOVES.split('\n## Reconciliation\n')
+  const [table = ''] = section.split('\n## ')
+  const told = [...table.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, name]) => name)
+  expect(told).toHaveLength(rows.length)
+  expect(new Set(told)).toEqual(new Set(rows.map(({ name }) => name)))
+})
+
+test('every metric of docs/operations/billing.md is one of billing', async () => {
+  const registry = new Registry()
+  createMetrics(registry, () => 0)
+  const metrics = new Set(registry.getMetricsAsArray().map(({ name }) => name))
+  const told = [...OPERATIONS.matchAll(/millrace_billing_\w+/g)].map(([name]) => name)
+  expect(told.length).toBeGreaterThan(5)
+  expect(told.filter((name) => !metrics.has(name))).toEqual([])
+})
+
+test('docs/operations/billing.md has every alarm, and no other', async () => {
+  const { settlementAlarms } = createMetrics(new Registry(), () => 0)
+  const { values } = await settlementAlarms.get()
+  const [, table = ''] = OPERATIONS.split('| Alarm | Means | What to do |\n')
+  const [rows = ''] = table.split('\n\n')
+  const told = [...rows.matchAll(/^\| `([a-z]+)` \|/gm)].map(([, kind]) => kind)
+  expect(told).toHaveLength(values.length)
+  expect(new Set(told)).toEqual(new Set(values.map(({ labels }) => labels.kind)))
+})
+
+/** A top-up, and then the seal of that day of January 2030. */
+async function sealDay(day: number, credits: bigint): Promise<void> {
+  await database.createAccount(credits)
+  const atMs = START_MS + (day - 1) * 86_400_000
+  await database.pool.query('select seal_ledger_v1($1)', [new Date(atMs)])
+}
+
+async function download(path: string): Promise<string> {
+  const response = await database.admin.inject({
+    method: 'GET',
+    url: `/admin/v1/${path}`,
+    headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+  })
+  expect(response.statusCode).toBe(200)
+  return response.body
+}
+
+/** The lines that it prints of this export. */
+async function runScript(ledger: string): Promise<string[]> {
+  const [script] = readExamples(HOW_MONEY_MOVES, ['js'])
+  writeFileSync(join(folder, 'verify-seals.mjs'), script?.code ?? '')
+  writeFileSync(join(folder, 'ledger.jsonl'), ledger)
+  const { stdout } = await promisify(execFile)(process.execPath, ['verify-seals.mjs'], { cwd: folder })
+  return stdout.trim().split('\n')
+}

@@ -1,0 +1,225 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import {
+  only,
+  openBillingDatabase,
+  reserveCall,
+  setWatermark,
+  settlement,
+  START_MS,
+  type BillingDatabase,
+} from '../support/billing-database.ts'
+
+// 'chat' costs 2 nano-credits an input token and 10 an output token: 100 of the one and 50 of the other hold 700.
+// The clock begins on a Tuesday, the first of a month, at midnight.
+
+const MINUTE_MS = 60_000
+const DAY_MS = 86_400_000
+
+let database: BillingDatabase
+
+beforeAll(async () => {
+  database = await openBillingDatabase()
+})
+afterEach(async () => {
+  await database.expectReconciled()
+  database.clock.nowMs = START_MS
+})
+afterAll(() => database.close())
+
+/** With a deadline ten minutes from now. */
+const newCall = (keyId: string, fields: Partial<ReserveCall> = {}) =>
+  reserveCall(keyId, { deadlineMs: database.clock.nowMs + 600_000, ...fields })
+const reserve = async (call: ReserveCall) => only(await database.money.reserve([call]))
+const spend = async (keyId: string) => {
+  const call = newCall(keyId)
+  const { status } = await reserve(call)
+  if (status === 'granted') await database.money.settle([settlement(call.reservationId)])
+  return status
+}
+
+describe('the spend limit of a key', () => {
+  test('refuses what the account could pay, and tells what the key has left and holds', async () => {
+    const { accountId, keyId } = await limited({ amountNano: '1000', period: 'day' })
+    await reserve(newCall(keyId))
+    expect(await reserve(newCall(keyId, { inputTokens: 200 }))).toEqual({
+      status: 'key-limit',
+      availableNano: 300n,
+      heldNano: 700n,
+    })
+    expect(await database.balance(accountId)).toMatchObject({ held: 700n })
+  })
+
+  test('clamps the output to what the key has left', async () => {
+    const { keyId } = await limited({ amountNano: '500', period: 'day' })
+    expect(await reserve(newCall(keyId))).toMatchObject({ amountNano: 500n, outputTokens: 30, clamped: true })
+  })
+
+  test('is not named when the account could not pay either', async () => {
+    const { accountId, keyId } = await limited({ amountNano: '50', period: 'day' })
+    const other = await database.operator.createKey(accountId)
+    await reserve(newCall(other.keyId, { inputTokens: 49_945, outputTokens: 1 }))
+    expect(await reserve(newCall(keyId))).toEqual({
+      status: 'insufficient-credits',
+      availableNano: 100n,
+      heldNano: 99_900n,
+    })
+  })
+
+  test('does not bind the other keys of the account', async () => {
+    const { accountId, keyId } = await limited({ amountNano: '700', period: 'day' })
+    const other = await database.operator.createKey(accountId)
+    expect(await spend(keyId)).toBe('granted')
+    expect(await spend(keyId)).toBe('key-limit')
+    expect(await spend(other.keyId)).toBe('granted')
+  })
+
+  test.each([
+    ['day', DAY_MS],
+    ['week', 6 * DAY_MS],
+    ['month', 31 * DAY_MS],
+  ])('of a %s begins anew with the next one, at midnight UTC', async (period, endMs) => {
+    const { keyId } = await limited({ amountNano: '700', period })
+    expect(await spend(keyId)).toBe('granted')
+    database.clock.nowMs = START_MS + endMs - 1
+    expect(await spend(keyId)).toBe('key-limit')
+    database.clock.nowMs = START_MS + endMs
+    expect(await spend(keyId)).toBe('granted')
+  })
+
+  test('in total never begins anew', async () => {
+    const { keyId } = await limited({ amountNano: '700', period: 'total' })
+    expect(await spend(keyId)).toBe('granted')
+    database.clock.nowMs += 1_000 * DAY_MS
+    expect(await spend(keyId)).toBe('key-limit')
+  })
+
+  test('counts a hold in the period in which it was made, whenever it ends', async () => {
+    const { keyId } = await limited({ amountNano: '700', period: 'day' })
+    const call = newCall(keyId)
+    await reserve(call)
+    database.clock.nowMs += DAY_MS
+    await database.money.settle([settlement(call.reservationId)])
+    expect(await spend(keyId)).toBe('granted')
+    expect(await spend(keyId)).toBe('key-limit')
+  })
+
+  test.each(['settled', 'released', 'expired'])(
+    'has room again for what is not held any more: %s',
+    async (how) => {
+      const { keyId } = await limited({ amountNano: '700', period: 'total' })
+      const call = newCall(keyId)
+      await reserve(call)
+      expect(await spend(keyId)).toBe('key-limit')
+      if (how === 'settled')
+        await database.money.settle([settlement(call.reservationId, { outcome: 'fault' })])
+      if (how === 'released') await database.money.release([call.reservationId])
+      if (how === 'expired') {
+        await setWatermark(database, 'chat', START_MS + DAY_MS)
+        await database.money.expire(100)
+        await database.pool.query('delete from settlement_watermarks')
+      }
+      expect(await spend(keyId)).toBe('granted')
+    },
+  )
+
+  test('holds for a replace and an extend too, and the old hold stands', async () => {
+    const { accountId, keyId } = await limited({ amountNano: '1000', period: 'day' })
+    const { reservationId } = await heldCall(keyId)
+    expect(await database.money.replace([{ reservationId, inputTokens: 500, outputTokens: 50 }])).toEqual([
+      { status: 'key-limit', availableNano: 300n, heldNano: 700n },
+    ])
+    const extend = { reservationId, outputTokens: 100, deadlineMs: null }
+    expect(await database.money.extend([extend])).toMatchObject([{ amountNano: 1_000n, clamped: true }])
+    expect(await database.money.extend([extend])).toEqual([
+      { status: 'key-limit', availableNano: 0n, heldNano: 1_000n },
+    ])
+    expect(await database.balance(accountId)).toMatchObject({ held: 1_000n })
+  })
+
+  async function limited(spendLimit: object) {
+    const { accountId } = await database.createAccount(100_000n)
+    return { accountId, ...(await database.operator.createKey(accountId, { spendLimit })) }
+  }
+})
+
+describe('the rate of a key', () => {
+  test('lets so many requests through in a minute, in one batch or several', async () => {
+    const { keyId } = await rated({ requestsPerMinute: 3 })
+    database.clock.nowMs = START_MS + 59_000
+    const batch = await database.money.reserve([newCall(keyId), newCall(keyId)])
+    expect(batch.map(({ status }) => status)).toEqual(['granted', 'granted'])
+    const rest = await database.money.reserve([newCall(keyId), newCall(keyId)])
+    expect(rest[0]).toMatchObject({ status: 'granted' })
+    expect(rest[1]).toEqual({ status: 'key-rate', retryAfterS: 1 })
+    database.clock.nowMs = START_MS + MINUTE_MS
+    expect(await reserve(newCall(keyId))).toMatchObject({ status: 'granted' })
+  })
+
+  test('of tokens is full when what was granted reaches it, so that the last grant may pass it', async () => {
+    const { keyId } = await rated({ tokensPerMinute: 200 })
+    expect(await reserve(newCall(keyId))).toMatchObject({ status: 'granted' })
+    expect(await reserve(newCall(keyId))).toMatchObject({ status: 'granted' })
+    expect(await reserve(newCall(keyId))).toMatchObject({ status: 'key-rate' })
+  })
+
+  test('does not count what was refused, nor the same call twice', async () => {
+    const { accountId, keyId } = await rated({ requestsPerMinute: 2 })
+    const call = newCall(keyId)
+    expect(await reserve(newCall(keyId, { inputTokens: 1_000_000 }))).toMatchObject({
+      status: 'insufficient-credits',
+    })
+    await reserve(call)
+    await reserve(call)
+    expect(await reserve(newCall(keyId))).toMatchObject({ status: 'granted' })
+    expect(await database.balance(accountId)).toMatchObject({ openHolds: 2 })
+  })
+
+  test('has room again within the minute for what never ran, and for tokens that were not used', async () => {
+    const { keyId } = await rated({ requestsPerMinute: 2, tokensPerMinute: 200 })
+    const released = await heldCall(keyId)
+    const settled = await heldCall(keyId)
+    expect(await reserve(newCall(keyId))).toMatchObject({ status: 'key-rate' })
+    await database.money.release([released.reservationId])
+    await database.money.settle([
+      settlement(settled.reservationId, { promptTokens: 10, completionTokens: 5 }),
+    ])
+    expect(await counted(keyId)).toEqual({ requests: 1, tokens: 15n })
+    expect(await reserve(newCall(keyId))).toMatchObject({ status: 'granted' })
+  })
+
+  test('is not given back twice when a released generation settles after all', async () => {
+    const { keyId } = await rated({ tokensPerMinute: 1_000 })
+    const { reservationId } = await heldCall(keyId)
+    await heldCall(keyId)
+    await database.money.release([reservationId])
+    await database.money.settle([settlement(reservationId, { promptTokens: 10, completionTokens: 5 })])
+    expect(await counted(keyId)).toEqual({ requests: 1, tokens: 150n })
+  })
+
+  async function rated(limits: object) {
+    const { accountId } = await database.createAccount(100_000n)
+    return { accountId, ...(await database.operator.createKey(accountId, limits)) }
+  }
+
+  async function counted(keyId: string) {
+    const { rows } = await database.pool.query<{ requests: number; tokens: bigint }>(
+      'select requests, tokens from key_rates where key_id = $1',
+      [keyId],
+    )
+    return only(rows)
+  }
+})
+
+test('a model outside the list of the key is unknown to it', async () => {
+  const { accountId } = await database.createAccount(10_000n)
+  const { keyId } = await database.operator.createKey(accountId, { models: ['odd'] })
+  expect(await reserve(newCall(keyId))).toEqual({ status: 'model-unknown' })
+  expect(await reserve(newCall(keyId, { model: 'odd' }))).toMatchObject({ status: 'granted' })
+})
+
+async function heldCall(keyId: string) {
+  const call = newCall(keyId)
+  expect(await reserve(call)).toMatchObject({ status: 'granted' })
+  return call
+}

@@ -1,0 +1,265 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { Receipt } from '#apps/billing/receipts.ts'
+import type { HoldPrices, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { Settlement } from '#libs/contracts/settlement.ts'
+import {
+  only,
+  openBillingDatabase,
+  receipts,
+  reserveCall,
+  settlement,
+  setWatermark,
+  START_MS,
+  type BillingDatabase,
+} from '../support/billing-database.ts'
+
+// 'chat' costs 2 nano-credits an input token and 10 an output token: 100 of the one and 50 of the other hold 700.
+
+const PRICES = { inputPriceNano: 2_000_000n, cachedInputPriceNano: 1_000_000n, outputPriceNano: 10_000_000n }
+
+let database: BillingDatabase
+
+beforeAll(async () => {
+  database = await openBillingDatabase()
+})
+afterEach(() => database.expectReconciled())
+afterAll(() => database.close())
+
+const settle = async (id: string, fields: Partial<Settlement>) =>
+  only(await database.money.settle([settlement(id, fields)]))
+
+test('a reservation that the database has forgotten is charged by its receipt, once', async () => {
+  const { accountId, reservationId, receipt } = await forgotten()
+  expect(await settle(reservationId, { receipt })).toEqual({
+    result: 'recovered',
+    costNano: 700n,
+    chargedNano: 700n,
+  })
+  expect(await settle(reservationId, { receipt })).toMatchObject({ result: 'replayed', chargedNano: 700n })
+  expect(await database.balance(accountId)).toEqual({ posted: 9_300n, held: 0n, openHolds: 0 })
+})
+
+test('the charge ends at what the receipt says was held, and at what is available', async () => {
+  const generous = await forgotten()
+  expect(
+    await settle(generous.reservationId, { receipt: generous.receipt, completionTokens: 500 }),
+  ).toMatchObject({ costNano: 5_200n, chargedNano: 700n })
+  const poor = await forgotten(1_000n)
+  expect(await database.money.reserve([reserveCall(poor.keyId, { outputTokens: 20 })])).toMatchObject([
+    { amountNano: 400n },
+  ])
+  expect(await settle(poor.reservationId, { receipt: poor.receipt })).toMatchObject({
+    result: 'recovered',
+    chargedNano: 600n,
+  })
+})
+
+test('what failed costs nothing, and a reserve of it is refused from then on', async () => {
+  const { accountId, reservationId, receipt, call } = await forgotten()
+  expect(await settle(reservationId, { receipt, outcome: 'fault' })).toMatchObject({
+    result: 'recovered',
+    chargedNano: 0n,
+  })
+  expect(await database.money.reserve([call])).toEqual([{ status: 'conflict' }])
+  expect(await database.balance(accountId)).toMatchObject({ posted: 10_000n, held: 0n })
+})
+
+test.each([
+  ['that was tampered with', (text: string) => `A${text}`],
+  ['of another reservation', () => receipts.sign(receiptOf({ reservationId: randomUUID() }))],
+])('a receipt %s is worth nothing: the reservation stays unknown', async (_, change) => {
+  const { accountId, reservationId, receipt } = await forgotten()
+  expect(await settle(reservationId, { receipt: change(receipt) })).toMatchObject({ result: 'unknown' })
+  expect(await database.balance(accountId)).toMatchObject({ posted: 10_000n })
+})
+
+test.each([
+  ['an account', { accountId: randomUUID() }],
+  ['a price', { prices: { ...PRICES, cachedInputPriceNano: 1n } }],
+  ['a price of another model', { model: 'odd' }],
+  ['a price without its numbers', { prices: null, priceVersion: 999_999n }],
+])('a genuine receipt of %s that is not here leaves the reservation unknown', async (_, fields) => {
+  const { reservationId, receipt } = await forgotten()
+  const strange = receipts.sign({ ...read(receipt, reservationId), ...fields })
+  expect(await settle(reservationId, { receipt: strange })).toMatchObject({ result: 'unknown' })
+  // It does not hide a receipt that is.
+  const [first, second] = await database.money.settle([
+    settlement(reservationId, { receipt: strange }),
+    settlement(reservationId, { receipt }),
+  ])
+  expect([first?.result, second?.result]).toEqual(['recovered', 'replayed'])
+})
+
+// After a restore numbers are given again.
+test('a price is what the receipt says, whatever has its number now', async () => {
+  const dearer = await publishForLater({ ...PRICES, inputPriceNano: 9_000_000n })
+  const { accountId, reservationId, receipt } = await forgotten()
+  const renumbered = receipts.sign({ ...read(receipt, reservationId), priceVersion: dearer })
+  expect(await settle(reservationId, { receipt: renumbered, cachedTokens: 10 })).toEqual({
+    result: 'recovered',
+    costNano: 690n,
+    chargedNano: 690n,
+  })
+  expect(await database.balance(accountId)).toMatchObject({ posted: 9_310n })
+  const { rows } = await database.pool.query<{ price_version: bigint }>(
+    'select price_version from usage where reservation_id = $1',
+    [reservationId],
+  )
+  expect(only(rows).price_version).toBe(read(receipt, reservationId).priceVersion)
+})
+
+test('of several versions with its prices a receipt names the one that has its number', async () => {
+  await publishForLater(PRICES)
+  const { reservationId, receipt } = await forgotten()
+  const twin = await publishForLater(PRICES)
+  await publishForLater(PRICES)
+  const renumbered = receipts.sign({ ...read(receipt, reservationId), priceVersion: twin })
+  expect(await settle(reservationId, { receipt: renumbered })).toMatchObject({ result: 'recovered' })
+  const { rows } = await database.pool.query<{ price_version: bigint }>(
+    'select price_version from usage where reservation_id = $1',
+    [reservationId],
+  )
+  expect(only(rows).price_version).toBe(twin)
+})
+
+test('a receipt of before the prices names a version by its number, if its amount is what that version costs', async () => {
+  const dearer = await publishForLater({ ...PRICES, inputPriceNano: 9_000_000n })
+  const { reservationId, receipt } = await forgotten()
+  const older = { ...read(receipt, reservationId), prices: null }
+  const renumbered = receipts.sign({ ...older, priceVersion: dearer })
+  expect(await settle(reservationId, { receipt: renumbered })).toMatchObject({
+    result: 'unknown',
+    chargedNano: 0n,
+  })
+  expect(await settle(reservationId, { receipt: receipts.sign(older) })).toEqual({
+    result: 'recovered',
+    costNano: 700n,
+    chargedNano: 700n,
+  })
+})
+
+test("a recovered charge counts in its key's period of its deadline, or in the present one before that is over", async () => {
+  const { accountId } = await database.createAccount(10_000n)
+  const limits = { spendLimit: { amountNano: '2000', period: 'day' } }
+  const { keyId } = await database.operator.createKey(accountId, limits)
+  for (const day of ['2029-12-31', '2030-01-01', '2030-01-02']) {
+    const deadlineMs = Date.parse(`${day}T12:00:00Z`)
+    const { reservationId, receipt } = await forget(accountId, reserveCall(keyId, { deadlineMs }))
+    expect(await settle(reservationId, { receipt })).toMatchObject({
+      result: 'recovered',
+      chargedNano: 700n,
+    })
+  }
+  const { rows } = await database.pool.query<{ day: string; held: bigint; spent: bigint }>(
+    `select to_char(period_start at time zone 'UTC', 'YYYY-MM-DD') as day, held, spent from key_budgets
+     where key_id = $1 order by period_start`,
+    [keyId],
+  )
+  expect(rows).toEqual([
+    { day: '2029-12-31', held: 0n, spent: 700n },
+    { day: '2030-01-01', held: 0n, spent: 1_400n },
+  ])
+  expect(await database.money.reserve([reserveCall(keyId)])).toMatchObject([
+    { status: 'granted', amountNano: 600n, clamped: true },
+  ])
+})
+
+test('a hold whose growth was forgotten counts as its receipt knows it, as far as that is available', async () => {
+  const { keyId } = await database.createAccount(1_500n)
+  const call = reserveCall(keyId)
+  await database.money.reserve([call])
+  const { receipt } = only(
+    await database.money
+      .extend([{ reservationId: call.reservationId, outputTokens: 120, deadlineMs: null }])
+      .then((answers) => answers.filter((answer) => answer.status === 'granted')),
+  )
+  await shrink(call.reservationId)
+  expect(await settle(call.reservationId, { receipt, completionTokens: 120 })).toMatchObject({
+    result: 'charged',
+    chargedNano: 1_400n,
+  })
+})
+
+test('a receipt of another account does not make a hold larger', async () => {
+  const { keyId } = await database.createAccount(10_000n)
+  const call = reserveCall(keyId)
+  await database.money.reserve([call])
+  const receipt = receipts.sign(receiptOf({ reservationId: call.reservationId, amountNano: 5_000n }))
+  expect(await settle(call.reservationId, { receipt, completionTokens: 400 })).toMatchObject({
+    chargedNano: 700n,
+  })
+})
+
+test('a late settlement of a known hold needs no receipt, and one does not make it recovered', async () => {
+  const { keyId } = await database.createAccount(10_000n)
+  const call = reserveCall(keyId)
+  const answer = only(await database.money.reserve([call]))
+  await setWatermark(database, 'chat', START_MS + 86_400_000)
+  await database.money.expire(100)
+  const receipt = answer.status === 'granted' ? answer.receipt : ''
+  expect(await settle(call.reservationId, { receipt })).toMatchObject({ result: 'late', chargedNano: 700n })
+})
+
+/** A hold that was made after the backup from which the database was restored. */
+async function forgotten(nano = 10_000n) {
+  const { accountId, keyId } = await database.createAccount(nano)
+  return { keyId, ...(await forget(accountId, reserveCall(keyId))) }
+}
+
+async function forget(accountId: string, call: ReserveCall) {
+  const answer = only(await database.money.reserve([call]))
+  if (answer.status !== 'granted') throw new Error(`expected a hold, got ${answer.status}`)
+  await database.pool.query('delete from reservations where id = $1', [call.reservationId])
+  await database.pool.query('update accounts set held = 0 where id = $1', [accountId])
+  await database.pool.query('update key_budgets set held = 0 where key_id = $1', [call.keyId])
+  await database.pool.query('delete from key_budgets where key_id = $1 and spent = 0', [call.keyId])
+  return { accountId, call, reservationId: call.reservationId, receipt: answer.receipt }
+}
+
+let published = 0
+
+/** Another price of `chat`, which never comes into force here: its number. */
+async function publishForLater(prices: HoldPrices): Promise<bigint> {
+  published += 1
+  const { rows } = await database.pool.query<{ id: bigint }>(
+    `insert into price_versions (model, effective_from, input_price, cached_input_price, output_price)
+     values ('chat', '2040-01-01'::timestamptz + make_interval(secs => $1), $2, $3, $4) returning id`,
+    [published, prices.inputPriceNano, prices.cachedInputPriceNano, prices.outputPriceNano],
+  )
+  return only(rows).id
+}
+
+function read(receipt: string, reservationId: string): Receipt {
+  const genuine = receipts.verify(receipt, reservationId)
+  if (genuine === null) throw new Error('billing signs what it grants')
+  return genuine
+}
+
+/** The growth of 700 nano-credits came after the backup. */
+async function shrink(reservationId: string) {
+  await database.pool.query(
+    `with shrunken as (
+       update reservations set amount = amount - 700, granted_output = 50 where id = $1 returning account_id
+     )
+     update accounts a set held = a.held - 700 from shrunken s where a.id = s.account_id`,
+    [reservationId],
+  )
+}
+
+function receiptOf(fields: { reservationId: string; amountNano?: bigint }) {
+  return {
+    accountId: randomUUID(),
+    keyId: randomUUID(),
+    model: 'chat',
+    inputTokens: 100,
+    outputTokens: 50,
+    deadlineMs: START_MS,
+    priceVersion: 1n,
+    prices: PRICES,
+    grantedTokens: 50,
+    amountNano: 700n,
+    clamped: false,
+    ...fields,
+  }
+}

@@ -1,0 +1,327 @@
+import { randomUUID } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { followModels } from '#apps/billing/catalog/follow-models.ts'
+import { watchVersions } from '#apps/billing/database/watch-versions.ts'
+import { deadLetterKey } from '#apps/billing/settlements/settlement-streams.ts'
+import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { createRedis, type TestRedis } from '../../../support/redis.ts'
+import {
+  CHAT,
+  EMBED,
+  log,
+  ODD,
+  openBillingDatabase,
+  reserveCall,
+  settlement,
+  type BillingDatabase,
+} from '../support/billing-database.ts'
+import {
+  addSettlement,
+  connect,
+  startReplica,
+  type SettlementReplica,
+} from '../support/settlement-replica.ts'
+
+const WAIT = { timeout: 15_000, interval: 20 }
+
+let server: TestRedis
+let redis: Redis
+let database: BillingDatabase
+let replicas: SettlementReplica[]
+
+beforeAll(async () => {
+  server = await createRedis()
+  redis = connect(server.url)
+})
+beforeEach(async () => {
+  await redis.flushall()
+  database = await openBillingDatabase()
+  replicas = []
+})
+afterEach(async () => {
+  await Promise.all(replicas.map((replica) => replica.stop()))
+  await database.expectReconciled()
+  await database.close()
+})
+afterAll(async () => {
+  redis.disconnect()
+  await server.stop()
+})
+
+test('settles what is in every stream, also from before it started, and acknowledges it', async () => {
+  const account = await database.createAccount(10_000n)
+  const early = await hold(account.keyId)
+  await addSettlement(redis, 'chat', settlement(early))
+  start()
+  await charged(account.accountId, 700n)
+  const late = await hold(account.keyId, { model: 'embed', outputTokens: 0 })
+  await addSettlement(redis, 'embed', settlement(late, { completionTokens: 0 }))
+  await charged(account.accountId, 900n)
+  await expect.poll(() => pendingCount('chat'), WAIT).toBe(0)
+  await expect.poll(() => pendingCount('embed'), WAIT).toBe(0)
+})
+
+test('two replicas share a stream, and an entry delivered twice is charged once', async () => {
+  const account = await database.createAccount(100_000n)
+  start()
+  start()
+  const ids = await Promise.all(Array.from({ length: 40 }, () => hold(account.keyId)))
+  for (const id of [...ids, ...ids]) await addSettlement(redis, 'chat', settlement(id))
+  await charged(account.accountId, 28_000n)
+  await expect.poll(() => pendingCount('chat'), WAIT).toBe(0)
+})
+
+test('takes over what a killed replica was given and had not acknowledged', async () => {
+  const account = await database.createAccount(10_000n)
+  const id = await hold(account.keyId)
+  await giveToDeadConsumer('chat', id)
+  start()
+  await charged(account.accountId, 700n)
+  await expect.poll(() => pendingCount('chat'), WAIT).toBe(0)
+})
+
+test('takes over all that was left, however much of it was given to somebody just now', async () => {
+  const account = await database.createAccount(10_000n)
+  const id = await hold(account.keyId)
+  const key = settlementStreamKey('chat')
+  for (let copy = 0; copy < 4_000; copy += 1) void addSettlement(redis, 'chat', settlement(id))
+  await giveToDeadConsumer('chat', id, 4_001)
+  const old = await redis.xpending(key, 'billing', '-', '+', 4_001)
+  const ids = old.map((entry) => String(Array.isArray(entry) ? entry[0] : entry)).slice(3_000)
+  await redis.xclaim(key, 'billing', 'dead', 0, ...ids, 'IDLE', 7_200_000)
+  start({ claimIdleMs: 3_600_000 })
+  await expect.poll(() => pendingCount('chat'), WAIT).toBe(3_000)
+})
+
+test('no hold expires while an entry of its model is pending, and then the lost one does', async () => {
+  const account = await database.createAccount(10_000n)
+  const longAgo = { deadlineMs: Date.now() - 24 * 3_600_000 }
+  const [settled, lost] = [await hold(account.keyId, longAgo), await hold(account.keyId, longAgo)]
+  await giveToDeadConsumer('chat', settled)
+  start({ claimIdleMs: 3_600_000 })
+  await sweeps('chat', 3)
+  expect(await watermark('chat')).toBeNull()
+  expect(await watermark('odd')).not.toBeNull()
+  expect(await database.balance(account.accountId)).toEqual({ posted: 10_000n, held: 1_400n, openHolds: 2 })
+
+  start({ claimIdleMs: 0 })
+  await expect.poll(() => state(lost), WAIT).toBe('expired')
+  expect(await database.balance(account.accountId)).toEqual({ posted: 9_300n, held: 0n, openHolds: 0 })
+  const { rows } = await database.pool.query('select late, charged from usage')
+  expect(rows).toEqual([{ late: false, charged: 700n }])
+})
+
+test('a settlement that comes after its hold expired is charged late', async () => {
+  const account = await database.createAccount(10_000n)
+  const id = await hold(account.keyId, { deadlineMs: Date.now() - 24 * 3_600_000 })
+  start()
+  await expect.poll(() => state(id), WAIT).toBe('expired')
+  await addSettlement(redis, 'chat', settlement(id))
+  await charged(account.accountId, 700n)
+})
+
+test('entries that nobody can read go to the dead letters with an alarm, and block nothing', async () => {
+  const account = await database.createAccount(10_000n)
+  const id = await hold(account.keyId)
+  await redis.xadd(settlementStreamKey('chat'), '*', 'id', 'nonsense', 'epoch', '1')
+  await addSettlement(redis, 'chat', settlement(randomUUID(), { epoch: 3_000_000_000 }))
+  await addSettlement(redis, 'chat', settlement(id))
+  const replica = start()
+  await charged(account.accountId, 700n)
+  await expect.poll(() => replica.alarms('unreadable'), WAIT).toBe(2)
+  const dead = await redis.xrange(deadLetterKey('chat'), '-', '+')
+  expect(dead.map(([, fields]) => fields.slice(4, 6))).toEqual([
+    ['id', 'nonsense'],
+    ['id', expect.any(String)],
+  ])
+  await expect.poll(() => watermark('chat'), WAIT).not.toBeNull()
+})
+
+test('settlements that should not exist are alarms', async () => {
+  const account = await database.createAccount(10_000n)
+  const id = await hold(account.keyId)
+  const replica = start()
+  await addSettlement(redis, 'chat', settlement(randomUUID()))
+  await addSettlement(redis, 'chat', settlement(id))
+  await addSettlement(redis, 'chat', settlement(id, { epoch: 2, completionTokens: 1 }))
+  await expect.poll(() => replica.alarms('unknown'), WAIT).toBe(1)
+  await expect.poll(() => replica.alarms('different'), WAIT).toBe(1)
+  await charged(account.accountId, 700n)
+})
+
+test('what nobody pays is counted as the ledger has it, of a released hold too, and once', async () => {
+  const account = await database.createAccount(10_000n)
+  const [released, ranLonger] = [await hold(account.keyId), await hold(account.keyId)]
+  await database.money.release([released])
+  const replica = start()
+  await addSettlement(redis, 'chat', settlement(released))
+  await addSettlement(redis, 'chat', settlement(released))
+  await addSettlement(redis, 'chat', settlement(released, { epoch: 2 }))
+  await addSettlement(redis, 'chat', settlement(ranLonger, { completionTokens: 60 }))
+  await charged(account.accountId, 700n)
+  await expect.poll(() => replica.alarms('different'), WAIT).toBe(1)
+  expect(await replica.alarms('released')).toBe(1)
+  const { rows } = await database.pool.query<{ sum: string }>(
+    "select sum(amount) from ledger where kind = 'write-off'",
+  )
+  expect(rows).toEqual([{ sum: '800' }])
+  await expect.poll(() => replica.writtenOffCredits(), WAIT).toBeCloseTo(800e-9, 15)
+})
+
+test('the age of a watermark grows while Redis is away, and is told before Redis ever was there', async () => {
+  const replica = start()
+  await expect.poll(() => watermark('chat'), WAIT).not.toBeNull()
+  await server.stop()
+  await expect.poll(() => replica.watermarkAge('chat'), WAIT).toBeGreaterThan(2)
+  const newcomer = start()
+  await expect.poll(() => newcomer.watermarkAge('chat'), WAIT).toBeGreaterThan(1)
+  await server.start()
+  await expect.poll(() => replica.watermarkAge('chat'), WAIT).toBeLessThan(1)
+  await expect.poll(() => newcomer.watermarkAge('chat'), WAIT).toBeLessThan(1)
+})
+
+test('goes on by itself when Redis was away, and freezes the watermarks because Redis may have lost writes', async () => {
+  const account = await database.createAccount(10_000n)
+  const [first, second] = [await hold(account.keyId), await hold(account.keyId)]
+  start()
+  await addSettlement(redis, 'chat', settlement(first))
+  await charged(account.accountId, 700n)
+  await expect.poll(() => watermark('chat'), WAIT).not.toBeNull()
+  expect(await isFrozen('chat')).toBe(false)
+
+  await server.stop()
+  await server.start()
+  await addSettlement(redis, 'chat', settlement(second))
+  await charged(account.accountId, 1_400n)
+  await expect.poll(() => isFrozen('chat'), WAIT).toBe(true)
+  const frozenAt = await watermark('chat')
+  await sweeps('chat', 3)
+  expect(await watermark('chat')).toEqual(frozenAt)
+})
+
+test('goes on by itself when Redis came back empty', async () => {
+  const account = await database.createAccount(10_000n)
+  const id = await hold(account.keyId)
+  await addSettlement(redis, 'chat', settlement(randomUUID()))
+  start()
+  await expect.poll(() => watermark('chat'), WAIT).not.toBeNull()
+  await redis.flushall()
+  await addSettlement(redis, 'chat', settlement(id))
+  await charged(account.accountId, 700n)
+})
+
+test('a new model in the catalog is taken up without a restart', async () => {
+  const account = await database.createAccount(10_000n)
+  const versions = watchVersions({ url: database.url, pool: database.pool, log, pollMs: 60_000 })
+  const models = await followModels({ pool: database.pool, versions, log })
+  start({ models: models.current })
+  await sweeps('chat', 1)
+  await database.loadModels([CHAT, ODD, EMBED, { ...CHAT, id: 'newcomer' }])
+  const id = await hold(account.keyId, { model: 'newcomer' })
+  await addSettlement(redis, 'newcomer', settlement(id))
+  await charged(account.accountId, 700n)
+  expect(models.current()).toEqual(['chat', 'embed', 'newcomer', 'odd'])
+  models.stop()
+  await versions.close()
+})
+
+test('drops entries behind the watermark', async () => {
+  for (let index = 1; index <= 300; index += 1) {
+    await redis.xadd(settlementStreamKey('chat'), `${100_000 + index}-0`, 'id', 'old')
+  }
+  start()
+  // Whole nodes of the stream go; Redis keeps a partial one.
+  await expect.poll(() => redis.xlen(settlementStreamKey('chat')), WAIT).toBeLessThan(150)
+})
+
+test('a replica that stops in good order leaves no consumer behind', async () => {
+  const replica = start()
+  await addSettlement(redis, 'chat', settlement(randomUUID()))
+  await expect.poll(() => consumers('chat'), WAIT).toHaveLength(1)
+  replicas = []
+  await replica.stop()
+  expect(await consumers('chat')).toEqual([])
+})
+
+function start(options: { claimIdleMs?: number; models?: () => readonly string[] } = {}): SettlementReplica {
+  const replica = startReplica({ database, redisUrl: server.url, ...options })
+  replicas.push(replica)
+  return replica
+}
+
+/** The id of a new reservation. */
+async function hold(keyId: string, fields: Partial<ReserveCall> = {}): Promise<string> {
+  const call = reserveCall(keyId, { deadlineMs: Date.now() + 600_000, ...fields })
+  const [answer] = await database.money.reserve([call])
+  if (answer?.status !== 'granted') throw new Error(`expected a hold, got ${answer?.status}`)
+  return call.reservationId
+}
+
+/** As after a kill -9 between reading and acknowledging. */
+async function giveToDeadConsumer(model: string, reservationId: string, count = 1): Promise<void> {
+  const key = settlementStreamKey(model)
+  await addSettlement(redis, model, settlement(reservationId))
+  await redis.xgroup('CREATE', key, 'billing', '0')
+  await redis.xreadgroup('GROUP', 'billing', 'dead', 'COUNT', count, 'STREAMS', key, '>')
+  expect(await pendingCount(model)).toBe(count)
+}
+
+async function charged(accountId: string, nano: bigint): Promise<void> {
+  const { rows } = await database.pool.query<{ amount: string }>(
+    'select amount from topups where account_id = $1',
+    [accountId],
+  )
+  const given = BigInt(rows[0]?.amount ?? 0)
+  await expect.poll(async () => given - (await database.balance(accountId)).posted, WAIT).toBe(nano)
+}
+
+/** Waits for that many further looks at the model's stream. */
+async function sweeps(model: string, count: number): Promise<void> {
+  const seen = new Set<number>()
+  await expect
+    .poll(async () => {
+      const row = await watermarkRow(model)
+      if (row) seen.add(row.observed_at.getTime())
+      return seen.size
+    }, WAIT)
+    .toBeGreaterThan(count)
+}
+
+async function watermarkRow(model: string) {
+  const { rows } = await database.pool.query<{
+    watermark: Date | null
+    frozen_until: Date | null
+    observed_at: Date
+  }>('select watermark, frozen_until, observed_at from settlement_watermarks where model = $1', [model])
+  return rows[0]
+}
+
+const watermark = async (model: string) => (await watermarkRow(model))?.watermark ?? null
+
+async function isFrozen(model: string): Promise<boolean> {
+  const row = await watermarkRow(model)
+  return row?.frozen_until != null && row.frozen_until > row.observed_at
+}
+
+async function state(reservationId: string): Promise<string | undefined> {
+  const { rows } = await database.pool.query<{ state: string }>(
+    'select state from reservations where id = $1',
+    [reservationId],
+  )
+  return rows[0]?.state
+}
+
+async function pendingCount(model: string): Promise<unknown> {
+  const [count] = await redis.xpending(settlementStreamKey(model), 'billing')
+  return count
+}
+
+async function consumers(model: string): Promise<unknown> {
+  try {
+    return await redis.xinfo('CONSUMERS', settlementStreamKey(model), 'billing')
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,57 @@
+import * as fc from 'fast-check'
+import type { BillingDatabase } from '../support/billing-database.ts'
+import { runHistory, type Seen } from './money-history.ts'
+import { history } from './money-steps.ts'
+
+/**
+ * `mistake`: the shortest history after which PostgreSQL and the model of its rules disagree; `unmet`: rules that no
+ * history met, which proves nothing about them.
+ */
+export async function checkHistories(database: BillingDatabase, numRuns: number) {
+  const seen: Seen = new Map()
+  const property = fc.asyncProperty(history, (happened) => runHistory(database, happened, seen))
+  const details = await fc.check(property, { numRuns, includeErrorInReport: true })
+  return { mistake: fc.defaultReportMessage(details), unmet: RULES.filter((rule) => !seen.has(rule)) }
+}
+
+/** Each of them a branch of the money functions. */
+const RULES = [
+  'top-up posted',
+  'top-up replayed',
+  'top-up conflict',
+  'adjust posted',
+  'adjust replayed',
+  'adjust conflict',
+  'adjust insufficient',
+  'reserve granted',
+  'reserve clamped',
+  'reserve insufficient-credits',
+  'reserve key-limit',
+  'reserve key-rate',
+  'reserve key-invalid',
+  'reserve model-unknown',
+  'reserve conflict',
+  'replace granted',
+  'replace clamped',
+  'replace insufficient-credits',
+  'replace key-limit',
+  'replace key-invalid',
+  'replace conflict',
+  'extend granted',
+  'extend clamped',
+  'extend insufficient-credits',
+  'extend key-limit',
+  'extend key-invalid',
+  'extend conflict',
+  'release true',
+  'release false',
+  'settle charged',
+  'settle late',
+  'settle recovered',
+  'settle released',
+  'settle void',
+  'settle replayed',
+  'settle different',
+  'settle unknown',
+  'sweep 1',
+]

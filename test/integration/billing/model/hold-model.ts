@@ -1,0 +1,299 @@
+import type { ExtendCall, HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { Receipt } from '#apps/billing/receipts.ts'
+import { toNanoCredits } from '#libs/money/nano-credits.ts'
+import { affordableOutput, priceTokens } from '#libs/money/price.ts'
+import { HOLD_GRACE_MS } from '../support/billing-database.ts'
+import {
+  keepBudget,
+  openBudget,
+  type Account,
+  type Books,
+  type Budget,
+  type Hold,
+  type Key,
+} from './money-books.ts'
+import { MODELS } from './money-steps.ts'
+
+/** With the receipt read, and without the words about how long to wait. */
+export type ModelAnswer =
+  | Exclude<HoldAnswer, { status: 'granted' | 'key-rate' }>
+  | { status: 'key-rate' }
+  | (Omit<Extract<HoldAnswer, { status: 'granted' }>, 'receipt'> & { receipt: Receipt })
+
+type Refusal = Exclude<ModelAnswer, { status: 'granted' }>
+
+const CONFLICT = { status: 'conflict' } as const
+
+/** Billing's rules for holds once more, one call at a time in BigInt: what `sql/` must agree with. */
+export function createHoldModel(books: Books, nowMs: () => number) {
+  function reserve(call: ReserveCall): ModelAnswer {
+    const known = books.reservations.get(call.reservationId)
+    if (known) {
+      const isSame = known.state === 'held' && known.hold !== null && isSameCall(known.hold.call, call)
+      return isSame && known.hold ? toGranted(known.hold, call) : CONFLICT
+    }
+    const key = books.keys.find(({ id }) => id === call.keyId)
+    if (key === undefined || !isWorking(key, nowMs())) return { status: 'key-invalid' }
+    const model = MODELS.find(({ id }) => id === call.model)
+    const price = priceAt(books, call.model, nowMs())
+    if (!model || !price || (key.models !== null && !key.models.includes(model.id))) {
+      return { status: 'model-unknown' }
+    }
+    const minute = Math.floor(nowMs() / 60_000)
+    const before = books.rates.get(key.id)
+    const rate = before?.minute === minute ? before : { minute, requests: 0, tokens: 0 }
+    if (key.requestsPerMinute !== null && rate.requests >= key.requestsPerMinute)
+      return { status: 'key-rate' }
+    if (key.tokensPerMinute !== null && rate.tokens >= key.tokensPerMinute) return { status: 'key-rate' }
+
+    const budget = openBudget(books, key, nowMs())
+    const wanted = { inputTokens: call.inputTokens, most: outputLimit(call), atLeast: 0 }
+    const paid = afford({ account: key.account, key, budget, price, amount: 0n }, wanted)
+    if ('status' in paid) return paid
+    const tokens = call.inputTokens + paid.granted
+    const isRated = key.requestsPerMinute !== null || key.tokensPerMinute !== null
+    const hold: Hold = {
+      account: key.account,
+      call,
+      price,
+      budget,
+      counted: isRated ? { minute, tokens } : null,
+      exact: null,
+      amount: 0n,
+      granted: 0,
+      clamped: false,
+      deadlineMs: call.deadlineMs,
+    }
+    take(hold, paid)
+    keepBudget(books, key, { budget, nowMs: nowMs() })
+    if (isRated) {
+      books.rates.set(key.id, { minute, requests: rate.requests + 1, tokens: rate.tokens + tokens })
+    }
+    books.reservations.set(call.reservationId, { state: 'held', hold, usage: null })
+    return toGranted(hold, call)
+  }
+
+  function replace(call: ReplaceCall): ModelAnswer {
+    const hold = openHold(call.reservationId)
+    if (hold === null) return CONFLICT
+    const { inputTokens, outputTokens } = call
+    if (hold.exact !== null) {
+      const isSame = hold.exact.inputTokens === inputTokens && hold.exact.outputTokens === outputTokens
+      return isSame ? toGranted(hold) : CONFLICT
+    }
+    const key = keyOf(hold)
+    if (!isWorking(key, nowMs())) return { status: 'key-invalid' }
+    const most = outputLimit({ ...hold.call, inputTokens, outputTokens })
+    const paid = afford({ ...hold, key }, { inputTokens, most, atLeast: 0 })
+    if ('status' in paid) return paid
+    take(hold, paid)
+    hold.exact = { inputTokens, outputTokens }
+    return toGranted(hold)
+  }
+
+  function extend(call: ExtendCall): ModelAnswer {
+    const hold = openHold(call.reservationId)
+    if (hold === null) return CONFLICT
+    const key = keyOf(hold)
+    if (!isWorking(key, nowMs())) return { status: 'key-invalid' }
+    const { inputTokens } = hold.exact ?? hold.call
+    const most = outputLimit({ ...hold.call, inputTokens, outputTokens: call.outputTokens })
+    if (most > hold.granted) {
+      const paid = afford({ ...hold, key }, { inputTokens, most, atLeast: hold.granted + 1 })
+      if ('status' in paid) return paid
+      take(hold, paid)
+    }
+    hold.deadlineMs = Math.max(hold.deadlineMs, call.deadlineMs ?? 0)
+    return toGranted(hold)
+  }
+
+  function release(id: string): boolean {
+    const known = books.reservations.get(id)
+    if (!known) {
+      books.reservations.set(id, { state: 'released', hold: null, usage: null })
+      return true
+    }
+    if (known.state === 'held' && known.hold) {
+      free(known.hold)
+      known.state = 'released'
+      const { counted, call } = known.hold
+      const rate = books.rates.get(call.keyId)
+      if (counted && rate?.minute === counted.minute) {
+        rate.requests -= 1
+        rate.tokens -= counted.tokens
+      }
+    }
+    return known.state === 'released'
+  }
+
+  /** How many. */
+  function expire(): number {
+    let expired = 0
+    for (const known of books.reservations.values()) {
+      if (known.state !== 'held' || !known.hold) continue
+      const settledUntilMs = books.watermarks.get(known.hold.call.model) ?? 0
+      if (known.hold.deadlineMs + HOLD_GRACE_MS + 30_000 >= settledUntilMs) continue
+      free(known.hold)
+      known.state = 'expired'
+      expired += 1
+    }
+    return expired
+  }
+
+  /** As a restore from a backup does: what was never settled was never there. */
+  function forget(id: string): void {
+    const known = books.reservations.get(id)
+    if (!known || known.usage !== null) return
+    if (known.state === 'held' && known.hold) free(known.hold)
+    books.reservations.delete(id)
+  }
+
+  function openHold(id: string): Hold | null {
+    const known = books.reservations.get(id)
+    return known?.state === 'held' ? known.hold : null
+  }
+
+  function keyOf(hold: Hold): Key {
+    const key = books.keys.find(({ id }) => id === hold.call.keyId)
+    if (key === undefined) throw new Error('a hold of an unknown key')
+    return key
+  }
+
+  return {
+    reserve: (calls: readonly ReserveCall[]) => serveOnce(calls, reserve),
+    replace: (calls: readonly ReplaceCall[]) => serveOnce(calls, replace),
+    extend: (calls: readonly ExtendCall[]) => serveLargest(calls, extend),
+    release: (ids: readonly string[]) => ids.map(release),
+    expire,
+    forget,
+  }
+}
+
+/** Of calls with one id the first is served; the others get its answer if they say the same. */
+function serveOnce<Call extends { reservationId: string }>(
+  calls: readonly Call[],
+  serve: (call: Call) => ModelAnswer,
+): ModelAnswer[] {
+  const first = new Map<string, { call: Call; answer: ModelAnswer }>()
+  return calls.map((call) => {
+    const earlier = first.get(call.reservationId)
+    if (earlier) return isSameCall(earlier.call, call) ? earlier.answer : CONFLICT
+    const answer = serve(call)
+    first.set(call.reservationId, { call, answer })
+    return answer
+  })
+}
+
+/** Of calls with one id the largest of each wish is served, in the place of the first. */
+function serveLargest(calls: readonly ExtendCall[], serve: (call: ExtendCall) => ModelAnswer): ModelAnswer[] {
+  const answers = new Map<string, ModelAnswer>()
+  return calls.map(({ reservationId }) => {
+    const same = calls.filter((call) => call.reservationId === reservationId)
+    const answer =
+      answers.get(reservationId) ??
+      serve({
+        reservationId,
+        outputTokens: Math.max(...same.map((call) => call.outputTokens)),
+        deadlineMs: Math.max(...same.map((call) => call.deadlineMs ?? 0)),
+      })
+    answers.set(reservationId, answer)
+    return answer
+  })
+}
+
+type Payer = Pick<Hold, 'account' | 'budget' | 'price' | 'amount'> & { key: Key }
+
+/** The grant that account and budget can pay, the present amount counted as theirs. */
+function afford(
+  { account, key, budget, price, amount }: Payer,
+  wanted: { inputTokens: number; most: number; atLeast: number },
+): { granted: number; needed: bigint; clamped: boolean } | Refusal {
+  const { inputTokens, most, atLeast } = wanted
+  const ofAccount = account.posted - account.held
+  const ofKey = budgetLeft(key, budget)
+  const outputFor = (nano: bigint) => {
+    if (nano < 0n) return null
+    const output = affordableOutput(toNanoCredits(nano), price.prices, { input: inputTokens, limit: most })
+    return output === null || (output === 0 && most > 0) || output < atLeast ? null : output
+  }
+  const granted = outputFor((ofKey !== null && ofKey < ofAccount ? ofKey : ofAccount) + amount)
+  if (granted !== null) {
+    const needed = priceTokens({ input: inputTokens, cachedInput: 0, output: granted }, price.prices)
+    return { granted, needed, clamped: granted < most }
+  }
+  if (budget !== null && ofKey !== null && outputFor(ofAccount + amount) !== null) {
+    const availableNano = toNanoCredits(ofKey < 0n ? 0n : ofKey)
+    return { status: 'key-limit', availableNano, heldNano: toNanoCredits(budget.held) }
+  }
+  return {
+    status: 'insufficient-credits',
+    availableNano: toNanoCredits(ofAccount),
+    heldNano: toNanoCredits(account.held),
+  }
+}
+
+/** Null: the hold belongs to no budget, or its key has no limit any more. */
+function budgetLeft(key: Key, budget: Budget | null): bigint | null {
+  return budget === null || key.limit === null ? null : key.limit.nano - budget.spent - budget.held
+}
+
+function take(hold: Hold, paid: { granted: number; needed: bigint; clamped: boolean }): void {
+  hold.account.held += paid.needed - hold.amount
+  if (hold.budget) hold.budget.held += paid.needed - hold.amount
+  hold.amount = paid.needed
+  hold.granted = paid.granted
+  hold.clamped = paid.clamped
+}
+
+function free({
+  account,
+  budget,
+  amount,
+}: {
+  account: Account
+  budget: Budget | null
+  amount: bigint
+}): void {
+  account.held -= amount
+  if (budget) budget.held -= amount
+}
+
+function outputLimit(call: { model: string; inputTokens: number; outputTokens: number }): number {
+  const model = MODELS.find(({ id }) => id === call.model)
+  if (!model) throw new Error('a hold of an unknown model')
+  const room = Math.max(model.contextWindow - call.inputTokens, 1)
+  return Math.min(call.outputTokens, model.maxOutputTokens, room)
+}
+
+function toGranted(hold: Hold, call?: ReserveCall): ModelAnswer {
+  const told = call ?? { ...hold.call, ...hold.exact, deadlineMs: hold.deadlineMs }
+  const amountNano = toNanoCredits(hold.amount)
+  const { clamped, granted } = hold
+  return {
+    status: 'granted',
+    amountNano,
+    outputTokens: granted,
+    clamped,
+    prices: hold.price.prices,
+    receipt: {
+      ...told,
+      accountId: hold.account.id,
+      priceVersion: hold.price.version,
+      prices: hold.price.prices,
+      grantedTokens: granted,
+      amountNano,
+      clamped,
+    },
+  }
+}
+
+function isWorking(key: Key, nowMs: number): boolean {
+  return key.isActive && key.account.isOpen && (key.expiresAtMs === null || key.expiresAtMs > nowMs)
+}
+
+function priceAt(books: Books, model: string, nowMs: number) {
+  const begun = (books.prices.get(model) ?? []).filter(({ fromMs }) => fromMs <= nowMs)
+  return begun.toSorted((a, b) => b.fromMs - a.fromMs)[0]
+}
+
+const isSameCall = (a: object, b: object) => JSON.stringify(a) === JSON.stringify(b)

@@ -1,0 +1,123 @@
+import type { HoldPrices, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import { HOLD_GRACE_MS } from '../support/billing-database.ts'
+
+// What billing has to remember, as the model of its rules sees it.
+
+export type Account = { readonly id: string; isOpen: boolean; posted: bigint; held: bigint }
+
+export type Period = 'day' | 'week' | 'month' | 'total'
+
+export type Key = {
+  readonly id: string
+  readonly account: Account
+  isActive: boolean
+  expiresAtMs: number | null
+  models: readonly string[] | null
+  limit: { readonly nano: bigint; readonly period: Period } | null
+  requestsPerMinute: number | null
+  tokensPerMinute: number | null
+}
+
+/** What a key with a limit spent and holds in one period. */
+export type Budget = { held: bigint; spent: bigint }
+
+/** What a key with a rate was granted in its latest minute. */
+export type Rate = { minute: number; requests: number; tokens: number }
+
+export type Price = { readonly version: bigint; readonly fromMs: number; readonly prices: HoldPrices }
+
+export type Hold = {
+  readonly account: Account
+  readonly call: ReserveCall
+  readonly price: Price
+  readonly budget: Budget | null
+  readonly counted: { readonly minute: number; readonly tokens: number } | null
+  exact: { readonly inputTokens: number; readonly outputTokens: number } | null
+  amount: bigint
+  granted: number
+  clamped: boolean
+  /** The deadline as far as it was moved. */
+  deadlineMs: number
+}
+
+export type Reservation = {
+  state: 'held' | 'settled' | 'released' | 'expired'
+  /** Null: the release of an id that nobody knew. */
+  hold: Hold | null
+  usage: { readonly numbers: string; readonly cost: bigint; readonly charged: bigint } | null
+}
+
+export type Books = {
+  readonly accounts: readonly Account[]
+  readonly keys: readonly Key[]
+  readonly reservations: Map<string, Reservation>
+  /** By key and period. */
+  readonly budgets: Map<string, Budget>
+  /** By key. */
+  readonly rates: Map<string, Rate>
+  /** By model, in no order. */
+  readonly prices: Map<string, Price[]>
+  readonly watermarks: Map<string, number>
+  readonly alarms: Set<string>
+  /** What was posted, by kind. */
+  readonly ledger: Map<string, { entries: bigint; sum: bigint }>
+}
+
+/** A key without a limit has no budget. */
+export function openBudget(books: Books, key: Key, nowMs: number): Budget | null {
+  if (key.limit === null) return null
+  const place = `${key.id} ${periodStart(key.limit.period, nowMs)}`
+  return books.budgets.get(place) ?? { held: 0n, spent: 0n }
+}
+
+/** Remembers the budget from its first hold on. */
+export function keepBudget(books: Books, key: Key, opened: { budget: Budget | null; nowMs: number }): void {
+  if (key.limit === null || opened.budget === null) return
+  books.budgets.set(`${key.id} ${periodStart(key.limit.period, opened.nowMs)}`, opened.budget)
+}
+
+export function post(books: Books, kind: string, amount: bigint): void {
+  if (amount === 0n) return
+  const { entries, sum } = books.ledger.get(kind) ?? { entries: 0n, sum: 0n }
+  books.ledger.set(kind, { entries: entries + 1n, sum: sum + amount })
+}
+
+/** In the words of `readLines`, sorted. */
+export function toLines(books: Books): string[] {
+  return [
+    ...books.accounts.map(({ id, posted, held }) => `account ${id}: posted ${posted} held ${held}`),
+    ...[...books.budgets].map(([place, { held, spent }]) => `budget ${place}: held ${held} spent ${spent}`),
+    ...[...books.rates].map(
+      ([id, { minute, requests, tokens }]) => `rate ${id} ${minute}: requests ${requests} tokens ${tokens}`,
+    ),
+    ...[...books.reservations].map(
+      ([id, { state, hold }]) => `reservation ${id}: ${state} amount ${hold?.amount ?? 'none'}`,
+    ),
+    ...[...books.ledger].map(([kind, { entries, sum }]) => `ledger ${kind}: entries ${entries} sum ${sum}`),
+    `alarms: ${books.alarms.size}`,
+    ...toOverdueLines(books),
+  ].sort()
+}
+
+/** A reserve that arrives long after its deadline holds until the next sweep, and the reconciliation says so. */
+function toOverdueLines({ reservations, watermarks }: Books): string[] {
+  const overdue = [...reservations.values()].filter(({ state, hold }) => {
+    const settledUntilMs = watermarks.get(hold?.call.model ?? '') ?? 0
+    return state === 'held' && hold !== null && hold.deadlineMs + HOLD_GRACE_MS < settledUntilMs - 330_000
+  })
+  return overdue.length === 0 ? [] : [`reconciliation: hold-overdue ${overdue.length}`]
+}
+
+/** Unix seconds of the period's first moment in UTC; the total has no first moment. */
+function periodStart(period: Period, nowMs: number): string {
+  if (period === 'total') return 'ever'
+  const now = new Date(nowMs)
+  const [year, month, day] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
+  const daysSinceMonday = (now.getUTCDay() + 6) % 7
+  const start = {
+    day: Date.UTC(year, month, day),
+    week: Date.UTC(year, month, day - daysSinceMonday),
+    month: Date.UTC(year, month),
+  }[period]
+  return `${start / 1_000}`
+}

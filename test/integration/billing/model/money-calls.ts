@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto'
+import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
+import { settlement, type BillingDatabase } from '../support/billing-database.ts'
+import { createCreditModel } from './credit-model.ts'
+import { createHoldModel, type ModelAnswer } from './hold-model.ts'
+import type { Books } from './money-books.ts'
+import { MODELS, RESERVATIONS, type Step } from './money-steps.ts'
+import { at, giveCredit, sealLedger } from './money-world.ts'
+import { createReceiptPurse } from './receipt-purse.ts'
+import { createSettlementModel } from './settlement-model.ts'
+
+/** What the database said and what the model says. */
+export type Outcome = { readonly actual: unknown; readonly expected: unknown }
+
+/** Sends one and the same call, however often. */
+export type Call = () => Promise<Outcome>
+
+/** With the id in the place of its place. */
+type Entry = Omit<StepOf<'settle'>['entries'][number], 'id'> & { readonly id: string }
+
+export type StepOf<Kind extends Step['kind']> = Extract<Step, { kind: Kind }>
+
+/** Turns steps into calls of the database and of the model. */
+export function createCalls(database: BillingDatabase, books: Books) {
+  const { money, clock } = database
+  const holds = createHoldModel(books, () => clock.nowMs)
+  const settlements = createSettlementModel(books, () => clock.nowMs)
+  const credits = createCreditModel(books)
+  const purse = createReceiptPurse()
+  const ids = Array.from({ length: RESERVATIONS }, () => randomUUID())
+  const keyIds = [...books.keys.map(({ id }) => id), randomUUID()]
+  const models = [...MODELS.map(({ id }) => id), 'nobody']
+  const deadlineMs = (deadlineS: number) => clock.nowMs + deadlineS * 1_000
+
+  /** Places beyond all reservations mean one of the better ones, if there are any. */
+  function idOf(place: number, isBetter: (id: string) => boolean): string {
+    const better = ids.filter(isBetter)
+    return ids[place] ?? at(better.length > 0 ? better : ids, place % Math.max(better.length, 1))
+  }
+  const isNew = (id: string) => !books.reservations.has(id)
+  const isHeld = (id: string) => books.reservations.get(id)?.state === 'held'
+  const isUnsettled = (id: string) => {
+    const known = books.reservations.get(id)
+    return known === undefined ? purse.has(id) : known.hold !== null && known.usage === null
+  }
+
+  const readAnswers = (answers: readonly HoldAnswer[], sent: readonly { reservationId: string }[]) =>
+    answers.map((answer, index) => readAnswer(answer, at(sent, index).reservationId))
+
+  function readAnswer(answer: HoldAnswer, id: string): ModelAnswer {
+    if (answer.status === 'key-rate') return { status: 'key-rate' }
+    return answer.status === 'granted' ? { ...answer, receipt: purse.keep(id, answer.receipt) } : answer
+  }
+
+  function settle(asked: readonly Entry[]): Call {
+    const sent = asked.map((entry) => {
+      const { text, receipt } = purse.take(entry.id, entry.receipt)
+      const fields = {
+        epoch: entry.epoch,
+        outcome: entry.outcome,
+        promptTokens: entry.input,
+        cachedTokens: Math.min(entry.cached, entry.input),
+        completionTokens: entry.output,
+        ...(text !== undefined && { receipt: text }),
+      }
+      return { entry: settlement(entry.id, fields), receipt }
+    })
+    const entries = sent.map(({ entry }) => entry)
+    return async () => ({ actual: await money.settle(entries), expected: settlements.settle(sent) })
+  }
+
+  return {
+    credit(step: StepOf<'top-up' | 'adjust'>): Call {
+      const credit = {
+        ...step,
+        account: at(books.accounts, step.account),
+        idempotencyKey: `${step.idempotencyKey}`,
+      }
+      return async () => ({ actual: await giveCredit(database, credit), expected: credits.give(credit) })
+    },
+
+    reserve(step: StepOf<'reserve'>): Call {
+      const sent = step.calls.map((call) => ({
+        reservationId: idOf(call.id, isNew),
+        keyId: at(keyIds, call.key),
+        model: at(models, call.model),
+        inputTokens: call.input,
+        outputTokens: call.output,
+        deadlineMs: deadlineMs(call.deadlineS),
+      }))
+      return async () => ({
+        actual: readAnswers(await money.reserve(sent), sent),
+        expected: holds.reserve(sent),
+      })
+    },
+
+    replace(step: StepOf<'replace'>): Call {
+      const sent = step.calls.map((call) => ({
+        reservationId: idOf(call.id, isHeld),
+        inputTokens: call.input,
+        outputTokens: call.output,
+      }))
+      return async () => ({
+        actual: readAnswers(await money.replace(sent), sent),
+        expected: holds.replace(sent),
+      })
+    },
+
+    extend(step: StepOf<'extend'>): Call {
+      const sent = step.calls.map((call) => ({
+        reservationId: idOf(call.id, isHeld),
+        outputTokens: call.output,
+        deadlineMs: call.deadlineS === null ? null : deadlineMs(call.deadlineS),
+      }))
+      return async () => ({
+        actual: readAnswers(await money.extend(sent), sent),
+        expected: holds.extend(sent),
+      })
+    },
+
+    release(step: StepOf<'release'>): Call {
+      const sent = step.ids.map((id) => idOf(id, isHeld))
+      return async () => ({ actual: await money.release(sent), expected: holds.release(sent) })
+    },
+
+    settle(step: StepOf<'settle'>): Call {
+      return settle(step.entries.map((entry) => ({ ...entry, id: idOf(entry.id, isUnsettled) })))
+    },
+
+    /** Whose id is forgotten, and the settlements that arrive for it. */
+    restore(step: StepOf<'restore'>): { id: string; call: Call | null } {
+      const id = idOf(step.id, isUnsettled)
+      const entries = step.entries.map((entry) => ({ ...entry, id }))
+      holds.forget(id)
+      return { id, call: entries.length === 0 ? null : settle(entries) }
+    },
+
+    sweep(step: StepOf<'sweep'>): Call {
+      clock.nowMs += step.waitS * 1_000
+      const settledUntilMs = clock.nowMs
+      const swept = step.models.map((place) => at(models, place))
+      const streams = swept.map((model) => ({
+        model,
+        lastId: { ms: 1n, seq: 0n },
+        settledUntilMs,
+        confirmedMs: null,
+      }))
+      return async () => {
+        await money.advanceWatermarks({ runId: 'run-1', observedAtMs: settledUntilMs, streams }, 60_000)
+        for (const model of swept) {
+          books.watermarks.set(model, Math.max(books.watermarks.get(model) ?? 0, settledUntilMs))
+        }
+        return { actual: (await money.expire(100)).expired, expected: holds.expire() }
+      }
+    },
+
+    seal(): Call {
+      return async () => ({ actual: await sealLedger(database), expected: credits.seal(clock.nowMs) })
+    },
+  }
+}

@@ -1,0 +1,213 @@
+import { randomBytes, randomUUID } from 'node:crypto'
+import { expect } from 'vitest'
+import type { BillingDatabase } from '../support/billing-database.ts'
+import type { Credit } from './credit-model.ts'
+import type { Account, Books, Key } from './money-books.ts'
+import { ACCOUNTS, KEYS, MODELS, PRICES, type KeySettings } from './money-steps.ts'
+
+/** A minute and a half before a day, a week and a month end together. */
+const BEGIN_MS = Date.parse('2030-06-30T23:58:30Z')
+
+// Triggers protect what histories leave behind, and the next history must not meet it.
+const FORGET_ALL = `
+  begin;
+  set local session_replication_role = replica;
+  delete from usage; delete from reservations; delete from settlement_alarms; delete from settlement_watermarks;
+  delete from key_budgets; delete from key_rates; delete from api_keys;
+  delete from ledger; delete from topups; delete from adjustments; delete from ledger_seals; delete from sealed_balances;
+  delete from accounts; delete from price_versions where effective_from >= '2030-06-30';
+  commit`
+
+/** Accounts without credits and their keys, the same in the database and in the model's books. */
+export async function createWorld(database: BillingDatabase, keys: readonly KeySettings[]): Promise<Books> {
+  const { pool, clock } = database
+  clock.nowMs = BEGIN_MS
+  await pool.query(FORGET_ALL)
+  const accounts = Array.from({ length: ACCOUNTS }, () => ({
+    id: randomUUID(),
+    isOpen: true,
+    posted: 0n,
+    held: 0n,
+  }))
+  const books: Books = {
+    accounts,
+    keys: KEYS.map((place) => ({ id: randomUUID(), account: at(accounts, place), ...UNLIMITED })),
+    reservations: new Map(),
+    budgets: new Map(),
+    rates: new Map(),
+    prices: await readPrices(database),
+    watermarks: new Map(),
+    alarms: new Set(),
+    ledger: new Map(),
+  }
+  await pool.query("insert into accounts (id, name, created_at) select unnest($1::uuid[]), 'test', $2", [
+    accounts.map(({ id }) => id),
+    new Date(BEGIN_MS),
+  ])
+  await pool.query(
+    `insert into api_keys (id, account_id, sha256, prefix, last4, created_at)
+     select u.id, u.account, u.sha256, '', '', $4 from unnest($1::uuid[], $2::uuid[], $3::bytea[]) as u (id, account, sha256)`,
+    [
+      books.keys.map(({ id }) => id),
+      books.keys.map(({ account }) => account.id),
+      books.keys.map(() => randomBytes(32)),
+      new Date(BEGIN_MS),
+    ],
+  )
+  for (const [index, settings] of keys.entries()) await changeKey(database, at(books.keys, index), settings)
+  return books
+}
+
+const UNLIMITED = {
+  isActive: true,
+  expiresAtMs: null,
+  models: null,
+  limit: null,
+  requestsPerMinute: null,
+  tokensPerMinute: null,
+}
+
+export async function changeKey(database: BillingDatabase, key: Key, settings: KeySettings): Promise<void> {
+  const { isActive, expiresInS, limit, requestsPerMinute, tokensPerMinute } = settings
+  key.isActive = isActive
+  key.expiresAtMs = expiresInS === null ? null : database.clock.nowMs + expiresInS * 1_000
+  key.models = settings.models?.map((place) => at(MODELS, place).id) ?? null
+  Object.assign(key, { limit, requestsPerMinute, tokensPerMinute })
+  await database.pool.query(
+    `update api_keys set status = $2, expires_at = $3, models = $4, spend_limit = $5, spend_period = $6,
+       requests_per_minute = $7, tokens_per_minute = $8 where id = $1`,
+    [
+      key.id,
+      isActive ? 'active' : 'disabled',
+      key.expiresAtMs === null ? null : new Date(key.expiresAtMs),
+      key.models,
+      limit?.nano,
+      limit?.period,
+      requestsPerMinute,
+      tokensPerMinute,
+    ],
+  )
+}
+
+/** From a moment on; a model has one price a moment. */
+export async function changePrice(
+  database: BillingDatabase,
+  books: Books,
+  change: { model: number; price: number; inS: number },
+): Promise<void> {
+  const { id } = at(MODELS, change.model)
+  const prices = at(PRICES, change.price)
+  const fromMs = database.clock.nowMs + change.inS * 1_000
+  const { rows } = await database.pool.query<{ id: bigint }>(
+    `insert into price_versions (model, effective_from, input_price, cached_input_price, output_price)
+     values ($1, $2, $3, $4, $5) on conflict do nothing returning id`,
+    [id, new Date(fromMs), prices.inputPriceNano, prices.cachedInputPriceNano, prices.outputPriceNano],
+  )
+  for (const row of rows) books.prices.get(id)?.push({ version: row.id, fromMs, prices })
+}
+
+export async function changeAccount(
+  { pool }: BillingDatabase,
+  account: Account,
+  isOpen: boolean,
+): Promise<void> {
+  account.isOpen = isOpen
+  await pool.query('update accounts set status = $2 where id = $1', [
+    account.id,
+    isOpen ? 'active' : 'closed',
+  ])
+}
+
+export async function giveCredit({ pool, clock }: BillingDatabase, credit: Credit) {
+  const { rows } = await pool.query<{ status: string; posted: bigint }>(
+    `select status, posted from ${credit.kind === 'top-up' ? 'top_up_v1' : 'adjust_v1'}($1, $2, $3, 'test', $4, $5)`,
+    [randomUUID(), credit.account.id, credit.nano, credit.idempotencyKey, new Date(clock.nowMs)],
+  )
+  return at(rows, 0)
+}
+
+export async function sealLedger({ pool, clock }: BillingDatabase) {
+  const { rows } = await pool.query<{ day: string; entries: bigint }>(
+    'select day::text, entries from seal_ledger_v1($1)',
+    [new Date(clock.nowMs)],
+  )
+  return at(rows, 0)
+}
+
+/** The questions that count something, asked of all that ever happened. */
+export async function reconcileWhole({ pool }: BillingDatabase) {
+  const { rows } = await pool.query<{ name: string; count: bigint }>('select * from reconcile_v1(true)')
+  expect(rows.length).toBeGreaterThan(15)
+  return rows.filter(({ count }) => count !== 0n)
+}
+
+/** What was never settled was never there. */
+export async function forgetReservation({ pool }: BillingDatabase, id: string): Promise<void> {
+  await pool.query(
+    `with gone as (
+       delete from reservations r where r.id = $1 and not exists (select from usage u where u.reservation_id = r.id)
+       returning *
+     ), unbudgeted as (
+       update key_budgets b set held = b.held - g.amount
+       from gone g where g.state = 'held' and b.key_id = g.key_id and b.period_start = g.budget_period
+     )
+     update accounts a set held = a.held - g.amount from gone g where g.state = 'held' and a.id = g.account_id`,
+    [id],
+  )
+}
+
+/** In the words of `toLines`, sorted; and what the reconciliation finds, which the books never say. */
+export async function readLines({ pool }: BillingDatabase): Promise<string[]> {
+  const { rows } = await pool.query<{ line: string }>({ name: 'read-lines', text: LINES })
+  return rows.map(({ line }) => line).sort()
+}
+
+const LINES = `
+  select format('account %s: posted %s held %s', id, posted, held) as line from accounts
+  union all
+  select format('budget %s %s: held %s spent %s', key_id,
+    case when period_start = '-infinity' then 'ever' else extract(epoch from period_start)::bigint::text end, held, spent)
+  from key_budgets
+  union all
+  select format('rate %s %s: requests %s tokens %s', key_id, extract(epoch from minute)::bigint / 60, requests, tokens)
+  from key_rates
+  union all
+  select format('reservation %s: %s amount %s', id, state, coalesce(amount::text, 'none')) from reservations
+  union all
+  select format('ledger %s: entries %s sum %s', kind, count(*), sum(amount)) from ledger group by kind
+  union all
+  select format('alarms: %s', count(*)) from settlement_alarms
+  union all
+  select format('reconciliation: %s %s', name, count) from reconcile_v1(false) where count <> 0`
+
+async function readPrices({ pool }: BillingDatabase): Promise<Books['prices']> {
+  const prices: Books['prices'] = new Map()
+  const { rows } = await pool.query<{
+    id: bigint
+    model: string
+    effective_from: Date
+    input_price: bigint
+    cached_input_price: bigint
+    output_price: bigint
+  }>('select * from price_versions')
+  for (const row of rows) {
+    const price = {
+      version: row.id,
+      fromMs: row.effective_from.getTime(),
+      prices: {
+        inputPriceNano: row.input_price,
+        cachedInputPriceNano: row.cached_input_price,
+        outputPriceNano: row.output_price,
+      },
+    }
+    prices.set(row.model, [...(prices.get(row.model) ?? []), price])
+  }
+  return prices
+}
+
+/** The value at a place that is there. */
+export function at<Value>(values: readonly Value[], place: number): Value {
+  const value = values[place]
+  if (value === undefined) throw new Error(`there is no ${place}`)
+  return value
+}
