@@ -77,7 +77,7 @@ export async function openBenchDatabase(options: {
       await runLong(url, ['vacuum analyze', 'checkpoint'])
     },
     async checkBooks() {
-      const wrong = await runLong(url, ['select name from reconcile_v1(true) where count <> 0'])
+      const wrong = await runLong(url, ['select name from reconcile(whole => true) where count <> 0'])
       if (wrong.length > 0) throw new Error(`the books do not add up: ${JSON.stringify(wrong)}`)
     },
     async close() {
@@ -94,7 +94,9 @@ function createAccounts(count: number): string[] {
       select gen_random_uuid() as account_id, gen_random_uuid() as key_id, kind
       from generate_series(1, ${count}), unnest(array['plain', 'limited', 'rated']) as kind`,
     'insert into accounts (id, name, created_at) select account_id, kind, now() from new_keys',
-    `select top_up_v1(gen_random_uuid(), account_id, ${PLENTY}, 'bench', 'first', now()) from new_keys`,
+    `select top_up(
+        movement => gen_random_uuid(), account => account_id, amount => ${PLENTY}, why => 'bench', key => 'first', at => now()
+      ) from new_keys`,
     `insert into api_keys (
         id, account_id, sha256, prefix, last4, created_at, version,
         spend_limit, spend_period, requests_per_minute, tokens_per_minute

@@ -7,8 +7,8 @@ export type TokenPrices = { readonly inputPriceNano: bigint; readonly outputPric
 
 /**
  * What tokens cost: the products summed first, then divided and rounded up once. Billing computes holds and
- * charges in SQL (`apps/billing/sql/0006-price.sql`) by the same monotone formula, so usage within the grant
- * can never cost more than the hold; tests check the two against each other.
+ * charges in SQL (`apps/billing/sql/functions/price_tokens.sql`) by the same monotone formula, so usage within the
+ * grant can never cost more than the hold; tests check the two against each other.
  */
 export function priceTokens(
   tokens: { input: number; cachedInput: number; output: number },

@@ -1,28 +1,25 @@
 import type { PoolClient } from 'pg'
+import type { SqlFile } from './read-schema.ts'
 
 const BUILD = /^create (?:unique )?index concurrently if not exists (\w+) on /
 
-/** A file that builds indexes while the tables are written to. Such statements refuse to run in a transaction. */
-export const isIndexFile = (text: string): boolean => /\bconcurrently\b/.test(withoutComments(text))
-
 /**
- * Runs such a file: `create index concurrently if not exists …` statements and nothing else, each by itself. One that
- * was cut short before left an invalid index behind, which is dropped first; those that were finished stay.
- *
- * After a build every transaction that was under way when it began has ended: PostgreSQL waits for all of them before
- * it calls the index valid.
+ * Runs a file of `create index concurrently if not exists …` statements, each by itself: they cannot run in a
+ * transaction. An index whose build was interrupted is invalid: it is dropped first. Finished ones stay.
  */
 export async function buildIndexes(
   client: PoolClient,
-  { name, text, run }: { name: string; text: string; run: (statement: string) => Promise<void> },
+  { name, text }: SqlFile,
+  run: (statement: string) => Promise<void>,
 ): Promise<void> {
-  // Waiting here holds nobody up: the build's lock lets writers pass.
-  await client.query('set lock_timeout = 0')
-  for (const statement of toStatements(text)) {
+  const builds = toStatements(text).map((statement) => {
     const index = BUILD.exec(statement)?.[1]
-    if (index === undefined) {
-      throw new Error(`${name} may only have "create index concurrently if not exists", found: ${statement}`)
-    }
+    if (index !== undefined) return { index, statement }
+    throw new Error(`${name} may only have "create index concurrently if not exists", found: ${statement}`)
+  })
+  // A build may wait for locks: writers pass it meanwhile.
+  await client.query('set lock_timeout = 0')
+  for (const { index, statement } of builds) {
     const { rows } = await client.query(
       'select from pg_index where indexrelid = to_regclass($1) and not indisvalid',
       [index],
@@ -33,10 +30,9 @@ export async function buildIndexes(
 }
 
 function toStatements(text: string): string[] {
-  return withoutComments(text)
+  return text
+    .replaceAll(/--.*$/gm, '')
     .split(';')
     .map((statement) => statement.replaceAll(/\s+/g, ' ').trim())
     .filter((statement) => statement !== '')
 }
-
-const withoutComments = (text: string) => text.replaceAll(/--.*$/gm, '')

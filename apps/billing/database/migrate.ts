@@ -1,46 +1,36 @@
-import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseError, type Pool, type PoolClient } from 'pg'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { buildIndexes, isIndexFile } from './build-indexes.ts'
+import { buildIndexes } from './build-indexes.ts'
+import { readSchema, type Schema, type SchemaPart, type SqlFile } from './read-schema.ts'
 
 const FOLDER = new URL('../sql/', import.meta.url)
 
 /** Any number that nothing else in this database uses. */
 const LOCK = 7_351_001
 
-/** A file's first word is its place: `0007-reserve.sql`. */
-const FILE_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/
-
-/** For all files together. Building an index on a big table takes minutes. */
+/** For the whole migration. Building an index on a big table takes minutes. */
 const LIMIT_MS = 60 * 60 * 1000
 const TURN_POLL_MS = 100
 
 /**
- * Whoever waits for a table's lock makes everybody after him wait too. So a migration waits this long and then lets
- * the others pass before it tries again. Shorter than PostgreSQL's deadlock_timeout (1 s): where a migration and a
- * money function wait for each other, it is the migration that gives way.
+ * Statements on a table wait behind one that waits for the table's lock. So a migration waits this long, lets the
+ * others pass and tries again. Shorter than PostgreSQL's deadlock_timeout (1 s): of a migration and a money function
+ * that wait for each other, the migration gives way.
  */
 const LOCK_TIMEOUT_MS = 500
 const LOCK_RETRY_MS = 1_000
 
-export type MigrationFile = {
-  readonly version: number
-  readonly name: string
-  readonly sha256: string
-  readonly text: string
-}
+/** A part as it was run last, and the schema version of the code that ran it. */
+type Applied = { readonly name: string; readonly sha256: string; readonly version: number }
 
 /**
- * Brings the database to this version's schema: runs the files of `sql/` that it has not seen, in their order, each in
- * a transaction of its own, while the version before goes on serving. Replicas that start together take turns. A file
- * that was run may not change any more: this throws when one has. Files that only the database knows belong to a newer
- * version and are left alone.
+ * Brings the database to this version's schema while the version before goes on serving: runs the new files of
+ * `sql/tables/`, each in a transaction of its own; builds the indexes, if their file has changed; then replaces
+ * functions and grants in one transaction, if one of their files has. Replicas that start together take turns.
  *
- * Rules for files, so that they never stop money for long: what reads a whole table holds no lock that writers need (a
- * constraint is added `not valid` and validated by a later file); indexes on tables that are in use are built
- * `concurrently`, in a file of nothing else.
+ * Where a newer version has migrated, indexes, functions and grants stay as they are. Throws when a file of
+ * `sql/tables/` has changed since it was run, when a file fails, and when its locks are not free for `lockLimitMs`.
  */
 export async function migrate(
   pool: Pool,
@@ -48,17 +38,14 @@ export async function migrate(
   options: { folder?: URL; lockLimitMs?: number } = {},
 ): Promise<void> {
   const { folder = FOLDER, lockLimitMs = 5 * 60 * 1000 } = options
-  const files = await readFiles(folder)
+  const schema = await readSchema(folder)
   const client = await pool.connect()
   try {
     await takeTurn(client, log)
     const applied = await readApplied(client)
-    for (const file of files) {
-      const known = applied.get(file.version)
-      if (known === file.sha256) continue
-      if (known !== undefined) throw new Error(`${file.name} has changed since it was run on this database`)
-      await patiently(() => apply(client, file), { file, lockLimitMs, log })
-      log.info({ migration: file.name }, 'migrated')
+    for (const part of listMissing(schema, applied)) {
+      await patiently(() => apply(client, part, schema.version), { name: part.name, lockLimitMs, log })
+      log.info({ migration: part.name }, 'migrated')
     }
   } finally {
     // The session ends, and with it its turn and its settings.
@@ -66,25 +53,9 @@ export async function migrate(
   }
 }
 
-async function readFiles(folder: URL): Promise<MigrationFile[]> {
-  const names = (await readdir(folder)).sort()
-  const files = await Promise.all(
-    names.map(async (name) => {
-      const version = FILE_NAME.exec(name)?.[1]
-      if (version === undefined) throw new Error(`${name} is not a migration's name`)
-      const text = await readFile(new URL(name, folder), 'utf8')
-      return { version: Number(version), name, text, sha256: createHash('sha256').update(text).digest('hex') }
-    }),
-  )
-  if (new Set(files.map((file) => file.version)).size !== files.length) {
-    throw new Error('two migrations have the same number')
-  }
-  return files
-}
-
 /**
- * Asks again and again instead of waiting inside PostgreSQL: a statement that waits keeps its snapshot, and an index
- * that is built concurrently waits for every older snapshot to go.
+ * Asks repeatedly instead of waiting inside PostgreSQL: a statement that waits keeps its snapshot, and a concurrent
+ * index build waits for all older snapshots to end.
  */
 async function takeTurn(client: PoolClient, log: Logger): Promise<void> {
   const giveUpAtMs = Date.now() + LIMIT_MS
@@ -97,63 +68,81 @@ async function takeTurn(client: PoolClient, log: Logger): Promise<void> {
   }
 }
 
-/** Version and hash of the files that were run. */
-async function readApplied(client: PoolClient): Promise<ReadonlyMap<number, string>> {
+async function readApplied(client: PoolClient): Promise<ReadonlyMap<string, Applied>> {
   await client.query(`set statement_timeout = ${LIMIT_MS}`)
+  const { rows: earlier } = await client.query("select where to_regclass('schema_migrations') is not null")
+  if (earlier.length > 0) {
+    throw new Error(
+      'this database was made by an earlier checkout of Millrace and cannot be upgraded: start with an empty one (npm start: set MILLRACE_HOME to a new folder, or remove the old one)',
+    )
+  }
   await client.query(
-    `create table if not exists schema_migrations (
-      version integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now()
+    `create table if not exists schema_parts (
+      name text primary key, sha256 text not null, version integer not null, applied_at timestamptz not null
     )`,
   )
-  const { rows } = await client.query<{ version: number; sha256: string }>(
-    'select version, sha256 from schema_migrations',
-  )
-  return new Map(rows.map((row) => [row.version, row.sha256]))
+  const { rows } = await client.query<Applied>('select name, sha256, version from schema_parts')
+  return new Map(rows.map((row) => [row.name, row]))
 }
 
-/** Tries again while other sessions hold what the file needs. */
+/** The parts that the database lacks, in their order. */
+function listMissing(schema: Schema, applied: ReadonlyMap<string, Applied>): SchemaPart[] {
+  const parts = schema.parts.filter(({ name, sha256 }) => applied.get(name)?.sha256 !== sha256)
+  for (const { kind, name } of parts) {
+    if (kind === 'tables' && applied.has(name)) {
+      throw new Error(`${name} has changed since it was run on this database`)
+    }
+  }
+  const isNewer = [...applied.values()].some(({ version }) => version > schema.version)
+  return isNewer ? parts.filter(({ kind }) => kind === 'tables') : parts
+}
+
+/** Tries again while other sessions hold what the part needs. */
 async function patiently(
   run: () => Promise<void>,
-  { file, lockLimitMs, log }: { file: MigrationFile; lockLimitMs: number; log: Logger },
+  { name, lockLimitMs, log }: { name: string; lockLimitMs: number; log: Logger },
 ): Promise<void> {
   const giveUpAtMs = Date.now() + lockLimitMs
   for (;;) {
     try {
       return await run()
     } catch (error) {
-      if (!isLockConflict(error)) throw new Error(`migration ${file.name} failed`, { cause: error })
+      if (!isLockConflict(error)) throw error
       if (Date.now() >= giveUpAtMs) {
-        throw new Error(`migration ${file.name} found its tables locked by other sessions for too long`, {
+        throw new Error(`migration ${name} found its tables locked by other sessions for too long`, {
           cause: error,
         })
       }
-      log.warn({ migration: file.name, reason: String(error) }, 'migration gave way, trying again')
+      log.warn({ migration: name, reason: String(error) }, 'migration gave way, trying again')
       await sleep(LOCK_RETRY_MS)
     }
   }
 }
 
-/** Lock not available in time, or a deadlock: nothing was done. */
+/** A lock was not free in time, or a deadlock: nothing was done. */
 function isLockConflict(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '55P03' || error.code === '40P01')
 }
 
-async function apply(client: PoolClient, file: MigrationFile): Promise<void> {
-  const run = async (text: string) => {
-    // The client's own limit on a query, which is for money's, would cut a migration short.
-    const query = { text, query_timeout: LIMIT_MS }
-    await client.query(query)
-  }
-  if (isIndexFile(file.text)) {
-    await buildIndexes(client, { name: file.name, text: file.text, run })
-    await record(client, file)
+async function apply(client: PoolClient, part: SchemaPart, version: number): Promise<void> {
+  if (part.kind === 'indexes') {
+    for (const file of part.files) {
+      await buildIndexes(client, file, (statement) => runFile(client, { name: file.name, text: statement }))
+    }
+    await record(client, part, version)
     return
   }
   try {
     await client.query('begin')
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`)
-    await run(file.text)
-    await record(client, file)
+    if (part.kind === 'functions') {
+      // A body may call a function of a later file. So all are run once unchecked and then again: order does not matter.
+      await client.query('set local check_function_bodies = off')
+      for (const file of part.files) await runFile(client, file)
+      await client.query('set local check_function_bodies = on')
+    }
+    for (const file of part.files) await runFile(client, file)
+    await record(client, part, version)
     await client.query('commit')
   } catch (error) {
     await client.query('rollback')
@@ -161,10 +150,22 @@ async function apply(client: PoolClient, file: MigrationFile): Promise<void> {
   }
 }
 
-async function record(client: PoolClient, { version, name, sha256 }: MigrationFile): Promise<void> {
-  await client.query('insert into schema_migrations (version, name, sha256) values ($1, $2, $3)', [
-    version,
-    name,
-    sha256,
-  ])
+async function runFile(client: PoolClient, { name, text }: SqlFile): Promise<void> {
+  // The client's own limit on a query, which is for money's, would cut a migration short.
+  const query = { text, query_timeout: LIMIT_MS }
+  try {
+    await client.query(query)
+  } catch (error) {
+    if (isLockConflict(error)) throw error
+    throw new Error(`migration ${name} failed`, { cause: error })
+  }
+}
+
+async function record(client: PoolClient, { name, sha256 }: SchemaPart, version: number): Promise<void> {
+  await client.query(
+    `insert into schema_parts (name, sha256, version, applied_at) values ($1, $2, $3, now())
+     on conflict (name) do update set
+       sha256 = excluded.sha256, version = excluded.version, applied_at = excluded.applied_at`,
+    [name, sha256, version],
+  )
 }

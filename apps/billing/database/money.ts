@@ -19,14 +19,14 @@ export type SettleResult =
 export type Settled = {
   readonly result: SettleResult
   readonly chargedNano: NanoCredits
-  /** May exceed every amount of credits; what exceeds the charge is written off. */
+  /** May exceed every amount of credits. The part above the charge is written off. */
   readonly costNano: bigint
 }
 
 /**
- * The money functions of `sql/` for whole batches: answers come in the order of the calls. Each is one transaction
- * and all are idempotent. They throw what PostgreSQL or its connection throws; deadlocks and serialization
- * failures are tried again.
+ * The money functions of `sql/functions/` for whole batches; answers come in the order of the calls. Each call is one
+ * transaction and idempotent. Throws what PostgreSQL or its connection throws; deadlocks and serialization failures are
+ * tried again.
  */
 export type Money = {
   reserve(calls: readonly ReserveCall[]): Promise<HoldAnswer[]>
@@ -34,9 +34,9 @@ export type Money = {
   extend(calls: readonly ExtendCall[]): Promise<HoldAnswer[]>
   release(reservationIds: readonly string[]): Promise<boolean[]>
   settle(settlements: readonly Settlement[]): Promise<Settled[]>
-  /** At most `most` a model; `more` says that others wait. */
+  /** At most `most` per model; `more`: others may be overdue. */
   expire(most: number): Promise<{ expired: number; more: boolean }>
-  /** Resolves with the streams of which it has not what was confirmed: it went back in time. */
+  /** Returns the streams whose confirmed observation the database does not have: it went back in time. */
   advanceWatermarks(observations: StreamObservations, freezeMs: number): Promise<ForgottenStream[]>
 }
 
@@ -75,12 +75,14 @@ export function createMoney(options: {
 
   const now = () => toTimestamp(nowMs())
 
-  /** Named, so that each connection plans it once. The row type is what the function of that name returns. */
-  async function run<Row extends QueryResultRow>(
+  /** A prepared statement, so that each connection plans it once. `Row` is the row type of the function. */
+  async function call<Row extends QueryResultRow>(
     name: string,
-    text: string,
-    values: unknown[],
+    parameters: Readonly<Record<string, unknown>>,
   ): Promise<Row[]> {
+    const named = Object.keys(parameters).map((parameter, index) => `${parameter} => $${index + 1}`)
+    const text = `select * from ${name}(${named.join(', ')})`
+    const values = Object.values(parameters)
     for (let attempt = 1; ; attempt += 1) {
       try {
         return (await pool.query<Row>({ name, text, values })).rows
@@ -90,8 +92,8 @@ export function createMoney(options: {
     }
   }
 
-  /** `call`: what the reservation is, besides what was granted. */
-  function toHoldAnswer(row: HoldRow, call: ReserveCall): HoldAnswer {
+  /** `reservation`: the fields of the receipt that the row does not have. */
+  function toHoldAnswer(row: HoldRow, reservation: ReserveCall): HoldAnswer {
     switch (row.status) {
       case 'granted': {
         const { amount, granted_output: outputTokens, was_clamped: clamped } = row
@@ -107,7 +109,7 @@ export function createMoney(options: {
           clamped,
           prices,
           receipt: receipts.sign({
-            ...call,
+            ...reservation,
             accountId: row.account_id,
             priceVersion: row.price_version,
             prices,
@@ -133,7 +135,7 @@ export function createMoney(options: {
     }
   }
 
-  /** For calls that name a reservation and not what it is. */
+  /** For calls that have only the id of the reservation. */
   function toHoldAnswers(
     calls: readonly { readonly reservationId: string }[],
     rows: readonly ReservationRow[],
@@ -150,7 +152,7 @@ export function createMoney(options: {
     )
   }
 
-  /** As `settle_v2` takes it. */
+  /** The json object that `sql/functions/settle.sql` takes, or null. */
   function receiptOf({ id, receipt }: Settlement): string | null {
     const genuine = receipt === undefined ? null : receipts.verify(receipt, id)
     if (genuine === null) return null
@@ -171,41 +173,37 @@ export function createMoney(options: {
 
   return {
     async reserve(calls) {
-      const rows = await run<HoldRow>(
-        'reserve_v2',
-        'select * from reserve_v2($1, $2, $3, $4, $5, $6, $7, $8)',
-        [
-          calls.map((call) => call.reservationId),
-          calls.map((call) => call.keyId),
-          calls.map((call) => call.model),
-          calls.map((call) => call.inputTokens),
-          calls.map((call) => call.outputTokens),
-          calls.map((call) => toTimestamp(call.deadlineMs)),
-          toInterval(holdGraceMs),
-          now(),
-        ],
-      )
+      const rows = await call<HoldRow>('reserve', {
+        ids: calls.map(({ reservationId }) => reservationId),
+        key_ids: calls.map(({ keyId }) => keyId),
+        models: calls.map(({ model }) => model),
+        inputs: calls.map(({ inputTokens }) => inputTokens),
+        outputs: calls.map(({ outputTokens }) => outputTokens),
+        deadlines: calls.map(({ deadlineMs }) => toTimestamp(deadlineMs)),
+        grace: toInterval(holdGraceMs),
+        at: now(),
+      })
       return rows.map((row, index) => toHoldAnswer(row, callAt(calls, index)))
     },
 
     async replace(calls) {
-      const rows = await run<ReservationRow>('replace_v2', 'select * from replace_v2($1, $2, $3, $4)', [
-        calls.map((call) => call.reservationId),
-        calls.map((call) => call.inputTokens),
-        calls.map((call) => call.outputTokens),
-        now(),
-      ])
+      const rows = await call<ReservationRow>('replace', {
+        ids: calls.map(({ reservationId }) => reservationId),
+        inputs: calls.map(({ inputTokens }) => inputTokens),
+        outputs: calls.map(({ outputTokens }) => outputTokens),
+        at: now(),
+      })
       return toHoldAnswers(calls, rows)
     },
 
     async extend(calls) {
-      const rows = await run<ReservationRow>('extend_v1', 'select * from extend_v1($1, $2, $3, $4, $5)', [
-        calls.map((call) => call.reservationId),
-        calls.map((call) => call.outputTokens),
-        calls.map(({ deadlineMs }) => (deadlineMs === null ? null : toTimestamp(deadlineMs))),
-        toInterval(holdGraceMs),
-        now(),
-      ])
+      const rows = await call<ReservationRow>('extend', {
+        ids: calls.map(({ reservationId }) => reservationId),
+        outputs: calls.map(({ outputTokens }) => outputTokens),
+        deadlines: calls.map(({ deadlineMs }) => (deadlineMs === null ? null : toTimestamp(deadlineMs))),
+        grace: toInterval(holdGraceMs),
+        at: now(),
+      })
       return toHoldAnswers(calls, rows)
     },
 
@@ -213,13 +211,9 @@ export function createMoney(options: {
       const released = new Map<string, boolean>()
       let open = [...reservationIds]
       for (let attempt = 1; open.length > 0; attempt += 1) {
-        // Each further try means that another replica reserved one of these ids meanwhile, once per id at most.
-        if (attempt > MAX_TRIES) throw new Error('a release found its reservation in motion again and again')
-        const rows = await run<{ id: string; released: boolean | null }>(
-          'release_v2',
-          'select * from release_v2($1, $2)',
-          [open, now()],
-        )
+        // Each further try means that another replica has reserved one of these ids since, at most once per id.
+        if (attempt > MAX_TRIES) throw new Error(`a release was interrupted by reserves ${MAX_TRIES} times`)
+        const rows = await call<{ id: string; released: boolean | null }>('release', { ids: open, at: now() })
         for (const row of rows) if (row.released !== null) released.set(row.id, row.released)
         open = open.filter((id) => !released.has(id))
       }
@@ -227,21 +221,17 @@ export function createMoney(options: {
     },
 
     async settle(settlements) {
-      const rows = await run<{ result: SettleResult; cost: string; charged: bigint }>(
-        'settle_v2',
-        'select * from settle_v2($1, $2, $3, $4, $5, $6, $7, $8, $9)',
-        [
-          settlements.map((settlement) => settlement.id),
-          settlements.map((settlement) => settlement.epoch),
-          settlements.map((settlement) => settlement.outcome),
-          settlements.map((settlement) => settlement.promptTokens),
-          settlements.map((settlement) => settlement.cachedTokens),
-          settlements.map((settlement) => settlement.completionTokens),
-          settlements.map((settlement) => settlement.by),
-          settlements.map((settlement) => receiptOf(settlement)),
-          now(),
-        ],
-      )
+      const rows = await call<{ result: SettleResult; cost: string; charged: bigint }>('settle', {
+        ids: settlements.map(({ id }) => id),
+        epochs: settlements.map(({ epoch }) => epoch),
+        outcomes: settlements.map(({ outcome }) => outcome),
+        prompts: settlements.map(({ promptTokens }) => promptTokens),
+        cacheds: settlements.map(({ cachedTokens }) => cachedTokens),
+        completions: settlements.map(({ completionTokens }) => completionTokens),
+        bys: settlements.map(({ by }) => by),
+        receipts: settlements.map(receiptOf),
+        at: now(),
+      })
       return rows.map((row) => ({
         result: row.result,
         chargedNano: toNanoCredits(row.charged),
@@ -250,29 +240,23 @@ export function createMoney(options: {
     },
 
     async expire(most) {
-      const rows = await run<{ expired: number; more: boolean }>(
-        'expire_v2',
-        'select expired, more from expire_v2($1, $2)',
-        [most, now()],
-      )
+      const rows = await call<{ expired: number; more: boolean }>('expire', { most, at: now() })
       return rows[0] ?? { expired: 0, more: false }
     },
 
     async advanceWatermarks({ runId, observedAtMs, streams }, freezeMs) {
-      const rows = await run<{ model: string; replay_from: Date | null }>(
-        'advance_watermarks_v2',
-        'select * from advance_watermarks_v2($1, $2, $3, $4, $5, $6, $7, $8)',
-        [
-          streams.map((stream) => stream.model),
-          streams.map(({ settledUntilMs }) => (settledUntilMs === null ? null : toTimestamp(settledUntilMs))),
-          streams.map((stream) => stream.lastId.ms.toString()),
-          streams.map((stream) => stream.lastId.seq.toString()),
-          streams.map(({ confirmedMs }) => (confirmedMs === null ? null : toTimestamp(confirmedMs))),
-          runId,
-          toTimestamp(observedAtMs),
-          toInterval(freezeMs),
-        ],
-      )
+      const rows = await call<{ model: string; replay_from: Date | null }>('advance_watermarks', {
+        models: streams.map(({ model }) => model),
+        settled_until: streams.map(({ settledUntilMs }) =>
+          settledUntilMs === null ? null : toTimestamp(settledUntilMs),
+        ),
+        last_ids_ms: streams.map(({ lastId }) => lastId.ms.toString()),
+        last_ids_seq: streams.map(({ lastId }) => lastId.seq.toString()),
+        confirmed: streams.map(({ confirmedMs }) => (confirmedMs === null ? null : toTimestamp(confirmedMs))),
+        run: runId,
+        observed: toTimestamp(observedAtMs),
+        freeze_for: toInterval(freezeMs),
+      })
       return rows.map((row) => ({ model: row.model, fromMs: row.replay_from?.getTime() ?? null }))
     },
   }
@@ -284,7 +268,7 @@ function callAt<Call>(calls: readonly Call[], index: number): Call {
   return call
 }
 
-/** A key's minutes are those of the clock. */
+/** The minutes of a key's rate are those of the clock. */
 const secondsToNextMinute = (nowMs: number) => Math.min(59, 60 - (Math.floor(nowMs / 1_000) % 60))
 
 const toTimestamp = (timeMs: number) => new Date(timeMs).toISOString()

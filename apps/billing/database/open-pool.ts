@@ -16,7 +16,7 @@ export type PoolBounds = { readonly connections: number; readonly statementMs: n
 
 const MONEY_BOUNDS: PoolBounds = { connections: MAX_CONNECTIONS, statementMs: STATEMENT_TIMEOUT_MS }
 
-/** What the service may do is what `sql/0027-service-role.sql` and later files grant to this role. */
+/** The service may do what `sql/roles.sql` grants to this role. */
 export const SERVICE_ROLE = 'millrace_service'
 
 /**

@@ -98,7 +98,7 @@ async function sealIfDue(pool: Pool, now: Date): Promise<void> {
   if (rows.length > 0) return
   await inTransaction(pool, async (client) => {
     await allowLongStatements(client)
-    await client.query(toLongQuery('select from seal_ledger_v1($1)', [now]))
+    await client.query(toLongQuery('select from seal_ledger(at => $1)', [now]))
   })
 }
 

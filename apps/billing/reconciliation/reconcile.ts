@@ -4,7 +4,7 @@ import { inTransaction } from '../database/open-pool.ts'
 /** A question and how many rows contradict it. */
 export type ReconciliationCount = { readonly question: string; readonly rows: number }
 
-/** Asks every question of `0026-reconcile.sql`: `whole` from the first entry on, else from the newest seal. */
+/** Asks every question of `sql/functions/reconcile.sql`: `whole` from the first entry on, else from the newest seal. */
 export type Reconcile = (whole: boolean) => Promise<ReconciliationCount[]>
 
 /** It reads what may be years of entries; other statements may take far less. */
@@ -28,7 +28,7 @@ export async function countContradictions(
   whole: boolean,
 ): Promise<ReconciliationCount[]> {
   const { rows } = await client.query<{ name: string; count: bigint }>(
-    toLongQuery('select name, count from reconcile_v1($1) order by name', [whole]),
+    toLongQuery('select name, count from reconcile(whole => $1) order by name', [whole]),
   )
   return rows.map(({ name, count }) => ({ question: name, rows: Number(count) }))
 }

@@ -301,7 +301,7 @@ test('reconcile ends with 1 when the books do not agree, and with 0 when they do
     JSON.stringify(counts),
   ])
   expect(await shown('reconciliations')).toMatch(/^2030-01-01 00:00:00Z +no +held: 2$/m)
-  await database.pool.query('select from seal_ledger_v1($1)', [new Date(START_MS)])
+  await database.pool.query('select from seal_ledger(at => $1)', [new Date(START_MS)])
   expect(await shown('seals')).toMatch(/^2030-01-01 +\d+ +\d+ +\d+ +[0-9a-f]{64} +2030-01-01 00:00:00Z$/m)
 
   await database.pool.query('update accounts set posted = posted + 1 where id = $1', [accountId])

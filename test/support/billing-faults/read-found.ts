@@ -28,7 +28,7 @@ export async function readFound(databaseUrl: string) {
       'select distinct kind from settlement_alarms order by kind',
     )
     const reconciliation = await pool.query<{ name: string; count: bigint }>(
-      'select * from reconcile_v1(true)',
+      'select * from reconcile(whole => true)',
     )
     return {
       reservations: new Map(reservations.rows.map((row) => [row.id, row])),

@@ -91,11 +91,10 @@ async function openAccounts(pool: Pool): Promise<FaultAccount[]> {
     await pool.query("insert into accounts (id, name, created_at) values ($1, 'test', now())", [
       account.accountId,
     ])
-    await pool.query("select top_up_v1($1, $2, $3, 'test', 'first', now())", [
-      randomUUID(),
-      account.accountId,
-      nano,
-    ])
+    await pool.query(
+      "select top_up(movement => $1, account => $2, amount => $3, why => 'test', key => 'first', at => now())",
+      [randomUUID(), account.accountId, nano],
+    )
     await pool.query(
       `insert into api_keys (id, account_id, sha256, prefix, last4, created_at, spend_limit, spend_period,
          requests_per_minute)

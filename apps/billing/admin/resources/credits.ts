@@ -31,7 +31,7 @@ const topUp = defineChange({
   body: movementOf(POSITIVE_AMOUNT),
   answer: Movement,
   errors: ['not_found', 'conflict', 'request_too_large'],
-  run: ({ path, body }, context) => move(context, path.account, { ...body, function: 'top_up_v1' }),
+  run: ({ path, body }, context) => move(context, path.account, { ...body, function: 'top_up' }),
 })
 
 const adjust = defineChange({
@@ -45,7 +45,7 @@ const adjust = defineChange({
   body: movementOf(SIGNED_AMOUNT),
   answer: Movement,
   errors: ['not_found', 'conflict', 'insufficient_credits', 'request_too_large'],
-  run: ({ path, body }, context) => move(context, path.account, { ...body, function: 'adjust_v1' }),
+  run: ({ path, body }, context) => move(context, path.account, { ...body, function: 'adjust' }),
 })
 
 export const CREDIT_OPERATIONS = [topUp, adjust] as const
@@ -62,7 +62,7 @@ function movementOf(amount: typeof POSITIVE_AMOUNT) {
 }
 
 type Asked = {
-  readonly function: 'top_up_v1' | 'adjust_v1'
+  readonly function: 'top_up' | 'adjust'
   readonly amountNano: bigint
   readonly idempotencyKey: string
   readonly reason: string
@@ -79,9 +79,9 @@ async function move(
   account: string,
   { amountNano, idempotencyKey, reason, ...asked }: Asked,
 ): Promise<Changed<z.input<typeof Movement>>> {
-  const call = sql`${sql.raw(asked.function)}(${randomUUID()}, ${account}, ${amountNano}, ${reason},
-    ${idempotencyKey}, ${now})`
-  const { rows } = await sql<Answer>`select * from ${call} as m (status, id, posted)`
+  const call = sql`${sql.raw(asked.function)}(movement => ${randomUUID()}, account => ${account},
+    amount => ${amountNano}, why => ${reason}, key => ${idempotencyKey}, at => ${now})`
+  const { rows } = await sql<Answer>`select status, movement_id as id, posted from ${call}`
     .execute(db)
     .catch(explainOverflow)
   const [row] = rows

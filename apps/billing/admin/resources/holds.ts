@@ -108,7 +108,7 @@ const releaseHold = defineChange({
     const before = await read()
     // The function would remember an id that nobody knows as released: here it is a typing error.
     if (before === undefined) throw new AdminError('not_found', `There is no hold ${id}.`)
-    if (before.state === 'held') await sql`select from release_v2(${[id]}, ${now})`.execute(db)
+    if (before.state === 'held') await sql`select from release(ids => ${[id]}, at => ${now})`.execute(db)
     const after = await read()
     if (before.state !== 'held' || after?.state !== 'released') {
       throw new AdminError('conflict', `The hold is not open: it is ${after?.state ?? before.state}.`)

@@ -135,7 +135,7 @@ export const LEDGER_OPERATIONS = [exportLedger, listWriteOffs] as const
 
 /** Up to which number nothing is missing any more. */
 async function readHorizon(db: Kysely<Tables>): Promise<bigint> {
-  const { rows } = await sql<{ seq: bigint }>`select ledger_horizon_v1() as seq`.execute(db)
+  const { rows } = await sql<{ seq: bigint }>`select ledger_horizon() as seq`.execute(db)
   const [row] = rows
   if (row === undefined) throw new Error('the ledger has no horizon')
   return row.seq

@@ -200,7 +200,8 @@ describe('the export of the ledger', () => {
     const { accountId } = await database.createAccount(1_000n)
     const writer = await database.pool.connect()
     const topUp = (key: string) =>
-      `select top_up_v1(gen_random_uuid(), '${accountId}', 1, 'r', '${key}', '2030-01-01')`
+      `select top_up(
+        movement => gen_random_uuid(), account => '${accountId}', amount => 1, why => 'r', key => '${key}', at => '2030-01-01')`
     await writer.query('begin')
     await writer.query(topUp('slow'))
     const other = await database.createAccount(5n)
@@ -208,7 +209,7 @@ describe('the export of the ledger', () => {
     await expect
       .poll(async () => {
         const { rows } = await database.pool.query(
-          "select from pg_stat_activity where state = 'active' and query like '%ledger_horizon_v1%' and pid <> pg_backend_pid() and datname = current_database()",
+          "select from pg_stat_activity where state = 'active' and query like '%ledger_horizon%' and pid <> pg_backend_pid() and datname = current_database()",
         )
         return rows.length
       })

@@ -139,7 +139,7 @@ test('every operation answers as it is described', async () => {
   await demand('readCatalog', '/catalog')
   await demand('listPriceVersions', '/price-versions')
 
-  await database.pool.query('select seal_ledger_v1($1)', [new Date(START_MS)])
+  await database.pool.query('select seal_ledger(at => $1)', [new Date(START_MS)])
   await database.pool.query('insert into reconciliation_runs (at, counts) values ($1, $2)', [
     new Date(START_MS),
     JSON.stringify([{ question: 'q', rows: 0 }]),

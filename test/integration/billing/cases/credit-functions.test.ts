@@ -23,7 +23,7 @@ beforeEach(async () => {
 })
 afterEach(() => database.close())
 
-describe('adjust_v1', () => {
+describe('adjust', () => {
   test('gives and takes, and each is in the ledger', async () => {
     const { accountId } = await database.createAccount(1_000n)
     expect(await adjust(accountId, { amount: 500n, key: 'a' })).toMatchObject({
@@ -50,7 +50,7 @@ describe('adjust_v1', () => {
     await database.money.reserve([reserveCall(keyId)])
     expect(await adjust(accountId, { amount: -301n, key: 'a' })).toEqual({
       status: 'insufficient',
-      adjustment_id: null,
+      movement_id: null,
       posted: 1_000n,
     })
     expect(await adjust(accountId, { amount: -300n, key: 'a' })).toMatchObject({
@@ -76,7 +76,7 @@ describe('adjust_v1', () => {
   test('knows when there is no such account', async () => {
     expect(await adjust(randomUUID(), { amount: 1n, key: 'a' })).toEqual({
       status: 'unknown',
-      adjustment_id: null,
+      movement_id: null,
       posted: null,
     })
   })
@@ -84,9 +84,9 @@ describe('adjust_v1', () => {
   async function adjust(account: string, asked: { amount: bigint; key: string; reason?: string }) {
     const { rows } = await database.pool.query<{
       status: string
-      adjustment_id: string | null
+      movement_id: string | null
       posted: bigint | null
-    }>('select * from adjust_v1($1, $2, $3, $4, $5, $6)', [
+    }>('select * from adjust(movement => $1, account => $2, amount => $3, why => $4, key => $5, at => $6)', [
       randomUUID(),
       account,
       asked.amount,
@@ -140,7 +140,7 @@ describe('seals', () => {
     await topUp(accountId, 'second')
     const counts = async (whole: boolean) => {
       const { rows } = await database.pool.query<{ name: string }>(
-        'select name from reconcile_v1($1) where count <> 0 order by name',
+        'select name from reconcile(whole => $1) where count <> 0 order by name',
         [whole],
       )
       return rows.map(({ name }) => name)
@@ -156,16 +156,14 @@ describe('seals', () => {
   })
 
   async function seal() {
-    const { rows } = await database.pool.query('select day::text, entries from seal_ledger_v1($1)', [
+    const { rows } = await database.pool.query('select day::text, entries from seal_ledger(at => $1)', [
       new Date(database.clock.nowMs),
     ])
     return only(rows)
   }
 
   async function brokenSeals() {
-    const { rows } = await database.pool.query<{ day: string }>(
-      'select day::text from broken_seals_v1() as day',
-    )
+    const { rows } = await database.pool.query<{ day: string }>('select day::text from broken_seals() as day')
     return rows.map(({ day }) => day)
   }
 

@@ -42,7 +42,7 @@ test('the script of docs/billing.md tells an export as it was sealed from one th
 })
 
 test('docs/billing.md has every question of the reconciliation', async () => {
-  const { rows } = await database.pool.query<{ name: string }>('select name from reconcile_v1(true)')
+  const { rows } = await database.pool.query<{ name: string }>('select name from reconcile(whole => true)')
   const [, section = ''] = HOW_MONEY_MOVES.split('\n## Reconciliation\n')
   const [table = ''] = section.split('\n## ')
   const told = [...table.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, name]) => name)
@@ -73,7 +73,7 @@ test('docs/operations/billing.md has every alarm, and no other', async () => {
 async function sealDay(day: number, credits: bigint): Promise<void> {
   await database.createAccount(credits)
   const atMs = START_MS + (day - 1) * 86_400_000
-  await database.pool.query('select seal_ledger_v1($1)', [new Date(atMs)])
+  await database.pool.query('select seal_ledger(at => $1)', [new Date(atMs)])
 }
 
 async function download(path: string): Promise<string> {

@@ -9,8 +9,12 @@ import {
   type ClientTlsFiles,
 } from '#libs/grpc/read-credentials.ts'
 import { createAuthority } from '../../../support/certificates.ts'
-import { openBillingDatabase, reserveCall, type BillingDatabase } from '../support/billing-database.ts'
-import { startBillingServer, type BillingServer } from '../support/billing-server.ts'
+import {
+  openBillingDatabase,
+  reserveCall,
+  type BillingDatabase,
+  type BillingServer,
+} from '../support/billing-database.ts'
 
 const authority = createAuthority()
 const stranger = createAuthority()
@@ -57,7 +61,7 @@ describe('billing with a certificate that asks gateways for theirs', () => {
   let server: BillingServer
   beforeAll(async () => {
     const files = { ...authority.issue('localhost'), clientCa: authority.ca }
-    server = await startBillingServer({ database, credentials: readServerCredentials(files) })
+    server = await database.serve({ credentials: readServerCredentials(files) })
   })
   afterAll(async () => await server.stop())
 
@@ -80,21 +84,21 @@ describe('billing with a certificate that asks gateways for theirs', () => {
 
 test("billing whose certificate is another host's is refused", async () => {
   const files = { ...authority.issue('elsewhere'), clientCa: undefined }
-  const server = await startBillingServer({ database, credentials: readServerCredentials(files) })
+  const server = await database.serve({ credentials: readServerCredentials(files) })
   onTestFinished(() => server.stop())
   expect(await ask(connect(server, { ...none, ca: authority.ca }))).toEqual(REFUSED)
 })
 
 test('billing with a certificate alone serves whoever trusts it, and nobody in plaintext', async () => {
   const files = { ...authority.issue('localhost'), clientCa: undefined }
-  const server = await startBillingServer({ database, credentials: readServerCredentials(files) })
+  const server = await database.serve({ credentials: readServerCredentials(files) })
   onTestFinished(() => server.stop())
   expect(await ask(connect(server, { ...none, ca: authority.ca }))).toEqual(SERVED)
   expect(await ask(connect(server, none))).toEqual(REFUSED)
 })
 
 test('a gateway that expects a certificate is not served in plaintext', async () => {
-  const server = await startBillingServer({ database })
+  const server = await database.serve()
   onTestFinished(() => server.stop())
   expect(await ask(connect(server, { ...none, ca: authority.ca }))).toEqual(REFUSED)
 })

@@ -1,37 +1,41 @@
-import { randomUUID } from 'node:crypto'
-import { Client, type Pool } from 'pg'
+import { appendFile, cp, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Client } from 'pg'
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { migrate } from '#apps/billing/database/migrate.ts'
-import { connectionConfig, openPool } from '#apps/billing/database/open-pool.ts'
-import { createDatabase, type TestDatabase } from '../../../support/postgres.ts'
-import { log } from '../support/billing-database.ts'
-import { createOlderMoney, prepareOlder } from '../support/older-money.ts'
+import { connectionConfig } from '#apps/billing/database/open-pool.ts'
+import { scratchFolder } from '../../../support/run-folder.ts'
+import {
+  log,
+  only,
+  openBillingDatabase,
+  reserveCall,
+  setWatermark,
+  settlement,
+  START_MS,
+  type BillingDatabase,
+} from '../support/billing-database.ts'
 
-// A billing service of the version before goes on with money while the new one migrates and after it.
+// The present version goes on with money while a made-up next one migrates, and after it.
 
 const CALLERS = 8
 const CREDITS = 1_000_000_000n
 
-let database: TestDatabase
-let pool: Pool
-let olderPool: Pool
+let database: BillingDatabase
 
 beforeEach(async () => {
-  database = await createDatabase()
-  pool = await openPool({ url: database.url, log, waitMs: 5_000 })
-  olderPool = await openPool({ url: database.url, log, waitMs: 5_000 })
+  database = await openBillingDatabase()
 })
-afterEach(async () => {
-  await Promise.all([pool.end(), olderPool.end()])
-  await database.drop()
-})
+afterEach(() => database.close())
 
 test(
-  'the older version reserves, replaces, releases and settles through all migrations, behind a long reader',
+  'this version serves through a migration of tables, indexes, functions and roles, behind a long reader',
   { timeout: 180_000 },
   async () => {
-    const { keyId } = await prepareOlder(pool, CREDITS)
+    const { pool } = database
+    const { accountId, keyId } = await database.createAccount(CREDITS)
     const load = startLoad(keyId)
     await load.cycles(40)
 
@@ -41,17 +45,22 @@ test(
     await reader.query('begin isolation level repeatable read')
     await reader.query('select count(*) from reservations, ledger, usage, api_keys where false')
     const gaveWay = Promise.withResolvers<void>()
-    const migrating = migrate(pool, watchLog('migration gave way', gaveWay.resolve))
+    const folder = await createNextVersion()
+    const migrating = migrate(pool, watchLog('migration gave way', gaveWay.resolve), { folder })
     await gaveWay.promise
     await load.cycles(40)
     await reader.query('commit')
     await reader.end()
     await migrating
 
+    const before = await countNoted()
     await load.cycles(40)
+    expect(await countNoted()).toBeGreaterThan(before)
+    // A replica of this version starts once more.
+    await migrate(pool, log)
     const truth = await load.stop()
     expect(truth.failures).toEqual([])
-    // The older service and its gateways give a call up after 2 s.
+    // Gateways abandon a call after 2 s.
     expect(truth.slowestMs).toBeLessThan(2_000)
 
     const { rows } = await pool.query<{ reservation_id: string; charged: bigint }>(
@@ -59,19 +68,61 @@ test(
     )
     expect(new Map(rows.map((row) => [row.reservation_id, row.charged]))).toEqual(truth.charges)
     const total = [...truth.charges.values()].reduce((sum, charged) => sum + charged, 0n)
-    const balance = await pool.query('select posted, held from accounts')
-    expect(balance.rows).toEqual([{ posted: CREDITS - total, held: 0n }])
-    const questions = await pool.query<{ name: string; count: bigint }>('select * from reconcile_v1(true)')
-    expect(questions.rows.length).toBeGreaterThan(10)
-    expect(questions.rows.filter((row) => row.count !== 0n)).toEqual([])
+    expect(await database.balance(accountId)).toEqual({ posted: CREDITS - total, held: 0n, openHolds: 0 })
+    await database.expectReconciled()
     const writeOffs = await pool.query("select count(*)::int as count from ledger where kind = 'write-off'")
     expect(writeOffs.rows).toEqual([{ count: truth.writeOffs }])
+
+    // The next version's settle is still in place, and so is its index.
+    const last = await countNoted()
+    await load.cycle()
+    expect(await countNoted()).toBe(last + 2)
+    const index = await pool.query(
+      "select indisvalid from pg_index where indexrelid = 'usage_by_worker'::regclass",
+    )
+    expect(index.rows).toEqual([{ indisvalid: true }])
   },
 )
 
-/** Callers that go on without a pause until `stop`, which tells what they were answered. */
+/** A next schema: a new column, a new table that `settle` writes and the service may use, and an index. */
+async function createNextVersion(): Promise<URL> {
+  const folder = scratchFolder('sql')
+  await cp('apps/billing/sql', folder, { recursive: true })
+  const version = Number(await readFile(join(folder, 'version.txt'), 'utf8'))
+  await writeFile(join(folder, 'version.txt'), `${version + 1}\n`)
+  await writeFile(
+    join(folder, 'tables/9999-notes.sql'),
+    `alter table reservations add column noted boolean;
+     create table notes (reservation_id uuid primary key, noted_at timestamptz not null);`,
+  )
+  const settle = join(folder, 'functions/settle.sql')
+  const [before, after, ...others] = (await readFile(settle, 'utf8')).split(
+    "  update reservations r set state = 'settled', closed_at = at\n",
+  )
+  if (after === undefined || others.length > 0) throw new Error('settle.sql has changed: adapt this test')
+  await writeFile(
+    settle,
+    `${before}  insert into notes select ids[n], at from unnest(settling) as n;
+  update reservations r set state = 'settled', closed_at = at, noted = true\n${after}`,
+  )
+  await appendFile(
+    join(folder, 'indexes.sql'),
+    'create index concurrently if not exists usage_by_worker on usage (settled_by);\n',
+  )
+  await appendFile(join(folder, 'roles.sql'), 'grant insert on notes to millrace_service;\n')
+  return pathToFileURL(`${folder}/`)
+}
+
+async function countNoted(): Promise<number> {
+  const { rows } = await database.pool.query<{ count: number }>(
+    'select count(*)::int from notes join reservations on id = reservation_id where noted',
+  )
+  return only(rows).count
+}
+
+/** Callers that go on without a pause until `stop`, which returns the answers that they got. */
 function startLoad(keyId: string) {
-  const money = createOlderMoney(olderPool)
+  const { money } = database
   const charges = new Map<string, bigint>()
   const failures: unknown[] = []
   const stopping = new AbortController()
@@ -86,18 +137,27 @@ function startLoad(keyId: string) {
   }
 
   async function cycle() {
-    const [cheap, dear, released] = [randomUUID(), randomUUID(), randomUUID()]
-    const statuses = await timed(money.reserve([cheap, dear, released], keyId))
-    const replaced = await timed(money.replace(cheap))
-    const isReleased = await timed(money.release(released))
-    const [cheapNano = -1n] = await timed(money.settle([cheap], 10))
-    const [dearNano = -1n] = await timed(money.settle([dear], 500))
-    charges.set(cheap, cheapNano).set(dear, dearNano)
+    const [cheap, dear, unused] = [reserveCall(keyId), reserveCall(keyId), reserveCall(keyId)]
+    const holds = [
+      ...(await timed(money.reserve([cheap, dear, unused]))),
+      ...(await timed(money.replace([{ ...cheap, inputTokens: 90 }]))),
+      ...(await timed(money.extend([{ ...dear, outputTokens: 60, deadlineMs: null }]))),
+    ]
+    const released = await timed(money.release([unused.reservationId]))
+    const tokens = { promptTokens: 90, completionTokens: 10 }
+    const [first] = await timed(money.settle([settlement(cheap.reservationId, tokens)]))
+    const [second] = await timed(
+      money.settle([settlement(dear.reservationId, { ...tokens, completionTokens: 500 })]),
+    )
+    const charged = [first?.chargedNano ?? -1n, second?.chargedNano ?? -1n] as const
+    charges.set(cheap.reservationId, charged[0]).set(dear.reservationId, charged[1])
     writeOffs += 1
-    await timed(money.sweep())
-    expect([...statuses, replaced, isReleased]).toEqual(['granted', 'granted', 'granted', 'granted', true])
-    // 90 tokens in, 10 out; and what was held, because 500 tokens out cost more.
-    expect([cheapNano, dearNano]).toEqual([280n, 700n])
+    await timed(setWatermark(database, 'chat', START_MS + cycles))
+    await timed(money.expire(100))
+    expect(holds.map(({ status }) => status)).toEqual(Array.from({ length: 5 }, () => 'granted'))
+    expect(released).toEqual([true])
+    // 90 tokens of input, 10 of output; and the whole hold, because 500 tokens of output cost more.
+    expect(charged).toEqual([280n, 800n])
   }
 
   async function call() {
@@ -113,6 +173,7 @@ function startLoad(keyId: string) {
 
   const callers = Array.from({ length: CALLERS }, call)
   return {
+    cycle,
     /** Resolves after that many further cycles, of all callers together; rejects at the first failure. */
     async cycles(count: number) {
       const { promise, resolve } = Promise.withResolvers<void>()

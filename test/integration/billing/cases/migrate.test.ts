@@ -1,81 +1,53 @@
-import { createHash } from 'node:crypto'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Pool } from 'pg'
 import { migrate } from '#apps/billing/database/migrate.ts'
-import { openPool } from '#apps/billing/database/open-pool.ts'
-import { createDatabase } from '../../../support/postgres.ts'
 import { scratchFolder } from '../../../support/run-folder.ts'
-import { log } from '../support/billing-database.ts'
+import { log, openEmptyDatabase, type EmptyDatabase } from '../support/billing-database.ts'
 
-let database: Awaited<ReturnType<typeof createDatabase>>
+const TABLES = 'apps/billing/sql/tables'
+
+const INDEX = 'create index concurrently if not exists'
+
+let database: EmptyDatabase
 let pool: Pool
 
 beforeAll(async () => {
-  database = await createDatabase()
-  pool = await openPool({ url: database.url, log, waitMs: 5_000 })
+  database = await openEmptyDatabase()
+  pool = database.pool
 })
-afterAll(async () => {
-  await pool.end()
-  await database.drop()
-})
+afterAll(() => database.close())
 
 test('replicas that start together migrate once, and a later start finds nothing to do', async () => {
+  const { lines, log } = recordLog()
   await Promise.all([migrate(pool, log), migrate(pool, log), migrate(pool, log)])
   await migrate(pool, log)
-  const { rows } = await pool.query<{ versions: number; names: number }>(
-    'select count(*)::int as versions, count(distinct name)::int as names from schema_migrations',
+  const parts = [...(await readdir(TABLES)), 'indexes.sql', 'functions and roles']
+  expect(lines.filter(({ msg }) => msg === 'migrated').map(({ migration }) => migration)).toEqual(parts)
+})
+
+test('a file of tables/ that changed after it ran stops the start', async () => {
+  await pool.query("update schema_parts set sha256 = 'other' where name = '0004-ledger.sql'")
+  await expect(migrate(pool, log)).rejects.toThrow('0004-ledger.sql has changed since it was run')
+})
+
+test('a database of an earlier checkout is refused in one sentence that says what to do', async () => {
+  const old = await openEmptyDatabase()
+  await old.pool.query('create table schema_migrations (version integer primary key)')
+  await expect(migrate(old.pool, log)).rejects.toThrow(
+    'this database was made by an earlier checkout of Millrace and cannot be upgraded: start with an empty one (npm start: set MILLRACE_HOME to a new folder, or remove the old one)',
   )
-  const files = (await readdir('apps/billing/sql')).length
-  expect(rows).toEqual([{ versions: files, names: files }])
-})
-
-test('a migration that changed after it ran stops the start', async () => {
-  await pool.query("update schema_migrations set sha256 = 'other' where version = 7")
-  await expect(migrate(pool, log)).rejects.toThrow('0007-reserve.sql has changed since it was run')
-})
-
-test('embedding models of before, whose vectors have no known length, wait disabled for the catalog file', async () => {
-  const old = await createDatabase()
-  const oldPool = await openPool({ url: old.url, log, waitMs: 5_000 })
-  try {
-    await oldPool.query(
-      'create table schema_migrations (version integer primary key, name text not null, sha256 text not null)',
-    )
-    const before = (await readdir('apps/billing/sql')).toSorted().slice(0, 13)
-    for (const name of before) {
-      const sql = await readFile(`apps/billing/sql/${name}`, 'utf8')
-      await oldPool.query(sql)
-      const sha256 = createHash('sha256').update(sql).digest('hex')
-      await oldPool.query('insert into schema_migrations values ($1, $2, $3)', [
-        Number(name.slice(0, 4)),
-        name,
-        sha256,
-      ])
-    }
-    await oldPool.query(
-      `insert into models select id, kind, 0, 'test', 10, 0, false, false, 'off', true
-       from (values ('chat', 'chat'), ('embed', 'embedding')) as m (id, kind)`,
-    )
-    await migrate(oldPool, log)
-    const { rows } = await oldPool.query('select id, enabled, embedding_dimensions from models order by id')
-    expect(rows).toEqual([
-      { id: 'chat', enabled: true, embedding_dimensions: null },
-      { id: 'embed', enabled: false, embedding_dimensions: 1 },
-    ])
-  } finally {
-    await oldPool.end()
-    await old.drop()
-  }
+  await old.close()
 })
 
 test('a migration that waits for a lock lets writers pass again and again, and says so when it was too long', async () => {
   await inScratch(async ({ scratch, write, run }) => {
-    await write('0001-table.sql', 'create table things (id integer)')
+    await write('tables/0001-table.sql', 'create table things (id integer)')
     await run()
-    await write('0002-column.sql', 'alter table things add column name text')
+    await write('tables/0002-column.sql', 'alter table things add column name text')
     const reader = await scratch.connect()
     await reader.query('begin')
     await reader.query('select from things')
@@ -97,10 +69,9 @@ test('a migration that waits for a lock lets writers pass again and again, and s
 
 test('an index is built while the table is written to, and one that was cut short is built again', async () => {
   await inScratch(async ({ scratch, write, run }) => {
-    await write('0001-table.sql', 'create table things (id integer)')
+    await write('tables/0001-table.sql', 'create table things (id integer)')
     await run()
-    const index = 'create index concurrently if not exists'
-    await write('0002-indexes.sql', `-- Two.\n${index} a on things (id);\n${index} b on\n  things (id);\n`)
+    await write('indexes.sql', `-- Two.\n${INDEX} a on things (id);\n${INDEX} b on\n  things (id);\n`)
     await scratch.query('create index a on things (id)')
     await scratch.query("update pg_index set indisvalid = false where indexrelid = 'a'::regclass")
 
@@ -131,43 +102,105 @@ test('an index is built while the table is written to, and one that was cut shor
   })
 })
 
-test('a file that builds indexes concurrently may do nothing else', async () => {
+test('indexes.sql may only build indexes concurrently', async () => {
   await inScratch(async ({ write, run }) => {
-    await write('0001-mixed.sql', 'create table t (id integer); create index concurrently i on t (id);')
-    await expect(run()).rejects.toThrow('0001-mixed.sql failed')
+    await write('indexes.sql', 'create table t (id integer); create index concurrently i on t (id);')
+    await expect(run()).rejects.toThrow('indexes.sql may only have')
   })
 })
 
-test('what fails leaves nothing of its file behind, and the files before it stay', async () => {
+test('a file that fails leaves nothing behind, and the files before it stay', async () => {
   await inScratch(async ({ scratch, write, run }) => {
-    await write('0001-table.sql', 'create table things (id integer)')
-    await write('0002-wrong.sql', 'create table others (id integer); select nonsense')
+    await write('tables/0001-table.sql', 'create table things (id integer)')
+    await write('tables/0002-wrong.sql', 'create table others (id integer); select nonsense')
     await expect(run()).rejects.toThrow('migration 0002-wrong.sql failed')
     await expect(scratch.query('select from others')).rejects.toThrow('does not exist')
-    await write('0002-wrong.sql', 'create table others (id integer)')
+    await write('tables/0002-wrong.sql', 'create table others (id integer)')
     await run()
     await scratch.query('select from things, others')
   })
 })
 
-test('no migration since the first release stops writers of a table of before while it builds an index', async () => {
-  const names = (await readdir('apps/billing/sql')).filter((name) => name >= '0015')
-  expect(names.length).toBeGreaterThan(10)
-  for (const name of names) {
-    const sql = await readFile(`apps/billing/sql/${name}`, 'utf8')
-    const own = [...sql.matchAll(/^create table (\w+)/gm)].map(([, table]) => table)
-    for (const [, table] of sql.matchAll(/^create (?:unique )?index \w+ on (\w+)/gm)) {
-      expect(own, `${name}: index on ${table}`).toContain(table)
+test('functions may call each other in any order, and all of them change together or not at all', async () => {
+  await inScratch(async ({ scratch, write, run }) => {
+    const read = async () => (await scratch.query<{ a: number }>('select a()')).rows
+    await write('functions/a.sql', toFunction('a', 'select b()'))
+    await write('functions/b.sql', toFunction('b', 'select 1'))
+    await run()
+    expect(await read()).toEqual([{ a: 1 }])
+
+    await write('functions/a.sql', toFunction('a', 'select b() + 1'))
+    await write('functions/b.sql', toFunction('b', 'select nonsense'))
+    await expect(run()).rejects.toThrow('migration b.sql failed')
+    expect(await read()).toEqual([{ a: 1 }])
+
+    await write('functions/b.sql', toFunction('b', 'select 2'))
+    await write('roles.sql', 'grant execute on function nonsense to public')
+    await expect(run()).rejects.toThrow('migration roles.sql failed')
+    expect(await read()).toEqual([{ a: 1 }])
+
+    await write('roles.sql', '')
+    await run()
+    expect(await read()).toEqual([{ a: 3 }])
+  })
+})
+
+test('functions find the indexes of their version', async () => {
+  await inScratch(async ({ scratch, write, run }) => {
+    await write('tables/0001-table.sql', 'create table things (id integer)')
+    await write('indexes.sql', `create unique index concurrently if not exists a on things (id);`)
+    await write(
+      'functions/add.sql',
+      toFunction('add', 'insert into things values (7) on conflict (id) do nothing returning id'),
+    )
+    await run()
+    await scratch.query('select add()')
+  })
+})
+
+test('an older version that starts after a newer one has migrated leaves its functions, roles and indexes alone', async () => {
+  await inScratch(async ({ scratch, write, run }) => {
+    const older = async () => {
+      await write('version.txt', '1\n')
+      await write('functions/a.sql', toFunction('a', 'select 1'))
+      await write('indexes.sql', `${INDEX} older on things (id);`)
+      await write('roles.sql', 'revoke execute on function a from public')
     }
+    await write('tables/0001-table.sql', 'create table things (id integer)')
+    await older()
+    await run()
+
+    await write('version.txt', '2\n')
+    await write('functions/a.sql', toFunction('a', 'select 2'))
+    await write('indexes.sql', '')
+    await write('roles.sql', 'grant execute on function a to public')
+    await run()
+    await scratch.query('drop index older')
+
+    await older()
+    await run()
+    const { rows } = await scratch.query(
+      "select a(), to_regclass('older') as index, (select proacl is null from pg_proc where proname = 'a') as is_public",
+    )
+    expect(rows).toEqual([{ a: 2, index: null, is_public: false }])
+  })
+})
+
+test('no file of tables/ builds an index: it would stop the writers of its table', async () => {
+  const names = await readdir(TABLES)
+  expect(names.length).toBeGreaterThan(5)
+  for (const name of names) {
+    expect(await readFile(join(TABLES, name), 'utf8'), name).not.toMatch(/^\s*create (unique )?index/im)
   }
 })
 
-test('a database that cannot be reached is a clear error after the wait, without its password', async () => {
-  const url = 'postgres://somebody:secret@127.0.0.1:1/none'
-  await expect(openPool({ url, log, waitMs: 0 })).rejects.toThrow(
-    'PostgreSQL at postgres://somebody@127.0.0.1:1/none did not answer within 0 ms',
-  )
-})
+const toFunction = (name: string, body: string) =>
+  `create or replace function ${name}() returns integer language sql as '${body}'`
+
+function recordLog() {
+  const lines: { msg?: string; migration?: string }[] = []
+  return { lines, log: pino({}, { write: (line) => void lines.push(JSON.parse(line)) }) }
+}
 
 type Scratch = {
   scratch: Pool
@@ -175,19 +208,21 @@ type Scratch = {
   run(options?: { lockLimitMs?: number }): Promise<void>
 }
 
-/** A database and a folder of migrations of the test's own. */
+/** A database and a schema folder of the test's own. */
 async function inScratch(work: (scratch: Scratch) => Promise<void>): Promise<void> {
   const folder = scratchFolder('sql')
-  const { url, drop } = await createDatabase()
-  const scratch = await openPool({ url, log, waitMs: 5_000 })
+  const write = (name: string, sql: string) => writeFile(join(folder, name), sql)
+  await mkdir(join(folder, 'tables'))
+  await mkdir(join(folder, 'functions'))
+  await Promise.all([write('version.txt', '1\n'), write('roles.sql', ''), write('indexes.sql', '')])
+  const { pool, close } = await openEmptyDatabase()
   try {
     await work({
-      scratch,
-      write: (name, sql) => writeFile(join(folder, name), sql),
-      run: (options) => migrate(scratch, log, { ...options, folder: pathToFileURL(`${folder}/`) }),
+      scratch: pool,
+      write,
+      run: (options) => migrate(pool, log, { ...options, folder: pathToFileURL(`${folder}/`) }),
     })
   } finally {
-    await scratch.end()
-    await drop()
+    await close()
   }
 }

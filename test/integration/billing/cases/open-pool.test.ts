@@ -1,21 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inTransaction, openPool } from '#apps/billing/database/open-pool.ts'
-import { createDatabase } from '../../../support/postgres.ts'
-import { log } from '../support/billing-database.ts'
+import { log, openEmptyDatabase, type EmptyDatabase } from '../support/billing-database.ts'
 
-let database: Awaited<ReturnType<typeof createDatabase>>
-let pool: Awaited<ReturnType<typeof openPool>>
+let database: EmptyDatabase
 
 beforeAll(async () => {
-  database = await createDatabase()
-  pool = await openPool({ url: database.url, log, waitMs: 5_000 })
+  database = await openEmptyDatabase()
 })
-afterAll(async () => {
-  await pool.end()
-  await database.drop()
-})
+afterAll(() => database.close())
 
 test('a connection that is lost between two queries of a transaction fails the transaction, and nothing else', async () => {
+  const { pool } = database
   const broken = inTransaction(pool, async (client) => {
     const lost = new Promise((resolve) => client.once('end', resolve))
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
@@ -25,4 +20,11 @@ test('a connection that is lost between two queries of a transaction fails the t
   })
   await expect(broken).rejects.toThrow(/not queryable|closed/)
   expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+})
+
+test('a database that cannot be reached is a clear error after the wait, without its password', async () => {
+  const url = 'postgres://somebody:secret@127.0.0.1:1/none'
+  await expect(openPool({ url, log, waitMs: 0 })).rejects.toThrow(
+    'PostgreSQL at postgres://somebody@127.0.0.1:1/none did not answer within 0 ms',
+  )
 })

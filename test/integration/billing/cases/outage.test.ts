@@ -9,8 +9,8 @@ import {
   reserveCall,
   settlement,
   type BillingDatabase,
+  type BillingServer,
 } from '../support/billing-database.ts'
-import { startBillingServer, type BillingServer } from '../support/billing-server.ts'
 import { addSettlement, connect, startReplica } from '../support/settlement-replica.ts'
 
 const WAIT = { timeout: 30_000, interval: 50 }
@@ -25,7 +25,7 @@ beforeAll(async () => {
   postgres = await createPostgres()
   redis = await createRedis()
   database = await openBillingDatabase({ url: postgres.url('postgres') })
-  server = await startBillingServer({ database })
+  server = await database.serve()
   client = createBillingClient({ address: server.address })
 })
 afterAll(async () => {

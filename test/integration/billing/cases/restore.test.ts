@@ -109,7 +109,7 @@ test(
     const recovered = await database.pool.query<{ count: bigint }>('select count(*) from usage where late')
     expect(recovered.rows).toEqual([{ count: 301n }])
     await database.expectReconciled()
-    const questions = await database.pool.query<{ count: bigint }>('select * from reconcile_v1(true)')
+    const questions = await database.pool.query<{ count: bigint }>('select * from reconcile(whole => true)')
     expect(questions.rows.filter(({ count }) => count !== 0n)).toEqual([])
   },
 )

@@ -14,7 +14,7 @@ import {
   type BillingDatabase,
 } from '../support/billing-database.ts'
 
-/** What the service may do with each table and view; a new one has its line here and its grant in its migration. */
+/** The rights of the service on each table and view; a new one has its line here and its grant in `roles.sql`. */
 const PRIVILEGES = {
   accounts: 'select insert update',
   adjustments: 'select insert',
@@ -29,10 +29,9 @@ const PRIVILEGES = {
   ledger_seals: 'select',
   models: 'select insert update',
   price_versions: 'select insert',
-  reconciliation: 'select',
   reconciliation_runs: 'select insert delete',
   reservations: 'select insert update',
-  schema_migrations: '',
+  schema_parts: '',
   sealed_balances: 'select',
   settlement_alarms: 'select insert',
   settlement_watermarks: 'select insert update',
@@ -120,10 +119,10 @@ describe('the service', () => {
     'create table public.mine (id int)',
     `create function public.refuse_change() returns trigger language plpgsql as 'begin return new; end'`,
     'drop trigger ledger_append_only on ledger',
-    'alter function seal_ledger_v1 security invoker',
+    'alter function seal_ledger security invoker',
     `insert into ledger_seals values ('2030-01-01', 1, 0, 0, sha256(''), now())`,
     'update sealed_balances set balance = 0',
-    'delete from schema_migrations',
+    'delete from schema_parts',
     `create role friend superuser`,
   ])('cannot: %s', async (statement) => {
     await expect(attempt(statement)).rejects.toMatchObject(denied)
@@ -134,7 +133,7 @@ describe('the service', () => {
     try {
       await client.query('create temporary table ledger_seals (like public.ledger_seals)')
       await client.query('set search_path = pg_temp, public')
-      await client.query("select seal_ledger_v1('2030-01-02T00:00:00Z')")
+      await client.query("select seal_ledger(at => '2030-01-02T00:00:00Z')")
       const { rows } = await client.query(
         `select (select count(*)::int from pg_temp.ledger_seals) as own, count(*)::int as real from public.ledger_seals`,
       )
@@ -247,6 +246,6 @@ async function spend(database: BillingDatabase) {
   await money.release([released.reservationId])
   await money.settle([settlement(settled.reservationId)])
   await operator.revokeKey(keyId)
-  await servicePool.query("select seal_ledger_v1('2030-01-01T12:00:00Z')")
+  await servicePool.query("select seal_ledger(at => '2030-01-01T12:00:00Z')")
   return await database.balance(accountId)
 }

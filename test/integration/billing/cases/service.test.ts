@@ -15,8 +15,8 @@ import {
   reserveCall,
   START_MS,
   type BillingDatabase,
+  type BillingServer,
 } from '../support/billing-database.ts'
-import { startBillingServer, type BillingServer } from '../support/billing-server.ts'
 
 const WAIT = { timeout: 10_000, interval: 20 }
 
@@ -28,7 +28,7 @@ beforeAll(async () => {
   database = await openBillingDatabase()
 })
 beforeEach(async () => {
-  server = await startBillingServer({ database })
+  server = await database.serve()
   client = createBillingClient({ address: server.address })
 })
 afterEach(async () => {
@@ -97,7 +97,7 @@ describe('money calls', () => {
       stuckMs: 1_000,
       monotonicMs: () => 0,
     })
-    const busy = await startBillingServer({ database, lane: full })
+    const busy = await database.serve({ lane: full })
     const other = createBillingClient({ address: busy.address })
     const outcomes = await Promise.allSettled([other.release(randomUUID()), other.release(randomUUID())])
     expect(outcomes).toMatchObject([
@@ -114,7 +114,7 @@ describe('money calls', () => {
     await client.reserve(reserveCall(keyId))
     await server.stop()
     await expect(client.reserve(reserveCall(keyId))).rejects.toBeInstanceOf(BillingUnavailable)
-    server = await startBillingServer({ database, address: server.address })
+    server = await database.serve({ address: server.address })
     const call = reserveCall(keyId)
     await expect.poll(() => client.reserve(call).catch(() => null), WAIT).toMatchObject({ status: 'granted' })
   })
@@ -136,7 +136,7 @@ describe('money calls', () => {
       stuckMs: 1_000,
       monotonicMs: () => 0,
     })
-    const stopping = await startBillingServer({ database, lane: slow })
+    const stopping = await database.serve({ lane: slow })
     const other = createBillingClient({ address: stopping.address })
     const answers = Promise.all(Array.from({ length: 30 }, () => other.release(randomUUID())))
     await arrived.promise
@@ -202,7 +202,7 @@ describe('keys', () => {
     await server.stop()
     await expect.poll(() => watch.states, WAIT).toEqual([true, false])
     await database.operator.revokeKey(keyId)
-    server = await startBillingServer({ database, address: server.address })
+    server = await database.serve({ address: server.address })
     await expect.poll(() => watch.keys.get(keyId)?.active, WAIT).toBe(false)
     expect(watch.states).toEqual([true, false, true])
     expect(watch.resyncs).toBe(1)
@@ -214,14 +214,14 @@ describe('keys', () => {
     await expect.poll(() => watch.resyncs, WAIT).toBe(1)
     await server.stop()
     await database.pool.query("update change_counters set version = version - 1 where name = 'keys'")
-    server = await startBillingServer({ database, address: server.address })
+    server = await database.serve({ address: server.address })
     await expect.poll(() => watch.resyncs, WAIT).toBe(2)
     await database.pool.query("update change_counters set version = version + 1 where name = 'keys'")
     watch.stop()
   })
 
   test('changes are noticed by polling when notifications are lost', async () => {
-    const polling = await startBillingServer({ database, pollMs: 50 })
+    const polling = await database.serve({ pollMs: 50 })
     const other = createBillingClient({ address: polling.address })
     const watch = watchKeys(other)
     await expect.poll(() => watch.states, WAIT).toEqual([true])
@@ -255,7 +255,7 @@ describe('the catalog', () => {
     await server.stop()
     await expect.poll(() => states, WAIT).toEqual([true, false])
     await database.loadModels([CHAT, EMBED, ODD])
-    server = await startBillingServer({ database, address: server.address })
+    server = await database.serve({ address: server.address })
     await expect.poll(() => catalogs.at(-1), WAIT).toEqual([CHAT, EMBED, ODD])
     expect(states).toEqual([true, false, true])
     stop()

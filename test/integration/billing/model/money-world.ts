@@ -120,7 +120,8 @@ export async function changeAccount(
 
 export async function giveCredit({ pool, clock }: BillingDatabase, credit: Credit) {
   const { rows } = await pool.query<{ status: string; posted: bigint }>(
-    `select status, posted from ${credit.kind === 'top-up' ? 'top_up_v1' : 'adjust_v1'}($1, $2, $3, 'test', $4, $5)`,
+    `select status, posted from ${credit.kind === 'top-up' ? 'top_up' : 'adjust'}(
+       movement => $1, account => $2, amount => $3, why => 'test', key => $4, at => $5)`,
     [randomUUID(), credit.account.id, credit.nano, credit.idempotencyKey, new Date(clock.nowMs)],
   )
   return at(rows, 0)
@@ -128,7 +129,7 @@ export async function giveCredit({ pool, clock }: BillingDatabase, credit: Credi
 
 export async function sealLedger({ pool, clock }: BillingDatabase) {
   const { rows } = await pool.query<{ day: string; entries: bigint }>(
-    'select day::text, entries from seal_ledger_v1($1)',
+    'select day::text, entries from seal_ledger(at => $1)',
     [new Date(clock.nowMs)],
   )
   return at(rows, 0)
@@ -136,7 +137,7 @@ export async function sealLedger({ pool, clock }: BillingDatabase) {
 
 /** The questions that count something, asked of all that ever happened. */
 export async function reconcileWhole({ pool }: BillingDatabase) {
-  const { rows } = await pool.query<{ name: string; count: bigint }>('select * from reconcile_v1(true)')
+  const { rows } = await pool.query<{ name: string; count: bigint }>('select * from reconcile(whole => true)')
   expect(rows.length).toBeGreaterThan(15)
   return rows.filter(({ count }) => count !== 0n)
 }
@@ -178,7 +179,7 @@ const LINES = `
   union all
   select format('alarms: %s', count(*)) from settlement_alarms
   union all
-  select format('reconciliation: %s %s', name, count) from reconcile_v1(false) where count <> 0`
+  select format('reconciliation: %s %s', name, count) from reconcile(whole => false) where count <> 0`
 
 async function readPrices({ pool }: BillingDatabase): Promise<Books['prices']> {
   const prices: Books['prices'] = new Map()

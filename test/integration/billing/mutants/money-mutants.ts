@@ -19,47 +19,47 @@ const PRICE_OF_NOW = `left join lateral (
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a reserve does not recognize its replay',
-    of: 'reserve_v2',
+    of: 'reserve',
     edits: [['if call.state is not null then', 'if false then']],
   },
   {
     name: 'a reserve ignores the fingerprint',
-    of: 'reserve_v2',
+    of: 'reserve',
     edits: [["if call.state = 'held' and call.same_call then", "if call.state = 'held' then"]],
   },
   {
     name: 'a reserve does not check the key again',
-    of: 'reserve_v2',
+    of: 'reserve',
     edits: [['if call.key_works is not true then', 'if call.account_id is null then']],
   },
   {
     name: 'a reserve ignores the limit of the key',
-    of: 'reserve_v2',
+    of: 'reserve',
     edits: [['least(free, key_frees[call.key_number])', 'free']],
   },
   {
     name: 'a reserve ignores the models of the key',
-    of: 'reserve_v2',
+    of: 'reserve',
     edits: [['and (k.models is null or m.id = any (k.models))', '']],
   },
   {
     name: 'the rate of a key is never reset',
-    of: 'reserve_v2',
+    of: 'reserve',
     edits: [['t.key_id = k.id and t.minute >= this_minute', 't.key_id = k.id']],
   },
   {
     name: 'the rate of a key forgets the requests of earlier batches',
-    of: 'reserve_v2',
+    of: 'reserve',
     edits: [['coalesce(t.requests, 0)', '0']],
   },
   {
     name: 'a price is in force before its time',
-    of: 'reserve_v2',
+    of: 'reserve',
     edits: [['v.model = m.id and v.effective_from <= at', 'v.model = m.id']],
   },
   {
     name: 'calls of one batch all spend the same credits',
-    of: 'reserve_v2',
+    of: 'reserve',
     edits: [['free := free - needed;', '']],
   },
   {
@@ -79,7 +79,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a replace works twice',
-    of: 'replace_v2',
+    of: 'replace',
     edits: [
       ['or (call.replaced_before and not call.same_call)', ''],
       ['if call.replaced_before then', 'if call.replaced_before and call.same_call then'],
@@ -87,7 +87,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a replace asks the price of now',
-    of: 'replace_v2',
+    of: 'replace',
     edits: [
       [
         'left join models m on m.id = r.model\n    left join price_versions p on p.id = r.price_version',
@@ -97,17 +97,17 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an extend takes its wish for a difference',
-    of: 'extend_v1',
+    of: 'extend',
     edits: [['output_limit(c.output,', 'output_limit(c.output + r.granted_output,']],
   },
   {
     name: 'an extend takes the difference twice',
-    of: 'extend_v1',
+    of: 'extend',
     edits: [['held = a.held + d.difference', 'held = a.held + 2 * d.difference']],
   },
   {
     name: 'an extend moves the deadline back',
-    of: 'extend_v1',
+    of: 'extend',
     edits: [
       [
         'ends[call.n] := greatest(call.held_deadline, call.deadline)',
@@ -118,42 +118,42 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an extend of a later deadline does not keep the hold',
-    of: 'extend_v1',
+    of: 'extend',
     edits: [['expires_at = greatest(r.expires_at, ends[n] + grace)', 'expires_at = r.expires_at']],
   },
   {
     name: 'an extend revives what is no longer held',
-    of: 'extend_v1',
+    of: 'extend',
     edits: [["if call.state is distinct from 'held' then", 'if call.state is null then']],
   },
   {
     name: 'a release gives back twice',
-    of: 'release_v2',
+    of: 'release',
     edits: [["and r.state = 'held' and r.account_id", 'and r.account_id']],
   },
   {
     name: 'a release of an unknown id leaves no trace',
-    of: 'release_v2',
+    of: 'release',
     edits: [['where not exists (select from reservations r where r.id = u.id)', 'where false']],
   },
   {
     name: 'a release does not free the budget',
-    of: 'release_v2',
+    of: 'release',
     edits: [['set held = b.held - g.amount', 'set held = b.held']],
   },
   {
     name: 'a release does not give the rate back',
-    of: 'release_v2',
+    of: 'release',
     edits: [['t.minute = g.rate_minute', 'false']],
   },
   {
     name: 'a settlement does not recognize its replay',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [['and not exists (select from usage u where u.reservation_id = e.id)', '']],
   },
   {
     name: 'a charge may exceed its hold',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [
       [
         'least(costs[entry.n], greatest(entry.amount, least(entry.signed_amount, posted - held)))',
@@ -163,7 +163,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a late charge may exceed what was held',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [
       [
         'least(costs[entry.n], greatest(entry.amount, entry.signed_amount), posted - held)',
@@ -173,27 +173,27 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a hold that grew is not known from its receipt',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [["then (e.receipt ->> 'amountNano')::bigint else 0", 'then 0 else 0']],
   },
   {
     name: 'a receipt of another account makes a hold larger',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [["(e.receipt ->> 'accountId')::uuid = r.account_id and", '']],
   },
   {
     name: 'a late settlement is free',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [['least(costs[entry.n], greatest(entry.amount, entry.signed_amount), posted - held)', '0']],
   },
   {
     name: 'a fault is charged',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [["paid := entry.outcome in ('completed', 'cancelled')", "paid := entry.outcome <> 'never-ran'"]],
   },
   {
     name: 'a settlement asks the price of now',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [
       [
         'join price_versions p on p.id = r.price_version\n    where e.ord = e.first',
@@ -203,22 +203,22 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'what a charge leaves is not written off',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [['where costs[n] > charges[n] and', 'where false and']],
   },
   {
     name: 'a settlement does not free the budget',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [['set held = b.held - s.freed, spent', 'set held = b.held, spent']],
   },
   {
     name: 'a charge does not count in the budget',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [['spent = b.spent + s.charged', 'spent = b.spent']],
   },
   {
     name: 'a settlement after a release gives the rate back once more',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [
       [
         "where r.rate_minute is not null and r.state in ('held', 'expired')",
@@ -228,12 +228,12 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a receipt of an unknown account is believed',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [["where (x ->> 'accountId')::uuid = any (locked)", 'where x is not null']],
   },
   {
     name: 'a receipt of an unknown price is believed',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [["x ->> 'model' and is_price_of_receipt(x, p)", "x ->> 'model'"]],
   },
   {
@@ -243,19 +243,19 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a recovered charge counts in no budget',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [
       ["period_start(k.spend_period, least((x ->> 'deadline')::timestamptz, at))", 'null::timestamptz'],
     ],
   },
   {
     name: 'a receipt is no use',
-    of: 'settle_v2',
+    of: 'settle',
     edits: [['order by f.id, f.ord', 'order by f.id, f.ord limit 0']],
   },
   {
     name: 'a hold expires half a minute early',
-    of: 'expire_v2',
+    of: 'expire',
     edits: [
       [
         "r.expires_at < w.watermark - interval '30 seconds'\n    order by",
@@ -269,12 +269,12 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an expiry does not free the budget',
-    of: 'expire_v2',
+    of: 'expire',
     edits: [['set held = b.held - g.amount', 'set held = b.held']],
   },
   {
     name: 'an adjustment takes what is held',
-    of: 'adjust_v1',
+    of: 'adjust',
     edits: [['balance.posted - balance.held + amount < 0', 'balance.posted + amount < 0']],
   },
 ]
@@ -284,7 +284,7 @@ export const PARALLEL_MUTANTS = {
   /** The row of the account is new then, what is counted beside it is not. */
   snapshotTrap: {
     name: 'a reserve locks and reads in one statement',
-    of: 'reserve_v2',
+    of: 'reserve',
     edits: [
       ['where k.id = any (key_ids))\n  order by', 'where false)\n  order by'],
       [
@@ -295,7 +295,7 @@ export const PARALLEL_MUTANTS = {
   },
   noSecondLook: {
     name: 'an expiry does not look again once it has its locks',
-    of: 'expire_v2',
+    of: 'expire',
     edits: [["and r.expires_at < w.watermark - interval '30 seconds'\n    returning", 'returning']],
   },
 } as const satisfies Record<string, Mutant>

@@ -62,9 +62,10 @@ async function findMistake(): Promise<string | null> {
 
 /** Puts the mistake into the function; returns what puts the function back as it was. */
 async function mutate({ pool }: BillingDatabase, { name, of, edits }: Mutant): Promise<() => Promise<void>> {
-  const { rows } = await pool.query<{ source: string }>('select pg_get_functiondef($1::regproc) as source', [
-    of,
-  ])
+  const { rows } = await pool.query<{ source: string }>(
+    "select pg_get_functiondef(oid) as source from pg_proc where proname = $1 and pronamespace = 'public'::regnamespace",
+    [of],
+  )
   const { source } = only(rows)
   const mutated = edits.reduce((text, [from, to]) => {
     expect(text.split(from), `${name}: the text to change is there once`).toHaveLength(2)

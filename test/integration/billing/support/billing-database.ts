@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import type { ServerCredentials } from '@grpc/grpc-js'
 import type { FastifyInstance } from 'fastify'
 import type { Pool } from 'pg'
 import { pino } from 'pino'
+import { Registry } from 'prom-client'
 import { expect } from 'vitest'
 import { createAdminServer } from '#apps/billing/admin/serve-admin.ts'
 import { loadCatalog } from '#apps/billing/catalog/load-catalog.ts'
@@ -9,11 +11,17 @@ import { migrate } from '#apps/billing/database/migrate.ts'
 import { createMoney, type Money } from '#apps/billing/database/money.ts'
 import { openPool, SERVICE_ROLE } from '#apps/billing/database/open-pool.ts'
 import { toKysely } from '#apps/billing/database/tables.ts'
+import { watchVersions } from '#apps/billing/database/watch-versions.ts'
+import type { Lane } from '#apps/billing/lanes/lane.ts'
+import { createMoneyLane, type MoneyAnswer, type MoneyRequest } from '#apps/billing/lanes/money-lane.ts'
+import { createMetrics } from '#apps/billing/metrics.ts'
 import { createReceipts } from '#apps/billing/receipts.ts'
 import { createReconcile } from '#apps/billing/reconciliation/reconcile.ts'
+import { createBillingService } from '#apps/billing/service.ts'
 import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
+import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import { createDatabase } from '../../../support/postgres.ts'
 import { createOperator, type Operator } from './operator.ts'
 
@@ -64,33 +72,59 @@ export const EMBED: ModelSpec = {
   outputPriceNano: '0',
 }
 
+/** One replica's gRPC service. */
+export type BillingServer = { address: string; stop(): Promise<void> }
+
 export type BillingDatabase = {
   url: string
-  /** The owner's, for what a test looks at and breaks. */
+  /** Of the database's owner: tests read and break tables with it. */
   pool: Pool
-  /** The service's: it may do what the service may. */
+  /** Of the service's role. */
   servicePool: Pool
   money: Money
-  /** The owner, at the operators' interface. */
+  /** The operators' interface, called with the admin token. */
   operator: Operator
   admin: FastifyInstance
+  /** The time of everything above. */
   clock: { nowMs: number }
+  /** With the `address` of a stopped server the new one takes its place. */
+  serve(options?: {
+    address?: string
+    credentials?: ServerCredentials
+    lane?: Lane<MoneyRequest, MoneyAnswer>
+    pollMs?: number
+  }): Promise<BillingServer>
   loadModels(models: readonly ModelSpec[]): Promise<void>
   createAccount(nano: bigint): Promise<{ accountId: string; keyId: string; secret: string }>
   balance(accountId: string): Promise<{ posted: bigint; held: bigint; openHolds: number }>
-  /** Fails when any question of the reconciliation counts something. */
+  /** Fails when the reconciliation finds a contradiction. */
   expectReconciled(): Promise<void>
   close(): Promise<void>
 }
 
-/**
- * A migrated database with the three models, its functions, and a clock that the test turns: one of its own, or the
- * empty one at `url`, which is the test's to remove.
- */
-export async function openBillingDatabase(options: { url?: string } = {}): Promise<BillingDatabase> {
+export type EmptyDatabase = { url: string; pool: Pool; close(): Promise<void> }
+
+/** A new database without tables. With a `url` it is an existing one, which `close` does not remove. */
+export async function openEmptyDatabase(options: { url?: string } = {}): Promise<EmptyDatabase> {
   const { url, drop } =
     options.url === undefined ? await createDatabase() : { url: options.url, drop: () => Promise.resolve() }
   const pool = await openPool({ url, log, waitMs: 5_000 })
+  return {
+    url,
+    pool,
+    async close() {
+      await pool.end()
+      await drop()
+    },
+  }
+}
+
+/**
+ * The fixture of billing's tests: an empty database (see `openEmptyDatabase`) is migrated and gets three models. All
+ * parts of billing work on it, with a clock that the test sets.
+ */
+export async function openBillingDatabase(options: { url?: string } = {}): Promise<BillingDatabase> {
+  const { url, pool, close } = await openEmptyDatabase(options)
   await migrate(pool, log)
   const servicePool = await openPool({ url, role: SERVICE_ROLE, log, waitMs: 5_000 })
   const clock = { nowMs: START_MS }
@@ -108,15 +142,39 @@ export async function openBillingDatabase(options: { url?: string } = {}): Promi
     await loadCatalog({ pool: servicePool, models, nowMs: clock.nowMs, log })
   }
   await loadModels([CHAT, ODD, EMBED])
+  const money = createMoney({ pool: servicePool, receipts, holdGraceMs: HOLD_GRACE_MS, nowMs })
 
   return {
     url,
     pool,
     servicePool,
-    money: createMoney({ pool: servicePool, receipts, holdGraceMs: HOLD_GRACE_MS, nowMs }),
+    money,
     operator,
     admin,
     clock,
+    async serve({ address = '127.0.0.1:0', credentials, pollMs = 60_000, ...given } = {}) {
+      const metrics = createMetrics(new Registry(), () => 0)
+      const monotonicMs = () => performance.now()
+      const lane = given.lane ?? createMoneyLane({ money, log, monotonicMs, onBatch: () => undefined })
+      const versions = watchVersions({ url, pool: servicePool, log, pollMs })
+      const { server, endStreams } = createBillingService({
+        pool: servicePool,
+        lane,
+        versions,
+        metrics,
+        nowMs,
+        log,
+      })
+      const port = await bindGrpc(server, address, credentials)
+      return {
+        address: `127.0.0.1:${port}`,
+        async stop() {
+          endStreams()
+          await closeGrpc(server, 2_000)
+          await versions.close()
+        },
+      }
+    },
     loadModels,
     async createAccount(nano) {
       const accountId = await operator.createAccount()
@@ -131,8 +189,8 @@ export async function openBillingDatabase(options: { url?: string } = {}): Promi
     },
     async close() {
       await admin.close()
-      await Promise.all([pool.end(), servicePool.end()])
-      await drop()
+      await servicePool.end()
+      await close()
     },
   }
 }
@@ -162,7 +220,7 @@ export function settlement(id: string, fields: Partial<Settlement> = {}): Settle
   }
 }
 
-/** Says that the model's stream is settled for certain until `untilMs`. */
+/** Makes the model's stream count as settled until `untilMs`. */
 export async function setWatermark(database: BillingDatabase, model: string, untilMs: number): Promise<void> {
   await database.money.advanceWatermarks(
     {
@@ -174,7 +232,7 @@ export async function setWatermark(database: BillingDatabase, model: string, unt
   )
 }
 
-/** The only answer to the only call. */
+/** The value of a list of one. */
 export function only<Value>(values: readonly Value[]): Value {
   const [value, ...others] = values
   if (value === undefined || others.length > 0) throw new Error(`expected one value, got ${values.length}`)

@@ -41,7 +41,10 @@ export async function expireDuringExtend(database: BillingDatabase): Promise<str
   await setWatermark(database, call.model, call.deadlineMs + HOLD_GRACE_MS + 30_001)
   const { expiry } = await inTransaction(pool, async (client) => {
     const extend = [[call.reservationId], [0], [new Date(call.deadlineMs + 3_600_000)]]
-    await client.query("select from extend_v1($1, $2, $3, '1 minute', $4)", [...extend, new Date(START_MS)])
+    await client.query(
+      "select from extend(ids => $1, outputs => $2, deadlines => $3, grace => '1 minute', at => $4)",
+      [...extend, new Date(START_MS)],
+    )
     const expiry = money.expire(10_000)
     await vi.waitFor(async () => expect(await countWaiting(pool)).toBe(1), PATIENT)
     return { expiry }

@@ -1,0 +1,54 @@
+-- Frees holds whose generation was lost: no settlement came until long after the deadline.
+--
+-- In:  most (per model and call); at (now).
+-- Out: one row: expired (count), freed (their sum), more (there may be others: call again).
+--
+-- A hold may expire only where its model's settlement stream is known to be settled beyond expires_at + 30 s. If only
+-- the clock decided, settlements that wait while billing is down would find their holds gone and the credits spent.
+create or replace function expire(most integer, at timestamptz)
+returns table (expired integer, freed numeric, more boolean)
+language plpgsql
+set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+  candidates uuid[];
+begin
+  select array_agg(c.id) into candidates
+  from settlement_watermarks w
+  cross join lateral (
+    select r.id from reservations r
+    where r.model = w.model and r.state = 'held' and r.expires_at < w.watermark - interval '30 seconds'
+    order by r.expires_at limit most
+  ) c;
+  if candidates is null then
+    return query select 0, 0::numeric, false;
+    return;
+  end if;
+
+  perform 1 from accounts a
+  where a.id in (select r.account_id from reservations r where r.id = any (candidates))
+  order by a.id for no key update;
+
+  return query
+  with gone as (
+    -- An extend may have moved it while this waited for the lock of its account.
+    update reservations r set state = 'expired', closed_at = at
+    from settlement_watermarks w
+    where r.id = any (candidates) and r.state = 'held'
+      and w.model = r.model and r.expires_at < w.watermark - interval '30 seconds'
+    returning r.account_id, r.key_id, r.amount, r.budget_period
+  ), unbudgeted as (
+    update key_budgets b set held = b.held - g.amount
+    from (
+      select key_id, budget_period, sum(amount)::bigint as amount from gone where budget_period is not null
+      group by key_id, budget_period
+    ) g
+    where b.key_id = g.key_id and b.period_start = g.budget_period
+  ), credited as (
+    update accounts a set held = a.held - g.amount
+    from (select account_id, sum(amount)::bigint as amount from gone group by account_id) g
+    where a.id = g.account_id
+  )
+  select count(*)::integer, coalesce(sum(amount), 0), array_length(candidates, 1) >= most from gone;
+end
+$$;

@@ -1,0 +1,165 @@
+-- Grows held reservations while their generations run: later deadlines, larger amounts.
+--
+-- In:  arrays of equal length: ids, outputs (wanted tokens in all, not the difference; 0: leave the amount),
+--      deadlines (null: leave it); grace (a hold lives until deadline + grace); at (now).
+-- Out: one row per call, as of replace, with the hold after the call. status:
+--      granted               was_clamped: less than wanted, because the credits end here
+--      insufficient-credits  not one more token could be paid
+--      key-limit             the account could pay one, the key's spend limit could not
+--      key-invalid           as of reserve
+--      conflict              not held
+--      After any answer but granted, amount and deadline stay as they were.
+--
+-- A hold only grows: a smaller output or an earlier deadline changes nothing, and of duplicates in the batch the
+-- largest counts. So calls may be repeated and may overtake each other, and the same call again never takes more. The
+-- input is the exact one once it is known; the price stays that of the reservation.
+create or replace function extend(
+  ids uuid[], outputs integer[], deadlines timestamptz[], grace interval, at timestamptz
+) returns table (
+  ord integer, status text, amount bigint, granted_output integer, was_clamped boolean,
+  input_price bigint, cached_input_price bigint, output_price bigint, available bigint, held bigint,
+  account_id uuid, price_version bigint, key_id uuid, model text, input_tokens integer, wanted_output integer,
+  deadline timestamptz
+) language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  calls integer := coalesce(array_length(ids, 1), 0);
+  statuses text[] := array_fill(null::text, array[calls]); -- of the first call of each id
+  amounts bigint[] := array_fill(null::bigint, array[calls]);
+  grants integer[] := array_fill(null::integer, array[calls]);
+  clamps boolean[] := array_fill(null::boolean, array[calls]);
+  ends timestamptz[] := array_fill(null::timestamptz, array[calls]);
+  frees bigint[] := array_fill(null::bigint, array[calls]);
+  helds bigint[] := array_fill(null::bigint, array[calls]);
+  -- Of each budget, by its number in the batch: its state after the calls so far.
+  key_frees bigint[] := '{}'; -- null: no limit
+  key_helds bigint[] := '{}';
+  extended integer[] := '{}';
+  locked uuid[];
+  call record;
+  account uuid;
+  free bigint;
+  account_held bigint;
+  affordable bigint;
+  granted integer;
+  needed bigint;
+begin
+  select array_agg(l.id) into locked from (
+    select a.id from accounts a
+    where a.id in (select r.account_id from reservations r where r.id = any (ids))
+    order by a.id for no key update
+  ) l;
+
+  for call in
+    select c.first::integer as n, c.deadline, a.id as account_id, a.posted, a.held,
+      k.status = 'active' and a.status = 'active' and (k.expires_at is null or k.expires_at > at) as key_works,
+      k.spend_limit, b.key_id is not null as has_budget, b.held as period_held, b.spent,
+      dense_rank() over (order by r.key_id, r.budget_period) as budget_number,
+      p.input_price, p.cached_input_price, p.output_price,
+      r.state, r.amount as held_amount, r.granted_output, r.clamped,
+      coalesce(r.extended_deadline, r.deadline) as held_deadline, coalesce(r.exact_input, r.input_tokens) as input,
+      output_limit(c.output, m.max_output, m.context_window, coalesce(r.exact_input, r.input_tokens)) as most
+    from (
+      select u.id, min(u.ord) as first, max(u.output) as output, max(u.deadline) as deadline
+      from unnest(ids, outputs, deadlines) with ordinality as u (id, output, deadline, ord)
+      group by u.id
+    ) c
+    left join reservations r on r.id = c.id
+    left join accounts a on a.id = r.account_id
+    left join api_keys k on k.id = r.key_id
+    left join key_budgets b on b.key_id = r.key_id and b.period_start = r.budget_period
+    left join models m on m.id = r.model
+    left join price_versions p on p.id = r.price_version
+    order by a.id, c.first
+  loop
+    if call.account_id is distinct from account then
+      account := call.account_id;
+      free := call.posted - call.held;
+      account_held := call.held;
+      if account <> all (coalesce(locked, '{}')) then
+        raise exception 'a reservation appeared while it was extended' using errcode = 'serialization_failure';
+      end if;
+    end if;
+    if call.has_budget and key_helds[call.budget_number] is null then
+      key_frees[call.budget_number] := call.spend_limit - call.spent - call.period_held;
+      key_helds[call.budget_number] := call.period_held;
+    end if;
+    if call.state is distinct from 'held' then
+      statuses[call.n] := 'conflict';
+      continue;
+    end if;
+    if call.key_works is not true then
+      statuses[call.n] := 'key-invalid';
+      continue;
+    end if;
+    granted := call.granted_output;
+    needed := call.held_amount;
+    if call.most > call.granted_output then
+      affordable := least(free, key_frees[call.budget_number]) + call.held_amount;
+      granted := affordable_output(affordable, call.input, call.most, call.input_price, call.output_price);
+      if granted is null or granted <= call.granted_output then
+        granted := affordable_output(
+          free + call.held_amount, call.input, call.most, call.input_price, call.output_price);
+        if granted > call.granted_output then
+          statuses[call.n] := 'key-limit';
+          frees[call.n] := greatest(key_frees[call.budget_number], 0);
+          helds[call.n] := key_helds[call.budget_number];
+        else
+          statuses[call.n] := 'insufficient-credits';
+          frees[call.n] := free;
+          helds[call.n] := account_held;
+        end if;
+        continue;
+      end if;
+      needed := price_tokens(call.input, 0, granted, call.input_price, call.cached_input_price, call.output_price);
+      free := free + call.held_amount - needed;
+      account_held := account_held - call.held_amount + needed;
+      key_frees[call.budget_number] := key_frees[call.budget_number] + call.held_amount - needed;
+      key_helds[call.budget_number] := key_helds[call.budget_number] - call.held_amount + needed;
+    end if;
+    statuses[call.n] := 'granted';
+    amounts[call.n] := needed;
+    grants[call.n] := granted;
+    clamps[call.n] := case when call.most > call.granted_output then granted < call.most else call.clamped end;
+    ends[call.n] := greatest(call.held_deadline, call.deadline);
+    extended := extended || call.n;
+  end loop;
+
+  update accounts a set held = a.held + d.difference
+  from (
+    select r.account_id, sum(amounts[n] - r.amount)::bigint as difference
+    from unnest(extended) as n join reservations r on r.id = ids[n]
+    group by r.account_id
+  ) d
+  where a.id = d.account_id and d.difference <> 0;
+
+  update key_budgets b set held = b.held + d.difference
+  from (
+    select r.key_id, r.budget_period, sum(amounts[n] - r.amount)::bigint as difference
+    from unnest(extended) as n join reservations r on r.id = ids[n]
+    where r.budget_period is not null
+    group by r.key_id, r.budget_period
+  ) d
+  where b.key_id = d.key_id and b.period_start = d.budget_period and d.difference <> 0;
+
+  update reservations r set
+    amount = amounts[n], granted_output = grants[n], clamped = clamps[n],
+    extended_deadline = ends[n], expires_at = greatest(r.expires_at, ends[n] + grace)
+  from unnest(extended) as n
+  where r.id = ids[n];
+
+  return query
+  select u.ord::integer, statuses[u.first], amounts[u.first], grants[u.first], clamps[u.first],
+    p.input_price, p.cached_input_price, p.output_price, frees[u.first], helds[u.first],
+    r.account_id, r.price_version, r.key_id, r.model, coalesce(r.exact_input, r.input_tokens),
+    coalesce(r.exact_wanted, r.wanted_output), coalesce(r.extended_deadline, r.deadline)
+  from (
+    select x.id, x.ord, min(x.ord) over (partition by x.id) as first from unnest(ids) with ordinality as x (id, ord)
+  ) u
+  left join reservations r on r.id = u.id
+  left join price_versions p on p.id = r.price_version
+  order by u.ord;
+end
+$$;

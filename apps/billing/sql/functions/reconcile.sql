@@ -1,0 +1,106 @@
+-- Questions whose answer must be no row, over the whole database.
+--
+-- In:  whole: true checks from the first entry on, and the seals; false from the newest seal, whose balances were
+--      checked then.
+-- Out: one row per question: name, and count, the number of rows that contradict it. Every count must be 0.
+create or replace function reconcile(whole boolean) returns table (name text, count bigint) language sql stable as $$
+  with start as (
+    select coalesce(max(last_seq), 0) as seq, coalesce(max(sealed_at) - interval '1 hour', '-infinity') as settled_at
+    from ledger_seals where not whole
+  ), recent_ledger as (
+    select l.* from ledger l, start where l.seq > start.seq
+  ), recent_usage as (
+    -- An hour before the seal: settlements of that time were still on their way.
+    select u.* from usage u, start where u.settled_at >= start.settled_at
+  ), moved as (
+    select account, sum(amount) as amount from (
+      select account, balance as amount from sealed_balances where not whole
+      union all
+      select credit_account, amount from recent_ledger
+      union all
+      select debit_account, -amount from recent_ledger
+    ) e group by account
+  ), open_holds as (
+    select account_id, sum(amount) as amount from reservations where state = 'held' group by account_id
+  ), open_budgets as (
+    select key_id, budget_period, sum(amount) as amount from reservations
+    where state = 'held' and budget_period is not null group by key_id, budget_period
+  )
+  select 'posted-differs-from-ledger', count(*)
+  from accounts a left join moved m on m.account = a.id
+  where a.posted <> coalesce(m.amount, 0)
+  union all
+  select 'held-differs-from-open-holds', count(*)
+  from accounts a left join open_holds h on h.account_id = a.id
+  where a.held <> coalesce(h.amount, 0)
+  union all
+  select 'budget-differs-from-open-holds', count(*)
+  from key_budgets b full join open_budgets o on o.key_id = b.key_id and o.budget_period = b.period_start
+  where coalesce(b.held, 0) <> coalesce(o.amount, 0)
+  union all
+  select 'budget-differs-from-usage', count(*)
+  from key_budgets b
+  where (whole or b.key_id in (select key_id from recent_usage)) and b.spent <> (
+    select coalesce(sum(u.charged), 0) from usage u join reservations r on r.id = u.reservation_id
+    where u.key_id = b.key_id and r.budget_period = b.period_start
+  )
+  union all
+  select 'settled-without-usage', count(*)
+  from reservations r, start
+  where r.state = 'settled' and r.closed_at >= start.settled_at
+    and not exists (select from usage u where u.reservation_id = r.id)
+  union all
+  select 'usage-differs-from-ledger', count(*)
+  from recent_usage u left join ledger l on l.ref = u.reservation_id and l.kind = 'charge'
+  where u.charged <> coalesce(l.amount, 0) or u.account_id <> l.debit_account
+  union all
+  select 'usage-differs-from-write-off', count(*)
+  from recent_usage u left join ledger l on l.ref = u.reservation_id and l.kind = 'write-off'
+  where written_off(u.cost, u.charged) <> coalesce(l.amount, 0)
+  union all
+  select 'ledger-without-usage', count(*)
+  from recent_ledger l
+  where l.kind in ('charge', 'write-off') and not exists (select from usage u where u.reservation_id = l.ref)
+  union all
+  select 'usage-on-open-hold', count(*)
+  from recent_usage u join reservations r on r.id = u.reservation_id
+  where r.state in ('held', 'expired')
+  union all
+  select 'usage-without-reservation', count(*)
+  from recent_usage u left join reservations r on r.id = u.reservation_id
+  where r.account_id is distinct from u.account_id or r.price_version is distinct from u.price_version
+  union all
+  select 'negative-available', count(*) from accounts where posted - held < 0 or held < 0
+  union all
+  -- The sweeper frees them within seconds; five minutes are for catching up after an outage.
+  select 'hold-overdue', count(*)
+  from reservations r join settlement_watermarks w on w.model = r.model
+  where r.state = 'held' and r.expires_at < w.watermark - interval '5 minutes 30 seconds'
+  union all
+  select 'cost-differs-from-price', count(*)
+  from recent_usage u left join price_versions p on p.id = u.price_version
+  where u.cost is distinct from case
+    when u.outcome in ('completed', 'cancelled') then price_tokens(
+      u.prompt_tokens - u.cached_tokens, u.cached_tokens, u.completion_tokens,
+      p.input_price, p.cached_input_price, p.output_price)
+    else 0
+  end
+  union all
+  select 'topup-differs-from-ledger', count(*)
+  from topups t full join (select * from recent_ledger where kind = 'topup') l on l.ref = t.id
+  where (l.ref is not null or whole)
+    and (t.amount is distinct from l.amount or t.account_id is distinct from l.credit_account)
+  union all
+  select 'adjustment-differs-from-ledger', count(*)
+  from adjustments t full join (select * from recent_ledger where kind = 'adjustment') l on l.ref = t.id
+  where (l.ref is not null or whole)
+    and (abs(t.amount) is distinct from l.amount
+      or t.account_id is distinct from case when t.amount > 0 then l.credit_account else l.debit_account end)
+  union all
+  select 'ledger-of-unknown-account', count(*)
+  from moved m
+  where not exists (select from accounts a where a.id = m.account)
+    and not exists (select from system_accounts s where s.id = m.account)
+  union all
+  select 'seal-broken', count(*) from broken_seals() where whole
+$$;

@@ -1,0 +1,58 @@
+-- Returns whole holds: their generations were never enqueued.
+--
+-- In:  ids; at (now).
+-- Out: one row per id. released:
+--      true   no money is held and none will be: released now or before, or the id was unknown, and its tombstone now
+--             refuses a reserve that arrives later
+--      false  it was settled or had expired
+--      null   another replica wrote the id at this moment: call again
+create or replace function release(ids uuid[], at timestamptz) returns table (id uuid, released boolean)
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  locked uuid[];
+begin
+  select array_agg(l.id) into locked from (
+    select a.id from accounts a
+    where a.id in (select r.account_id from reservations r where r.id = any (ids))
+    order by a.id for no key update
+  ) l;
+
+  with gone as (
+    update reservations r set state = 'released', closed_at = at
+    -- A reservation written since the locks were taken may belong to an account without a lock: the caller repeats.
+    where r.id = any (ids) and r.state = 'held' and r.account_id = any (locked)
+    returning r.account_id, r.key_id, r.amount, r.budget_period, r.rate_minute, r.rate_tokens
+  ), unbudgeted as (
+    update key_budgets b set held = b.held - g.amount
+    from (
+      select key_id, budget_period, sum(amount)::bigint as amount from gone where budget_period is not null
+      group by key_id, budget_period
+    ) g
+    where b.key_id = g.key_id and b.period_start = g.budget_period
+  ), unrated as (
+    -- A generation that never ran does not count in the key's minute.
+    update key_rates t set requests = greatest(t.requests - g.requests, 0), tokens = greatest(t.tokens - g.tokens, 0)
+    from (
+      select key_id, rate_minute, count(*)::integer as requests, sum(rate_tokens)::bigint as tokens
+      from gone where rate_minute is not null group by key_id, rate_minute
+    ) g
+    where t.key_id = g.key_id and t.minute = g.rate_minute
+  )
+  update accounts a set held = a.held - g.amount
+  from (select account_id, sum(amount)::bigint as amount from gone group by account_id) g
+  where a.id = g.account_id;
+
+  insert into reservations (id, state, created_at, closed_at)
+  select distinct u.id, 'released', at, at from unnest(ids) as u (id)
+  where not exists (select from reservations r where r.id = u.id)
+  order by u.id
+  on conflict (id) do nothing;
+
+  return query
+  select u.id, case r.state when 'released' then true when 'held' then null else false end
+  from unnest(ids) as u (id) left join reservations r on r.id = u.id;
+end
+$$;

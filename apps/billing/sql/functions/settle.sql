@@ -1,0 +1,216 @@
+-- Turns the ends of generations into charges. The first settlement of a reservation counts.
+--
+-- In:  arrays of equal length, in order of arrival: ids, epochs, outcomes, prompts, cacheds (of the prompts),
+--      completions (tokens), bys (the worker or other process that settled); receipts (null where there is no genuine
+--      one; else json objects of what was granted: accountId, keyId, model, inputTokens, outputTokens (wanted),
+--      deadline, priceVersion, the prices inputPriceNano, cachedInputPriceNano and outputPriceNano, grantedTokens,
+--      amountNano, clamped, expiresAt); at (now).
+-- Out: one row per entry, `ord` counting from 1, with cost, charged and result:
+--      charged    the hold was open: charged = min(cost, hold), and the rest of the hold is free. A receipt of a larger
+--                 hold proves a growth that a restore forgot: its amount counts, as far as it is available
+--      late       the hold had expired: charged = min(cost, amount of the former hold, available)
+--      recovered  the reservation was forgotten by a restore, but its receipt is genuine: charged as after an expired
+--                 hold
+--      released   the hold was returned, yet something ran: usage recorded, nothing charged, an alarm
+--      void       the hold was returned, and nothing is to be paid
+--      replayed   settled before with the same numbers: the stored charge
+--      different  settled before with other numbers: the stored charge, and an alarm
+--      unknown    never reserved, as far as database and receipt know: nothing charged, an alarm
+-- Outcomes fault and never-ran cost nothing, whatever usage they carry. The part of a cost that is not charged is
+-- written off: the ledger shows it beside the charge.
+--
+-- A recovered charge counts in the budget of its key, if the key has a spend limit: in the period of the deadline or,
+-- when the deadline is still to come, in the present one. The period of the reservation is not known any more.
+create or replace function settle(
+  ids uuid[], epochs integer[], outcomes text[], prompts integer[], cacheds integer[], completions integer[],
+  bys text[], receipts jsonb[], at timestamptz
+) returns table (ord integer, result text, cost numeric, charged bigint) language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  entries integer := coalesce(array_length(ids, 1), 0);
+  results text[] := array_fill(null::text, array[entries]); -- of the entries that are settled here and now
+  costs numeric[] := array_fill(null::numeric, array[entries]);
+  charges bigint[] := array_fill(null::bigint, array[entries]);
+  settling integer[] := '{}';
+  recovered uuid[];
+  locked uuid[];
+  entry record;
+  account uuid;
+  posted bigint;
+  held bigint;
+  paid boolean;
+begin
+  select array_agg(l.id) into locked from (
+    select a.id from accounts a
+    where a.id in ( -- one subselect: with two and `or` it would read every account
+      select r.account_id from reservations r where r.id = any (ids)
+      union select (x ->> 'accountId')::uuid from unnest(receipts) as x
+    )
+    order by a.id for no key update
+  ) l;
+
+  with forgotten as materialized (
+    select u.id, u.x, u.ord
+    from unnest(ids, receipts) with ordinality as u (id, x, ord)
+    where (x ->> 'accountId')::uuid = any (locked)
+      and not exists (select from reservations r where r.id = u.id)
+  ), restored as (
+    insert into reservations (
+      id, state, key_id, model, input_tokens, wanted_output, deadline, account_id, price_version, granted_output,
+      amount, clamped, expires_at, created_at, closed_at, budget_period
+    )
+    select e.id, 'expired', (x ->> 'keyId')::uuid, x ->> 'model', (x ->> 'inputTokens')::integer,
+      (x ->> 'outputTokens')::integer, (x ->> 'deadline')::timestamptz, (x ->> 'accountId')::uuid,
+      e.price_version, (x ->> 'grantedTokens')::integer, (x ->> 'amountNano')::bigint,
+      (x ->> 'clamped')::boolean, (x ->> 'expiresAt')::timestamptz, at, at,
+      period_start(k.spend_period, least((x ->> 'deadline')::timestamptz, at))
+    from (
+      -- Of several receipts of one id, the first that names an account and a price of this database.
+      select distinct on (f.id) f.id, f.x, v.id as price_version
+      from forgotten f
+      cross join lateral (
+        select p.id from price_versions p
+        where p.model = x ->> 'model' and is_price_of_receipt(x, p)
+        order by p.id = (x ->> 'priceVersion')::bigint desc, p.id limit 1
+      ) v
+      order by f.id, f.ord
+    ) e
+    left join api_keys k on k.id = (x ->> 'keyId')::uuid and k.account_id = (x ->> 'accountId')::uuid
+    order by e.id
+    on conflict (id) do nothing
+    returning id
+  )
+  select array_agg(id) into recovered from restored;
+
+  if recovered is not null then
+    insert into key_budgets (key_id, period_start)
+    select distinct r.key_id, r.budget_period from reservations r
+    where r.id = any (recovered) and r.budget_period is not null
+    order by r.key_id, r.budget_period
+    on conflict do nothing;
+  end if;
+
+  for entry in
+    select e.ord::integer as n, e.outcome, r.account_id, a.posted, a.held, r.state, r.amount,
+      price_tokens(e.prompt - e.cached, e.cached, e.completion, p.input_price, p.cached_input_price, p.output_price)
+        as price,
+      case when (e.receipt ->> 'accountId')::uuid = r.account_id and is_price_of_receipt(e.receipt, p)
+        then (e.receipt ->> 'amountNano')::bigint else 0 end as signed_amount
+    from (
+      select *, min(x.ord) over (partition by x.id) as first
+      from unnest(ids, outcomes, prompts, cacheds, completions, receipts) with ordinality
+        as x (id, outcome, prompt, cached, completion, receipt, ord)
+    ) e
+    join reservations r on r.id = e.id and r.account_id is not null -- a tombstone is no reservation
+    join accounts a on a.id = r.account_id
+    join price_versions p on p.id = r.price_version
+    where e.ord = e.first -- duplicates in the batch are replays of the first
+    and not exists (select from usage u where u.reservation_id = e.id)
+    order by r.account_id, e.ord
+  loop
+    if entry.account_id is distinct from account then
+      account := entry.account_id;
+      posted := entry.posted;
+      held := entry.held;
+      if account <> all (coalesce(locked, '{}')) then
+        raise exception 'a reservation appeared while it was settled' using errcode = 'serialization_failure';
+      end if;
+    end if;
+    paid := entry.outcome in ('completed', 'cancelled');
+    costs[entry.n] := case when paid then entry.price else 0 end;
+    if entry.state = 'held' then
+      results[entry.n] := 'charged';
+      held := held - entry.amount;
+      charges[entry.n] := least(costs[entry.n], greatest(entry.amount, least(entry.signed_amount, posted - held)));
+    elsif entry.state = 'expired' then
+      results[entry.n] := case when ids[entry.n] = any (recovered) then 'recovered' else 'late' end;
+      charges[entry.n] := least(costs[entry.n], greatest(entry.amount, entry.signed_amount), posted - held);
+    else
+      results[entry.n] := case when paid then 'released' else 'void' end;
+      charges[entry.n] := 0;
+    end if;
+    posted := posted - charges[entry.n];
+    settling := settling || entry.n;
+  end loop;
+
+  insert into usage (
+    reservation_id, account_id, key_id, model, price_version, epoch, outcome, prompt_tokens, cached_tokens,
+    completion_tokens, cost, charged, late, settled_by, settled_at
+  )
+  select r.id, r.account_id, r.key_id, r.model, r.price_version, epochs[n], outcomes[n], prompts[n], cacheds[n],
+    completions[n], costs[n], charges[n], r.state = 'expired', bys[n], at
+  from unnest(settling) as n join reservations r on r.id = ids[n];
+
+  insert into ledger (kind, ref, debit_account, credit_account, amount, posted_at)
+  select 'charge', r.id, r.account_id, s.id, charges[n], at
+  from unnest(settling) as n join reservations r on r.id = ids[n], system_accounts s
+  where charges[n] > 0 and s.name = 'revenue';
+
+  insert into ledger (kind, ref, debit_account, credit_account, amount, posted_at)
+  select 'write-off', ids[n], d.id, c.id, written_off(costs[n], charges[n]), at
+  from unnest(settling) as n, system_accounts d, system_accounts c
+  where costs[n] > charges[n] and d.name = 'write-offs' and c.name = 'revenue';
+
+  update accounts a set posted = a.posted - s.charged, held = a.held - s.freed
+  from (
+    select r.account_id, sum(charges[n])::bigint as charged,
+      coalesce(sum(r.amount) filter (where r.state = 'held'), 0)::bigint as freed
+    from unnest(settling) as n join reservations r on r.id = ids[n]
+    group by r.account_id
+  ) s
+  where a.id = s.account_id;
+
+  update key_budgets b set held = b.held - s.freed, spent = b.spent + s.charged
+  from (
+    select r.key_id, r.budget_period, sum(charges[n])::bigint as charged,
+      coalesce(sum(r.amount) filter (where r.state = 'held'), 0)::bigint as freed
+    from unnest(settling) as n join reservations r on r.id = ids[n]
+    where r.budget_period is not null
+    group by r.key_id, r.budget_period
+  ) s
+  where b.key_id = s.key_id and b.period_start = s.budget_period;
+
+  -- Unused tokens count no more in the minute of the grant. After a release none of them count already.
+  update key_rates t set tokens = greatest(t.tokens - s.unused, 0)
+  from (
+    select r.key_id, r.rate_minute, sum(r.rate_tokens - prompts[n] - completions[n])::bigint as unused
+    from unnest(settling) as n join reservations r on r.id = ids[n]
+    where r.rate_minute is not null and r.state in ('held', 'expired')
+    group by r.key_id, r.rate_minute
+  ) s
+  where t.key_id = s.key_id and t.minute = s.rate_minute;
+
+  update reservations r set state = 'settled', closed_at = at
+  from unnest(settling) as n
+  where r.id = ids[n] and r.state in ('held', 'expired');
+
+  return query
+  with answers as (
+    select e.ord::integer, e.id, coalesce(u.cost, 0) as cost, coalesce(u.charged, 0) as charged,
+      case
+        when results[e.ord] is not null then results[e.ord]
+        when u.reservation_id is null and r.id is not null and e.outcome in ('fault', 'never-ran') then 'void'
+        when u.reservation_id is null then 'unknown'
+        when (u.epoch, u.outcome, u.prompt_tokens, u.cached_tokens, u.completion_tokens)
+          = (e.epoch, e.outcome, e.prompt, e.cached, e.completion) then 'replayed'
+        else 'different'
+      end as result
+    from unnest(ids, epochs, outcomes, prompts, cacheds, completions) with ordinality
+      as e (id, epoch, outcome, prompt, cached, completion, ord)
+    left join usage u on u.reservation_id = e.id
+    left join reservations r on r.id = e.id
+  ), alarms as (
+    insert into settlement_alarms (
+      reservation_id, kind, epoch, outcome, prompt_tokens, cached_tokens, completion_tokens, settled_by, seen_at
+    )
+    select n.id, n.result, epochs[n.ord], outcomes[n.ord], prompts[n.ord], cacheds[n.ord], completions[n.ord],
+      bys[n.ord], at
+    from answers n
+    where n.result in ('different', 'released', 'unknown')
+    on conflict do nothing
+  )
+  select n.ord, n.result, n.cost, n.charged from answers n order by n.ord;
+end
+$$;

@@ -1,0 +1,25 @@
+-- All indexes that are not a primary key or a unique constraint. Built while the tables are in use.
+
+create index concurrently if not exists accounts_by_age on accounts (created_at, id);
+create index concurrently if not exists api_keys_by_account on api_keys (account_id);
+create index concurrently if not exists api_keys_by_version on api_keys (version);
+create index concurrently if not exists api_keys_by_age on api_keys (created_at, id);
+
+-- For expiry, an account's open holds, and reconciliation's window of time.
+create index concurrently if not exists reservations_held_by_expiry on reservations (model, expires_at)
+  where state = 'held';
+create index concurrently if not exists reservations_held_by_account on reservations (account_id)
+  where state = 'held';
+create index concurrently if not exists reservations_by_closing on reservations using brin (closed_at);
+
+-- For an account's and a key's usage by day, a key's last use, and reconciliation's window of time.
+create index concurrently if not exists usage_by_account on usage (account_id, settled_at);
+create index concurrently if not exists usage_by_key on usage (key_id, settled_at);
+create index concurrently if not exists usage_by_time on usage using brin (settled_at);
+
+create index concurrently if not exists ledger_by_debit on ledger (debit_account, seq);
+create index concurrently if not exists ledger_by_credit on ledger (credit_account, seq);
+create index concurrently if not exists ledger_write_offs on ledger (seq) where kind = 'write-off';
+
+create index concurrently if not exists admin_audit_by_target on admin_audit (target, seq);
+create index concurrently if not exists admin_audit_by_actor on admin_audit (actor, seq);

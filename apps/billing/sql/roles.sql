@@ -1,0 +1,55 @@
+-- The role that the service works as. It owns nothing, cannot log in, and may do what `apps/billing` does and no more:
+-- it cannot change, delete from or empty an append-only table, nor switch a trigger off. A new table is closed to it
+-- until it is named here.
+--
+-- Roles belong to the whole server: another database's migration may create this one at the same moment.
+do $$
+declare
+  may_work_as text := case when current_setting('server_version_num')::integer >= 160000 then 'set' else 'member' end;
+begin
+  if not exists (select from pg_roles where rolname = 'millrace_service') then
+    begin
+      create role millrace_service nologin;
+    exception
+      when duplicate_object or unique_violation then
+        null;
+      when insufficient_privilege then
+        raise exception 'the role millrace_service is missing, and % may not create it', session_user using
+          errcode = 'insufficient_privilege',
+          hint = format(
+            'As an administrator: create role millrace_service; grant millrace_service to %I;', session_user);
+    end;
+  end if;
+
+  -- A login that is no superuser may grant a role that it created, and cannot work as it before it has.
+  if not pg_has_role(session_user, 'millrace_service', may_work_as) then
+    begin
+      grant millrace_service to session_user;
+    exception when insufficient_privilege then
+      -- Only the service's login needs it. If this is that login, its first connection reports the error.
+      raise notice '% cannot work as millrace_service', session_user;
+    end;
+  end if;
+
+  execute format('grant usage on schema %I to millrace_service', current_schema());
+end
+$$;
+
+-- Append-only.
+grant select, insert
+  on price_versions, ledger, topups, adjustments, usage, settlement_alarms, admin_audit to millrace_service;
+
+-- Changed, and never deleted from.
+grant select, insert, update
+  on accounts, api_keys, key_budgets, key_rates, models, catalog_file, reservations, settlement_watermarks,
+    admin_credentials
+  to millrace_service;
+grant select, update on change_counters to millrace_service;
+
+-- Old results are deleted.
+grant select, insert, delete on reconciliation_runs to millrace_service;
+
+-- Written by migrations, or by seal_ledger, which works with its owner's rights.
+grant select on system_accounts, ledger_seals, sealed_balances to millrace_service;
+revoke execute on function seal_ledger(timestamptz) from public;
+grant execute on function seal_ledger(timestamptz) to millrace_service;
