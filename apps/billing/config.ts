@@ -13,27 +13,28 @@ const ReceiptSecrets = z
 const Fields = z.object({
   ...OpsFields,
   OPS_PORT: Port.default(9102),
-  /** The service works under the role `millrace_service`, of which this login is a member. */
+  /** Its login is a member of the role `millrace_service`, under which the service works. */
   DATABASE_URL: PostgresUrl,
-  /** Whose login owns the tables and migrates them; the same unless told. */
+  /** Its login owns the tables and migrates them; default: the same login. */
   DATABASE_OWNER_URL: PostgresUrl.optional(),
   QUEUE_REDIS_URL: RedisUrl,
   /** For gateways. */
   GRPC_LISTEN: HostPort.default('127.0.0.1:50090'),
-  /** PEM. Without a certificate gateways are served in plaintext. */
+  /** PEM. Without a certificate the gRPC port is plaintext. */
   GRPC_TLS_CERT_FILE: z.string().optional(),
   GRPC_TLS_KEY_FILE: z.string().optional(),
-  /** PEM. Only gateways with a certificate of this authority are served. */
+  /** PEM. With it, gateways must have a certificate of this authority. */
   GRPC_TLS_CLIENT_CA_FILE: z.string().optional(),
   /** For operators: accounts, credits, keys. */
   ADMIN_HOST: z.string().default('127.0.0.1'),
   ADMIN_PORT: Port.default(8090),
   ADMIN_TOKEN: z.string().min(16, 'expected at least 16 characters'),
   /**
-   * Sign the receipts of holds: one, or a new one and the old ones, separated by commas. Of at least 32 characters.
+   * They sign the receipts of holds: one, or the new one and the old ones, separated by commas; each of at least 32
+   * characters.
    */
   RECEIPT_SECRETS: ReceiptSecrets,
-  /** JSON: see `CatalogFile`. Several, separated by commas, are one catalog. */
+  /** JSON files as of `CatalogFile`, separated by commas; together they are one catalog. */
   CATALOG_FILE: CatalogPaths,
   HOLD_GRACE_MS: HoldGraceMs,
 })

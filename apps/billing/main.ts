@@ -36,7 +36,7 @@ const LIMITS = {
   sweepEveryMs: 1_000,
   redisSilenceMs: 10_000,
   booksEveryMs: 15 * 60_000,
-  booksLookMs: 60_000,
+  booksCheckMs: 60_000,
 }
 
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
@@ -95,7 +95,7 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
   })
   const metrics = createMetrics(registry, lane.waiting)
 
-  // Billing serves reservations without Redis, so a Redis that is not there yet is no reason not to start.
+  // Billing serves reservations without Redis, so it starts also while Redis is away.
   const connectQueue = (name: string) => {
     const options = { ...redisOptions('patient'), connectionName: name, socketTimeout: LIMITS.redisSilenceMs }
     const redis = new Redis(config.QUEUE_REDIS_URL, options)
@@ -125,7 +125,7 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
   })
   const grpcPort = await bindGrpc(server, config.GRPC_LISTEN, grpcCredentials)
 
-  // Of their own: what operators ask may take longer, and may not make money wait for a connection.
+  // A pool of its own: operators' queries may take longer, and money must not wait for a connection.
   const operatorsPool = releasers.add(
     'operators-pool',
     await openPool({
@@ -141,7 +141,7 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
   const books = checkBooks({
     pool: operatorsPool,
     everyMs: LIMITS.booksEveryMs,
-    lookMs: LIMITS.booksLookMs,
+    checkMs: LIMITS.booksCheckMs,
     nowMs,
     metrics,
     log,

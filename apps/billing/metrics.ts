@@ -6,7 +6,7 @@ export const SETTLEMENT_ALARMS: readonly SettleResult[] = ['unknown', 'released'
 
 export type BillingMetrics = ReturnType<typeof createMetrics>
 
-/** What operators see. Anything counted as an alarm wants a person. */
+/** Billing's metrics. An operator should look into everything that is counted as an alarm. */
 export function createMetrics(registry: Registry, moneyCallsWaiting: () => number) {
   const registers = [registry]
   const waiting: Gauge = new Gauge({
@@ -21,7 +21,7 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
     labelNames: ['kind'],
     registers,
   })
-  // An alert watches the rise of a series, so each is there from the start.
+  // An alert watches the increase of a series, so each series exists from the start.
   for (const kind of [...SETTLEMENT_ALARMS, 'unreadable']) settlementAlarms.inc({ kind }, 0)
   return {
     moneyCalls: new Counter({
@@ -78,27 +78,27 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
   }
 }
 
-/** Ages go on by themselves: whoever learns them may be waiting for a Redis that is away. */
+/** Ages grow by themselves between updates, also while Redis is away and there are none. */
 function createWatermarkAge(registers: Registry[]) {
-  const learned = new Map<string, { readonly ageMs: number; readonly atMs: number }>()
+  const measured = new Map<string, { readonly ageMs: number; readonly atMs: number }>()
   const gauge: Gauge<'model'> = new Gauge({
     name: 'millrace_billing_watermark_age_seconds',
-    help: 'How far the settled-for-certain time of a model lags behind Redis time; until that is known, how long it has been looked for',
+    help: 'How far the watermark of a model lags behind Redis time; while there is none, the time since the first observation',
     labelNames: ['model'],
     registers,
     collect() {
       const nowMs = performance.now()
-      for (const [model, { ageMs, atMs }] of learned) gauge.set({ model }, (ageMs + nowMs - atMs) / 1000)
+      for (const [model, { ageMs, atMs }] of measured) gauge.set({ model }, (ageMs + nowMs - atMs) / 1000)
     },
   })
-  const learn = (model: string, ageMs: number) => learned.set(model, { ageMs, atMs: performance.now() })
+  const set = (model: string, ageMs: number) => measured.set(model, { ageMs, atMs: performance.now() })
   return {
-    /** The watermark of this model is looked for from now on, if it was not before. */
-    lookFor(model: string): void {
-      if (!learned.has(model)) learn(model, 0)
+    /** Starts the age of this model's watermark, unless it has one. */
+    start(model: string): void {
+      if (!measured.has(model)) set(model, 0)
     },
-    /** Sets the age that it has now. */
-    learn,
+    /** Sets the age at this moment. */
+    set,
     get: () => gauge.get(),
   }
 }

@@ -33,20 +33,20 @@ const Prices = z
   }))
 
 /**
- * What billing granted, in its own words and signed by it. A settlement carries the receipt of its hold, so that a
- * database which was restored from a backup can charge for reservations that it has forgotten.
+ * A signed record of a hold. A settlement carries the receipt of its hold, so that billing can charge for reservations
+ * that a restore from a backup has removed from the database.
  */
 export type Receipt = Readonly<z.infer<typeof Grant>> & {
   /**
-   * What `priceVersion` stood for: after a restore its number may be given to another price. Null in the receipts of
-   * versions that did not sign them.
+   * Of `priceVersion`, whose number may belong to another price after a restore. Null in receipts of versions that did
+   * not sign them.
    */
   readonly prices: HoldPrices | null
 }
 
 export type Receipts = {
   sign(receipt: Receipt): string
-  /** Null when it was not signed here, or is of another reservation. */
+  /** Null when the signature is wrong, or the receipt is of another reservation. */
   verify(text: string, reservationId: string): Receipt | null
 }
 
@@ -54,10 +54,10 @@ export type Receipts = {
 const MAC_BYTES = 16
 
 /**
- * The first secret signs, all of them verify: so that a secret can be replaced while receipts of the old one are
- * under way. Form, with a dot between: base64url of the grant as a JSON object, base64url of its MAC, the three prices
- * as `input-cached-output`, base64url of the MAC of all before. Without prices it ends after the first MAC; and a
- * replica of a version that knows none reads no further than that.
+ * The first secret signs, and all of them verify: a secret can be replaced while receipts of the old one are still in
+ * use. The fields of a receipt, separated by dots: base64url of the grant as a JSON object, base64url of its MAC, the
+ * three prices as `input-cached-output`, base64url of the MAC of everything before. A receipt without prices ends after
+ * the first MAC.
  */
 export function createReceipts(secrets: readonly [string, ...string[]]): Receipts {
   const macOf = (secret: string, signed: string) =>

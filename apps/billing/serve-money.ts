@@ -16,13 +16,14 @@ import type { BillingMetrics } from './metrics.ts'
 
 export type MoneyCallStream = ServerDuplexStream<MoneyCalls__Output, MoneyReplies>
 
-/** A hold with a deadline further away than this would lock credits up for no generation we run. */
+/** No generation runs longer than this; a hold with a later deadline would only lock credits. */
 const MAX_DEADLINE_AHEAD_MS = 24 * 60 * 60 * 1000
 
 /**
- * Serves one gateway's stream: calls go to the lane, the replies of one event-loop turn go back as one message. A
- * call that fails is told so; only a broken connection ends the stream. A gateway that does not read its replies is
- * not read from either. Returns how to end the stream: it takes no more calls and ends with the last reply.
+ * Serves one gateway's stream: calls go to the lane, and the replies of one event-loop turn are sent as one message. A
+ * call that fails gets an error reply; only a broken connection ends the stream. While a gateway does not read its
+ * replies, no calls are read from it. Returns a function that ends the stream: no more calls are taken, and the stream
+ * ends after the last reply.
  */
 export function serveMoney(
   stream: MoneyCallStream,
@@ -53,7 +54,7 @@ export function serveMoney(
     } catch (error) {
       const reason = error instanceof LaneOverloaded ? 'OVERLOADED' : 'UNAVAILABLE'
       metrics.moneyCalls.inc({ kind, answer: reason.toLowerCase() })
-      // What PostgreSQL says stays in our log; the lane has written it there.
+      // PostgreSQL's error is not sent to gateways; the lane has logged it.
       const message = reason === 'OVERLOADED' ? 'too many calls wait' : 'the database did not answer'
       return { seq, failure: { reason, message } }
     }
@@ -84,7 +85,7 @@ export function serveMoney(
   }
 
   stream.on('data', ({ calls }: MoneyCalls__Output) => {
-    // After `end` a gateway's calls stay unanswered here; it sends them again to the next replica.
+    // Calls that arrive after `end` get no reply; the gateway sends them again to another replica.
     if (ending) return
     outstanding += calls.length
     for (const call of calls) void answer(call).then(send)
@@ -96,7 +97,7 @@ export function serveMoney(
   stream.on('cancelled', () => {
     gone = true
   })
-  // At once, so that the gateway knows a working stream from a failed attempt.
+  // Sent at once, so that the gateway can tell a working stream from a failed attempt.
   stream.sendMetadata(new Metadata())
 
   function end() {

@@ -2,9 +2,10 @@ import { status, type ServerWritableStream } from '@grpc/grpc-js'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 /**
- * Serves one watcher: sends what `next` gives now and after each change, until it gives null. One read at a time and
- * none while the watcher is behind, so that a slow watcher gets the newest state and not a backlog. When a read
- * fails the stream ends, and the watcher, who comes back, goes on from what it has. Returns how to end the stream.
+ * Serves one watcher: sends the result of `next` now and after each change, until it is null. One read at a time, and
+ * none while the watcher has not read the previous one, so that a slow watcher gets the newest state and no backlog.
+ * When a read fails the stream ends; the watcher connects again and continues from its last version. Returns a function
+ * that ends the stream.
  */
 export function serveWatch<Request, Message>(
   stream: ServerWritableStream<Request, Message>,

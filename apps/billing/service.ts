@@ -19,12 +19,12 @@ import type { BillingMetrics } from './metrics.ts'
 import { serveMoney } from './serve-money.ts'
 import { serveWatch } from './serve-watch.ts'
 
-/** Pings that notice a gateway which went away without a word. */
+/** Pings detect gateways that disappeared without closing their connection. */
 const SERVER_OPTIONS = { 'grpc.keepalive_time_ms': 10_000, 'grpc.keepalive_timeout_ms': 5_000 } as const
 
 /**
- * The gRPC service of `proto/billing.proto`, not bound yet. `endStreams` ends all streams in good order: streams of
- * gateways never end by themselves, and a gateway whose stream ends goes to another replica.
+ * The gRPC service of `proto/billing.proto`, not bound yet. `endStreams` ends all streams in good order: gateways never
+ * end them, and go to another replica when theirs has ended.
  */
 export function createBillingService(deps: {
   pool: Pool

@@ -5,7 +5,7 @@ import { createReleasers, type Releasers } from './releasers.ts'
 
 /**
  * Runs one app: reads its configuration from the environment (a wrong value is one sentence on standard error
- * and exit code 1), then `start` opens its resources and registers a release with each; on SIGTERM, SIGINT or a
+ * and exit code 1, also where `start` finds it), then `start` opens its resources and registers a release with each; on SIGTERM, SIGINT or a
  * failing start they are released in reverse order, each within its own limit, and the process exits: 0
  * after a signal, 1 after a failure. A second signal exits at once.
  *
@@ -45,7 +45,8 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string }>>(
   try {
     await start({ config, log, releasers })
   } catch (error) {
-    log.fatal({ err: error }, 'could not start')
+    if (error instanceof ConfigError) process.stderr.write(`${app.name}: ${error.message}\n`)
+    else log.fatal({ err: error }, 'could not start')
     await stop('could not start', 1)
   }
 }

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Tables } from '../database/tables.ts'
-import { tellWatchers } from './publish-catalog.ts'
+import { notifyWatchers } from './publish-catalog.ts'
 
 /**
- * Every `everyMs`, tells the catalog's watchers when a price that was published for later has begun. Reservations are
- * made at the price of their moment whatever watchers know; this is so that what is shown is true soon after. More
- * replicas than one may tell the same. Returns how to stop.
+ * Every `everyMs`, notifies the catalog's watchers if a price that was published for later has begun. Reservations
+ * always use the price of their time; this keeps the prices that gateways show up to date. Several replicas may notify
+ * of the same price. Returns a function that stops it.
  */
 export function announcePrices(options: {
   db: Kysely<Tables>
@@ -17,25 +17,25 @@ export function announcePrices(options: {
 }): () => Promise<void> {
   const { db, everyMs, nowMs, log } = options
   const stopping = new AbortController()
-  // Whoever connects after this gets the catalog of that moment.
-  let toldUntil = new Date(nowMs())
+  // Watchers that connect later get the catalog of that time.
+  let notifiedUntil = new Date(nowMs())
 
-  async function tell() {
+  async function notifyOfBegun() {
     const now = new Date(nowMs())
     const begun = await db
       .selectFrom('price_versions')
       .select('id')
-      .where('effective_from', '>', toldUntil)
+      .where('effective_from', '>', notifiedUntil)
       .where('effective_from', '<=', now)
       .limit(1)
       .executeTakeFirst()
-    if (begun !== undefined) await tellWatchers(db)
-    toldUntil = now
+    if (begun !== undefined) await notifyWatchers(db)
+    notifiedUntil = now
   }
 
   async function run() {
     while (!stopping.signal.aborted) {
-      await tell().catch((error: unknown) => {
+      await notifyOfBegun().catch((error: unknown) => {
         log.warn({ err: error }, 'prices that began could not be announced, trying again')
       })
       await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined)

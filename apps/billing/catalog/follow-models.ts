@@ -3,8 +3,8 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import type { VersionWatch } from '../database/watch-versions.ts'
 
 /**
- * The ids of all models that ever were in the catalog, disabled ones too: their last settlements are still to come.
- * Kept current by the version watch; the first read must succeed.
+ * The ids of all models that were ever in the catalog, disabled ones too, because settlements of them may still arrive.
+ * Updated by the version watch; the first read must succeed.
  */
 export async function followModels(deps: {
   pool: Pool

@@ -3,7 +3,7 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Tables } from '../database/tables.ts'
 import { readPublishedModels, type PublishedModel } from './read-catalog.ts'
 
-/** One field that becomes another; null of a model that was not there. */
+/** A changed field of a model; `before` is null for a new model. */
 export type CatalogChange = {
   readonly model: string
   readonly field: string
@@ -13,14 +13,14 @@ export type CatalogChange = {
 
 export type Publication =
   | { readonly status: 'published'; readonly changes: readonly CatalogChange[] }
-  /** Only prices and new models can begin later: what a model is has no time. */
+  /** Only prices and new models can begin later: a model's other fields have no versions. */
   | { readonly status: 'not-schedulable'; readonly change: CatalogChange }
-  /** It has a price from exactly that time on, and a price never changes. */
+  /** The model has a price from exactly that time on, and a price never changes. */
   | { readonly status: 'price-taken'; readonly model: string }
 
 const PRICES = ['inputPriceNano', 'cachedInputPriceNano', 'outputPriceNano'] as const
 
-/** All that a model is, besides its id and what it costs. */
+/** The fields of a model besides its id and prices. */
 const TRAITS = [
   'created',
   'ownedBy',
@@ -36,10 +36,10 @@ const TRAITS = [
 ] as const
 
 /**
- * Makes the catalog what `models` says from `effectiveAt` on: new and changed models become rows, changed prices new
- * price versions, and models that are missing are disabled, because reservations still name them. Publishing the same
- * again changes nothing. Counts the catalog's version up, and so tells every watcher, only if something changed. With
- * `dryRun` it only tells what would change. Runs in the caller's transaction; others that publish wait for its end.
+ * Makes `models` the catalog from `effectiveAt` on: new and changed models become rows, changed prices become new price
+ * versions, and missing models are disabled, because reservations still name them. Publishing the same again changes
+ * nothing. If something changed, the catalog's version is raised and watchers are notified. With `dryRun` it only
+ * returns the changes. Runs in the caller's transaction; other publications wait for its end.
  */
 export async function publishCatalog(
   transaction: Kysely<Tables>,
@@ -78,12 +78,12 @@ export async function publishCatalog(
       .where('id', 'in', [...changed])
       .execute()
   }
-  await tellWatchers(transaction)
+  await notifyWatchers(transaction)
   return { status: 'published', changes }
 }
 
-/** Lets every gateway read the catalog anew, once the transaction commits. */
-export async function tellWatchers(db: Kysely<Tables>): Promise<void> {
+/** When the transaction commits, every gateway reads the catalog again. */
+export async function notifyWatchers(db: Kysely<Tables>): Promise<void> {
   await sql`select pg_notify('millrace_catalog', next_version('catalog')::text)`.execute(db)
 }
 

@@ -1,9 +1,9 @@
 import { DatabaseError } from 'pg'
 
-/** PostgreSQL's classes: connection, resources, operator's intervention (a shutdown, and a statement's time limit). */
+/** SQLSTATE classes: connection, resources, operator intervention (a shutdown, a statement's time limit). */
 const AWAY = /^(?:08|53|57)/
 
-/** What pg says of a connection that ended or that never was, without a code. */
+/** Messages of pg, without a code, when a connection ended or could not be made. */
 const LOST = /^(?:Connection terminated|timeout e|Query read timeout)/
 
 /** Whether a query failed because the database could not answer now; the same query may work later. */
@@ -14,7 +14,7 @@ export function isDatabaseAway(error: unknown): boolean {
   return 'syscall' in error || LOST.test(error.message)
 }
 
-/** Deadlock detected, or a row appeared in the middle: nothing was done, the same transaction may be repeated. */
+/** A deadlock, or a row appeared during the transaction: nothing was done, and it may be repeated. */
 export function isConflict(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '40P01' || error.code === '40001')
 }

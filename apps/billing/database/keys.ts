@@ -14,7 +14,7 @@ type KeyRow = {
 const KEY_COLUMNS = `k.id, k.account_id, k.sha256, k.expires_at, k.models, k.version,
   k.status = 'active' and a.status = 'active' as active`
 
-/** More changes than this are told as a resync: reading everything anew is cheaper for the reader too. */
+/** More changes than this become a resync: reading everything again is cheaper for both sides. */
 const MAX_CHANGES = 1_000
 
 /** The key with this hash, or null when it is unknown, revoked, expired, or its account is closed. */
@@ -29,13 +29,13 @@ export async function findUsableKey(pool: Pool, sha256: Buffer, nowMs: number): 
   return key
 }
 
-/** All that changed after `since` (null: the reader knows nothing), and the version it brings the reader to. */
+/** The changes after `since` (null: the reader has nothing yet), and the reader's new version. */
 export async function readKeyChanges(
   pool: Pool,
   since: bigint | null,
 ): Promise<KeyChanges & { version: bigint }> {
   const current = await readKeyVersion(pool)
-  // A version above ours comes from a database that was since restored from a backup.
+  // The reader's version is higher when the database has been restored from a backup.
   if (since === null || since > current) return { version: current, resync: true, keys: [] }
   if (since === current) return { version: current, resync: false, keys: [] }
   const { rows } = await pool.query<KeyRow>(

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseError, type Pool, type PoolClient } from 'pg'
+import { ConfigError } from '#libs/config/load-config.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { buildIndexes } from './build-indexes.ts'
 import { readSchema, type Schema, type SchemaPart, type SqlFile } from './read-schema.ts'
@@ -29,8 +30,9 @@ type Applied = { readonly name: string; readonly sha256: string; readonly versio
  * `sql/tables/`, each in a transaction of its own; builds the indexes, if their file has changed; then replaces
  * functions and grants in one transaction, if one of their files has. Replicas that start together take turns.
  *
- * Where a newer version has migrated, indexes, functions and grants stay as they are. Throws when a file of
- * `sql/tables/` has changed since it was run, when a file fails, and when its locks are not free for `lockLimitMs`.
+ * Where a newer version has migrated, indexes, functions and grants stay as they are. Throws a ConfigError when the
+ * database is of an earlier checkout, and an error when a file of `sql/tables/` has changed since it was run, when a
+ * file fails, and when its locks are not free for `lockLimitMs`.
  */
 export async function migrate(
   pool: Pool,
@@ -72,9 +74,9 @@ async function readApplied(client: PoolClient): Promise<ReadonlyMap<string, Appl
   await client.query(`set statement_timeout = ${LIMIT_MS}`)
   const { rows: earlier } = await client.query("select where to_regclass('schema_migrations') is not null")
   if (earlier.length > 0) {
-    throw new Error(
-      'this database was made by an earlier checkout of Millrace and cannot be upgraded: start with an empty one (npm start: set MILLRACE_HOME to a new folder, or remove the old one)',
-    )
+    throw new ConfigError([
+      'the database was made by an earlier checkout of Millrace and cannot be upgraded: start with an empty one (npm start: set MILLRACE_HOME to a new folder, or remove the old one)',
+    ])
   }
   await client.query(
     `create table if not exists schema_parts (

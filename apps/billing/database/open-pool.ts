@@ -5,13 +5,13 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 /** PostgreSQL's bigint. */
 const INT8 = types.builtins.INT8
 
-/** A statement of ours takes milliseconds; one that takes this long waits for something that will not come. */
+/** A statement of billing takes milliseconds; one that takes this long will not end by itself. */
 const STATEMENT_TIMEOUT_MS = 5_000
 
 /** Connections: one for each batch in flight and for the sweeper, the rest for key look-ups and watches. */
 const MAX_CONNECTIONS = 10
 
-/** What a pool is bounded by; money's bounds unless told. */
+/** Limits of a pool; default: those of the money functions. */
 export type PoolBounds = { readonly connections: number; readonly statementMs: number }
 
 const MONEY_BOUNDS: PoolBounds = { connections: MAX_CONNECTIONS, statementMs: STATEMENT_TIMEOUT_MS }
@@ -48,12 +48,12 @@ export function connectionConfig(
 const IDLE_MS = 10 * 60_000
 
 /**
- * Opens the pool and resolves when PostgreSQL has answered. A database that is still starting is waited for;
- * after `waitMs` this throws and says so. A certificate file of the URL that cannot be read throws at once.
+ * Opens the pool and resolves when PostgreSQL has answered. Waits for a database that is still starting, and throws
+ * after `waitMs`. Throws at once when a certificate file of the URL cannot be read.
  */
 export async function openPool(options: {
   url: string
-  /** What its connections work as; the URL's own user unless told. */
+  /** The role of its connections; default: the user of the URL. */
   role?: string
   bounds?: PoolBounds
   log: Logger
@@ -65,10 +65,10 @@ export async function openPool(options: {
     max: bounds.connections,
     idleTimeoutMillis: IDLE_MS,
   })
-  // Not the error itself: the pool hangs the whole connection on it.
+  // Not the error itself: it has the whole connection as a property.
   pool.on('error', ({ message }) => log.warn({ reason: message }, 'idle database connection lost'))
-  // The pool hears of those that nobody uses. One that is lost inside a transaction fails its next query, and an
-  // event that nobody hears would end the process.
+  // The pool handles errors of idle connections only. When a connection in use is lost its next query fails; without a
+  // listener the error event would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
   const giveUpAtMs = Date.now() + waitMs
   for (;;) {
@@ -112,7 +112,7 @@ export async function inTransaction<Result>(
   }
 }
 
-/** The server sets it before the first statement, and `reset role` comes back to it. */
+/** As an option of the connection: the server sets the role before the first statement, and `reset role` keeps it. */
 function withRole(url: string, role: string): string {
   const target = new URL(url)
   const others = target.searchParams.get('options') ?? ''

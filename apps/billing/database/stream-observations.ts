@@ -1,20 +1,20 @@
-/** What one look at the settlement streams of one Redis showed. */
+/** One observation of the settlement streams of one Redis. */
 export type StreamObservations = {
   readonly runId: string
   readonly observedAtMs: number
   readonly streams: readonly {
     readonly model: string
     readonly lastId: { readonly ms: bigint; readonly seq: bigint }
-    /** Redis time up to which all is settled; null: not known. */
+    /** Redis time up to which everything is settled; null: unknown. */
     readonly settledUntilMs: number | null
-    /** Redis time of a look that this database has taken, as Redis was told; null: none. */
+    /** Redis time of the latest observation that this database has recorded, as stored in Redis; null: none. */
     readonly confirmedMs: number | null
   }[]
 }
 
-/** A stream of whose settlements the database may have forgotten some. */
+/** A stream whose latest settlements the database may have lost. */
 export type ForgottenStream = {
   readonly model: string
-  /** Redis time from which on; null: all. */
+  /** Redis time since which settlements may be lost; null: all of them. */
   readonly fromMs: number | null
 }

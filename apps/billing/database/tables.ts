@@ -2,7 +2,7 @@ import { Kysely, PostgresDialect, type Generated, type JSONColumnType } from 'ky
 import type { Pool } from 'pg'
 import type { Role } from '../admin/roles.ts'
 
-/** What is read and written of `sql/` outside the money functions. Money moves only through those. */
+/** The tables of `sql/tables/` that are used outside of the money functions. Only those functions move money. */
 export type Tables = {
   accounts: {
     id: string
@@ -60,7 +60,7 @@ export type Tables = {
   reservations: {
     id: string
     state: 'held' | 'settled' | 'released' | 'expired'
-    /** Null, as all that follows, only of the release of an id that nobody knew. */
+    /** This and the following fields are null only for a tombstone, the release of an unknown id. */
     key_id: string | null
     model: string | null
     input_tokens: number | null
@@ -154,7 +154,7 @@ export type LedgerKind = 'topup' | 'adjustment' | 'charge' | 'write-off'
 
 export type SpendPeriod = 'day' | 'week' | 'month' | 'total'
 
-/** Queries over a pool that stays its opener's to end. */
+/** Queries over a pool, which the caller ends. */
 export function toKysely(pool: Pool): Kysely<Tables> {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
 }

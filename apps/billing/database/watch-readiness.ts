@@ -1,9 +1,7 @@
 import type { Pool } from 'pg'
 import type { Readiness } from '#libs/telemetry/serve-ops.ts'
 
-/**
- * Whether the database answers, asked every `everyMs`. It starts ready: whoever calls this has just migrated it.
- */
+/** Checks every `everyMs` whether the database answers. Ready at the start, because it has just been migrated. */
 export function watchReadiness(pool: Pool, everyMs: number): { readiness: Readiness; stop: () => void } {
   let reachable = true
   let asking = false

@@ -2,18 +2,18 @@ import { Client, type Pool } from 'pg'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { connectionConfig, SERVICE_ROLE } from './open-pool.ts'
 
-/** What has a version in `change_counters`. */
+/** The counters of `change_counters`. */
 export type Watched = 'keys' | 'catalog'
 
 export type VersionWatch = {
-  /** Calls `onChange` after each change, and sometimes without one. Returns how to stop. */
+  /** Calls `onChange` after each change, and sometimes without one. Returns a function that stops it. */
   subscribe(watched: Watched, onChange: () => void): () => void
   close(): Promise<void>
 }
 
 /**
- * Notices changes made through any replica: PostgreSQL notifies at commit, and because a notification is lost with
- * its connection, the versions are also compared every `pollMs`.
+ * Reports changes made by any replica: PostgreSQL notifies at commit, and because notifications are lost while there is
+ * no connection, the versions are also compared every `pollMs`.
  */
 export function watchVersions(options: {
   url: string
@@ -28,7 +28,7 @@ export function watchVersions(options: {
   let connecting: Promise<void> | null = null
   let closed = false
 
-  function tell(watched: Watched) {
+  function notify(watched: Watched) {
     for (const onChange of subscribers[watched]) onChange()
   }
 
@@ -40,7 +40,7 @@ export function watchVersions(options: {
     }
     client.on('error', lost)
     client.on('end', () => listener === client && lost('connection ended'))
-    client.on('notification', ({ channel }) => tell(channel === 'millrace_keys' ? 'keys' : 'catalog'))
+    client.on('notification', ({ channel }) => notify(channel === 'millrace_keys' ? 'keys' : 'catalog'))
     try {
       await client.connect()
       await client.query('listen millrace_keys')
@@ -58,7 +58,7 @@ export function watchVersions(options: {
       for (const { name, version } of rows) {
         if (seen.get(name) === version) continue
         seen.set(name, version)
-        if (name === 'keys' || name === 'catalog') tell(name)
+        if (name === 'keys' || name === 'catalog') notify(name)
       }
     } catch (error) {
       log.warn({ err: error }, 'change counters could not be read')

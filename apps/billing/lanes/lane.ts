@@ -1,4 +1,4 @@
-/** Too much waits in a lane already. Nothing was done. */
+/** Too many calls wait in the lane already. Nothing was done. */
 export class LaneOverloaded extends Error {
   constructor(waiting: number) {
     super(`${waiting} calls wait already`)
@@ -14,46 +14,44 @@ export type Lane<Call, Answer> = {
 
 /** Several batches in flight at once. */
 export type Parallel<Call> = {
-  /** What a call locks while it runs; null: nobody knows. */
+  /** The lock that a call takes while it runs; null: unknown. */
   readonly lockOf: (call: Call) => string | null
   readonly maxBatches: number
-  /** A batch beside another one has at least so many calls: fewer are not worth its fixed cost. */
+  /** The least number of calls of a batch that runs beside another one: fewer are not worth its fixed cost. */
   readonly minCalls: number
 }
 
 const ONE_BY_ONE: Parallel<unknown> = { lockOf: () => null, maxBatches: 1, minCalls: 1 }
 
 /**
- * Micro-batching: a batch is in flight, and whatever arrives meanwhile forms the next one, up to `maxBatch`. So a
- * lone call never lingers and a busy lane commits hundreds of calls at once.
+ * Micro-batching: while a batch is in flight, arriving calls form the next one, up to `maxBatch`. So a single call runs
+ * at once, and a busy lane commits hundreds of calls in one transaction.
  *
- * A batch has calls of one kind: the oldest call's. Younger ones of that kind overtake calls of other kinds, so that
- * kinds which alternate still make large batches, but never a call about the same subject: those run in order of
- * arrival.
+ * A batch has calls of one kind, that of the oldest call. Younger calls of that kind overtake calls of other kinds, so
+ * that alternating kinds still form large batches. Calls about the same subject run in order of arrival.
  *
- * With `parallel` a batch may run beside others, so that this process, the database and its disk work at the same
- * time. Then a batch takes its share of all calls instead of all that wait, and whole locks: batches in flight have no
- * subject and no known lock in common, because they would only wait for each other.
+ * With `parallel` several batches may run at once, so that this process, the database and its disk work at the same
+ * time. A batch then takes its share of the waiting calls instead of all of them. Batches in flight have no subject and
+ * no known lock in common, because they would only wait for each other.
  *
- * Waiting happens here and not in transactions that hold locks, and it is short. A call is refused when
- * - the full batches that wait before it would take longer than `maxWaitMs` one after the other, each as long as the
- *   latest one did; or
- * - the oldest call has waited longer than `stuckMs`: a batch in flight is stuck.
- * A call that the next batch has room for is therefore refused only while one in flight is stuck, however slow an
- * earlier batch was. The first batch of all may be slow, since it connects and plans: until it ends only `maxWaiting`
- * bounds the calls that wait, as it does always.
+ * Calls wait here and not in transactions with locks, and they wait briefly. A call is refused when
+ * - the full batches before it would take longer than `maxWaitMs`, one after the other, each as long as the latest one;
+ * - the oldest call has waited longer than `stuckMs`, so a batch in flight is stuck; or
+ * - `maxWaiting` calls wait.
+ * So a call that fits the next batch is refused only while a batch is stuck. The first batch may be slow, because it
+ * connects and plans: until it ends only `maxWaiting` applies.
  */
 export function createLane<Call, Answer>(options: {
   run: (calls: readonly Call[]) => Promise<readonly Answer[]>
   kindOf: (call: Call) => string
   subjectOf: (call: Call) => string
-  /** One batch at a time unless told. */
+  /** Default: one batch at a time. */
   parallel?: Parallel<Call>
   maxBatch: number
   maxWaiting: number
   maxWaitMs: number
   stuckMs: number
-  /** Of a clock that never goes back. */
+  /** A clock that never goes back. */
   monotonicMs: () => number
   onBatch?: (size: number) => void
 }): Lane<Call, Answer> {
@@ -82,7 +80,7 @@ export function createLane<Call, Answer>(options: {
     return monotonicMs() - oldest.sinceMs > stuckMs || fullBatches * latestMs > maxWaitMs
   }
 
-  /** After the current turn, so that all calls of one message ride together, as do those that answered callers make. */
+  /** After the current event-loop turn, so that all calls of one message are in one batch. */
   function startSoon() {
     if (starting) return
     starting = true

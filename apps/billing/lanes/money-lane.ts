@@ -16,26 +16,25 @@ export type MoneyAnswer =
 const MAX_BATCH = 512
 
 /**
- * One backend of PostgreSQL works on a batch longer than we do, so a second one makes use of a second core. The fixed
- * cost of a batch is that of about ten calls.
+ * PostgreSQL works on a batch longer than this process, so a second batch uses a second core. The fixed cost of a batch
+ * is that of about ten calls.
  */
 const MAX_BATCHES = 2
 const MIN_CALLS = 16
 
-/** However fast they would be served. */
+/** Whatever their expected wait. */
 const MAX_WAITING = 4_096
 
-/** A gateway told at once can tell its client to come back; a call that waits would only make the backlog longer. */
+/** A gateway that is refused at once can send a retry-after; a call that waits would only lengthen the backlog. */
 const MAX_WAIT_MS = 50
 
-/** A batch takes milliseconds; one on a cold connection, or while the machine is busy, takes a hundred of them. */
+/** A batch takes milliseconds, and about a hundred on a cold connection or a busy machine. */
 const STUCK_MS = 500
 
 /**
- * The one lane for all that changes holds on a gateway's word. Reserves, replaces, extends and releases of one
- * reservation keep their order of arrival; those of one kind share a transaction. Reserves of one key never run beside
- * each other. Other calls do not name the key: they may wait in the database for its account, as they may for another
- * replica.
+ * The one lane for the money calls of gateways. Reserves, replaces, extends and releases of one reservation run in order
+ * of arrival; calls of one kind share a transaction. Reserves of one key never run in parallel. The other calls do not
+ * name the key: in the database they may wait for the lock of its account, as for that of another replica.
  */
 export function createMoneyLane(deps: {
   money: Money
@@ -73,7 +72,7 @@ function keyOf(request: MoneyRequest): string | null {
   return request.kind === 'reserve' ? request.call.keyId : null
 }
 
-/** Exactly one of the four lists is not empty: the lane batches by kind. */
+/** Only one of the four lists has calls, because a batch has calls of one kind. */
 async function runBatch(money: Money, requests: readonly MoneyRequest[]): Promise<MoneyAnswer[]> {
   const reserves = requests.filter((request) => request.kind === 'reserve')
   if (reserves.length > 0) return toHolds(await money.reserve(reserves.map(({ call }) => call)))

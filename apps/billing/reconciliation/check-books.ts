@@ -18,22 +18,22 @@ const KEEP_RUNS = '90 days'
 type Run = { readonly at: Date; readonly counts: readonly ReconciliationCount[] }
 
 /**
- * Compares the books with themselves every `everyMs` and seals the ledger once a day. Every replica looks every
- * `lookMs` whether it is time; one of them does it, and all show the newest result in their metrics. A look that fails
- * is logged, and the next one starts anew. Returns how to stop, which waits for the look at work.
+ * Reconciles the books every `everyMs` and seals the ledger once a day. Every replica checks every `checkMs` whether
+ * either is due; one of them does it, and all of them show the newest result in their metrics. A failed check is logged
+ * and repeated. Returns a function that stops it and waits for the current check.
  */
 export function checkBooks(options: {
   pool: Pool
   everyMs: number
-  lookMs: number
+  checkMs: number
   nowMs: () => number
   metrics: Pick<BillingMetrics, 'reconciliationRows' | 'reconciledAt'>
   log: Logger
 }): () => Promise<void> {
-  const { pool, everyMs, lookMs, nowMs, metrics, log } = options
+  const { pool, everyMs, checkMs, nowMs, metrics, log } = options
   const stopping = new AbortController()
 
-  async function look() {
+  async function check() {
     const now = new Date(nowMs())
     await reconcileIfDue(now)
     await sealIfDue(pool, now)
@@ -46,15 +46,15 @@ export function checkBooks(options: {
   async function reconcileIfDue(now: Date) {
     const counts = await runIfDue(pool, now, everyMs)
     const wrong = counts?.filter(({ rows }) => rows > 0) ?? []
-    if (wrong.length > 0) log.error({ wrong }, 'the books contradict themselves')
+    if (wrong.length > 0) log.error({ wrong }, 'the reconciliation found contradictions')
   }
 
   async function run() {
     while (!stopping.signal.aborted) {
-      await look().catch((error: unknown) => {
+      await check().catch((error: unknown) => {
         log.error({ err: error }, 'the books could not be checked, trying again')
       })
-      await sleep(lookMs, undefined, { signal: stopping.signal }).catch(() => undefined)
+      await sleep(checkMs, undefined, { signal: stopping.signal }).catch(() => undefined)
     }
   }
 
@@ -65,7 +65,7 @@ export function checkBooks(options: {
   }
 }
 
-/** Null when it is not time, or when another replica is at it. */
+/** Null when it is not due, or when another replica is doing it. */
 async function runIfDue(pool: Pool, now: Date, everyMs: number): Promise<ReconciliationCount[] | null> {
   return await inTransaction(pool, async (client) => {
     await allowLongStatements(client)

@@ -7,7 +7,7 @@ export type ReconciliationCount = { readonly question: string; readonly rows: nu
 /** Asks every question of `sql/functions/reconcile.sql`: `whole` from the first entry on, else from the newest seal. */
 export type Reconcile = (whole: boolean) => Promise<ReconciliationCount[]>
 
-/** It reads what may be years of entries; other statements may take far less. */
+/** It may read years of entries; the limit of other statements is far lower. */
 const LIMIT_MS = 10 * 60_000
 
 export function createReconcile(pool: Pool): Reconcile {
@@ -18,7 +18,7 @@ export function createReconcile(pool: Pool): Reconcile {
     })
 }
 
-/** For the rest of the client's transaction. */
+/** Until the end of the client's transaction. */
 export async function allowLongStatements(client: PoolClient): Promise<void> {
   await client.query("select set_config('statement_timeout', $1, true)", [`${LIMIT_MS}ms`])
 }
@@ -33,7 +33,7 @@ export async function countContradictions(
   return rows.map(({ name, count }) => ({ question: name, rows: Number(count) }))
 }
 
-/** pg gives up on its own besides, also when the server is gone. */
+/** The client has a limit of its own, which also applies when the server is gone. */
 export function toLongQuery(text: string, values: unknown[]): QueryConfig {
   const query: QueryConfig & { query_timeout: number } = { text, values, query_timeout: LIMIT_MS + 1_000 }
   return query

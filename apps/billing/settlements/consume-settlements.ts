@@ -7,9 +7,9 @@ import type { SettleEntries } from './settle-entries.ts'
 import { STREAM_START, type SettlementStreams, type StreamEntry } from './settlement-streams.ts'
 
 export type SettlementConsumer = {
-  /** Asks for the entries of this model that another consumer, probably dead, left unacknowledged. */
+  /** Claims the entries of this model that another consumer, probably dead, has not acknowledged. */
   requestClaim(model: string): void
-  /** Ends after the batch in hand; what is not acknowledged then is claimed by another replica. */
+  /** Ends after the current batch; another replica claims the entries that are not acknowledged then. */
   stop(): Promise<void>
 }
 
@@ -17,15 +17,15 @@ const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 1_000
 
 /**
- * Takes settlements from all models' streams, for ever: read, settle, acknowledge after the commit. One batch is in
- * hand at a time, so what waits stays in Redis. Nothing stops it but `stop`: while Redis or PostgreSQL is away it
- * tries again, and entries that cannot be read go to the dead letters with an alarm.
+ * Takes settlements from the streams of all models: read, settle, acknowledge after the commit. One batch at a time;
+ * all other entries stay in Redis. Runs until `stop`: while Redis or PostgreSQL is away it tries again, and unreadable
+ * entries go to the dead letters with an alarm.
  */
 export function consumeSettlements(options: {
   streams: SettlementStreams
   models: () => readonly string[]
   settle: SettleEntries
-  /** How long an entry must be unacknowledged before it is taken from another consumer. */
+  /** How long an entry must be unacknowledged before it is claimed from another consumer. */
   claimIdleMs: number
   /** How long a read waits for entries; also how soon a claim, a new model or a stop is noticed. */
   blockMs: number
@@ -35,7 +35,7 @@ export function consumeSettlements(options: {
   const { streams, models, settle, claimIdleMs, blockMs, metrics, log } = options
   const stopping = new AbortController()
   const joined = new Set<string>()
-  /** Where each claim goes on. */
+  /** The id from which each claim continues. */
   const claims = new Map<string, string>()
 
   async function run() {
@@ -46,7 +46,7 @@ export function consumeSettlements(options: {
         retryMs = FIRST_RETRY_MS
       } catch (error) {
         if (stopping.signal.aborted) return
-        // Also after NOGROUP: Redis came back without our groups.
+        // Also after NOGROUP: Redis restarted without the groups.
         joined.clear()
         log.warn({ err: error }, 'settlements could not be taken')
         await pause(retryMs)
@@ -69,7 +69,7 @@ export function consumeSettlements(options: {
       else claims.set(model, next)
       await take(entries)
     }
-    // New entries have their turn beside a long claim, which does not wait for them.
+    // A long claim alternates with new entries, and does not wait for them.
     await take(await streams.read(current, claims.size === 0 ? blockMs : 1))
   }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Settlement } from '#libs/contracts/settlement.ts'
 
-/** What billing asks of a settlement beyond its form. */
+/** Rules for a settlement beyond its schema. */
 const BillableSettlement = Settlement.extend({ id: z.uuid() }).refine(
   (settlement) => settlement.cachedTokens <= settlement.promptTokens,
   { message: 'more cached than prompt tokens' },
@@ -11,7 +11,7 @@ const BillableSettlement = Settlement.extend({ id: z.uuid() }).refine(
 export function parseSettlement(
   fields: readonly string[],
 ): { readonly settlement: Settlement } | { readonly problem: string } {
-  // As a number, an empty text would be zero.
+  // Converted to a number, an empty text would be zero.
   if (fields.includes('')) return { problem: 'a field is empty' }
   const names = fields.filter((_, index) => index % 2 === 0)
   const result = BillableSettlement.safeParse(

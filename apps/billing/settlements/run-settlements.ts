@@ -8,14 +8,14 @@ import { createSettleEntries } from './settle-entries.ts'
 import { createSettlementStreams } from './settlement-streams.ts'
 import { sweep } from './sweep.ts'
 
-/** Should be longer than a read blocks, so that a read in good order ends and nothing it got stays unacknowledged. */
+/** Longer than a read blocks, so that the read ends by itself and its entries are acknowledged. */
 const STOP_LIMIT_MS = 3_000
 
 /**
- * Takes settlements and sweeps behind them until stopped. Owns both connections from now on; `blocking` must not be
- * used by anything else. `consumer` names this process among billing's replicas and is never used again after it.
+ * Takes settlements and sweeps until stopped. Owns both connections; nothing else may use `blocking`. `consumer` is
+ * this process's name among billing's replicas, and no later process may have it.
  *
- * Returns how to stop: the batch in hand is finished, then the connections are closed.
+ * Returns a function that stops it: the current batch is finished, then the connections are closed.
  */
 export function runSettlements(options: {
   redis: Redis
@@ -25,9 +25,9 @@ export function runSettlements(options: {
   models: () => readonly string[]
   metrics: BillingMetrics
   log: Logger
-  /** From when on another consumer's entry is taken for abandoned. */
+  /** How long an entry of another consumer must be unacknowledged to count as abandoned. */
   claimIdleMs: number
-  /** How long a read of the streams waits. */
+  /** How long a read of the streams blocks. */
   blockMs: number
   sweepEveryMs: number
 }): () => Promise<void> {
@@ -56,7 +56,7 @@ export function runSettlements(options: {
       log.warn({ err: error }, 'could not leave the settlement streams in good order')
     })
     await Promise.race([left, sleep(STOP_LIMIT_MS, undefined, { ref: false })])
-    // What still waits for a Redis that is away never resolves, and is of no use to anyone.
+    // Commands that wait for a Redis that is away never resolve.
     streams.disconnect()
   }
 }

@@ -6,7 +6,7 @@ import type { Money, Settled } from '../database/money.ts'
 import { SETTLEMENT_ALARMS, type BillingMetrics } from '../metrics.ts'
 
 /**
- * Settles a batch and resolves when it is committed, with the entries that PostgreSQL can never take. Rejects only
+ * Settles a batch and resolves when it is committed, with the entries that PostgreSQL rejects for good. Rejects only
  * when the signal aborts.
  */
 export type SettleEntries = (
@@ -18,8 +18,8 @@ const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 2_000
 
 /**
- * While PostgreSQL is away a batch is tried again until it is back: settlements are facts and may not be dropped. A
- * value that PostgreSQL refuses would refuse the whole batch for ever, so such a batch is settled one by one.
+ * While PostgreSQL is away a batch is tried again until it is back, because no settlement may be lost. A value that
+ * PostgreSQL rejects would fail the whole batch each time, so the entries of such a batch are settled one by one.
  */
 export function createSettleEntries(deps: {
   money: Money
@@ -54,7 +54,7 @@ export function createSettleEntries(deps: {
         metrics.settlementAlarms.inc({ kind: result })
         log.error({ settlement, result }, 'settlement alarm')
       }
-      // A repetition has the numbers of the first settlement, whose write-off is counted.
+      // A repetition returns the numbers of the first settlement, whose write-off was counted then.
       if (result !== 'replayed' && result !== 'different' && costNano > chargedNano) {
         metrics.writtenOffCredits.inc(Number(costNano - chargedNano) / 1e9)
         log.warn({ settlement, writtenOffNano: (costNano - chargedNano).toString() }, 'cost written off')
@@ -74,7 +74,7 @@ export function createSettleEntries(deps: {
   }
 }
 
-/** PostgreSQL will never take these values: data exceptions and violated constraints. */
+/** PostgreSQL rejects these values for good: data exceptions and violated constraints. */
 function isRefusal(error: unknown): error is DatabaseError {
   return (
     error instanceof DatabaseError && (error.code?.startsWith('22') || error.code?.startsWith('23')) === true

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
 import { parseStreamId, type StreamId } from './stream-id.ts'
 
-/** One entry as Redis has it; `fields` is null when it was deleted from the stream. */
+/** One entry of a stream; `fields` is null when it was deleted. */
 export type StreamEntry = {
   readonly model: string
   readonly id: string
@@ -16,10 +16,10 @@ export type StreamState = {
   readonly lastId: StreamId
   readonly deliveredId: StreamId
   readonly oldestPendingId: StreamId | null
-  /** Redis time of a look that the database is known to have taken; null: none is known. */
+  /** Redis time of the latest observation that the database has recorded; null: unknown. */
   readonly confirmedMs: number | null
   readonly length: number
-  /** Null: it has no entries. */
+  /** Null: no entries. */
   readonly oldestId: StreamId | null
 }
 
@@ -29,32 +29,29 @@ export type StreamsState = {
   readonly streams: ReadonlyMap<string, StreamState | null>
 }
 
-/** The id before all others; also how Redis says that a claim went through to the end. */
+/** The id before all others; also Redis' reply when a claim has reached the end. */
 export const STREAM_START = '0-0'
 
 /** All of billing's replicas read as this group, so that each entry goes to one of them. */
 const GROUP = 'billing'
 
-/** Entries of a stream given to us at once. */
+/** The most entries of a stream in one read. */
 const READ_COUNT = 256
 
 const DEAD_LETTERS_KEPT = 10_000
 
-/** Where a model's unreadable settlements go; operators look there after an alarm. */
+/** A model's unreadable settlements, for operators. */
 export const deadLetterKey = (model: string) => `${settlementStreamKey(model)}:dead`
 
-/** Until when the database has taken our looks at the model's stream. */
+/** The time of the latest observation of the model's stream that the database has recorded. */
 const confirmedKey = (model: string) => `${settlementStreamKey(model)}:confirmed`
 
-/**
- * The settlement streams of all models, as one consumer of the group sees them. `blocking` waits for entries and
- * must serve nothing else.
- */
+/** The settlement streams of all models, for one consumer of the group. `blocking` is used for blocking reads only. */
 export function createSettlementStreams(options: { redis: Redis; blocking: Redis; consumer: string }) {
   const { redis, blocking, consumer } = options
 
   return {
-    /** Makes sure that the stream and the group exist, from the stream's beginning. */
+    /** Creates stream and group if they do not exist; the group begins at the stream's first entry. */
     async ensureGroup(model: string): Promise<void> {
       try {
         await redis.xgroup('CREATE', settlementStreamKey(model), GROUP, '0', 'MKSTREAM')
@@ -80,9 +77,9 @@ export function createSettlementStreams(options: { redis: Redis; blocking: Redis
     },
 
     /**
-     * Takes over entries, from the id `start` on, that some consumer was given at least `minIdleMs` ago and has not
-     * acknowledged. `next` is where to go on, null at the end: Redis looks at a few thousand entries a call, and
-     * the first ones may be young because they were just claimed.
+     * Claims entries from the id `start` on that were delivered at least `minIdleMs` ago and are not acknowledged.
+     * `next` is the id to continue from, null at the end: Redis examines a few thousand entries per call, and the
+     * first ones may just have been claimed.
      */
     async claim(
       model: string,
@@ -120,15 +117,15 @@ export function createSettlementStreams(options: { redis: Redis; blocking: Redis
       }
     },
 
-    /** Notes that the database has taken a look of that time. */
+    /** Stores that the database has recorded an observation of that time. */
     async confirm(models: readonly string[], timeMs: number): Promise<void> {
       if (models.length === 0) return
       await redis.eval(CONFIRM, models.length, ...models.map(confirmedKey), timeMs)
     },
 
     /**
-     * Gives the entries since `fromMs` to the group again, because the database does not have what it had confirmed.
-     * False when another replica has done it.
+     * Lets the group read the entries since `fromMs` again, because the database has lost an observation that it had
+     * confirmed. False when another replica has done it.
      */
     async readAgain(model: string, confirmedMs: number, fromMs: number): Promise<boolean> {
       const keys = [settlementStreamKey(model), confirmedKey(model)]
@@ -142,19 +139,19 @@ export function createSettlementStreams(options: { redis: Redis; blocking: Redis
       await redis.xtrim(settlementStreamKey(model), 'MINID', '~', id)
     },
 
-    /** Removes consumers that were silent for `idleMs`. */
+    /** Removes consumers that have been idle for `idleMs`. */
     async forgetConsumers(models: readonly string[], idleMs: number): Promise<void> {
       const keys = models.map(settlementStreamKey)
       await redis.eval(FORGET_CONSUMERS, keys.length, ...keys, GROUP, '', idleMs)
     },
 
-    /** Ends both connections; what waits for them rejects. */
+    /** Ends both connections; waiting commands reject. */
     disconnect() {
       blocking.disconnect()
       redis.disconnect()
     },
 
-    /** Removes this consumer, where it owes nothing. */
+    /** Removes this consumer where it has no unacknowledged entries. */
     async leave(models: readonly string[]): Promise<void> {
       const keys = models.map(settlementStreamKey)
       await redis.eval(FORGET_CONSUMERS, keys.length, ...keys, GROUP, consumer, 0)

@@ -7,7 +7,7 @@ import { dropBeforeMs } from './keep-entries.ts'
 import type { SettlementStreams, StreamsState } from './settlement-streams.ts'
 import { createWatermarkTracker, type SettledUntil } from './watermark.ts'
 
-/** How long watermarks stand still after Redis may have lost what it acknowledged. */
+/** How long watermarks do not move after Redis may have lost acknowledged entries. */
 const FREEZE_MS = 60_000
 
 const TRIM_EVERY_MS = 10_000
@@ -18,14 +18,15 @@ const MAX_EXPIRE_BATCH = 500
 const MAX_EXPIRE_BATCHES = 20
 
 export type Sweeper = {
-  /** Resolves when the round at work has ended. */
+  /** Resolves when the current round has ended. */
   stop(): Promise<void>
 }
 
 /**
- * Once every `everyMs`: looks at the settlement streams, moves the watermarks in PostgreSQL, frees the holds behind
- * them, trims the streams and lets `onStuck` know of entries that stay unacknowledged. A database that went back in
- * time is given the settlements since then again. Every replica does it; all of it is idempotent. A round that fails is logged and the next one starts from what Redis and PostgreSQL say then.
+ * Every `everyMs`: observes the settlement streams, moves the watermarks in PostgreSQL, expires the holds behind them,
+ * trims the streams and calls `onStuck` for entries that stay unacknowledged. If the database went back in time, the
+ * settlements since then are read again. Every replica does it; all of it is idempotent. A failed round is logged, and
+ * the next one starts from the state of Redis and PostgreSQL.
  */
 export function sweep(options: {
   streams: SettlementStreams
@@ -58,14 +59,14 @@ export function sweep(options: {
 
   async function round(current: readonly string[]) {
     if (current.length === 0) return
-    for (const model of current) metrics.watermarkAge.lookFor(model)
+    for (const model of current) metrics.watermarkAge.start(model)
     const state = await streams.observe(current)
     const judged = tracker.judge(state)
     const forgotten = await money.advanceWatermarks(toObservations(state, judged), FREEZE_MS)
     for (const stream of forgotten) await readAgain(stream, state)
     await expire()
-    const taken = current.filter((model) => !forgotten.some((stream) => stream.model === model))
-    for (const model of taken) {
+    const recorded = current.filter((model) => !forgotten.some((stream) => stream.model === model))
+    for (const model of recorded) {
       const settled = judged.get(model) ?? null
       if (settled === null) continue
       settledUntilMs.set(model, settled.untilMs)
@@ -77,12 +78,12 @@ export function sweep(options: {
       await streams.forgetConsumers(current, FORGET_EVERY_MS)
     }
     await streams.confirm(
-      taken.filter((model) => state.streams.get(model)),
+      recorded.filter((model) => state.streams.get(model)),
       state.timeMs,
     )
   }
 
-  /** Until the group has read them all again, the watermark stays where the database has it. */
+  /** The watermark does not move until the group has read all of them again. */
   async function readAgain({ model, fromMs }: ForgottenStream, state: StreamsState) {
     const stream = state.streams.get(model)
     if (!stream || stream.confirmedMs === null) return
@@ -118,7 +119,7 @@ export function sweep(options: {
 
   function watch(model: string, state: StreamsState) {
     const untilMs = settledUntilMs.get(model)
-    if (untilMs !== undefined) metrics.watermarkAge.learn(model, Math.max(0, state.timeMs - untilMs))
+    if (untilMs !== undefined) metrics.watermarkAge.set(model, Math.max(0, state.timeMs - untilMs))
     const pending = state.streams.get(model)?.oldestPendingId
     const id = pending ? `${pending.ms}-${pending.seq}` : ''
     if (id !== '' && oldestPending.get(model) === id) onStuck(model)

@@ -1,31 +1,32 @@
 import { compareStreamIds, type StreamId } from './stream-id.ts'
 import type { StreamState, StreamsState } from './settlement-streams.ts'
 
-/** Everything that was settled in Redis until `untilMs` (Redis time) is settled here; all ids up to `upTo`. */
+/** Everything settled in Redis until `untilMs` (Redis time), all ids up to `upTo`, is settled here. */
 export type SettledUntil = { readonly untilMs: number; readonly upTo: StreamId }
 
-/** What the watermark needs of a look. */
+/** The fields of an observation that the watermark needs. */
 export type StreamProgress = Pick<StreamState, 'lastId' | 'deliveredId' | 'oldestPendingId'>
 export type StreamsProgress = Pick<StreamsState, 'runId' | 'timeMs'> & {
   readonly streams: ReadonlyMap<string, StreamProgress | null>
 }
 
 export type WatermarkTracker = {
-  /** For each model how far its stream is settled for certain; null when not known. */
+  /** For each model, how far its stream is known to be settled; null: unknown. */
   judge(state: StreamsProgress): ReadonlyMap<string, SettledUntil | null>
 }
 
 /**
- * Finds each stream's watermark from looks at it, one after another.
+ * Computes each stream's watermark from successive observations.
  *
- * A look gives Redis' time and the last id L. Once everything up to L was delivered and nothing up to L is pending,
- * all that was settled in Redis before that time is settled here, because whatever came later has a greater id. If
- * that holds at once, the watermark is the present; else the look is kept and asked again at the next ones. The last
- * processed id would not do: it stands still in an idle system, and it passes over what another replica still has.
+ * An observation has Redis' time and the stream's last id L. Once everything up to L was delivered and nothing up to L is
+ * pending, everything settled in Redis before that time is settled here, because later entries have greater ids. If that
+ * is so at once, the watermark is the present; otherwise the observation is kept and tested again at the next ones. The
+ * last processed id would not do: it does not move in an idle system, and another replica may still have entries before
+ * it.
  */
 export function createWatermarkTracker(): WatermarkTracker {
-  type Look = { readonly runId: string; readonly timeMs: number; readonly lastId: StreamId }
-  const open = new Map<string, Look>()
+  type Observation = { readonly runId: string; readonly timeMs: number; readonly lastId: StreamId }
+  const open = new Map<string, Observation>()
 
   function judgeStream(
     model: string,
@@ -36,17 +37,17 @@ export function createWatermarkTracker(): WatermarkTracker {
     open.delete(model)
     if (stream === null) return null
     if (isSettled(stream, stream.lastId)) return { untilMs: state.timeMs, upTo: stream.lastId }
-    const look = { runId: state.runId, timeMs: state.timeMs, lastId: stream.lastId }
-    // Another server's ids and clock say nothing about this one's.
+    const observation = { runId: state.runId, timeMs: state.timeMs, lastId: stream.lastId }
+    // Ids and clock of another server cannot be compared with this one's.
     if (earlier === undefined || earlier.runId !== state.runId) {
-      open.set(model, look)
+      open.set(model, observation)
       return null
     }
     if (!isSettled(stream, earlier.lastId)) {
       open.set(model, earlier)
       return null
     }
-    open.set(model, look)
+    open.set(model, observation)
     return { untilMs: earlier.timeMs, upTo: earlier.lastId }
   }
 

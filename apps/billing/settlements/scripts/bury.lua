@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Moves an entry that nobody can read out of the way: into the dead-letter stream, and acknowledged. Allowed when
--- memory is full, because an entry that stays would hold the watermark back for ever.
+-- Moves an unreadable entry into the dead-letter stream and acknowledges it. Allowed when memory is full, because an
+-- entry that stays would stop the watermark for ever.
 --
 -- KEYS: stream, dead-letter stream. ARGV: group, entry id, reason, most entries to keep, then the entry's fields.
 

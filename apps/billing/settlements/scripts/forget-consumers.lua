@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Removes consumers that will not come back. One with pending entries is never removed: they would be lost with it.
+-- Removes consumers of ended processes. One with pending entries stays: its entries would be lost with it.
 --
--- KEYS: the streams. ARGV: group; the consumer to remove, or '' for all that were idle; for how long, in milliseconds.
+-- KEYS: the streams. ARGV: group; the consumer to remove, or '' for all idle ones; how long idle, in milliseconds.
 
 for _, key in ipairs(KEYS) do
   local consumers = redis.pcall('XINFO', 'CONSUMERS', key, ARGV[1])

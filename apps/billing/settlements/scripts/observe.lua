@@ -1,7 +1,7 @@
 #!lua flags=no-writes
--- One look at many settlement streams, at one instant.
+-- Observes many settlement streams at one instant.
 --
--- KEYS: the streams, then for each the key of what the database has confirmed. ARGV[1]: the consumer group.
+-- KEYS: the streams, then for each the key of the confirmed time. ARGV[1]: the consumer group.
 -- Returns { seconds, microseconds, run id, streams }; for each stream { last generated id, id the group delivered last,
 -- smallest pending id or '', confirmed time or '', number of entries, oldest id or '' }, or an empty list when the stream
 -- or its group does not exist.

@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
--- Lets the group read a stream again, because the database went back in time. Once: the note that told it goes.
+-- Lets the group read a stream again, because the database went back in time. The confirmed time is deleted, so that it
+-- happens once.
 --
--- KEYS: stream, key of what the database had confirmed. ARGV: group, the confirmed time that was seen, id to read after.
+-- KEYS: stream, key of the confirmed time. ARGV: group, the confirmed time that was observed, id to read after.
 -- Returns 1, or 0 when another replica has done it.
 
 if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 0 end

@@ -260,7 +260,7 @@ describe('reconciliation', () => {
       const stop = checkBooks({
         pool: database.servicePool,
         everyMs: 900_000,
-        lookMs: 10,
+        checkMs: 10,
         nowMs: () => database.clock.nowMs,
         metrics: createMetrics(registry, () => 0),
         log,

@@ -1,6 +1,7 @@
+import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../../support/free-port.ts'
-import { createPostgres, type TestPostgres } from '../../../support/postgres.ts'
+import { createDatabase, createPostgres, type TestPostgres } from '../../../support/postgres.ts'
 import { startApp } from '../../../support/processes.ts'
 import { createRedis, type TestRedis } from '../../../support/redis.ts'
 
@@ -56,4 +57,16 @@ test.each([
   ['a catalog file that is not there', { CATALOG_FILE: 'nowhere.json' }, 'nowhere.json'],
 ])('does not start with %s, and says why', async (_, fields, reason) => {
   await expect(startApp('billing', await environment(fields))).rejects.toThrow(reason)
+})
+
+test('does not start on the database of an earlier checkout, and says in one sentence what to do', async () => {
+  const { url, drop } = await createDatabase()
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  await client.query('create table schema_migrations (version integer primary key)')
+  await client.end()
+  await expect(startApp('billing', await environment({ DATABASE_URL: url }))).rejects.toThrow(
+    'billing: wrong configuration: the database was made by an earlier checkout of Millrace and cannot be upgraded: start with an empty one (npm start: set MILLRACE_HOME to a new folder, or remove the old one)\n',
+  )
+  await drop()
 })
