@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import { MAX_BODY_BYTES } from '#libs/contracts/max-body-bytes.ts'
 
 const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
@@ -8,8 +9,11 @@ const inflate = promisify(inflateRaw)
 /** Above this a request leaves the record and travels compressed in a side key of its own. */
 const INLINE_REQUEST_BYTES = 8_192
 
-/** A body is at most 32 MiB, and escaping in JSON at most sextuples it; more is no request of ours. */
-const MAX_REQUEST_BYTES = 6 * 32 * 1024 * 1024
+/**
+ * Bounds the memory of a request that is unpacked. JSON can be longer than the body that it was translated from: a
+ * byte may become an escape of six characters, and `1e20` becomes 21 digits.
+ */
+const MAX_REQUEST_BYTES = 6 * MAX_BODY_BYTES
 
 type PackedJob = { readonly jobText: string; readonly requestBytes: Buffer }
 
