@@ -1,48 +1,48 @@
 import { timingSafeEqual } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import type { BillingKey, KeyChanges } from '#libs/billing-client/billing-calls.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { Caller } from '../generation/generation-call.ts'
-import { createLruMap } from './lru-map.ts'
+import type { Caller } from '../caller.ts'
 
 export type Authenticate = (authorization: string | undefined) => Promise<Caller>
 
-/** How long an answer of billing's is taken as fresh. Pushes correct it sooner. */
+/** How long an answer of billing is used before the key is looked up again. Pushed changes apply at once. */
 const KNOWN_FRESH_MS = 60_000
 const UNKNOWN_FRESH_MS = 5_000
 
-/** While billing cannot be reached, a known key is asked about again only this often. */
+/** The pause between look-ups of a known key while billing cannot be reached. */
 const RETRY_MS = 1_000
 
-/** Unknown keys have a bound of their own, so that a flood of them pushes no known key out. */
+/** Separate bounds, so that a flood of unknown keys evicts no known key. */
 const MAX_KNOWN = 50_000
 const MAX_UNKNOWN = 10_000
 const MAX_LOOK_UPS = 1_000
 
 type Known = { readonly key: BillingKey; readonly caller: Caller; freshUntilMs: number }
 
-/** What was pushed while a look-up was under way: newer than its answer. */
-type News = { pushed: BillingKey | null; forgotten: boolean }
-type LookUp = { readonly answer: Promise<BillingKey | null>; readonly news: News }
+/** A change pushed during a look-up is newer than the look-up's answer. */
+type Pushed = { key: BillingKey | null; resynced: boolean }
+type LookUp = { readonly answer: Promise<BillingKey | null>; readonly pushed: Pushed }
 
 /**
- * Turns bearer keys into callers, with billing's answers cached under the key's hash: known keys for 60 s,
- * unknown ones for 5 s, one look-up at a time for each key, corrected by pushes.
+ * Turns bearer keys into callers. Billing's answers are cached under the key's hash: known keys for 60 s, unknown
+ * ones for 5 s. There is one look-up at a time for each key, and pushed changes update the cache.
  *
  * `authenticate` throws an `ApiError`: `invalid_key` for a missing, malformed, unknown, revoked or expired key;
- * `model_unavailable` for a key that is not known here while billing cannot be reached. A known key stays valid
- * through such a time, however long: the reservation checks it again before it spends anything.
+ * `model_unavailable` for a key that is not cached while billing cannot be reached. A cached key stays valid for
+ * that time, however long: the reservation checks it again before any credits are spent.
  */
 export function createAuthenticate(deps: {
-  /** Null: unknown, revoked or expired. Throws `BillingUnavailable` when it could not be asked. */
+  /** Null: unknown, revoked or expired. Throws `BillingUnavailable` when billing does not answer. */
   lookUpKey: (sha256: Buffer) => Promise<BillingKey | null>
   hashApiKey: (key: string) => Buffer
   isWellFormedApiKey: (key: string) => boolean
   nowMs: () => number
 }): { authenticate: Authenticate; applyKeyChanges: (changes: KeyChanges) => void } {
   const { nowMs } = deps
-  const known = createLruMap<Known>(MAX_KNOWN)
-  const unknownUntilMs = createLruMap<number>(MAX_UNKNOWN)
+  const known = new LRUCache<string, Known>({ max: MAX_KNOWN })
+  const unknownUntilMs = new LRUCache<string, number>({ max: MAX_UNKNOWN })
   const lookUps = new Map<string, LookUp>()
 
   async function authenticate(authorization: string | undefined): Promise<Caller> {
@@ -54,13 +54,13 @@ export function createAuthenticate(deps: {
     const name = sha256.toString('base64')
 
     const entry = known.get(name)
-    if (entry !== undefined && entry.freshUntilMs > nowMs()) return admit(entry, sha256)
+    if (entry !== undefined && entry.freshUntilMs > nowMs()) return toCaller(entry, sha256)
     if ((unknownUntilMs.get(name) ?? 0) > nowMs()) throw invalidKey()
 
     try {
       const key = await lookUp(name, sha256)
       if (key === null) throw invalidKey()
-      return admit(toKnown(key, nowMs()), sha256)
+      return toCaller(toKnown(key, nowMs()), sha256)
     } catch (error) {
       if (!(error instanceof BillingUnavailable)) throw error
       const stale = known.get(name)
@@ -68,15 +68,15 @@ export function createAuthenticate(deps: {
         throw new ApiError('model_unavailable', 'API keys cannot be checked at the moment.', { cause: error })
       }
       stale.freshUntilMs = nowMs() + RETRY_MS
-      return admit(stale, sha256)
+      return toCaller(stale, sha256)
     }
   }
 
-  function admit(entry: Known, sha256: Buffer): Caller {
+  function toCaller(entry: Known, sha256: Buffer): Caller {
     const { expiresAtMs } = entry.key
     const expired = expiresAtMs !== null && expiresAtMs <= nowMs()
-    // The cache already found the entry by this hash; comparing again in constant time keeps that decision
-    // independent of how a map compares its keys.
+    // The cache found the entry by this hash, but compares hashes in a time that depends on their content. This
+    // comparison does not.
     if (expired || !timingSafeEqual(entry.key.sha256, sha256)) throw invalidKey()
     return entry.caller
   }
@@ -87,9 +87,9 @@ export function createAuthenticate(deps: {
     if (lookUps.size >= MAX_LOOK_UPS) {
       throw new BillingUnavailable('too many look-ups of API keys are under way')
     }
-    const news: News = { pushed: null, forgotten: false }
-    const answer = ask({ name, sha256, news })
-    lookUps.set(name, { answer, news })
+    const pushed: Pushed = { key: null, resynced: false }
+    const answer = askBilling({ name, sha256, pushed })
+    lookUps.set(name, { answer, pushed })
     try {
       return await answer
     } finally {
@@ -97,10 +97,10 @@ export function createAuthenticate(deps: {
     }
   }
 
-  async function ask({ name, sha256, news }: { name: string; sha256: Buffer; news: News }) {
+  async function askBilling({ name, sha256, pushed }: { name: string; sha256: Buffer; pushed: Pushed }) {
     const answer = await deps.lookUpKey(sha256)
-    const key = news.pushed ?? answer
-    if (!news.forgotten) remember(name, key)
+    const key = pushed.key ?? answer
+    if (!pushed.resynced) remember(name, key)
     return key?.active === true ? key : null
   }
 
@@ -118,13 +118,13 @@ export function createAuthenticate(deps: {
     if (resync) {
       known.clear()
       unknownUntilMs.clear()
-      for (const { news } of lookUps.values()) news.forgotten = true
+      for (const { pushed } of lookUps.values()) pushed.resynced = true
     }
     for (const key of keys) {
       const name = key.sha256.toString('base64')
       const underWay = lookUps.get(name)
-      if (underWay !== undefined) underWay.news.pushed = key
-      // A key that nobody has used here is looked up when somebody does.
+      if (underWay !== undefined) underWay.pushed.key = key
+      // A key that is not cached is looked up when a request brings it.
       if (known.get(name) !== undefined || unknownUntilMs.get(name) !== undefined) remember(name, key)
     }
   }
@@ -138,7 +138,7 @@ function toKnown(key: BillingKey, nowMs: number): Known {
   return { key, caller, freshUntilMs: nowMs + KNOWN_FRESH_MS }
 }
 
-/** The token of RFC 6750's header; the scheme's name is case-insensitive. Null when there is none. */
+/** The token of the `authorization` header (RFC 6750), or null. The scheme's name is case-insensitive. */
 function readBearer(authorization: string | undefined): string | null {
   return /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1] ?? null
 }
