@@ -2,15 +2,22 @@ import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { Counter, type Registry } from 'prom-client'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
+import type { Caller } from './caller.ts'
+import { narrowCatalog, type Catalog } from './catalog.ts'
+import { chatCompletionsDescription } from './endpoints/chat-completions/describe.ts'
 import { chatCompletions } from './endpoints/chat-completions/endpoint.ts'
+import { completionsDescription } from './endpoints/completions/describe.ts'
 import { completions } from './endpoints/completions/endpoint.ts'
+import { embeddingsDescription } from './endpoints/embeddings/describe.ts'
 import { serveEmbeddings } from './endpoints/embeddings/route.ts'
-import type { Catalog } from './endpoints/find-model.ts'
+import { describeModelDescription, listModelsDescription } from './endpoints/models/describe.ts'
 import { describeModel, listModels } from './endpoints/models/route.ts'
-import { narrowCatalog } from './endpoints/narrow-catalog.ts'
+import type { OperationDescription } from './endpoints/operation-description.ts'
+import { createPrepareRequest, type PrepareOnThread } from './endpoints/prepare-request.ts'
+import { responsesDescription } from './endpoints/responses/describe.ts'
 import { responses } from './endpoints/responses/endpoint.ts'
 import { serveGeneration } from './endpoints/serve-generation.ts'
-import type { Caller, Generate } from './generation/generation-call.ts'
+import type { Generate } from './generation/generation-call.ts'
 import { installAcceptBody } from './http/accept-body.ts'
 import { installAcceptHeader } from './http/accept-header.ts'
 import type { Authenticate } from './http/authenticate.ts'
@@ -27,13 +34,13 @@ import { installRequestMetrics } from './http/request-metrics.ts'
 import { shorten } from './http/shorten.ts'
 import { createSseSockets, type SseLimits } from './http/sse-socket.ts'
 import { serveDescription } from './openapi/route.ts'
-import { createPrepareRequest, type PrepareBody } from './preparation/prepare-body.ts'
+import { RETRY_AFTER_S } from './retry-after.ts'
 
 export type HttpLimits = SseLimits &
   BodyLimits & {
-    /** How long a request may take to arrive whole. */
+    /** How long a request may take to arrive. */
     readonly uploadMs: number
-    /** A connection on which nothing moves for so long is closed; above the longest deadline of a generation. */
+    /** A connection without traffic for this long is closed; longer than any generation. */
     readonly connectionIdleMs: number
   }
 
@@ -41,7 +48,7 @@ type AppDeps = {
   readonly generate: Generate
   readonly authenticate: Authenticate
   readonly catalog: Catalog
-  readonly prepareBody: PrepareBody
+  readonly prepareOnThread: PrepareOnThread
   /** UUIDv7. */
   readonly newId: () => string
   readonly nowMs: () => number
@@ -52,7 +59,7 @@ type AppDeps = {
   readonly limits: HttpLimits
 }
 
-/** The public HTTP interface: every route, in order. Closing it waits for the answers under way. */
+/** The public HTTP interface: every route, in order. Closing it waits for the answers in progress. */
 export function buildApp(deps: AppDeps): FastifyInstance {
   const { generate, catalog, newId, nowMs, registry, log, limits } = deps
   const app = fastify({
@@ -60,7 +67,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     requestTimeout: limits.uploadMs,
     http: {
       requireHostHeader: false,
-      // Node exchanges the two times when the one for headers is the longer one.
+      // Node swaps this time and `requestTimeout` when this one is longer; its default may be.
       headersTimeout: limits.uploadMs,
       connectionsCheckingInterval: Math.ceil(limits.uploadMs / 10),
     },
@@ -73,17 +80,17 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   })
 
   installRequestId(app)
-  const noteFailure = installRequestMetrics(app, { registry, nowMs })
-  const reportError = createReportError({ log, noteFailure, bodyBytes: limits.bodyBytes })
+  const recordFailure = installRequestMetrics(app, { registry, nowMs })
+  const reportError = createReportError({ log, recordFailure, bodyBytes: limits.bodyBytes })
   installErrorHandler(app, reportError)
   installAcceptHeader(app)
-  refuseWhatIsNoOperation(app)
+  refuseUnknownOperations(app)
   closeIdleConnections(app)
   installAcceptBody(app)
 
   const slowReaders = new Counter({
     name: 'millrace_http_slow_readers_total',
-    help: 'Streams cut off because their client did not read.',
+    help: 'Streams that were cut off because their client did not read them.',
     registers: [registry],
   })
   const sseSockets = createSseSockets({
@@ -94,12 +101,12 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   app.addHook('onClose', async () => sseSockets.close())
 
   const callers = new WeakMap<FastifyRequest, Caller>()
-  const onRequest = async (request: FastifyRequest) => {
+  const authenticate = async (request: FastifyRequest) => {
     callers.set(request, await deps.authenticate(request.headers.authorization))
   }
-  // A look at the catalog costs nothing: a key that cannot be checked may take it, or nobody ever saw the fallback.
-  const onCatalogRequest = async (request: FastifyRequest) => {
-    await onRequest(request).catch((error: unknown) => {
+  // Listing models is free, so it is allowed while billing is down; otherwise the fallback catalog could never be seen.
+  const authenticateIfBillingAnswers = async (request: FastifyRequest) => {
+    await authenticate(request).catch((error: unknown) => {
       if (!(error instanceof ApiError && error.code === 'model_unavailable')) throw error
     })
   }
@@ -108,35 +115,41 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     if (caller === undefined) throw new Error('this route does not authenticate')
     return caller
   }
-
-  const catalogOf = (request: FastifyRequest) => {
-    const caller = callers.get(request)
-    return caller === undefined ? catalog : narrowCatalog(catalog, caller)
-  }
+  const catalogOf = (request: FastifyRequest) => narrowCatalog(catalog, callers.get(request)?.models ?? null)
 
   const releaseBody = installBodyBudget(app, {
     limits,
     accountOf: (request) => callers.get(request)?.accountId,
   })
   const prepareRequest = createPrepareRequest({
-    prepareBody: deps.prepareBody,
+    prepareOnThread: deps.prepareOnThread,
+    largeBodyBytes: limits.largeBodyBytes,
     catalogOf,
-    release: releaseBody,
+    releaseBody,
   })
 
+  const paid = ({ errors }: OperationDescription) => ({ onRequest: authenticate, config: { errors } })
+  const free = ({ errors }: OperationDescription) => ({
+    onRequest: authenticateIfBillingAnswers,
+    config: { errors },
+  })
   const serving = { generate, prepareRequest, callerOf, sseSockets, reportError, nowMs }
-  app.post('/v1/chat/completions', { onRequest }, serveGeneration(chatCompletions, serving))
-  app.post('/v1/responses', { onRequest }, serveGeneration(responses, serving))
-  app.post('/v1/completions', { onRequest }, serveGeneration(completions, serving))
-  app.post('/v1/embeddings', { onRequest }, serveEmbeddings(serving))
-  app.get('/v1/models', { onRequest: onCatalogRequest }, listModels(catalogOf))
-  app.get('/v1/models/*', { onRequest: onCatalogRequest }, describeModel(catalogOf))
+  app.post(
+    '/v1/chat/completions',
+    paid(chatCompletionsDescription),
+    serveGeneration(chatCompletions, serving),
+  )
+  app.post('/v1/responses', paid(responsesDescription), serveGeneration(responses, serving))
+  app.post('/v1/completions', paid(completionsDescription), serveGeneration(completions, serving))
+  app.post('/v1/embeddings', paid(embeddingsDescription), serveEmbeddings(serving))
+  app.get('/v1/models', free(listModelsDescription), listModels(catalogOf))
+  app.get('/v1/models/*', free(describeModelDescription), describeModel(catalogOf))
   app.get('/openapi.json', serveDescription)
   return app
 }
 
-/** Refuses unknown paths, wrong methods and a closing gateway's late requests before their body is read. */
-function refuseWhatIsNoOperation(app: FastifyInstance): void {
+/** Refuses unknown paths, wrong methods, and requests to a closing gateway, before their body is read. */
+function refuseUnknownOperations(app: FastifyInstance): void {
   let closing = false
   app.addHook('preClose', async () => {
     closing = true
@@ -149,7 +162,9 @@ function refuseWhatIsNoOperation(app: FastifyInstance): void {
       )
     }
     if (closing) {
-      throw new ApiError('model_unavailable', 'This gateway is shutting down.', { retryAfterS: 1 })
+      throw new ApiError('model_unavailable', 'This gateway is shutting down.', {
+        retryAfterS: RETRY_AFTER_S.shuttingDown,
+      })
     }
   })
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { CatalogPaths } from '#libs/catalog-file/read-catalog-files.ts'
+import { MAX_BODY_BYTES } from '#libs/contracts/max-body-bytes.ts'
 import {
   DrainGraceMs,
   HoldGraceMs,
@@ -18,21 +19,41 @@ const Fields = z.object({
   QUEUE_REDIS_URL: RedisUrl,
   BUS_REDIS_URL: RedisUrl,
   BILLING_ADDRESS: HostPort,
-  /** PEM. The authority that billing's certificate must be of; without it billing is called in plaintext. */
+  /** PEM. The authority that must have signed billing's certificate; without it billing is called in plaintext. */
   BILLING_TLS_CA_FILE: z.string().optional(),
-  /** PEM. What this gateway shows to a billing that asks for a certificate. */
+  /** PEM. This gateway's certificate, for a billing that requires one. */
   BILLING_TLS_CERT_FILE: z.string().optional(),
   BILLING_TLS_KEY_FILE: z.string().optional(),
-  /** Catalog files that are listed while billing has never been reached; they price nothing. */
+  /** Catalog files that are used until billing is first reached; they set no prices. */
   FALLBACK_CATALOG: CatalogPaths.optional(),
-  /** The hard limit of one generation, queueing included. */
+  /** The longest time of one generation, queueing included. */
   GENERATION_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(600_000),
-  /** What is queued ahead of a new generation may take this long; beyond, the model is busy. */
+  /** A model is busy when the generations queued ahead of a new one take longer than this. */
   DRAIN_BOUND_MS: z.coerce.number().int().min(0).default(30_000),
-  /** The length of a generation where none has been measured yet. */
+  /** The mean time of a generation, until an engine has measured one. */
   ASSUMED_GENERATION_MS: z.coerce.number().int().min(1).default(10_000),
   HOLD_GRACE_MS: HoldGraceMs,
   DRAIN_GRACE_MS: DrainGraceMs,
+  /** The largest body. Workers unpack no larger requests, so it can only be lowered. */
+  MAX_BODY_BYTES: z.coerce.number().int().min(1_024).max(MAX_BODY_BYTES).default(MAX_BODY_BYTES),
+  /** The memory for all large bodies that arrive or wait to be prepared; half of it for one account. */
+  BODY_MEMORY_BYTES: z.coerce
+    .number()
+    .int()
+    .min(1_024)
+    .default(4 * MAX_BODY_BYTES),
+  /** How long a request may take to arrive, body included. */
+  UPLOAD_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(60_000),
+  /** The headers of a stream are sent after this long without an event. */
+  STREAM_HEADERS_AFTER_S: z.coerce.number().int().min(1).max(3_600).default(10),
+  /** A comment is sent on a stream after this long without an event. */
+  STREAM_KEEP_ALIVE_S: z.coerce.number().int().min(1).max(3_600).default(10),
+  /** A client that leaves more than this of its stream unread is cut off. */
+  STREAM_UNREAD_BYTES: z.coerce
+    .number()
+    .int()
+    .min(65_536)
+    .default(1024 * 1024),
 })
 
 export const GatewayConfig = Fields.superRefine(
@@ -42,3 +63,23 @@ export const GatewayConfig = Fields.superRefine(
   }),
 )
 export type GatewayConfig = z.infer<typeof GatewayConfig>
+
+/** The limits of the public interface. */
+export function toHttpLimits(config: GatewayConfig) {
+  return {
+    bodyBytes: config.MAX_BODY_BYTES,
+    // A smaller body occupies the event loop for a few milliseconds at most.
+    largeBodyBytes: 64 * 1024,
+    allBodiesBytes: config.BODY_MEMORY_BYTES,
+    uploadMs: config.UPLOAD_DEADLINE_MS,
+    // Longer than any request that is answered in time.
+    connectionIdleMs: config.GENERATION_DEADLINE_MS + config.UPLOAD_DEADLINE_MS,
+    headersAfterS: config.STREAM_HEADERS_AFTER_S,
+    keepAliveS: config.STREAM_KEEP_ALIVE_S,
+    queuedBytes: config.STREAM_UNREAD_BYTES,
+    lastReadS: 30,
+  }
+}
+
+/** The thread that prepares large bodies: how many may wait, and the time and heap for one. */
+export const BODY_THREAD_LIMITS = { waiting: 256, taskMs: 15_000, heapMib: 512 }

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client'
 
-/** What the gateway holds open; requests are counted by the HTTP side. */
+/** Metrics of the core; `http/request-metrics.ts` counts the requests. */
 export function createGatewayMetrics(options: { registry: Registry; openStreams: () => number }): void {
   new Gauge({
     name: 'millrace_gateway_open_streams',

@@ -13,36 +13,26 @@ import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import { buildApp } from './app.ts'
+import { createLiveCatalog } from './catalog.ts'
 import { createClusterPicture } from './cluster-picture/cluster-picture.ts'
-import { GatewayConfig } from './config.ts'
+import { BODY_THREAD_LIMITS, GatewayConfig, toHttpLimits } from './config.ts'
+import { createPrepareOnThread } from './endpoints/prepare-on-thread.ts'
 import { createAbandon } from './generation/abandon.ts'
 import { createAdmit } from './generation/admit.ts'
-import { createDispatch } from './generation/dispatch.ts'
+import { createEnqueue } from './generation/enqueue.ts'
 import { createInputEstimate } from './generation/estimate-input.ts'
 import { createGenerate } from './generation/generate.ts'
 import { createKeepQueued } from './generation/keep-queued.ts'
-import { createReserve } from './generation/reserve.ts'
+import { createOpenStream } from './generation/open-stream.ts'
 import { createReceiveVectors } from './generation/receive-vectors.ts'
+import { createRequeue } from './generation/requeue.ts'
+import { createReserve } from './generation/reserve.ts'
 import { createGatewayMetrics } from './gateway-metrics.ts'
 import { createAuthenticate } from './http/authenticate.ts'
 import { everySecond } from './http/every-second.ts'
-import { createLiveCatalog } from './live-catalog.ts'
-import { createBodyThread } from './preparation/body-thread.ts'
-import { createPrepareBody } from './preparation/prepare-body.ts'
 
-const LIMITS = {
-  bodyBytes: 32 * 1024 * 1024,
-  largeBodyBytes: 64 * 1024,
-  allBodiesBytes: 128 * 1024 * 1024,
-  uploadMs: 60_000,
-  headersAfterS: 10,
-  keepAliveS: 10,
-  queuedBytes: 1024 * 1024,
-  lastReadS: 30,
-}
-const BODY_THREAD = { waiting: 256, taskMs: 15_000, heapMib: 512 }
-const ABANDON_MS = 5_000
-const HEAR_EVERYBODY_MS = 1.2 * BEAT_MS
+/** Every worker sends a heartbeat in this time. */
+const PICTURE_COMPLETE_MS = 1.2 * BEAT_MS
 
 await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env }, async (context) => {
   const { config, releasers } = context
@@ -54,15 +44,16 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const catalog = createLiveCatalog(await readCatalogFiles(config.FALLBACK_CATALOG ?? []))
   const picture = createClusterPicture(nowMs)
   let listening = false
-  let pictureCompleteMs = Infinity
+  let pictureCompleteAtMs = Infinity
   const ops = await serveOps({
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry,
     readiness: () => {
       if (!listening) return { ready: false, reason: 'not listening' }
-      if (nowMs() < pictureCompleteMs) return { ready: false, reason: 'not every worker was heard yet' }
-      return catalog.isLive() ? { ready: true } : { ready: false, reason: 'billing was never reached' }
+      if (nowMs() < pictureCompleteAtMs)
+        return { ready: false, reason: 'waiting for the heartbeats of workers' }
+      return catalog.isLive() ? { ready: true } : { ready: false, reason: 'billing has never been reached' }
     },
   })
   releasers.add('ops', ops, { run: closeOps })
@@ -94,14 +85,14 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   billing.watchKeys({ onChanges: applyKeyChanges })
   billing.watchCatalog({ onCatalog: catalog.replace, onState: () => {} })
 
-  const tellWorker = async (worker: string, streams: readonly StreamEpoch[]) => {
+  const stopStreams = async (worker: string, streams: readonly StreamEpoch[]) => {
     await sendCancel(busRedis, worker, { gateway, streams })
   }
   const inboxes = await subscribeEvents({
     subscriber: busSubscriber,
     gateway,
     onStray(worker, streams) {
-      tellWorker(worker, streams).catch((error: unknown) => log.warn({ err: error }, 'cancel not sent'))
+      stopStreams(worker, streams).catch((error: unknown) => log.warn({ err: error }, 'cancel not sent'))
     },
     log,
   })
@@ -122,8 +113,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   releasers.add('presence', presence, { run: async () => await presence.stop() })
 
-  // Every worker beats once a second: before, a model that is served could look unavailable.
-  pictureCompleteMs = nowMs() + HEAR_EVERYBODY_MS
+  // Until every worker has sent a heartbeat, a served model may look unavailable.
+  pictureCompleteAtMs = nowMs() + PICTURE_COMPLETE_MS
 
   const record = createGenerationRecord({
     redis: queueRedis,
@@ -133,21 +124,17 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   const tickets = createTicketQueue(queueRedis)
   releasers.add('tickets', tickets, { run: async () => await tickets.close() })
-  const abandon = createAbandon({
+  const { abandon, releaseHold, drain } = createAbandon({
     record,
     billing,
-    tellWorker: async (worker, cancelled) => await tellWorker(worker, [cancelled]),
+    stopWorker: async (worker, stream) => await stopStreams(worker, [stream]),
     giveUpAfterMs: config.GENERATION_DEADLINE_MS + config.HOLD_GRACE_MS,
     nowMs,
     log,
   })
-  releasers.add('abandoned generations', abandon, {
-    run: async () => await abandon.drain(),
-    limitMs: ABANDON_MS,
-  })
+  releasers.add('abandoned generations', drain, { run: async () => await drain() })
 
   const inputEstimate = createInputEstimate()
-  const reserve = createReserve({ billing, inputEstimate, release: (id) => abandon.release(id) })
   const generate = createGenerate({
     admit: createAdmit({
       picture,
@@ -156,34 +143,38 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       assumedGenerationMs: config.ASSUMED_GENERATION_MS,
       random: Math.random,
     }),
-    reserve,
-    dispatch: createDispatch({ record, tickets, reserve }),
-    keepQueued: createKeepQueued((error) => log.warn({ err: error }, 'not queued again')),
+    reserve: createReserve({ billing, inputEstimate, releaseHold }),
+    openStream: createOpenStream({
+      openInbox: inboxes.open,
+      watchWorker: presence.watch,
+      unwatchWorker: presence.unwatch,
+      limitMs: config.GENERATION_DEADLINE_MS,
+    }),
+    enqueue: createEnqueue({ record, tickets }),
+    keepQueued: createKeepQueued((error) => log.warn({ err: error }, 'enqueueing again failed')),
+    requeue: createRequeue({ record, tickets }),
     receiveVectors: createReceiveVectors({ redis: busRedis, gateway }),
     abandon,
-    openInbox: inboxes.open,
-    watchWorker: presence.watch,
-    unwatchWorker: presence.unwatch,
-    learnInput: (call, promptTokens) => inputEstimate.learn(call.model.id, call.request, promptTokens),
+    inputEstimate,
     gateway,
     limitMs: config.GENERATION_DEADLINE_MS,
     nowMs,
   })
 
-  const thread = createBodyThread({ limits: BODY_THREAD, log })
-  releasers.add('thread for large bodies', thread, { run: async () => await thread.close() })
+  const bodyThread = createPrepareOnThread({ limits: BODY_THREAD_LIMITS, log })
+  releasers.add('thread for large bodies', bodyThread, { run: async (thread) => await thread.close() })
 
   const app = buildApp({
     generate,
     authenticate,
     catalog,
-    prepareBody: createPrepareBody({ thread, largeBytes: LIMITS.largeBodyBytes }),
+    prepareOnThread: bodyThread.prepareOnThread,
     newId: () => randomUUIDv7(),
     nowMs,
     everySecond,
     registry,
     log,
-    limits: { ...LIMITS, connectionIdleMs: config.GENERATION_DEADLINE_MS + LIMITS.uploadMs },
+    limits: toHttpLimits(config),
   })
   await app.listen({ host: config.HOST, port: config.PORT })
   listening = true

@@ -1,8 +1,8 @@
 import { BEAT_MS, type Heartbeat } from '#libs/event-bus/presence.ts'
 
-/** What serves one model right now. */
+/** The ready engines of one model, together. */
 export type ModelPicture = {
-  /** Generations that its ready engines can run at once. */
+  /** Generations that they can run at once. */
   readonly slots: number
   readonly running: number
   /** Mean time from claim to end; null while no engine has measured one. */
@@ -16,10 +16,10 @@ export type ClusterPicture = {
   find(model: string): ModelPicture | null
 }
 
-/** A worker that missed this many beats no longer counts as serving. */
+/** A worker without a heartbeat for this long does not count as serving. */
 const FRESH_MS = 4 * BEAT_MS
 
-/** The live picture of workers and models, fed by the bus and kept in memory. */
+/** The workers and the models that they serve, from the heartbeats on the bus; in memory. */
 export function createClusterPicture(nowMs: () => number): ClusterPicture {
   const workers = new Map<string, { seenMs: number; engines: Heartbeat['engines'] }>()
 

@@ -4,19 +4,14 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { FinishedGeneration } from '../generation/collect.ts'
 import type { OutputEvent } from '../generation/generation-call.ts'
 import type { ErrorBody } from '../http/handle-error.ts'
-import type { JsonObject } from '../http/parse-body.ts'
-import type { Catalog } from './find-model.ts'
+import type { Prepare } from './prepare-request.ts'
 
 /**
  * An operation that answers with a generation: how its bodies become one request, and how the generation's
- * events become its answers. `Options` is what its answers need to know of the body.
+ * events become its answers. `Options` are the fields of the body that its answers depend on.
  */
 export type GenerationEndpoint<Options> = {
-  /**
-   * Checks a body's fields, in the order that the interface promises: required fields, the model, then their
-   * values. Pure, and its result is plain data. Throws an `ApiError`.
-   */
-  prepare(body: JsonObject, catalog: Pick<Catalog, 'find'>): PreparedGeneration<Options>
+  readonly prepare: Prepare<PreparedGeneration<Options>>
   /** The body of an answer that is not streamed. */
   renderWhole(generation: FinishedGeneration, answer: Answer<Options>): object
   renderStream(answer: Answer<Options>): StreamRenderer
@@ -31,9 +26,9 @@ export type PreparedGeneration<Options> = {
   readonly options: Options
 }
 
-/** What names an answer: the same on the whole object and on every frame. */
+/** The fields of an answer that do not depend on the output: the same on the whole object and on every event. */
 export type Answer<Options> = {
-  /** The request's id; the answer's own id is made from it. */
+  /** The request's id; the answer's id is made from it. */
   readonly id: string
   /** Unix seconds. */
   readonly created: number
@@ -45,14 +40,14 @@ export type Answer<Options> = {
   readonly headers: IncomingHttpHeaders
 }
 
-/** Renders one stream: what it returns are whole server-sent events, to be written as they are. */
+/** Renders one stream as text: whole server-sent events, written to the socket as they are. */
 export type StreamRenderer = {
   /** Response headers of this stream. */
   readonly headers: Readonly<Record<string, string>>
-  /** The frames of one batch; after its `generation-end`, everything up to the stream's last frame. */
+  /** The events of one batch; with `generation-end` in it, everything up to the end of the stream. */
   render(events: readonly OutputEvent[]): string
   /** Whether the end has been rendered. */
   readonly ended: boolean
-  /** The frames that end a stream which failed. */
+  /** The events that end a failed stream. */
   renderError(body: ErrorBody): string
 }

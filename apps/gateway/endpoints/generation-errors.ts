@@ -1,6 +1,6 @@
 import type { OperationError } from './operation-description.ts'
 
-/** What every operation that runs a generation can answer with. */
+/** The errors of every operation that runs a generation; the interface lists `upstream_error` for some only. */
 export const GENERATION_ERRORS: readonly OperationError[] = [
   'invalid_request',
   'invalid_key',

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { ApiErrorCode } from '#libs/contracts/api-error.ts'
 
-/** What the machine-readable description says of one operation; kept beside the code that it describes. */
+/** One operation in the description of the interface. */
 export type OperationDescription = {
   readonly method: 'get' | 'post'
   /** As OpenAPI writes it, with names in braces. */
@@ -13,10 +13,11 @@ export type OperationDescription = {
   readonly request: BodyDescription | null
   readonly answer: BodyDescription
   readonly stream: StreamDescription | null
+  /** Also decides, at the route, whether a failed backend is a 502: only where `upstream_error` is listed. */
   readonly errors: readonly OperationError[]
 }
 
-/** A row of the error table that an operation can answer with; an unknown path has no operation. */
+/** A row of the error table that an operation can have. */
 export type OperationError = Exclude<ApiErrorCode, 'unknown_operation'>
 
 export type ParameterDescription = {
@@ -32,12 +33,12 @@ export type BodyDescription = {
   /** The schema's name in the description. */
   readonly name: string
   readonly schema: z.ZodType
-  /** By name; each is a body that the schema accepts. */
+  /** By name; the schema accepts each of them. */
   readonly examples: Readonly<Record<string, unknown>>
 }
 
 export type StreamDescription = {
-  /** What the data of a frame holds as JSON, errors aside. */
+  /** The JSON in the data of an event that is not an error. */
   readonly frame: BodyDescription
   /** Whether events may have an `event:` line. */
   readonly areNamed: boolean

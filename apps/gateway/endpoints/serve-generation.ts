@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { brokenOutput, collect } from '../generation/collect.ts'
-import type { Caller, Generate, GenerationCall } from '../generation/generation-call.ts'
+import type { Caller } from '../caller.ts'
+import type { Generate, GenerationCall } from '../generation/generation-call.ts'
 import { abortOnHangUp } from '../http/abort-on-hang-up.ts'
 import type { ReportError } from '../http/handle-error.ts'
 import type { SseSockets } from '../http/sse-socket.ts'
-import type { PrepareRequest } from '../preparation/prepare-body.ts'
 import type { Answer, GenerationEndpoint } from './generation-endpoint.ts'
+import type { PrepareRequest } from './prepare-request.ts'
 
 export type ServeGenerationDeps = {
   readonly generate: Generate
@@ -16,18 +17,18 @@ export type ServeGenerationDeps = {
   readonly nowMs: () => number
 }
 
-/** The route of an operation that answers with a generation: as one JSON body, or as a stream of frames. */
+/** The route of an operation that answers with a generation: one JSON body, or a stream of events. */
 export function serveGeneration<Options>(
   endpoint: GenerationEndpoint<Options>,
   deps: ServeGenerationDeps,
 ): RouteHandlerMethod {
   return async (request, reply) => {
-    const { stream, options, ...asked } = await deps.prepareRequest(endpoint.prepare, request)
+    const { stream, options, ...prepared } = await deps.prepareRequest(endpoint.prepare, request)
     const { id, headers } = request
     const nowS = () => Math.floor(deps.nowMs() / 1_000)
     const exchange: Exchange<Options> = {
-      call: { id, caller: deps.callerOf(request), ...asked },
-      answer: { id, created: nowS(), nowS, model: asked.model, options, headers },
+      call: { id, caller: deps.callerOf(request), ...prepared },
+      answer: { id, created: nowS(), nowS, model: prepared.model, options, headers },
       request,
       reply,
     }
@@ -35,7 +36,7 @@ export function serveGeneration<Options>(
   }
 }
 
-/** What is asked of the core, what names the answer, and where it goes. */
+/** One request: its call of the core, the fields of its answer, and the connection. */
 type Exchange<Options> = {
   readonly call: Omit<GenerationCall, 'signal'>
   readonly answer: Answer<Options>
@@ -62,14 +63,14 @@ async function answerStream<Options>(
   const socket = sseSockets.attach(reply)
   try {
     for await (const batch of generate({ ...call, signal: socket.signal })) {
-      const frames = renderer.render(batch)
-      if (renderer.ended) socket.end(frames)
-      else socket.write(frames)
+      const events = renderer.render(batch)
+      if (renderer.ended) socket.end(events)
+      else socket.write(events)
     }
     if (!renderer.ended && !socket.signal.aborted) throw brokenOutput('the output stopped without its end')
     return reply.hijack()
   } catch (error) {
-    // Nobody is left to be told.
+    // The client has closed the connection.
     if (socket.signal.aborted) return reply.hijack()
     if (socket.opened) {
       socket.end(renderer.renderError(reportError(error, request).body))

@@ -3,15 +3,15 @@ import type { GenerationEnd, Usage } from '#libs/contracts/generation-event.ts'
 import type { ToolCall } from '#libs/contracts/generation-request.ts'
 import type { OutputEvent } from './generation-call.ts'
 
-/** What a generation wrote in one go: deltas of one kind that nothing of another kind interrupts. */
+/** A run of deltas of one kind, or one tool call. */
 export type OutputPart =
   | { readonly type: 'reasoning'; readonly text: string }
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'tool-call'; readonly call: ToolCall }
 
-/** A generation that has ended, whole. */
+/** The whole output of a generation. */
 export type FinishedGeneration = {
-  /** In the order in which they began; what follows is drawn from them. */
+  /** In the order in which they began; the next three fields are made from them. */
   readonly parts: readonly OutputPart[]
   readonly reasoning: string
   readonly text: string
@@ -21,8 +21,8 @@ export type FinishedGeneration = {
 }
 
 /**
- * Folds a generation's output into one value, for answers that are not streamed. Throws what the iterator
- * throws, and an `ApiError` `upstream_error` when the output stops without its end.
+ * Collects a generation's output, for answers that are not streamed. Rethrows the iterator's errors, and throws an
+ * `ApiError` `upstream_error` when the output stops without its end.
  */
 export async function collect(output: AsyncIterable<readonly OutputEvent[]>): Promise<FinishedGeneration> {
   const parts: OutputPart[] = []
@@ -56,7 +56,7 @@ export async function collect(output: AsyncIterable<readonly OutputEvent[]>): Pr
         }
         case 'tool-call-delta': {
           const call = toolCalls.get(event.index)
-          if (call === undefined) throw brokenOutput('a tool call went on that never began')
+          if (call === undefined) throw brokenOutput('a delta of a tool call that never began')
           call.arguments += event.text
           break
         }
@@ -79,7 +79,7 @@ function textOf(parts: readonly OutputPart[], type: 'reasoning' | 'text'): strin
   return parts.map((part) => (part.type === type ? part.text : '')).join('')
 }
 
-/** The output breaks its own rules; the client is told that the backend failed. */
+/** The events of a generation are incomplete or out of order. */
 export function brokenOutput(reason: string): ApiError {
   return new ApiError('upstream_error', 'The model’s output was interrupted.', { cause: new Error(reason) })
 }

@@ -1,27 +1,30 @@
 import type { ChatRequest, GenerationRequest } from '#libs/contracts/generation-request.ts'
 
 export type InputEstimate = {
-  /** Tokens that this request probably does not exceed. */
+  /** A number of tokens that the request probably does not exceed. */
   estimate(model: string, request: GenerationRequest): number
-  /** Learns from a worker's exact count. */
+  /** Takes a worker's exact count into account. */
   learn(model: string, request: GenerationRequest, promptTokens: number): void
 }
 
-/** What a message costs beyond its text: role, separators. */
+/** What the template adds to a message: role, separators. */
 const MESSAGE_BYTES = 24
-/** What a list of tools costs beyond its definitions: the template's instructions. */
+/** What the template adds to a list of tools: its instructions. */
 const TOOLS_BYTES = 480
-/** What an input of its own costs beyond its text: special tokens around it. */
+/** What the tokenizer adds to an input to embed: special tokens. */
 const INPUT_BYTES = 4
-/** Before anything was learned: no tokenizer in use makes more tokens of ordinary text. */
+/** Before the first count: no tokenizer in use makes more tokens of ordinary text. */
 const UNLEARNED_TOKENS_PER_BYTE = 0.6
+/** Counts per model, of which the quantile is taken. */
 const REMEMBERED = 256
 const QUANTILE = 0.95
+/** Sorting at each count would burden every request, and the quantile changes slowly. */
+const SORT_EVERY = 16
 
 /**
- * The gateway never tokenizes: it estimates the input from its bytes, with a high quantile of what workers
- * counted. A too low estimate costs one more round (the worker asks for an exact hold), a too high one only
- * holds more for a while. Neither can create debt.
+ * The gateway never tokenizes: it estimates the input from its bytes, by a high quantile of the ratios that workers
+ * counted. Too low an estimate costs one more round (the worker declines and the hold is replaced by an exact one),
+ * too high an estimate holds more credits for a while. Neither can create debt.
  */
 export function createInputEstimate(): InputEstimate {
   const ratios = new Map<string, { ring: number[]; next: number; quantile: number }>()
@@ -35,8 +38,7 @@ export function createInputEstimate(): InputEstimate {
       ratios.set(model, known)
       known.ring[known.next] = promptTokens / countPromptBytes(request)
       known.next = (known.next + 1) % REMEMBERED
-      // Sorting at each sixteenth is enough for a slow quantity, and keeps it off the requests between.
-      if (known.next % 16 === 0) known.quantile = quantileOf(known.ring)
+      if (known.next % SORT_EVERY === 0) known.quantile = quantileOf(known.ring)
     },
   }
 }
@@ -46,7 +48,7 @@ function quantileOf(values: readonly number[]): number {
   return sorted[Math.floor((sorted.length - 1) * QUANTILE)] ?? UNLEARNED_TOKENS_PER_BYTE
 }
 
-/** The text of a prompt in bytes, with what each message, tool and input costs beyond it. */
+/** The bytes of a prompt's text, plus what the template adds to each message, tool and input. */
 export function countPromptBytes(request: GenerationRequest): number {
   if (request.kind === 'chat') return countChatBytes(request)
   let bytes = 0
@@ -54,7 +56,7 @@ export function countPromptBytes(request: GenerationRequest): number {
   return bytes
 }
 
-/** The text of one input to embed in bytes, with what it costs beyond it. */
+/** The bytes of one input to embed, plus what the tokenizer adds. */
 export function countInputBytes(input: string): number {
   return INPUT_BYTES + Buffer.byteLength(input)
 }

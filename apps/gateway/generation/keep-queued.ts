@@ -1,18 +1,18 @@
 /** Calls `enqueue` again at growing intervals until the returned function is called. */
 export type KeepQueued = (enqueue: () => Promise<void>) => () => void
 
-/** A ticket that nobody claimed for this long may be lost. */
-const FIRST_LOOK_MS = 3_000
+/** A generation that no worker has claimed for this long may have lost its ticket. */
+const FIRST_PAUSE_MS = 3_000
 const LAST_PAUSE_MS = 48_000
 
 /**
- * A ticket can vanish: its worker died between taking and claiming it, or a failover of the queue Redis lost
- * it. Opening the record and adding the ticket are idempotent, so a generation that nobody claims is simply
- * queued again, ever more rarely: what is still there stays as it is, in its old place.
+ * A ticket can be lost: its worker died between taking and claiming it, or the queue Redis failed over. Enqueueing
+ * is idempotent, so an unclaimed generation is enqueued again, at pauses that double; a record and a ticket that
+ * still exist keep their place.
  */
 export function createKeepQueued(onFailure: (error: unknown) => void): KeepQueued {
   return (enqueue) => {
-    let pauseMs = FIRST_LOOK_MS
+    let pauseMs = FIRST_PAUSE_MS
     let timer = setTimeout(again, pauseMs)
     let stopped = false
 

@@ -5,20 +5,21 @@ import { StreamLostError, type StreamInbox } from '#libs/event-bus/stream-inbox.
 import { takeVectors, vectorsKey } from '#libs/event-bus/vectors.ts'
 import { sendVectorsTaken } from '#libs/event-bus/worker-control.ts'
 
-/** Fetches the vectors at which an event points, and tells the worker, which waits for that before it ends. */
+/** Takes the vectors that an event announces from the bus Redis, and acknowledges them: the worker waits for that. */
 export type ReceiveVectors = (
   ready: VectorsReady,
   inbox: StreamInbox,
   model: ModelSpec,
 ) => Promise<readonly Float32Array[]>
 
-/** Throws a StreamLostError: vectors that are gone are an event that is missing. */
+/** Throws a `StreamLostError` where the vectors are gone: the output cannot be completed without them. */
 export function createReceiveVectors(deps: { redis: Redis; gateway: string }): ReceiveVectors {
   const { redis, gateway } = deps
   return async ({ first, count }, inbox, { embedding }) => {
     const key = vectorsKey({ gateway, stream: inbox.stream, epoch: inbox.epoch(), first })
     const worker = inbox.worker()
-    if (embedding === null || worker === null) throw new StreamLostError('vectors came that nobody expects')
+    if (embedding === null || worker === null)
+      throw new StreamLostError('vectors without a claim, or of a model without vectors')
     try {
       const vectors = await takeVectors(redis, key, { count, dimensions: embedding.dimensions })
       await sendVectorsTaken(redis, worker, key)

@@ -4,27 +4,33 @@ import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { formatCredits } from '#libs/money/nano-credits.ts'
+import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { InputEstimate } from './estimate-input.ts'
 import type { GenerationCall } from './generation-call.ts'
 
+/**
+ * Both throw an `ApiError`: `insufficient_credits`, `invalid_key`, `model_busy` (the key's own rate), or
+ * `model_unavailable` when billing does not answer.
+ */
 export type Reserve = {
   /** Sets credits aside for the estimated input and the wanted output. */
-  first(call: GenerationCall, wanted: { outputTokens: number; deadlineMs: number }): Promise<Hold>
-  /** Replaces the hold once, with the exact input that a worker counted. */
+  estimated(call: GenerationCall, wanted: { outputTokens: number; deadlineMs: number }): Promise<Hold>
+  /** Replaces the hold by one for the exact input that a worker has counted. */
   exact(job: GenerationJob, promptTokens: number): Promise<Hold>
 }
 
-/** Both throw `insufficient_credits`, `invalid_key`, `model_busy` (the key's own rate) or, when billing gives no answer, `model_unavailable`. */
+/** Releases the hold of a reservation that may have been made, if it was. */
+export type ReleaseHold = (reservationId: string) => void
+
 export function createReserve(deps: {
   billing: Pick<BillingClient, 'reserve' | 'replace'>
-  inputEstimate: InputEstimate
-  /** Gives back what may have been reserved without an answer. */
-  release: (reservationId: string) => void
+  inputEstimate: Pick<InputEstimate, 'estimate'>
+  releaseHold: ReleaseHold
 }): Reserve {
-  const { billing, inputEstimate, release } = deps
+  const { billing, inputEstimate, releaseHold } = deps
   return {
-    async first({ id, caller, model, request }, { outputTokens, deadlineMs }) {
-      // An estimate beyond what fits must not refuse what does fit; the worker knows exactly.
+    async estimated({ id, caller, model, request }, { outputTokens, deadlineMs }) {
+      // The estimate may be too high: what may fit the context window must not be refused because of it.
       const mostInput =
         request.kind === 'embedding'
           ? request.inputs.length * model.contextWindow
@@ -40,7 +46,7 @@ export function createReserve(deps: {
       try {
         return toHold(await orUnavailable(answer))
       } catch (error) {
-        if (mayHold(error)) release(id)
+        if (mayHaveReserved(error)) releaseHold(id)
         throw error
       }
     },
@@ -52,7 +58,7 @@ export function createReserve(deps: {
   }
 }
 
-function mayHold(error: unknown): boolean {
+function mayHaveReserved(error: unknown): boolean {
   if (!(error instanceof ApiError) || error.code !== 'model_unavailable') return false
   return !(error.cause instanceof BillingUnavailable && error.cause.nothingDone)
 }
@@ -62,7 +68,7 @@ async function orUnavailable(answer: Promise<HoldAnswer>): Promise<HoldAnswer> {
     return await answer
   } catch (cause) {
     throw new ApiError('model_unavailable', 'The service cannot take billed requests right now.', {
-      retryAfterS: 2,
+      retryAfterS: RETRY_AFTER_S.dependencyDown,
       cause,
     })
   }
@@ -98,11 +104,11 @@ function toHold(answer: HoldAnswer): Hold {
       throw new ApiError('invalid_key', 'The API key is no longer valid.')
     case 'model-unknown':
       throw new ApiError('model_unavailable', 'The model is being changed. Please try again.', {
-        retryAfterS: 2,
+        retryAfterS: RETRY_AFTER_S.catalogChange,
       })
     case 'conflict':
       throw new ApiError('model_unavailable', 'The hold of this request is gone. Please try again.', {
-        retryAfterS: 1,
+        retryAfterS: RETRY_AFTER_S.holdGone,
       })
   }
 }

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 
 /**
- * A controller whose signal aborts when the client is gone before its answer was fully written. The owner of
- * the answer may abort it earlier, for reasons of its own.
+ * Returns a controller whose signal aborts when the client closes the connection before the answer is fully written.
+ * The owner of the answer may abort it earlier.
  */
 export function abortOnHangUp(response: ServerResponse): AbortController {
   const controller = new AbortController()

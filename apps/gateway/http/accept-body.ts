@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 
 /**
- * Makes Fastify hand every body to its handler as one buffer, whatever its content type says: any content type
- * is read as JSON (`parse-body.ts`), and what is not JSON is a 400, never a 415. So the header is overwritten
- * before Fastify looks at it; a malformed one would be refused before any parser of ours runs.
+ * Makes Fastify pass every body to its handler as one buffer. Any content type is read as JSON (`parse-body.ts`), so
+ * a body that is not JSON is a 400, never a 415. The header is overwritten before Fastify reads it, because Fastify
+ * refuses a malformed one before it calls a parser.
  */
 export function installAcceptBody(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()

@@ -1,21 +1,23 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { RETRY_AFTER_S } from '../retry-after.ts'
 
 export type BodyLimits = {
+  /** The largest body. */
   readonly bodyBytes: number
-  /** Bodies from this size on are prepared on a thread, and count against `allBodiesBytes`. */
+  /** Bodies of at least this size are prepared on a thread, and count against `allBodiesBytes`. */
   readonly largeBodyBytes: number
-  /** Large bodies that arrive or wait to be prepared may have so many bytes together. */
+  /** The bytes of all large bodies that arrive or wait to be prepared. */
   readonly allBodiesBytes: number
 }
 
-/** One account may take this share of them: it cannot lock out the others by uploading slowly. */
+/** The share of one account, so that it cannot lock out others by uploading slowly. */
 const SHARE_OF_ACCOUNT = 1 / 2
 
 /**
- * Bounds the memory that bodies take while they arrive and wait: by their announced length before a byte of
- * them is read, else as they come. Beyond the bound a request is refused with `model_unavailable`. The returned
- * function gives back what a request takes; the end of its response does so in any case.
+ * Bounds the memory of bodies that arrive or wait to be prepared. A body with a `content-length` is counted before
+ * it is read, a chunked one as it arrives. Beyond the bound a request is refused with `model_unavailable`. The
+ * returned function frees a request's share; the end of its response frees it in any case.
  */
 export function installBodyBudget(
   app: FastifyInstance,
@@ -71,4 +73,6 @@ export function installBodyBudget(
 }
 
 const tooMany = () =>
-  new ApiError('model_unavailable', 'Too many large requests are arriving; try again.', { retryAfterS: 2 })
+  new ApiError('model_unavailable', 'Too many large requests are arriving; try again.', {
+    retryAfterS: RETRY_AFTER_S.largeBodies,
+  })

@@ -1,20 +1,20 @@
-/** Deeper than any field of ours, and shallow enough for every recursive reader. */
+/** Deeper than any field of the interface, and shallow enough for every recursive function that reads bodies. */
 const MAX_LEVELS = 256
 
-/** As many as 100,000 messages and 10,000 tools have together. What a parser makes of more fills its heap. */
+/** As many as 100,000 messages and 10,000 tools have together. The parsed values of more would fill the heap. */
 const MAX_VALUES = 1_000_000
 
 /**
- * What is wrong with the size of a JSON text, by its brackets and commas alone, or null. It is asked before the
- * text is parsed: a parser takes seconds and gigabytes for 32 MiB of brackets. Text that is no JSON may pass or
- * not; the parser refuses it anyway.
+ * Returns how a JSON text exceeds the limits of depth and number of values, or null. It counts brackets and commas
+ * before the text is parsed: a parser takes seconds and gigabytes for a body of brackets alone. For text that is not
+ * JSON the result means nothing; the parser refuses such text.
  */
 export function checkJsonSize(json: Buffer): string | null {
   let levels = 0
   let values = 1
   for (let at = 0; at < json.length; at++) {
     const byte = json[at]
-    if (byte === QUOTE) at = endOfText(json, at)
+    if (byte === QUOTE) at = endOfString(json, at)
     else if (byte === OPEN_BRACKET || byte === OPEN_BRACE) {
       levels += 1
       values += 1
@@ -34,8 +34,8 @@ const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
-/** Where the text that begins with the quote at `start` ends: a quote after an even number of backslashes. */
-function endOfText(json: Buffer, start: number): number {
+/** The end of the string that begins with the quote at `start`: a quote after an even number of backslashes. */
+function endOfString(json: Buffer, start: number): number {
   for (let quote = json.indexOf(QUOTE, start + 1); quote >= 0; quote = json.indexOf(QUOTE, quote + 1)) {
     let backslashes = 0
     while (json[quote - 1 - backslashes] === BACKSLASH) backslashes += 1

@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-const LOOK_MS = 100
+const INTERVAL_MS = 100
 
 /**
- * Node closes the connections that are idle when a server closes, but not those that become idle afterwards, nor
- * those that never carried anything (undici opens one ahead after an abort): a client that keeps one open would
- * hold the closing gateway until somebody's time-out. So while it closes, they are closed as they appear.
+ * When a server closes, Node closes the connections that are idle at that moment, but not those that become idle
+ * later, nor those that never carried a request (undici opens one in advance after an abort). A client that keeps one
+ * open would delay the gateway's end until a time-out. While the gateway closes, such connections are closed here.
  */
 export function closeIdleConnections(app: FastifyInstance): void {
   const connections = new Set<Socket>()
@@ -19,7 +19,7 @@ export function closeIdleConnections(app: FastifyInstance): void {
     const timer = setInterval(() => {
       app.server.closeIdleConnections()
       for (const socket of connections) if (socket.bytesRead === 0) socket.destroy()
-    }, LOOK_MS)
+    }, INTERVAL_MS)
     app.server.once('close', () => clearInterval(timer))
   })
 }

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 
 /**
- * Reads and forgets what the client is still uploading, for at most `limitMs`; resolves to whether all of it
- * came. An answer that overtakes its own request is lost by many clients: closing a socket with unread bytes
- * resets it, and the reset overtakes the answer.
+ * Reads and discards the rest of an upload, for at most `limitMs`; resolves to whether the upload is complete. Many
+ * clients lose an answer that comes before the end of their upload: closing a socket with unread bytes resets the
+ * connection, and the reset arrives before the answer.
  */
 export async function drainBody(request: IncomingMessage, limitMs: number): Promise<boolean> {
   if (request.complete || request.closed) return request.complete

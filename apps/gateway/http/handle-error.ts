@@ -4,11 +4,19 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { API_ERRORS, ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
+import { RETRY_AFTER_S, toRetryAfterS } from '../retry-after.ts'
 import { drainBody } from './drain-body.ts'
-import { tellRequestId } from './request-id.ts'
-import type { NoteFailure } from './request-metrics.ts'
+import { setRequestId } from './request-id.ts'
+import type { RecordFailure } from './request-metrics.ts'
 
-/** The error object of the interface, ready to be sent as a body or as a frame of a stream. */
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The errors that the interface lists for the operation of a route. */
+    errors?: readonly ApiErrorCode[]
+  }
+}
+
+/** The interface's error object: the body of an answer, or the data of an event. */
 export const ErrorBody = z.object({
   error: z.object({
     message: z.string(),
@@ -26,30 +34,24 @@ type PublicError = {
   readonly retryAfterS: number | null
 }
 
-/** Turns any failure into what the caller may see; counts it, and logs what must stay inside. */
+/** Turns any failure into the error that the caller may see; counts it, and logs the details that stay inside. */
 export type ReportError = (error: unknown, request: FastifyRequest) => PublicError
 
-/** The operations whose own list of errors has 502; a failed backend of any other is a 503. */
-const OPERATIONS_WITH_502 = new Set(['/v1/chat/completions', '/v1/completions'])
-
-/** When a failure does not say when to come back. */
-const RETRY_AFTER_S = 5
-
-/** How long a refused upload may go on before the connection is closed on it. */
+/** How long the rest of a refused upload is read before the connection is closed. */
 const DRAIN_LIMIT_MS = 5_000
 
-/** Unforeseen failures of ours are logged as errors; refusals with a cause and failed backends as warnings. */
+/** Unexpected failures are logged as errors; refusals with a cause, and failed backends, as warnings. */
 export function createReportError(options: {
   log: Logger
-  noteFailure: NoteFailure
-  /** The longest body that is read. */
+  recordFailure: RecordFailure
+  /** The largest body, as the error message names it. */
   bodyBytes: number
 }): ReportError {
-  const { log, noteFailure, bodyBytes } = options
+  const { log, recordFailure, bodyBytes } = options
   return (error, request) => {
     const failure = toApiError(error, bodyBytes)
     const code = toCodeOfOperation(failure.code, request)
-    noteFailure(request, code)
+    recordFailure(request, code)
     const { status } = API_ERRORS[code]
     const fields = { requestId: request.id, route: request.routeOptions.url, code, err: error }
     if (failure !== error && status >= 500) log.error(fields, 'request failed')
@@ -59,8 +61,8 @@ export function createReportError(options: {
 }
 
 /**
- * Answers every failure of a route, of Fastify and of the HTTP parser with the error object. A client that is
- * gone is no error. A client that is still uploading is read to its end first, so that it sees the answer.
+ * Answers every failure of a route, and of Fastify in a route, with the error object. A client that has closed the
+ * connection is no error. A client that is still uploading is read to its end first, so that it receives the answer.
  */
 export function installErrorHandler(app: FastifyInstance, reportError: ReportError): void {
   app.setErrorHandler(async (error, request, reply) => {
@@ -68,31 +70,31 @@ export function installErrorHandler(app: FastifyInstance, reportError: ReportErr
       reply.hijack()
       return
     }
-    // Reported before the upload is drained: the time of a failure is when it happened.
+    // Reported before the upload is drained, so that the log has the time of the failure.
     const failure = reportError(error, request)
     if (!(await drainBody(request.raw, DRAIN_LIMIT_MS))) reply.header('connection', 'close')
     sendError(reply, failure)
   })
 }
 
-/** Fastify's answer to a request that never reached a route, such as one with a malformed percent-encoding. */
+/** Answers a request that no route can take, such as one with a malformed percent-encoding. */
 export function answerUnrouted(request: FastifyRequest, reply: FastifyReply): void {
-  tellRequestId(request, reply)
+  setRequestId(request, reply)
   const error = new ApiError('invalid_request', 'The path is malformed.')
   sendError(reply, toPublicError(error, error.code))
 }
 
 /**
- * Answers what is not even HTTP, or too slow or too large in its header, with the error object; never into a
- * response that has begun.
+ * Answers with the error object where Node's HTTP parser fails: bytes that are not HTTP, a header that is too large,
+ * a request that arrives too slowly. A response that has begun is cut off instead.
  */
 export function answerMalformed(
   error: Error,
   socket: Socket,
   { requestId, uploadMs }: { requestId: string; uploadMs: number },
 ): void {
-  const busy = '_httpMessage' in socket ? socket._httpMessage : null
-  const begun = busy instanceof ServerResponse && busy.headersSent
+  const response = '_httpMessage' in socket ? socket._httpMessage : null
+  const begun = response instanceof ServerResponse && response.headersSent
   if (!socket.writable || begun) {
     socket.destroy()
     return
@@ -111,11 +113,11 @@ export function answerMalformed(
   )
 }
 
-/** Both are the defaults of Node's parser. */
+/** Both limits are the defaults of Node's parser. */
 const HEADER_TOO_LARGE = `The header must not be larger than ${maxHeaderSize / 1_024} KiB or have more than 1,000 fields.`
 
 function sendError(reply: FastifyReply, failure: PublicError): void {
-  // RFC 9110, section 15.5.2, wants it on every 401.
+  // RFC 9110, section 15.5.2, requires it on every 401.
   if (failure.status === 401) reply.header('www-authenticate', 'Bearer')
   if (failure.retryAfterS !== null) reply.header('retry-after', String(failure.retryAfterS))
   void reply.code(failure.status).type('application/json; charset=utf-8').send(JSON.stringify(failure.body))
@@ -129,26 +131,26 @@ function toPublicError(failure: ApiError, code: ApiErrorCode): PublicError {
     body: {
       error: { message, type: 'api_error', code: wireCode, ...(param === undefined ? {} : { param }) },
     },
-    retryAfterS: retryAfter ? toRetryAfterS(failure.retryAfterS ?? RETRY_AFTER_S) : null,
+    retryAfterS: retryAfter ? toRetryAfterS(failure.retryAfterS ?? RETRY_AFTER_S.default) : null,
   }
 }
 
-/** Clients mishandle a minute and more, and fractions: a longer truth is said as 59. */
-function toRetryAfterS(seconds: number): number {
-  return Math.min(59, Math.max(1, Math.ceil(seconds)))
+/** The interface lists a failed backend for some operations only; on the others it is `model_unavailable`. */
+function toCodeOfOperation(code: ApiErrorCode, request: FastifyRequest): ApiErrorCode {
+  const listed = request.routeOptions.config.errors?.includes('upstream_error') === true
+  return code === 'upstream_error' && !listed ? 'model_unavailable' : code
 }
 
-function toCodeOfOperation(code: ApiErrorCode, request: FastifyRequest): ApiErrorCode {
-  const has502 = OPERATIONS_WITH_502.has(request.routeOptions.url ?? '')
-  return code === 'upstream_error' && !has502 ? 'model_unavailable' : code
+/** The message of a `request_too_large`. */
+export function toTooLargeMessage(bodyBytes: number): string {
+  return `The body must not be larger than ${bodyBytes.toLocaleString('en')} bytes.`
 }
 
 function toApiError(error: unknown, bodyBytes: number): ApiError {
   if (error instanceof ApiError) return error
   const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined
   if (status === 413) {
-    const most = bodyBytes.toLocaleString('en')
-    return new ApiError('request_too_large', `The body must not be larger than ${most} bytes.`)
+    return new ApiError('request_too_large', toTooLargeMessage(bodyBytes))
   }
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new ApiError('invalid_request', 'The request could not be read.')

@@ -10,8 +10,8 @@ export type JsonObject = Readonly<Record<string, unknown>>
 const JsonObject = z.record(z.string(), z.unknown())
 
 /**
- * The body as a JSON object. Throws an `ApiError` `invalid_request` for an absent body, for what is not JSON in
- * UTF-8, for JSON that is no object, and for more levels or values than any request needs.
+ * Returns the body as a JSON object. Throws an `ApiError` `invalid_request` for a body that is absent, not JSON in
+ * UTF-8, not an object, or of more levels or values than any request needs.
  */
 export function readJsonObject(body: unknown): JsonObject {
   const object = JsonObject.safeParse(readJson(body))
@@ -19,7 +19,7 @@ export function readJsonObject(body: unknown): JsonObject {
   return object.data
 }
 
-/** Throws an `ApiError` `invalid_request` that names the first of `fields` which is absent or null. */
+/** Throws an `ApiError` `invalid_request` that names the first of `fields` that is absent or null. */
 export function requireFields(body: JsonObject, fields: readonly string[]): void {
   for (const field of fields) {
     if (body[field] === undefined || body[field] === null) {
@@ -29,8 +29,8 @@ export function requireFields(body: JsonObject, fields: readonly string[]): void
 }
 
 /**
- * `body` through `schema`. Throws an `ApiError` `invalid_request` whose `param` is the first wrong field and
- * whose message says what is allowed there: the schemas' own texts begin with "expected".
+ * Returns `body` as parsed by `schema`. Throws an `ApiError` `invalid_request` whose `param` is the first wrong field
+ * and whose message says what is allowed there: the schemas' messages begin with "expected".
  */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, body: JsonObject): z.output<Schema> {
   const result = schema.safeParse(body)
@@ -41,7 +41,7 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, body: JsonOb
   throw new ApiError('invalid_request', `'${param}': ${expected}.`, { param })
 }
 
-/** An optional field of a body: explicit null equals absence. */
+/** An optional field of a body; null means absent. */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
   return schema.nullish().transform((value) => value ?? undefined)
 }
@@ -53,15 +53,15 @@ function readJson(body: unknown): unknown {
     try {
       return JSON.parse(withoutLoneSurrogates(body.toString('utf8')))
     } catch {
-      // The parser's own text quotes the body, which belongs neither into a log nor into an answer.
+      // The parser's message is dropped: it quotes the body, which must not get into a log.
     }
   }
   throw new ApiError('invalid_request', 'The body must be JSON.')
 }
 
 /**
- * A lone surrogate can only be written as an escape, in keys and texts. No UTF-8 can carry it on, so it becomes
- * U+FFFD here, as in every lenient decoder, and everything inside is well-formed.
+ * Replaces lone surrogates, which JSON can contain as escapes in keys and strings, by U+FFFD, as lenient decoders do.
+ * UTF-8 cannot encode them, so no later step could.
  */
 function withoutLoneSurrogates(json: string): string {
   if (!SURROGATE_ESCAPE.test(json)) return json
@@ -75,7 +75,7 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/u
 const ANY_ESCAPE =
   /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u[dD][89a-fA-F][\da-fA-F]{2})|\\[^]/gu
 
-/** `['messages', 0, 'content']` → `messages[0].content`. The names of a record's entries are the caller's. */
+/** `['messages', 0, 'content']` → `messages[0].content`. Shortened, because a record's keys are the caller's text. */
 function toFieldName(path: readonly PropertyKey[]): string {
   const name = path.reduce<string>((outer, step) => {
     if (typeof step === 'number') return `${outer}[${step}]`

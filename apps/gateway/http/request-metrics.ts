@@ -2,25 +2,25 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { API_ERRORS, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 
-/** Records why a request failed, also after its stream began and its status could no longer say it. */
-export type NoteFailure = (request: FastifyRequest, code: ApiErrorCode) => void
+/** Records why a request failed. A stream that fails has a status of 200, so the status alone is not enough. */
+export type RecordFailure = (request: FastifyRequest, code: ApiErrorCode) => void
 
 /** From an answered refusal (1 ms) to a long stream (10 minutes). */
 const DURATION_BUCKETS_S = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
 
 /**
- * Counts and times every request of the public interface, when its response is over: `route` is the route's
- * pattern or `unknown`, `code` the error code, `ok`, or `client_gone` for a response that the client did not
- * wait for. The labels have no other values.
+ * Counts and times every request of the public interface when its response has ended. The label `route` is the
+ * route's pattern or `unknown`; `code` is the error code, `ok`, or `client_gone` when the client closed the connection
+ * before the end of the response.
  */
 export function installRequestMetrics(
   app: FastifyInstance,
   options: { registry: Registry; nowMs: () => number },
-): NoteFailure {
+): RecordFailure {
   const { registry, nowMs } = options
   const requests = new Counter({
     name: 'millrace_http_requests_total',
-    help: 'Requests of the public interface, by how they ended.',
+    help: 'Requests of the public interface, by their result.',
     labelNames: ['route', 'status', 'code'],
     registers: [registry],
   })

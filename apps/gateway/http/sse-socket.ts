@@ -5,35 +5,35 @@ import type { FastifyReply } from 'fastify'
 import { abortOnHangUp } from './abort-on-hang-up.ts'
 
 /**
- * The one writer of server-sent events. A stream is `waiting` (no byte sent; the route may still answer with a
- * status of its own), then `open` (headers are out), then `ended`; from each of them it can become `gone`: the
- * client hung up, or it reads so slowly that we hang up.
+ * The one writer of server-sent events. A stream is `waiting` (no byte sent; the route may still answer with another
+ * status), then `open` (headers sent), then `ended`. From each state it can become `gone`: the client closed the
+ * connection, or read so slowly that the connection was closed here.
  *
  *     waiting → open:   the first write, or `headersAfterS` without one (then with a comment)
  *     open    → ended:  end()
- *     waiting → ended:  detach(), the answer is somebody else's
+ *     waiting → ended:  detach(): the route answers in another way
  */
 type SseSocket = {
   /** Aborted when the stream is gone. */
   readonly signal: AbortSignal
-  /** Whether headers are out, so that a failure can only be told by a frame. */
+  /** Whether the headers are sent, so that only an event can report a failure. */
   readonly opened: boolean
-  /** Sends whole frames, as one write to the socket. Does nothing once the stream is gone. */
-  write(frames: string): void
-  /** Sends the last frames and completes the response. */
-  end(frames: string): void
-  /** Gives up the watch over a stream that never opened; of an open one it does nothing. */
+  /** Sends whole events, as one write to the socket. Does nothing once the stream is gone. */
+  write(events: string): void
+  /** Sends the last events and completes the response. */
+  end(events: string): void
+  /** Stops watching a stream that never opened; does nothing for an open one. */
   detach(): void
 }
 
 export type SseLimits = {
-  /** Headers go out after this long without an event, with a comment. */
+  /** The headers are sent after this long without an event, with a comment. */
   readonly headersAfterS: number
-  /** A comment goes out after this long without a frame. */
+  /** A comment is sent after this long without an event. */
   readonly keepAliveS: number
   /**
-   * A reader is cut off when more than this is unread beyond its largest single write: the end of a long response
-   * repeats all of it at once, which no reader can have read yet.
+   * A client is cut off when it has more than this to read beyond the largest single write: the end of a long response
+   * repeats the whole output at once, which no client can have read yet.
    */
   readonly queuedBytes: number
   /** How long a client may take to read the rest of an ended stream. */
@@ -49,46 +49,46 @@ export type SseSockets = {
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache',
-  // Proxies of the nginx family would otherwise collect the frames.
+  // Otherwise proxies of the nginx family buffer the events.
   'x-accel-buffering': 'no',
 }
 
-/** Comments are the one keep-alive that every client ignores. */
+/** A comment is the only keep-alive that every client ignores. */
 const KEEP_ALIVE = ': keep-alive\n\n'
 
-type Watched = { onSecond(): void }
+type Ticking = { onSecond(): void }
 
 /**
- * All streams share one ticker: a timer for each would cost more than most frames. `everySecond` starts it and
- * returns its stop; `onSlowReader` is told of each reader that is cut off.
+ * All streams share one ticker, because a timer for each would cost more than most events. `everySecond` starts the
+ * ticker and returns the function that stops it; `onSlowReader` is called for each client that is cut off.
  */
 export function createSseSockets(options: {
   limits: SseLimits
   everySecond: (run: () => void) => () => void
   onSlowReader: () => void
 }): SseSockets {
-  const watched = new Set<Watched>()
+  const ticking = new Set<Ticking>()
   const stopTicker = options.everySecond(() => {
-    for (const stream of watched) stream.onSecond()
+    for (const stream of ticking) stream.onSecond()
   })
   return {
-    attach: (reply) => attach(reply, { ...options, watched }),
+    attach: (reply) => attach(reply, { ...options, ticking }),
     close: stopTicker,
   }
 }
 
 function attach(
   reply: FastifyReply,
-  { limits, onSlowReader, watched }: { limits: SseLimits; onSlowReader: () => void; watched: Set<Watched> },
+  { limits, onSlowReader, ticking }: { limits: SseLimits; onSlowReader: () => void; ticking: Set<Ticking> },
 ): SseSocket {
   const response = reply.raw
   const hangUp = abortOnHangUp(response)
-  let send: ((frames: string) => void) | null = null
+  let send: ((events: string) => void) | null = null
   let ended = false
   let quietS = 0
   let largestBytes = 0
 
-  const stream: Watched = {
+  const stream: Ticking = {
     onSecond() {
       quietS += 1
       if (ended) {
@@ -96,15 +96,15 @@ function attach(
       } else if (quietS >= (send === null ? limits.headersAfterS : limits.keepAliveS)) write(KEEP_ALIVE)
     },
   }
-  watched.add(stream)
-  response.once('close', () => watched.delete(stream))
+  ticking.add(stream)
+  response.once('close', () => ticking.delete(stream))
 
-  function write(frames: string) {
-    if (ended || frames === '' || hangUp.signal.aborted) return
+  function write(events: string) {
+    if (ended || events === '' || hangUp.signal.aborted) return
     quietS = 0
-    largestBytes = Math.max(largestBytes, Buffer.byteLength(frames))
-    if (send === null) send = open(reply, frames)
-    else send(frames)
+    largestBytes = Math.max(largestBytes, Buffer.byteLength(events))
+    if (send === null) send = open(reply, events)
+    else send(events)
     if (response.writableLength > limits.queuedBytes + largestBytes) {
       onSlowReader()
       hangUp.abort()
@@ -118,23 +118,23 @@ function attach(
       return send !== null
     },
     write,
-    end(frames) {
+    end(events) {
       if (ended || hangUp.signal.aborted) return
       const { socket } = response
       socket?.cork()
-      write(frames)
+      write(events)
       ended = true
       if (!hangUp.signal.aborted) response.end()
       socket?.uncork()
     },
     detach() {
-      if (send === null) watched.delete(stream)
+      if (send === null) ticking.delete(stream)
     },
   }
 }
 
-/** Sends the headers and the first frames in one write, and returns the writer of what follows. */
-function open(reply: FastifyReply, frames: string): (frames: string) => void {
+/** Sends the headers and the first events in one write, and returns the writer for the others. */
+function open(reply: FastifyReply, events: string): (events: string) => void {
   const response = reply.raw
   const { socket } = response
   reply.hijack()
@@ -142,28 +142,28 @@ function open(reply: FastifyReply, frames: string): (frames: string) => void {
   response.writeHead(200, HEADERS)
   response.flushHeaders()
   const send = chooseWriter(response)
-  send(frames)
+  send(events)
   socket?.uncork()
   return send
 }
 
 /**
- * Writes the chunks of the chunked transfer coding (RFC 9112, section 7.1) to the socket itself: one string and
- * one system call for each write, about half the cost of `response.write`. It relies on three facts of Node's
- * `ServerResponse`, held by the conformance test: flushed headers are already handed to the socket, `end()`
- * sends the last chunk, and nothing else writes to the socket before that.
+ * Writes the chunks of the chunked transfer coding (RFC 9112, section 7.1) to the socket itself: one string and one
+ * system call for each write, at about half the cost of `response.write`. This relies on three properties of Node's
+ * `ServerResponse`, which the conformance test checks: flushed headers have been passed to the socket, `end()` sends
+ * the last chunk, and nothing else writes to the socket before that.
  *
- * HTTP/1.0 has no chunks, a pipelined response has no socket yet, and other sockets are not ours to know:
- * there `response.write` does it.
+ * HTTP/1.0 has no chunks, a pipelined response has no socket yet, and other kinds of sockets may behave differently:
+ * these are written with `response.write`.
  */
-function chooseWriter(response: ServerResponse): (frames: string) => void {
+function chooseWriter(response: ServerResponse): (events: string) => void {
   const { socket } = response
   if (!response.chunkedEncoding || !(socket instanceof Socket) || socket instanceof TLSSocket) {
-    return (frames) => void response.write(frames)
+    return (events) => void response.write(events)
   }
-  return (frames) => {
-    const bytes = Buffer.byteLength(frames)
-    const encoding = bytes === frames.length ? 'latin1' : 'utf8'
-    socket.write(`${bytes.toString(16)}\r\n${frames}\r\n`, encoding)
+  return (events) => {
+    const bytes = Buffer.byteLength(events)
+    const encoding = bytes === events.length ? 'latin1' : 'utf8'
+    socket.write(`${bytes.toString(16)}\r\n${events}\r\n`, encoding)
   }
 }

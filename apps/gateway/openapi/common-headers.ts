@@ -1,10 +1,12 @@
+import { RETRY_AFTER_RANGE_S } from '../retry-after.ts'
+
 /** Response headers of every answer. */
 export const EVERY_ANSWER = {
   'x-request-id': { $ref: '#/components/headers/RequestId' },
   'x-client-request-id': { $ref: '#/components/headers/ClientRequestId' },
 }
 
-/** The components that operations and answers refer to for the headers they share. */
+/** The components for the headers that operations and answers share. */
 export const COMMON_HEADERS = {
   parameters: {
     RequestId: {
@@ -18,23 +20,23 @@ export const COMMON_HEADERS = {
   },
   headers: {
     RequestId: {
-      description: 'Our id of the request; name it when something went wrong.',
+      description: 'The id of the request; quote it when you report a problem.',
       required: true,
       schema: { type: 'string', format: 'uuid' },
     },
     ClientRequestId: {
-      description: 'The caller’s own x-request-id, where it was well-formed.',
+      description: 'The caller’s own x-request-id, if it is well-formed.',
       schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,128}$' },
     },
     Authenticate: {
-      description: 'The scheme that a key is told in.',
+      description: 'The scheme of the authorization header.',
       required: true,
       schema: { const: 'Bearer' },
     },
     RetryAfter: {
       description: 'Whole seconds to wait before the next try.',
       required: true,
-      schema: { type: 'integer', minimum: 1, maximum: 59 },
+      schema: { type: 'integer', minimum: RETRY_AFTER_RANGE_S.min, maximum: RETRY_AFTER_RANGE_S.max },
     },
   },
 }

@@ -1,14 +1,15 @@
 import { API_ERRORS } from '#libs/contracts/api-error.ts'
+import { MAX_BODY_BYTES } from '#libs/contracts/max-body-bytes.ts'
 import type { OperationError } from '../endpoints/operation-description.ts'
-import type { ErrorBody } from '../http/handle-error.ts'
+import { toTooLargeMessage, type ErrorBody } from '../http/handle-error.ts'
 import { EVERY_ANSWER } from './common-headers.ts'
 
-/** What each row of the error table means, and a message that it is told with. */
+/** For each row of the error table: its meaning, and a message as an example. */
 const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }>> = {
   invalid_request: { meaning: 'A field is missing or wrong.', message: "'model' is required." },
   request_too_large: {
     meaning: 'The body is too large.',
-    message: 'The body must not be larger than 33,554,432 bytes.',
+    message: toTooLargeMessage(MAX_BODY_BYTES),
   },
   invalid_key: { meaning: 'The API key is missing or not valid.', message: 'The API key is not valid.' },
   insufficient_credits: {
@@ -31,12 +32,12 @@ const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }
   },
 }
 
-/** The name that a status's answer has in the description. */
+/** The name of a status's answer in the description. */
 export function toErrorName(status: number): string {
   return `Error${status}`
 }
 
-/** The error table as OpenAPI's response objects: its rows by their status. */
+/** The error table as OpenAPI's response objects, one for each status. */
 export function describeErrors(errors: ReadonlySet<OperationError>): Record<string, object> {
   const statuses = Map.groupBy(errors, (code) => API_ERRORS[code].status)
   return Object.fromEntries(

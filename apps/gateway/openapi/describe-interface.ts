@@ -27,7 +27,7 @@ beyond those described are accepted; what would change the answer and is not ser
 A stream is server-sent events; comments keep it alive. Its schema here is that of one event, as OpenAPI 3.2 has
 it. An error after a stream began is an event of its own.`
 
-/** The machine-readable description of the public interface: an OpenAPI 3.1 document, made of the schemas that validate. */
+/** The description of the public interface: an OpenAPI 3.1 document, made from the schemas that check the requests. */
 export function describeInterface() {
   return {
     openapi: '3.1.0',
@@ -60,12 +60,13 @@ function describePaths() {
   return paths
 }
 
-/** Every named schema; where one is part of another, the other refers to it. */
+/** Every named schema; a schema that contains another one refers to it. */
 function describeSchemas() {
   const registry = z.registry<{ id: string }>()
   for (const { name, schema } of OPERATIONS.flatMap(bodiesOf)) registry.add(schema, { id: name })
   registry.add(ErrorBody, { id: 'Error' })
-  // Their input is what requests may hold; what answers hold has no transforms, and stays open to more fields.
+  // The schemas' input side: the fields of requests before they are transformed. Answers have no transforms, and this
+  // side leaves their objects open to further fields.
   const { schemas } = z.toJSONSchema(registry, {
     io: 'input',
     uri: (id) => `#/components/schemas/${id}`,

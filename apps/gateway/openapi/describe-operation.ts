@@ -57,7 +57,7 @@ function describeHeaders(headers: StreamDescription['headers']) {
   )
 }
 
-/** One event of the stream. Its data is text; what that text holds as JSON is the frame. */
+/** One event of the stream. Its data is text: JSON of the schema `event`. */
 function describeStream({ frame, areNamed, endsWithDone }: StreamDescription) {
   const json = (name: string) => ({
     type: 'string',

@@ -2,12 +2,14 @@ import { randomUUIDv7 } from 'node:crypto'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { afterAll, onTestFinished } from 'vitest'
+import { loadConfig } from '#libs/config/load-config.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
 import { buildApp, type HttpLimits } from '#apps/gateway/app.ts'
-import { createBodyThread, type BodyThread } from '#apps/gateway/preparation/body-thread.ts'
-import { createPrepareBody } from '#apps/gateway/preparation/prepare-body.ts'
+import { BODY_THREAD_LIMITS, GatewayConfig, toHttpLimits } from '#apps/gateway/config.ts'
+import { createPrepareOnThread } from '#apps/gateway/endpoints/prepare-on-thread.ts'
+import type { PrepareOnThread } from '#apps/gateway/endpoints/prepare-request.ts'
 import type { Generate, GenerationCall, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
 
 export const KEY = 'good-key'
@@ -15,19 +17,19 @@ export const MODEL = 'org/demo'
 
 export const AUTHORIZED = { authorization: `Bearer ${KEY}` }
 
-/** Of a key that may use nothing but `plain`, and a model that the catalog does not have. */
+/** A key that may use only `plain`, and a model that the catalog does not have. */
 export const NARROW = { authorization: 'Bearer narrow-key' }
 
+/** The gateway's defaults, but with a keep-alive interval that differs from the delay of the headers. */
 const LIMITS: HttpLimits = {
-  bodyBytes: 32 * 1_048_576,
-  largeBodyBytes: 65_536,
-  allBodiesBytes: 128 * 1_048_576,
-  uploadMs: 60_000,
-  connectionIdleMs: 600_000,
-  headersAfterS: 10,
+  ...toHttpLimits(
+    loadConfig(GatewayConfig, {
+      QUEUE_REDIS_URL: 'redis://127.0.0.1:6379',
+      BUS_REDIS_URL: 'redis://127.0.0.1:6379',
+      BILLING_ADDRESS: '127.0.0.1:50090',
+    }),
+  ),
   keepAliveS: 15,
-  queuedBytes: 1_048_576,
-  lastReadS: 30,
 }
 
 export const USAGE = { promptTokens: 5, cachedTokens: 2, completionTokens: 4, reasoningTokens: 0 }
@@ -50,14 +52,14 @@ export const CATALOG: readonly ModelSpec[] = [
   { ...spec, id: 'vectors', kind: 'embedding', embedding: { dimensions: 8, matryoshka: true } },
 ]
 
-/** A core that gives every generation these batches. */
+/** A core whose generations yield these batches. */
 export function always(...batches: OutputEvent[][]): Generate {
   return async function* () {
     yield* batches
   }
 }
 
-/** A core that fails every generation after these batches. */
+/** A core whose generations fail after these batches. */
 export function failing(error: unknown, ...batches: OutputEvent[][]): Generate {
   return async function* () {
     yield* batches
@@ -65,7 +67,7 @@ export function failing(error: unknown, ...batches: OutputEvent[][]): Generate {
   }
 }
 
-/** A core whose generations wait for what the test feeds them. */
+/** A core whose generations yield the batches that the test feeds them. */
 export function createFedCore() {
   const calls: GenerationCall[] = []
   const arrivals: ((call: GenerationCall) => void)[] = []
@@ -99,21 +101,19 @@ export function createFedCore() {
   }
 }
 
-/** One for all apps of a file, begun with the first large body. */
-let bodyThread: BodyThread | null = null
+/** One thread for all apps of a file, started with the first large body. */
+let bodyThread: ReturnType<typeof createPrepareOnThread> | null = null
 afterAll(async () => await bodyThread?.close())
 
-const thread: Pick<BodyThread, 'prepare'> = {
-  async prepare(...work) {
-    bodyThread ??= createBodyThread({
-      limits: { waiting: 8, taskMs: 60_000, heapMib: 512 },
-      log: pino({ level: 'silent' }),
-    })
-    return await bodyThread.prepare(...work)
-  },
+const prepareOnThread: PrepareOnThread = async (...work) => {
+  bodyThread ??= createPrepareOnThread({
+    limits: { ...BODY_THREAD_LIMITS, waiting: 8, taskMs: 60_000 },
+    log: pino({ level: 'silent' }),
+  })
+  return await bodyThread.prepareOnThread(...work)
 }
 
-/** The gateway's app on a free loopback port, closed with the test. `seconds` turns its clock. */
+/** The gateway's app on a free loopback port, closed after the test. `seconds` advances its clock. */
 export async function serveApp(generate: Generate, given: Partial<HttpLimits> = {}) {
   const limits = { ...LIMITS, ...given }
   const catalog = {
@@ -131,13 +131,12 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
       if (authorization === NARROW.authorization) {
         return { keyId: 'key-2', accountId: 'account-1', models: new Set(['plain', 'gone']) }
       }
-      if (authorization === 'Bearer unchecked')
-        throw new ApiError('model_unavailable', 'Nobody can check it.')
+      if (authorization === 'Bearer unchecked') throw new ApiError('model_unavailable', 'Billing is down.')
       if (authorization === 'Bearer broken') throw new Error('test: the look-up broke')
       throw new ApiError('invalid_key', 'The API key is not valid.')
     },
     catalog,
-    prepareBody: createPrepareBody({ thread, largeBytes: limits.largeBodyBytes }),
+    prepareOnThread,
     newId: randomUUIDv7,
     nowMs: Date.now,
     everySecond: (run) => {

@@ -1,7 +1,7 @@
 import { parseBody, requireFields } from '../../http/parse-body.ts'
 import { refuseLongList } from '../fields/refuse-long-list.ts'
 import { refuseUnserved } from '../fields/refuse-unserved.ts'
-import { findModelOfBody } from '../find-model.ts'
+import { findModelOfBody } from '../../catalog.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
 import { ChatBody } from './chat-body.ts'
 import { createChatChunks, type ChatOptions } from './to-chunks.ts'

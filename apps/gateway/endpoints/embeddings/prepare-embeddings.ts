@@ -2,7 +2,7 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { EmbeddingRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { parseBody, requireFields, type JsonObject } from '../../http/parse-body.ts'
-import { findModelOfBody, type Catalog } from '../find-model.ts'
+import { findModelOfBody, type Catalog } from '../../catalog.ts'
 import { EmbeddingBody, type EncodingFormat } from './embedding-body.ts'
 
 export type PreparedEmbeddings = {

@@ -1,6 +1,6 @@
 import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
-import { findModel, type Catalog } from '../find-model.ts'
+import { findModel, type Catalog } from '../../catalog.ts'
 import type { ModelList, ModelObject } from './model-object.ts'
 
 type CatalogOf = (request: FastifyRequest) => Catalog

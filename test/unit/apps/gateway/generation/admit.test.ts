@@ -44,7 +44,7 @@ test('an admitted generation gets its fair tag', async () => {
   expect(await admit(generationCall())).toBe(7)
 })
 
-test('what may be ahead is what is free now and what drains within the bound', async () => {
+test('as many may be ahead as slots are free now and generations end within the drain bound', async () => {
   const { admit, asked } = setUp({
     engines: [
       { slots: 4, running: 3, meanMs: 1_000 },
@@ -74,20 +74,20 @@ test('too much ahead is model_busy, with the time until there is room', async ()
   await expect(admit(generationCall())).rejects.toMatchObject({ code: 'model_busy', retryAfterS: 5 })
 })
 
-test('those who are refused together are told to come back apart', async () => {
+test('clients that are refused together get different waits', async () => {
   const refused = { admitted: false, tag: 9, ahead: 140 }
   const engines = [{ slots: 4, running: 4, meanMs: 1_000 }]
   const { admit } = setUp({ engines, answer: refused, random: 0.5 })
   await expect(admit(generationCall())).rejects.toMatchObject({ retryAfterS: 6.25 })
 })
 
-test('nobody serving is model_unavailable, and nothing is asked of the queue', async () => {
+test('a model without a ready worker is model_unavailable, and the queue is not asked', async () => {
   const { admit, asked } = setUp({})
   await expect(admit(generationCall())).rejects.toMatchObject({ code: 'model_unavailable' })
   expect(asked).toEqual([])
 })
 
-test('a model that is switched off is model_unavailable', async () => {
+test('a disabled model is model_unavailable', async () => {
   const { admit } = setUp({ engines: [{ slots: 4, running: 0, meanMs: null }] })
   const { model } = generationCall()
   await expect(admit(generationCall({ model: { ...model, enabled: false } }))).rejects.toMatchObject({
@@ -95,7 +95,7 @@ test('a model that is switched off is model_unavailable', async () => {
   })
 })
 
-test('a state that the catalog fixes is told whatever serves the model, and nothing is asked of the queue', async () => {
+test('a state that the catalog fixes refuses even a served model, and the queue is not asked', async () => {
   const serving = {
     engines: [{ slots: 4, running: 0, meanMs: null }],
     answer: { admitted: true, tag: 7, ahead: 0 },

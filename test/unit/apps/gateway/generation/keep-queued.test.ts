@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('what nobody claims is queued again, ever more rarely, until it is stopped', async () => {
+test('an unclaimed generation is enqueued again, at growing pauses, until it is stopped', async () => {
   let enqueued = 0
   const stop = createKeepQueued(() => {})(async () => {
     enqueued += 1
@@ -25,7 +25,7 @@ test('what nobody claims is queued again, ever more rarely, until it is stopped'
   expect(enqueued).toBe(6)
 })
 
-test('a failure is told and tried again', async () => {
+test('a failure is reported, and enqueueing is tried again', async () => {
   const failures: unknown[] = []
   const stop = createKeepQueued((error) => failures.push(error))(async () => {
     throw new Error('Command timed out')
@@ -35,7 +35,7 @@ test('a failure is told and tried again', async () => {
   stop()
 })
 
-test('stopped while it is being queued it does not start anew', async () => {
+test('a stop during an enqueueing is the end', async () => {
   const queueing = Promise.withResolvers<void>()
   let enqueued = 0
   const stop = createKeepQueued(() => {})(async () => {

@@ -26,7 +26,7 @@ function setUp(answer: () => HoldAnswer) {
       },
     },
     inputEstimate: createInputEstimate(),
-    release: (id) => released.push(id),
+    releaseHold: (id) => released.push(id),
   })
   return { reserve, calls, replaced, released }
 }
@@ -42,7 +42,7 @@ const granted: HoldAnswer = {
 
 test('a granted hold travels as text, with the prices that turn it into tokens', async () => {
   const { reserve, released } = setUp(() => granted)
-  expect(await reserve.first(generationCall(), TERMS)).toEqual({
+  expect(await reserve.estimated(generationCall(), TERMS)).toEqual({
     amountNano: '500',
     inputPriceNano: '1',
     outputPriceNano: '2',
@@ -52,15 +52,15 @@ test('a granted hold travels as text, with the prices that turn it into tokens',
   expect(released).toEqual([])
 })
 
-test('an estimate beyond the context window does not refuse what may fit', async () => {
+test('an estimate beyond the context window does not refuse a prompt that may fit', async () => {
   const { reserve, calls } = setUp(() => granted)
   const { request } = generationCall()
   const long = { ...request, messages: [{ role: 'user' as const, content: 'x'.repeat(100_000) }] }
-  await reserve.first(generationCall({ request: long }), TERMS)
+  await reserve.estimated(generationCall({ request: long }), TERMS)
   expect(calls[0]?.inputTokens).toBe(4_096 - 100)
 })
 
-test('inputs to embed have the context window each for itself, and no output is held', async () => {
+test('each input to embed has a context window of its own, and no output is reserved', async () => {
   const { reserve, calls } = setUp(() => granted)
   const model = modelSpec({
     kind: 'embedding',
@@ -69,11 +69,11 @@ test('inputs to embed have the context window each for itself, and no output is 
   })
   const request = { kind: 'embedding' as const, inputs: ['x'.repeat(50_000), 'y'.repeat(50_000)] }
   const call = generationCall({ request, model })
-  await reserve.first(call, { ...TERMS, outputTokens: 0 })
+  await reserve.estimated(call, { ...TERMS, outputTokens: 0 })
   expect(calls[0]).toMatchObject({ inputTokens: 2 * 4_096, outputTokens: 0 })
 })
 
-test('an exact hold asks for what the caller wanted: nothing for embeddings, at least a token for a chat', async () => {
+test('an exact hold is for the output that the caller wanted: nothing for embeddings, at least a token for a chat', async () => {
   const { reserve, replaced } = setUp(() => granted)
   const job = generationJob({ maxOutputTokens: 100, contextWindow: 4_096 })
   await reserve.exact({ ...job, maxOutputTokens: 0 }, 5_000)
@@ -86,37 +86,39 @@ test('an exact hold asks for what the caller wanted: nothing for embeddings, at 
   ])
 })
 
-test('without an answer it is 503, and what may have been reserved is given back', async () => {
+test('without an answer of billing it is 503, and the hold that may exist is released', async () => {
   const call = generationCall()
   const { reserve, released } = setUp(() => {
     throw new BillingUnavailable('no answer within 2000 ms')
   })
-  await expect(reserve.first(call, TERMS)).rejects.toMatchObject({ code: 'model_unavailable' })
+  await expect(reserve.estimated(call, TERMS)).rejects.toMatchObject({ code: 'model_unavailable' })
   expect(released).toEqual([call.id])
 })
 
-test('too little money is 402, and says what is available and what is held', async () => {
+test('too few credits are 402, with the credits that are available and held', async () => {
   const { reserve, released } = setUp(() => ({
     status: 'insufficient-credits',
     availableNano: toNanoCredits(1_500_000_000n),
     heldNano: toNanoCredits(7n),
   }))
-  await expect(reserve.first(generationCall(), TERMS)).rejects.toMatchObject({
+  await expect(reserve.estimated(generationCall(), TERMS)).rejects.toMatchObject({
     code: 'insufficient_credits',
     message: 'Not enough credits for this request: 1.5 available, 0.000000007 held by running requests.',
   })
   expect(released).toEqual([])
 })
 
-test('a key that was revoked meanwhile is 401', async () => {
+test('a key that has been revoked is 401', async () => {
   const { reserve } = setUp(() => ({ status: 'key-invalid' }))
-  await expect(reserve.first(generationCall(), TERMS)).rejects.toMatchObject({ code: 'invalid_key' })
+  await expect(reserve.estimated(generationCall(), TERMS)).rejects.toMatchObject({ code: 'invalid_key' })
 })
 
-test('a reservation that billing was too busy to make is refused, and not given back', async () => {
+test('a reservation that billing was too busy to make is refused, and no hold is released', async () => {
   const { reserve, released } = setUp(() => {
     throw new BillingUnavailable('too many calls wait', { nothingDone: true })
   })
-  await expect(reserve.first(generationCall(), TERMS)).rejects.toMatchObject({ code: 'model_unavailable' })
+  await expect(reserve.estimated(generationCall(), TERMS)).rejects.toMatchObject({
+    code: 'model_unavailable',
+  })
   expect(released).toEqual([])
 })

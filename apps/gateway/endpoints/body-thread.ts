@@ -1,19 +1,20 @@
-// The thread on which large bodies are prepared: bytes in, a prepared request or its refusal out.
+// The module of the thread that prepares large bodies: a body's bytes in, a prepared request or a refusal out.
 import { ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { serveTasks } from '#libs/threads/serve-tasks.ts'
 import { PREPARATIONS } from './preparations.ts'
-import { prepareNow } from './prepare-body.ts'
+import { prepareBody } from './prepare-request.ts'
 
-export type Order = {
-  /** Its place in the list of preparations. */
+export type BodyTask = {
+  /** Index in `PREPARATIONS`. */
   readonly preparation: number
   readonly body: ArrayBuffer
-  /** The catalog as it is now and as the caller may see it. */
+  /** The catalog that the caller may see now. */
   readonly models: readonly ModelSpec[]
 }
 
-export type Outcome<Result> =
+/** A class instance does not survive the way between threads, so an `ApiError` is sent as its fields. */
+export type BodyOutcome<Result> =
   | { readonly status: 'prepared'; readonly prepared: Result }
   | {
       readonly status: 'refused'
@@ -22,12 +23,12 @@ export type Outcome<Result> =
       readonly param: string | undefined
     }
 
-serveTasks(({ preparation: place, body, models }: Order): Outcome<unknown> => {
-  const preparation = PREPARATIONS[place]
-  if (preparation === undefined) throw new Error(`there is no preparation ${place}`)
+serveTasks(({ preparation, body, models }: BodyTask): BodyOutcome<unknown> => {
+  const prepare = PREPARATIONS[preparation]
+  if (prepare === undefined) throw new Error(`there is no preparation ${preparation}`)
   const catalog = { find: (id: string) => models.find((model) => model.id === id) ?? null }
   try {
-    return { status: 'prepared', prepared: prepareNow(preparation, Buffer.from(body), catalog) }
+    return { status: 'prepared', prepared: prepareBody(prepare, Buffer.from(body), catalog) }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     const { code, message, param } = error

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { expect, it, onTestFinished } from 'vitest'
 import { chatCompletions } from '#apps/gateway/endpoints/chat-completions/endpoint.ts'
-import { createBodyThread } from '#apps/gateway/preparation/body-thread.ts'
+import { createPrepareOnThread } from '#apps/gateway/endpoints/prepare-on-thread.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { TaskThreadLimits } from '#libs/threads/task-thread.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
@@ -10,15 +10,15 @@ const model = modelSpec({ id: 'demo', contextWindow: 4_096 })
 const prepareChat = chatCompletions.prepare
 
 function createThread(limits: Partial<TaskThreadLimits> = {}) {
-  const thread = createBodyThread({
+  const thread = createPrepareOnThread({
     limits: { waiting: 8, taskMs: 60_000, heapMib: 512, ...limits },
     log: pino({ level: 'silent' }),
   })
   onTestFinished(async () => await thread.close())
   return {
-    ...thread,
+    close: thread.close,
     prepare: async (body: unknown) =>
-      await thread.prepare(prepareChat, Buffer.from(JSON.stringify(body)), [model]),
+      await thread.prepareOnThread(prepareChat, Buffer.from(JSON.stringify(body)), [model]),
   }
 }
 
@@ -28,7 +28,7 @@ const chat = (content: string, more: object = {}) => ({
   ...more,
 })
 
-/** Takes a thread a good while: as many values as a body may have. */
+/** Occupies a thread for a while: as many values as a body may have. */
 const heavy = () =>
   chat('Hi', { metadata: Array.from({ length: 400_000 }, (_, key) => ({ [`k${key}`]: 1 })) })
 
@@ -41,7 +41,7 @@ it('prepares as the process itself would, one body after the other', async () =>
   }
 })
 
-it('tells the refusals of an operation as they are', async () => {
+it('rejects with the refusals of an operation unchanged', async () => {
   const { prepare } = createThread()
   for (const [body, expected] of [
     [chat('x', { temperature: 3 }), { param: 'temperature', message: /from 0 to 2/ }],
@@ -69,7 +69,7 @@ it('leaves the event loop free while it works', async () => {
   }
   await prepare(heavy())
   clearImmediate(turning)
-  // On the loop itself it would take one or two.
+  // If the loop did the work, there would be one or two turns.
   expect(turns).toBeGreaterThan(10)
 })
 

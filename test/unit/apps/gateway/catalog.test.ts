@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLiveCatalog } from '#apps/gateway/live-catalog.ts'
+import { createLiveCatalog } from '#apps/gateway/catalog.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
 
 const fallback = modelSpec({ id: 'fallback' })

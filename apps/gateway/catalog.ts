@@ -1,0 +1,79 @@
+import { ApiError } from '#libs/contracts/api-error.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { shorten } from './http/shorten.ts'
+
+/** The models that requests may name. */
+export type Catalog = {
+  list(): readonly ModelSpec[]
+  find(id: string): ModelSpec | null
+}
+
+export type LiveCatalog = Catalog & {
+  /** Takes billing's whole catalog, each time it changes; it may be empty. */
+  replace(models: readonly ModelSpec[]): void
+  /** Whether billing has ever sent its catalog. */
+  isLive(): boolean
+}
+
+/**
+ * The catalog as billing last sent it. `fallback` is used until billing is reached for the first time. After that
+ * the last live catalog stays in use, also while billing is down, because it is newer than any file.
+ */
+export function createLiveCatalog(fallback: readonly ModelSpec[]): LiveCatalog {
+  let models = fallback
+  let byId = indexById(models)
+  let live = false
+  return {
+    list: () => models,
+    find: (id) => byId.get(id) ?? null,
+    replace(next) {
+      live = true
+      models = next
+      byId = indexById(models)
+    },
+    isLive: () => live,
+  }
+}
+
+/** The catalog for a key that may use only the models in `allowed`; null allows all. */
+export function narrowCatalog(catalog: Catalog, allowed: ReadonlySet<string> | null): Catalog {
+  if (allowed === null) return catalog
+  return {
+    list: () => catalog.list().filter(({ id }) => allowed.has(id)),
+    find: (id) => (allowed.has(id) ? catalog.find(id) : null),
+  }
+}
+
+/** Returns the model with this id. Throws an `ApiError` `model_not_found`. */
+export function findModel(catalog: Pick<Catalog, 'find'>, id: string): ModelSpec {
+  const model = catalog.find(id)
+  if (model === null) {
+    throw new ApiError('model_not_found', `Unknown model '${shorten(id)}'`)
+  }
+  return model
+}
+
+/**
+ * Returns the model that a body names, of the kind that the operation needs. Throws an `ApiError`: `invalid_request`
+ * when `model` is not a string, `model_not_found` when the catalog has no such model or it is of the other kind.
+ */
+export function findModelOfBody(
+  catalog: Pick<Catalog, 'find'>,
+  { model: id }: { readonly model?: unknown },
+  kind: ModelSpec['kind'],
+): ModelSpec {
+  if (typeof id !== 'string') {
+    throw new ApiError('invalid_request', `'model': expected text.`, { param: 'model' })
+  }
+  const model = findModel(catalog, id)
+  if (model.kind !== kind) {
+    throw new ApiError('model_not_found', `The model '${model.id}' ${LACKS[kind]}.`)
+  }
+  return model
+}
+
+const LACKS = { chat: 'does not chat', embedding: 'does not embed' } as const
+
+function indexById(models: readonly ModelSpec[]): ReadonlyMap<string, ModelSpec> {
+  return new Map(models.map((model) => [model.id, model]))
+}

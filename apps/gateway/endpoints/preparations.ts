@@ -1,0 +1,16 @@
+import { chatCompletions } from './chat-completions/endpoint.ts'
+import { completions } from './completions/endpoint.ts'
+import { prepareEmbeddings } from './embeddings/prepare-embeddings.ts'
+import type { Prepare, Prepared } from './prepare-request.ts'
+import { responses } from './responses/endpoint.ts'
+
+/**
+ * One for each operation whose requests have a body. A function cannot be sent to a thread: its index in this list
+ * is sent instead.
+ */
+export const PREPARATIONS: readonly Prepare<Prepared>[] = [
+  chatCompletions.prepare,
+  responses.prepare,
+  completions.prepare,
+  prepareEmbeddings,
+]

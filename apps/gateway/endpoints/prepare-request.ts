@@ -1,0 +1,66 @@
+import type { FastifyRequest } from 'fastify'
+import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { Catalog } from '../catalog.ts'
+import { readJsonObject, type JsonObject } from '../http/parse-body.ts'
+import { refuseOversized } from './refuse-oversized.ts'
+
+/**
+ * An operation's reading of its bodies: checks the fields in the order that the interface promises (required
+ * fields, the model, then the values) and translates them. Pure; its result is plain data. Throws an `ApiError`.
+ */
+export type Prepare<Result extends Prepared> = (body: JsonObject, catalog: Pick<Catalog, 'find'>) => Result
+
+/** What every operation makes of a body; most add fields of their own. */
+export type Prepared = { readonly model: ModelSpec; readonly request: GenerationRequest }
+
+/** Prepares a request's body, and removes it from the request. Throws an `ApiError`. */
+export type PrepareRequest = <Result extends Prepared>(
+  prepare: Prepare<Result>,
+  request: FastifyRequest,
+) => Promise<Result>
+
+/** Prepares a body on another thread, which takes over its memory. Throws an `ApiError`. */
+export type PrepareOnThread = <Result extends Prepared>(
+  prepare: Prepare<Result>,
+  body: Buffer,
+  models: readonly ModelSpec[],
+) => Promise<Result>
+
+/**
+ * Bodies of at least `largeBodyBytes` are prepared on a thread, because every stream of this process would stand
+ * still in the meantime; smaller ones are prepared here.
+ */
+export function createPrepareRequest(deps: {
+  prepareOnThread: PrepareOnThread
+  largeBodyBytes: number
+  /** The catalog that the request's caller may see. */
+  catalogOf: (request: FastifyRequest) => Catalog
+  /** Frees the body's share of the memory budget. */
+  releaseBody: (request: FastifyRequest) => void
+}): PrepareRequest {
+  const { prepareOnThread, largeBodyBytes, catalogOf, releaseBody } = deps
+  return async (prepare, request) => {
+    const { body } = request
+    // The request lives as long as its answer; its body need not.
+    request.body = undefined
+    try {
+      const catalog = catalogOf(request)
+      if (!Buffer.isBuffer(body) || body.length < largeBodyBytes) return prepareBody(prepare, body, catalog)
+      return await prepareOnThread(prepare, body, catalog.list())
+    } finally {
+      releaseBody(request)
+    }
+  }
+}
+
+/** From a body's bytes to a request that may be admitted. Throws an `ApiError`. */
+export function prepareBody<Result extends Prepared>(
+  prepare: Prepare<Result>,
+  body: unknown,
+  catalog: Pick<Catalog, 'find'>,
+): Result {
+  const prepared = prepare(readJsonObject(body), catalog)
+  refuseOversized(prepared.request, prepared.model)
+  return prepared
+}

@@ -1,0 +1,31 @@
+import { ApiError } from '#libs/contracts/api-error.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
+import { countInputBytes, countPromptBytes } from '../generation/estimate-input.ts'
+
+/** No tokenizer in use has a longer token: even runs of spaces end at 128 bytes. */
+const LONGEST_TOKEN_BYTES = 256
+
+/**
+ * Throws an `ApiError` `invalid_request` for a prompt that cannot fit the context window, however it is tokenized.
+ * Without this check a worker would render and tokenize it for seconds, while its other generations wait. Each
+ * message and each tool is at least one token. Each input to embed has a context window of its own.
+ */
+export function refuseOversized(request: GenerationRequest, { contextWindow }: ModelSpec): void {
+  const mostBytes = contextWindow * LONGEST_TOKEN_BYTES
+  if (request.kind === 'embedding') {
+    const oversized = request.inputs.findIndex((input) => countInputBytes(input) > mostBytes)
+    if (oversized >= 0) refuse(`The input at index ${oversized}`, contextWindow)
+    return
+  }
+  const pieces = request.messages.length + request.tools.length
+  if (pieces > contextWindow || countPromptBytes(request) > mostBytes) refuse('The prompt', contextWindow)
+}
+
+function refuse(subject: string, contextWindow: number): never {
+  throw new ApiError(
+    'invalid_request',
+    // LangChain recognizes an overflow by the words `exceeds the context window`.
+    `${subject} exceeds the context window of ${contextWindow} tokens.`,
+  )
+}

@@ -1,0 +1,28 @@
+/** Clients mishandle a minute and more, and fractions of a second. */
+export const RETRY_AFTER_RANGE_S = { min: 1, max: 59 }
+
+/** The seconds in `retry-after`, by the cause of a refusal that does not compute its own. */
+export const RETRY_AFTER_S = {
+  /** Long enough for a worker to restart. */
+  default: 5,
+  /** Billing or the queue Redis does not answer: both restart or fail over within seconds. */
+  dependencyDown: 2,
+  /** A worker could not run the generation; another one may. */
+  workerUnavailable: 2,
+  /** Gateway and billing disagree on the catalog until the next push. */
+  catalogChange: 2,
+  /** The hold expired or was settled; the next request gets a new one. */
+  holdGone: 1,
+  /** Too many large bodies at once: one takes at most a few seconds. */
+  largeBodies: 2,
+  /** Other gateways take new connections at once. */
+  shuttingDown: 1,
+  /** For models whose state the catalog fixes: tests of clients rely on constants. */
+  fixedBusy: 2,
+  fixedWarming: 10,
+} as const
+
+/** A wait in whole seconds, within the range. */
+export function toRetryAfterS(seconds: number): number {
+  return Math.min(RETRY_AFTER_RANGE_S.max, Math.max(RETRY_AFTER_RANGE_S.min, Math.ceil(seconds)))
+}

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { refuseOversized } from '#apps/gateway/endpoints/refuse-oversized.ts'
+import { generationJob } from '../../../../support/generation-job.ts'
+import { modelSpec } from '../../../../support/model-spec.ts'
+
+const model = modelSpec({ contextWindow: 10 })
+const WINDOW_BYTES = 10 * 256
+
+const chat = (...contents: string[]) => ({
+  ...generationJob().request,
+  messages: contents.map((content) => ({ role: 'user' as const, content })),
+})
+const embedding = (...inputs: string[]) => ({ kind: 'embedding' as const, inputs })
+
+test('a prompt that may fit is accepted', () => {
+  expect(() => refuseOversized(chat('x'.repeat(WINDOW_BYTES / 2)), model)).not.toThrow()
+  expect(() => refuseOversized(chat(...Array<string>(10).fill('x')), model)).not.toThrow()
+})
+
+test('a prompt of more bytes or of more messages than any tokenizer fits into the window is refused', () => {
+  const refusal = 'The prompt exceeds the context window of 10 tokens.'
+  expect(() => refuseOversized(chat('x'.repeat(WINDOW_BYTES + 1)), model)).toThrow(refusal)
+  expect(() => refuseOversized(chat(...Array<string>(11).fill('x')), model)).toThrow(refusal)
+})
+
+test('each input to embed has a context window of its own, and the one that cannot fit is named', () => {
+  const large = 'x'.repeat(WINDOW_BYTES - 100)
+  refuseOversized(embedding(large, large, large), model)
+  refuseOversized(embedding(...Array<string>(2_048).fill('x')), model)
+  expect(() => refuseOversized(embedding('x', `${large}${large}`), model)).toThrow(
+    'The input at index 1 exceeds the context window of 10 tokens.',
+  )
+})
