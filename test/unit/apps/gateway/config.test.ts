@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { GatewayConfig } from '#apps/gateway/config.ts'
+import { GatewayConfig, toHttpLimits } from '#apps/gateway/config.ts'
 import { loadConfig } from '#libs/config/load-config.ts'
+import { MAX_BODY_BYTES } from '#libs/contracts/max-body-bytes.ts'
 
 const REQUIRED = {
   QUEUE_REDIS_URL: 'redis://127.0.0.1:6379',
@@ -12,13 +13,53 @@ test.each<[Record<string, string>, string]>([
   [{ BILLING_TLS_CERT_FILE: 'c' }, 'BILLING_TLS_KEY_FILE is not set: BILLING_TLS_CERT_FILE needs it'],
   [{ BILLING_TLS_CERT_FILE: 'c' }, 'BILLING_TLS_CA_FILE is not set: BILLING_TLS_CERT_FILE needs it'],
   [{ BILLING_TLS_KEY_FILE: 'k' }, 'BILLING_TLS_CERT_FILE is not set: BILLING_TLS_KEY_FILE needs it'],
-])('%o is half of what it takes', (fields, problem) => {
+])('%o alone is refused', (fields, problem) => {
   expect(() => loadConfig(GatewayConfig, { ...REQUIRED, ...fields })).toThrow(problem)
 })
 
-test('an authority may stand alone, and all three together', () => {
+test('the authority may be set alone, or all three together', () => {
   const ca = { BILLING_TLS_CA_FILE: 'a' }
   const pair = { BILLING_TLS_CERT_FILE: 'c', BILLING_TLS_KEY_FILE: 'k' }
   expect(loadConfig(GatewayConfig, { ...REQUIRED, ...ca })).toMatchObject(ca)
   expect(loadConfig(GatewayConfig, { ...REQUIRED, ...ca, ...pair })).toMatchObject({ ...ca, ...pair })
+})
+
+test('the limits of the public interface have defaults', () => {
+  expect(toHttpLimits(loadConfig(GatewayConfig, REQUIRED))).toEqual({
+    bodyBytes: 33_554_432,
+    largeBodyBytes: 65_536,
+    allBodiesBytes: 134_217_728,
+    uploadMs: 60_000,
+    connectionIdleMs: 660_000,
+    headersAfterS: 10,
+    keepAliveS: 10,
+    queuedBytes: 1_048_576,
+    lastReadS: 30,
+  })
+})
+
+test('each limit that an operator may change has its variable', () => {
+  const environment = {
+    MAX_BODY_BYTES: '2000',
+    BODY_MEMORY_BYTES: '3000',
+    UPLOAD_DEADLINE_MS: '4000',
+    GENERATION_DEADLINE_MS: '5000',
+    STREAM_HEADERS_AFTER_S: '6',
+    STREAM_KEEP_ALIVE_S: '7',
+    STREAM_UNREAD_BYTES: '80000',
+  }
+  expect(toHttpLimits(loadConfig(GatewayConfig, { ...REQUIRED, ...environment }))).toMatchObject({
+    bodyBytes: 2_000,
+    allBodiesBytes: 3_000,
+    uploadMs: 4_000,
+    connectionIdleMs: 9_000,
+    headersAfterS: 6,
+    keepAliveS: 7,
+    queuedBytes: 80_000,
+  })
+})
+
+test('a body larger than workers unpack cannot be allowed', () => {
+  const environment = { ...REQUIRED, MAX_BODY_BYTES: String(MAX_BODY_BYTES + 1) }
+  expect(() => loadConfig(GatewayConfig, environment)).toThrow('MAX_BODY_BYTES is "33554433"')
 })
