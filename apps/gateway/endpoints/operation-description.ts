@@ -39,7 +39,7 @@ export type BodyDescription = {
 
 export type StreamDescription = {
   /** The JSON in the data of an event that is not an error. */
-  readonly frame: BodyDescription
+  readonly event: BodyDescription
   /** Whether events may have an `event:` line. */
   readonly areNamed: boolean
   readonly endsWithDone: boolean

@@ -1,8 +1,9 @@
 /**
- * JSON text of a string or a plain object. Three characters that JSON leaves as they are end a line for readers
- * that split Unicode's way (Python's `splitlines`), and would tear a frame: they are escaped as well.
+ * The JSON text of a string or a plain object, on one line for every reader. JSON leaves three characters unescaped
+ * that end a line for readers that split lines as Unicode does, such as Python's `splitlines`; an event with one of
+ * them would be cut in two. They are escaped as well.
  */
-export function quote(value: string | object): string {
+export function toJson(value: string | object): string {
   const json = JSON.stringify(value)
   return LINE_ENDS.test(json) ? json.replaceAll(LINE_ENDS_ALL, toEscape) : json
 }

@@ -77,5 +77,5 @@ function describeSchemas() {
 }
 
 function bodiesOf({ request, answer, stream }: OperationDescription): BodyDescription[] {
-  return [request, answer, stream?.frame].filter((body) => body != null)
+  return [request, answer, stream?.event].filter((body) => body != null)
 }

@@ -58,14 +58,14 @@ function describeHeaders(headers: StreamDescription['headers']) {
 }
 
 /** One event of the stream. Its data is text: JSON of the schema `event`. */
-function describeStream({ frame, areNamed, endsWithDone }: StreamDescription) {
+function describeStream({ event, areNamed, endsWithDone }: StreamDescription) {
   const json = (name: string) => ({
     type: 'string',
     contentMediaType: 'application/json',
     contentSchema: refer(name),
   })
-  const data = [json(frame.name), json('Error')]
-  const events = Object.entries(frame.examples).map(([name, value]) => [
+  const data = [json(event.name), json('Error')]
+  const events = Object.entries(event.examples).map(([name, value]) => [
     name,
     { data: JSON.stringify(value) },
   ])

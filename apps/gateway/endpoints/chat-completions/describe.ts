@@ -108,7 +108,7 @@ export const chatCompletionsDescription: OperationDescription = {
     },
   },
   stream: {
-    frame: {
+    event: {
       name: 'ChatCompletionChunk',
       schema: ChatChunk,
       examples: {

@@ -1,6 +1,6 @@
 import type { OutputEvent } from '../../generation/generation-call.ts'
 import type { Answer, StreamRenderer } from '../generation-endpoint.ts'
-import { quote } from '../quote.ts'
+import { toJson } from '../to-json.ts'
 import { toChatUsage, toCompletionId, toFinishReason } from './shared-fields.ts'
 
 /** What a stream depends on beside its generation. */
@@ -37,16 +37,16 @@ export function createChatChunks({ id, created, model, options }: Answer<ChatOpt
   function renderDelta(event: Exclude<OutputEvent, { type: 'generation-end' }>): string {
     switch (event.type) {
       case 'text-delta':
-        return textHead + quote(event.text) + deltaTail
+        return textHead + toJson(event.text) + deltaTail
       case 'reasoning-delta':
-        return reasoningHead + quote(event.text) + deltaTail
+        return reasoningHead + toJson(event.text) + deltaTail
       case 'tool-call-start': {
         // Clients concatenate what is repeated, so only this delta has id, type and name.
-        const names = `"id":${quote(event.id)},"type":"function","function":{"name":${quote(event.name)},"arguments":""}`
+        const names = `"id":${toJson(event.id)},"type":"function","function":{"name":${toJson(event.name)},"arguments":""}`
         return chunk(`"tool_calls":[{"index":${event.index},${names}}]`, 'null')
       }
       case 'tool-call-delta': {
-        const text = `"function":{"arguments":${quote(event.text)}}`
+        const text = `"function":{"arguments":${toJson(event.text)}}`
         return chunk(`"tool_calls":[{"index":${event.index},${text}}]`, 'null')
       }
     }

@@ -43,7 +43,7 @@ export const completionsDescription: OperationDescription = {
     },
   },
   stream: {
-    frame: {
+    event: {
       name: 'CompletionChunk',
       schema: CompletionChunk,
       examples: { text: chunk('Hello!', null), finish: chunk('', 'stop') },

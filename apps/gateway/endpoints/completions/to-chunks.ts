@@ -1,5 +1,5 @@
 import type { Answer, StreamRenderer } from '../generation-endpoint.ts'
-import { quote } from '../quote.ts'
+import { toJson } from '../to-json.ts'
 import { toCompletionId, toFinishReason } from './to-object.ts'
 
 const DONE = 'data: [DONE]\n\n'
@@ -13,7 +13,7 @@ export function createCompletionChunks({ id, created, model }: Answer<null>): St
     `data: {"id":${JSON.stringify(toCompletionId(id))},"object":"text_completion",` +
     `"created":${created},"model":${JSON.stringify(model.id)},"choices":[{"index":0,"text":`
   const chunk = (text: string, finishReason: string) =>
-    `${head}${quote(text)},"finish_reason":${finishReason}}]}\n\n`
+    `${head}${toJson(text)},"finish_reason":${finishReason}}]}\n\n`
 
   let ended = false
 

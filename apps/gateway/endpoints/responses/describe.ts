@@ -113,7 +113,7 @@ export const responsesDescription: OperationDescription = {
   },
   answer: { name: 'Response', schema: ResponseObject, examples: { text: response } },
   stream: {
-    frame: {
+    event: {
       name: 'ResponseEvent',
       schema: ResponseEvent,
       examples: {

@@ -1,5 +1,5 @@
 import type { OutputPart } from '../../generation/collect.ts'
-import { quote } from '../quote.ts'
+import { toJson } from '../to-json.ts'
 import { createSharedEvents, type ItemEvents, type OpenItem, type WriteEvent } from './item-events.ts'
 import { toItem, toOutputText, toSummaryText } from './to-items.ts'
 
@@ -12,7 +12,7 @@ export function createFullEvents(write: WriteEvent): ItemEvents {
   const { textDelta, textDone, itemDone } = createSharedEvents(write)
 
   const itemAdded = (item: OpenItem) =>
-    write('response.output_item.added', `"output_index":${item.index},"item":${quote(toAddedItem(item))}`)
+    write('response.output_item.added', `"output_index":${item.index},"item":${toJson(toAddedItem(item))}`)
   const writeAt = (type: string, { place }: OpenItem, fields: string) => write(type, `${place},${fields}`)
 
   return {
@@ -28,8 +28,8 @@ export function createFullEvents(write: WriteEvent): ItemEvents {
     add(item, text) {
       if (item.start.type === 'text') return textDelta(item, text)
       return item.start.type === 'reasoning'
-        ? writeAt('response.reasoning_summary_text.delta', item, `"summary_index":0,"delta":${quote(text)}`)
-        : writeAt('response.function_call_arguments.delta', item, `"delta":${quote(text)}`)
+        ? writeAt('response.reasoning_summary_text.delta', item, `"summary_index":0,"delta":${toJson(text)}`)
+        : writeAt('response.function_call_arguments.delta', item, `"delta":${toJson(text)}`)
     },
 
     end(item, part, json) {
@@ -40,15 +40,15 @@ export function createFullEvents(write: WriteEvent): ItemEvents {
   function tellParts(item: OpenItem, part: OutputPart): string {
     if (part.type === 'tool-call') {
       const { name, arguments: text } = part.call
-      const fields = `"name":${quote(name)},"arguments":${quote(text)}`
+      const fields = `"name":${toJson(name)},"arguments":${toJson(text)}`
       return writeAt('response.function_call_arguments.done', item, fields)
     }
     if (part.type === 'text') {
-      const fields = `"content_index":0,"part":${quote(toOutputText(part.text))}`
+      const fields = `"content_index":0,"part":${toJson(toOutputText(part.text))}`
       return textDone(item, part.text) + writeAt('response.content_part.done', item, fields)
     }
-    const text = `"summary_index":0,"text":${quote(part.text)}`
-    const summary = `"summary_index":0,"part":${quote(toSummaryText(part.text))}`
+    const text = `"summary_index":0,"text":${toJson(part.text)}`
+    const summary = `"summary_index":0,"part":${toJson(toSummaryText(part.text))}`
     return (
       writeAt('response.reasoning_summary_text.done', item, text) +
       writeAt('response.reasoning_summary_part.done', item, summary)
@@ -56,8 +56,8 @@ export function createFullEvents(write: WriteEvent): ItemEvents {
   }
 }
 
-const NO_TEXT = quote(toOutputText(''))
-const NO_SUMMARY = quote(toSummaryText(''))
+const NO_TEXT = toJson(toOutputText(''))
+const NO_SUMMARY = toJson(toSummaryText(''))
 
 /** An item as it is announced: its parts are still to come. */
 function toAddedItem({ start, id }: OpenItem) {

@@ -1,5 +1,5 @@
 import type { OutputPart } from '../../generation/collect.ts'
-import { quote } from '../quote.ts'
+import { toJson } from '../to-json.ts'
 
 /** An item that is being written. */
 export type OpenItem = {
@@ -37,9 +37,9 @@ export function createWriteEvent(options: { named: boolean }): WriteEvent {
 export function createSharedEvents(write: WriteEvent) {
   return {
     textDelta: ({ place }: OpenItem, text: string) =>
-      write('response.output_text.delta', `${place},"content_index":0,"delta":${quote(text)},"logprobs":[]`),
+      write('response.output_text.delta', `${place},"content_index":0,"delta":${toJson(text)},"logprobs":[]`),
     textDone: ({ place }: OpenItem, text: string) =>
-      write('response.output_text.done', `${place},"content_index":0,"text":${quote(text)},"logprobs":[]`),
+      write('response.output_text.done', `${place},"content_index":0,"text":${toJson(text)},"logprobs":[]`),
     itemDone: ({ index }: OpenItem, json: string) =>
       write('response.output_item.done', `"output_index":${index},"item":${json}`),
   }

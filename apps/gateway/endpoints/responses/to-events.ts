@@ -1,6 +1,6 @@
 import type { OutputEvent } from '../../generation/generation-call.ts'
 import type { Answer, StreamRenderer } from '../generation-endpoint.ts'
-import { quote } from '../quote.ts'
+import { toJson } from '../to-json.ts'
 import { chooseEvents, EVENTS_HEADER } from './choose-events.ts'
 import { createFullEvents } from './full-events.ts'
 import { createWriteEvent } from './item-events.ts'
@@ -57,12 +57,12 @@ export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRe
     renderError({ error }) {
       const beginning = begin()
       const response = joinOutput(toResponse(answer, { status: 'failed', error }), items.ended)
-      return beginning + write('response.failed', `"response":${response},"error":${quote(error)}`)
+      return beginning + write('response.failed', `"response":${response},"error":${toJson(error)}`)
     },
   }
 }
 
 /** JSON of a response whose items are JSON already. */
 function joinOutput(response: object, items: readonly string[]): string {
-  return `${quote(response).slice(0, -1)},"output":[${items.join(',')}]}`
+  return `${toJson(response).slice(0, -1)},"output":[${items.join(',')}]}`
 }

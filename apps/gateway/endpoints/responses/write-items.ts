@@ -1,6 +1,6 @@
 import { brokenOutput, type OutputPart } from '../../generation/collect.ts'
 import type { OutputEvent } from '../../generation/generation-call.ts'
-import { quote } from '../quote.ts'
+import { toJson } from '../to-json.ts'
 import type { ItemEvents, OpenItem } from './item-events.ts'
 import { toItem, toItemId } from './to-items.ts'
 
@@ -32,7 +32,7 @@ export function createItemWriter(events: ItemEvents, requestId: string): ItemWri
     const ending = endItem('completed')
     const index = ended.length
     const id = toItemId(start, requestId, index)
-    open = { start, id, index, place: `"item_id":${quote(id)},"output_index":${index}` }
+    open = { start, id, index, place: `"item_id":${toJson(id)},"output_index":${index}` }
     hasAnswer ||= start.type !== 'reasoning'
     return ending + events.begin(open)
   }
@@ -49,7 +49,7 @@ export function createItemWriter(events: ItemEvents, requestId: string): ItemWri
     const added = flush()
     if (open === null) return ''
     const part = withText(open.start, text)
-    const json = quote(toItem(part, { id: open.id, status }))
+    const json = toJson(toItem(part, { id: open.id, status }))
     const frames = added + events.end(open, part, json)
     ended.push(json)
     open = null
