@@ -6,7 +6,7 @@ import {
   constrainOutput,
 } from '#libs/dialect/constrain-output.ts'
 import type { CallsShape, EngineConstraint } from '#libs/dialect/engine-constraint.ts'
-import { TOOL_CALL_FORMAT_NAMES, TOOL_CALL_FORMATS } from '#libs/dialect/formats.ts'
+import { TOOL_CALL_FORMAT_NAMES, TOOL_CALL_FORMATS, type ToolCallFormatName } from '#libs/dialect/formats.ts'
 import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
 import { generationJob } from '../../../support/generation-job.ts'
 import { parseWith } from './parse-under-test.ts'
@@ -236,20 +236,6 @@ describe.for(TOOL_CALL_FORMAT_NAMES)('%s', (format) => {
     })
   })
 
-  it('a trigger begins the section, or the call where there is no section', () => {
-    const tools = FORCED.tools.map((tool) => ({ ...tool, strict: true }))
-    const constraint = constrain({ tools, toolChoice: 'auto' }, family)
-    const trigger = TOOL_CALL_FORMATS[format].constrain?.trigger
-    if (trigger === undefined) {
-      expect(constraint).toBeNull()
-      return
-    }
-    expect(constraint).toMatchObject({ type: 'text-with-calls', trigger })
-    const { section, tags } = callsOf(constraint)
-    const begin = section?.begin ?? tags[0]?.begin
-    expect(begin?.startsWith(trigger)).toBe(true)
-  })
-
   it('the grammar allows the text that the format writes, or plain JSON', () => {
     const tools = FORCED.tools.slice(0, 1)
     const output = written(callsOf(constrain({ ...FORCED, tools }, family)), '{"text": "a"}')
@@ -257,6 +243,26 @@ describe.for(TOOL_CALL_FORMAT_NAMES)('%s', (format) => {
     // A grammar for harmony begins after the reasoning, so it includes the header that else the template writes.
     const start = format === 'harmony' ? '<|start|>assistant' : ''
     expect(output).toBe(start + TOOL_CALL_FORMATS[readAs].write(calls))
+  })
+})
+
+describe('calls of strict tools', () => {
+  const tools = FORCED.tools.map((tool) => ({ ...tool, strict: true }))
+  const hasTrigger = (format: ToolCallFormatName) =>
+    TOOL_CALL_FORMATS[format].constrain?.trigger !== undefined
+  const marked = TOOL_CALL_FORMAT_NAMES.filter(hasTrigger)
+  const unmarked = TOOL_CALL_FORMAT_NAMES.filter((format) => !hasTrigger(format))
+
+  it.for(marked)('%s: the trigger begins the section, or the call where there is no section', (format) => {
+    const constraint = constrain({ tools, toolChoice: 'auto' }, { toolCalls: format })
+    if (constraint?.type !== 'text-with-calls') throw new Error('no trigger in the constraint')
+    const { section, tags } = constraint.calls
+    const begin = section?.begin ?? tags[0]?.begin
+    expect(begin?.startsWith(constraint.trigger)).toBe(true)
+  })
+
+  it.for(unmarked)('%s: without a trigger there is no constraint', (format) => {
+    expect(constrain({ tools, toolChoice: 'auto' }, { toolCalls: format })).toBeNull()
   })
 })
 
