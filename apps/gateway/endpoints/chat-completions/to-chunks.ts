@@ -68,7 +68,7 @@ export function createChatChunks({ id, created, model, options }: Answer<ChatOpt
       return ended
     },
     /** The error, then `[DONE]`, and no finish chunk. */
-    renderError: (body) => `data: ${JSON.stringify(body)}\n\n${DONE}`,
+    renderError: (body) => `data: ${toJson(body)}\n\n${DONE}`,
   }
 }
 

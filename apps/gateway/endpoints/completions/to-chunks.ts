@@ -37,6 +37,6 @@ export function createCompletionChunks({ id, created, model }: Answer<null>): St
       return ended
     },
     /** The error, then `[DONE]`, and no finish chunk. */
-    renderError: (body) => `data: ${JSON.stringify(body)}\n\n${DONE}`,
+    renderError: (body) => `data: ${toJson(body)}\n\n${DONE}`,
   }
 }

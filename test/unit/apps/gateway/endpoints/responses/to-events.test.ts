@@ -86,40 +86,9 @@ describe.each(['spec', 'full'] as const)('a stream in the %s set', (eventSet) =>
     )
   })
 
-  it('that fails before its first event begins all the same', () => {
-    const events = createResponseEvents(answerOf(eventSet))
-    expect(typesOf(read(events.renderError({ error: ERROR })))).toEqual(['created', 'in_progress', 'failed'])
-  })
-
   it('refuses a call that goes on after its end', () => {
     expect(() => render(eventSet, [call(0), call(1), args(0, '{')])).toThrow(
       expect.objectContaining({ code: 'upstream_error' }),
     )
   })
-
-  it('renders nothing for an empty batch, so that an answer can still get its status', () => {
-    expect(render(eventSet, [], [])).toBe('')
-  })
-
-  it('knows when it has ended', () => {
-    const events = createResponseEvents(answerOf(eventSet))
-    events.render([text('a')])
-    expect(events.ended).toBe(false)
-    events.render([end()])
-    expect(events.ended).toBe(true)
-  })
-
-  it.each(['"\\\n\r\t\b\u0000', 'ä€𝄞', '\ud800', '\u0085\u2028\u2029'])(
-    'carries the text %j whole, on lines of its own however a reader splits them',
-    (value) => {
-      const frames = render(eventSet, [thought(value), text(value), call(0), args(0, value), end()])
-      expect(frames.split(/[\n\u0085\u2028\u2029]/)).toHaveLength(frames.split('\n').length)
-      const output = read(frames).at(-1)?.response?.output
-      expect(output).toMatchObject([
-        { summary: [{ text: value }] },
-        { content: [{ text: value }] },
-        { arguments: value },
-      ])
-    },
-  )
 })
