@@ -6,7 +6,7 @@ const core = always([text('Hi'), END])
 
 type Answer = { status: number; body: { error?: { code: string; message: string; param?: string } } }
 
-/** An app, and what it answers to a body; afterwards it must still answer an ordinary one. */
+/** Sends a body to an app, then an ordinary one, which the app must still answer. */
 async function serveHostile() {
   const { url, chat } = await serveApp(core)
   return async (body: string | object, path = '/chat/completions'): Promise<Answer> => {
@@ -47,13 +47,13 @@ describe('200,000 brackets', () => {
     expect(await post(body)).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } })
   })
 
-  it('as text are text', async () => {
+  it('in a string are text', async () => {
     const post = await serveHostile()
     const messages = [{ role: 'user', content: deep }]
     expect((await post({ ...CHAT, messages })).status).toBe(200)
   })
 
-  it('of fewer levels than a body may have, but more than a schema, are refused where they are', async () => {
+  it('of fewer levels than a body may have, but more than a schema may, are refused by the schema’s field', async () => {
     const post = await serveHostile()
     const schema = `${'{"items":'.repeat(150)}{}${'}'.repeat(150)}`
     expect((await post(withSchema(schema))).body.error?.param).toMatch(/^response_format/)
@@ -165,7 +165,7 @@ describe('too much of it', () => {
     expect(await post(body())).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } })
   })
 
-  it('7,000 tools of a model with room for them are taken', async () => {
+  it('7,000 tools are accepted by a model whose context window has room for them', async () => {
     const post = await serveHostile()
     const tools = many(7_000, { type: 'function', function: { name: 'f', parameters: { type: 'object' } } })
     expect((await post({ ...CHAT, tools })).status).toBe(200)
@@ -184,7 +184,7 @@ describe('names that every object has', () => {
     expect(
       (await post(withMembers(`"tools":[{"type":"function","function":{"name":"${name}"}}]`))).status,
     ).toBe(200)
-    // The parser of schemas leaves out the first of these names wherever keys are free.
+    // The schema parser drops the first of these names from records.
     expect((await post(withMembers(`"logit_bias":{"${name}":1}`))).status).toBe(
       name === '__proto__' ? 200 : 400,
     )
@@ -194,7 +194,7 @@ describe('names that every object has', () => {
     expect(Object.getOwnPropertyNames(Object.prototype)).not.toContain('model')
   })
 
-  it('that come twice count the last time', async () => {
+  it('that come twice have their last value', async () => {
     const post = await serveHostile()
     expect((await post(withMembers('"model":"nope"'))).status).toBe(404)
   })
@@ -284,7 +284,7 @@ describe('any JSON at all', () => {
           const body = JSON.stringify({ model, ...required, ...fields })
           const response = await fetch(url + path, { method: 'POST', headers: AUTHORIZED, body })
           await response.text()
-          // The core of this test gives no vectors, which the route of embeddings calls a failure.
+          // The core of this test yields no vectors, which the route of embeddings reports as a failure.
           const allowed = path === '/embeddings' ? [200, 400, 503] : [200, 400]
           expect(allowed).toContain(response.status)
         }),

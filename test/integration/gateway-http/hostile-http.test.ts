@@ -31,7 +31,7 @@ const post = (headers: string[], body: string) =>
 const statusesOf = (answer: string) =>
   Array.from(answer.matchAll(/HTTP\/1\.1 (\d{3}) /gu), (match) => Number(match[1]))
 
-/** Its statuses, and whether it has what every answer has: our id and, if it is an error, the error object. */
+/** The statuses of an answer, and whether it has a request id and, if it is an error, the error object. */
 const lookAt = (answer: string) => ({
   statuses: statusesOf(answer),
   isWhole: REQUEST_ID.test(answer) && (answer.startsWith('HTTP/1.1 200 ') || ERROR_OBJECT.test(answer)),
@@ -70,7 +70,7 @@ describe('a header', () => {
     expect(lookAt(await send(port, raw))).toEqual({ statuses: [status], isWhole: true })
   })
 
-  it('may have 1,000 fields and 16 KiB; a larger one is told so', async () => {
+  it('may have 1,000 fields and 16 KiB; a larger one is 431 with the limits', async () => {
     const { port } = await serveApp(core)
     const fields = (count: number) => get('/v1/models', ...Array.from({ length: count }, () => 'a: b'))
     expect(lookAt(await send(port, fields(997)))).toEqual({ statuses: [200], isWhole: true })
@@ -80,7 +80,7 @@ describe('a header', () => {
     }
   })
 
-  it('without a host says what is missing', async () => {
+  it('without a host is refused with the name of the field', async () => {
     const { port } = await serveApp(core)
     expect(await send(port, get('/v1/models').replace('host: x\r\n', ''))).toContain(
       `"The header 'host' is required."`,
@@ -93,7 +93,7 @@ describe('a header', () => {
     expect(statusesOf(await send(port, raw))).toEqual([200])
   })
 
-  it('may come with others in one packet: all are answered, in their order', async () => {
+  it('may come with others in one packet: all are answered, in order', async () => {
     const { port } = await serveApp(core)
     const kept = (raw: string) => raw.replace('connection: close\r\n', '')
     const first = kept(post([length], BODY))
@@ -152,19 +152,19 @@ describe('a client that is slow on purpose', () => {
     return answer
   }
 
-  it('with its header is given up with 408', async () => {
+  it('with its header gets 408', async () => {
     const answer = await answerOfSlow('GET /v1/models HTTP/1.1\r\nhost: x\r\nx-slow: ')
     expect(lookAt(answer)).toEqual({ statuses: [408], isWhole: true })
     expect(answer).toContain('"The request must arrive whole within 0.4 s."')
   })
 
-  it('with its body is given up with 408', async () => {
+  it('with its body gets 408', async () => {
     for (const header of ['content-length: 100000', 'transfer-encoding: chunked']) {
       expect(statusesOf(await answerOfSlow(post([header], '')))).toEqual([408])
     }
   })
 
-  it('that drips bytes is given up all the same', async () => {
+  it('but sends a byte now and then gets 408 too', async () => {
     const { port } = await serveApp(core, limits)
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => {})

@@ -5,7 +5,7 @@ const core = always([text('Hi'), END])
 
 const messages = [{ role: 'user', content: 'Hi' }]
 
-/** Above what is prepared at once. */
+/** Large enough to be prepared on the thread. */
 const large = { user: 'x'.repeat(70_000) }
 
 const OPERATIONS: [path: string, body: object, model: string][] = [
@@ -46,7 +46,7 @@ it("a key's own models are served, from small bodies and large ones", async () =
   }
 })
 
-it("a key's list of models shows those that the catalog has of them, and other keys see all", async () => {
+it('a key with a list of models sees those of them that the catalog has, and other keys see all', async () => {
   const { url } = await serveApp(core)
   const list = async (headers: Record<string, string>): Promise<string[]> => {
     const { data }: { data: { id: string }[] } = JSON.parse(
@@ -58,7 +58,7 @@ it("a key's list of models shows those that the catalog has of them, and other k
   expect(await list(AUTHORIZED)).toEqual([MODEL, 'plain', 'vectors'])
 })
 
-it('a model outside the list is 404 by its name too, also one that the list names and the catalog lacks', async () => {
+it('a model outside the list is 404, and so is a model of the list that the catalog does not have', async () => {
   const { url } = await serveApp(core)
   const describe = async (id: string) => {
     const response = await fetch(`${url}/models/${id}`, { headers: NARROW })

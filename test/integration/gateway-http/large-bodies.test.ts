@@ -8,7 +8,7 @@ const LARGE = 65_536
 const core = always([text('Hi'), END])
 const padded = { ...CHAT, padding: 'x'.repeat(LARGE) }
 
-/** An upload that is under way: its first byte has been sent, the rest comes with `finish`. */
+/** Starts an upload: sends the first half of the body; `finish` sends the rest. */
 async function beginUpload(port: number, body: string, announced: boolean) {
   const upload = httpRequest({
     port,
@@ -54,7 +54,7 @@ it.each([true, false])(
     const { chat, port } = await serveApp(fed.generate, { allBodiesBytes: 4 * LARGE })
     const body = JSON.stringify(padded)
     const first = await beginUpload(port, body, announced)
-    // Half of all is for one account, and it has used up most of that.
+    // One account may use half of the memory, and has used most of that.
     const second = await beginUpload(port, body, announced)
     second.finish()
     first.finish()
@@ -65,7 +65,7 @@ it.each([true, false])(
       body: { error: { code: 'model_unavailable' } },
     })
     expect((await chat({ ...CHAT, model: 'nope' })).status).toBe(404)
-    // The one that was taken is prepared and waits for its answer: its bytes are free again.
+    // The accepted one is prepared and waits for its answer, so its memory is free again.
     await expect.poll(() => fed.calls.length).toBe(1)
     const hangUp = new AbortController()
     const third = chat(padded, { signal: hangUp.signal })

@@ -38,7 +38,7 @@ it('answers HEAD without a body', async () => {
   expect([response.status, await response.text()]).toEqual([200, ''])
 })
 
-it('shows the catalog to a key that cannot be checked at the moment, which pays for nothing', async () => {
+it('lists the catalog for a key that cannot be checked at the moment', async () => {
   const { url, chat } = await serveApp(always([END]))
   const headers = { authorization: 'Bearer unchecked' }
   for (const path of ['/models', '/models/org/demo']) {

@@ -19,7 +19,7 @@ const ERROR_CODES = [
   'model_unavailable',
 ] as const
 
-test('the description is public, and is OpenAPI 3.1 by the meta-schema of that', async () => {
+test('the description is public, and valid by the meta-schema of OpenAPI 3.1', async () => {
   const { url } = await serveApp(always([END]))
   const response = await fetch(new URL('/openapi.json', url))
   expect(response.headers.get('content-type')).toMatch(/^application\/json/)
@@ -29,14 +29,14 @@ test('the description is public, and is OpenAPI 3.1 by the meta-schema of that',
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   const meta: object = JSON.parse(
     readFileSync('test/fixtures/openapi-3.1/schema.json', 'utf8')
-      // It leaves open of what dialect the schemas inside are; they are of JSON schema's own.
+      // The meta-schema leaves the dialect of the schemas inside open; here it is JSON Schema 2020-12.
       .replaceAll('"$dynamicRef": "#meta"', '"$ref": "https://json-schema.org/draft/2020-12/schema"')
       .replace('"$dynamicAnchor": "meta",', ''),
   )
   expect([ajv.validate(meta, served), ajv.errors]).toEqual([true, null])
 })
 
-/** How each operation is asked; every operation of the description must be here. */
+/** The request for each operation; every operation of the description must be here. */
 const OPERATIONS: Record<string, { path: string; body?: Record<string, unknown> }> = {
   createChatCompletion: { path: '/v1/chat/completions', body: CHAT },
   createResponse: { path: '/v1/responses', body: { model: MODEL, input: 'Hi' } },
@@ -48,7 +48,7 @@ const OPERATIONS: Record<string, { path: string; body?: Record<string, unknown> 
 
 type Ask = { path?: string; body?: unknown; headers?: Record<string, string>; bodyBytes?: number }
 
-/** Asks an operation of an app with this core; what `ask` names is asked otherwise than usual. */
+/** Calls an operation of an app with this core; the fields of `ask` replace those of the usual request. */
 async function answerOf(operationId: string, core: Generate, ask: Ask = {}): Promise<Response> {
   const { path, body } = { ...OPERATIONS[operationId], ...ask }
   const { url } = await serveApp(core, ask.bodyBytes === undefined ? {} : { bodyBytes: ask.bodyBytes })
@@ -70,7 +70,7 @@ const CALLED: OutputEvent[][] = [
   ],
   [{ type: 'generation-end', finishReason: 'tool-calls', usage: USAGE }],
 ]
-/** A core that gives every input a vector. */
+/** A core that returns a vector for every input. */
 const embedding: Generate = async function* ({ request, onVectors }) {
   if (request.kind === 'embedding') onVectors?.(request.inputs.map(() => new Float32Array(8).fill(0.5)))
   yield [END]
@@ -82,7 +82,7 @@ const generations = [...conformance.operations]
   .filter(([, { responses }]) => responses['200']?.content['text/event-stream'] !== undefined)
   .map(([operationId]) => operationId)
 
-test('every operation of the description is asked here', () => {
+test('every operation of the description is called here', () => {
   expect([...conformance.operations.keys()].toSorted()).toEqual(Object.keys(OPERATIONS).toSorted())
 })
 
@@ -132,7 +132,7 @@ describe('an answer is as described', () => {
   })
 })
 
-/** Every row of the error table that the description promises of an operation; its examples name the rows. */
+/** Every row of the error table that the description lists for an operation; its examples name the rows. */
 const rows = [...conformance.operations].flatMap(([operationId, { responses }]) =>
   Object.entries(responses)
     .filter(([status]) => status !== '200')
@@ -193,7 +193,7 @@ describe('the examples', () => {
     })),
   )
 
-  it.each(examples)('of $operationId ask what is served: $name', async ({ operationId, value }) => {
+  it.each(examples)('of requests to $operationId are accepted: $name', async ({ operationId, value }) => {
     const schema =
       conformance.operations.get(operationId)?.requestBody?.content['application/json'].schema ?? {}
     conformance.assertValid(schema, value)

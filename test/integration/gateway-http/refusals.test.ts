@@ -8,7 +8,7 @@ import { always, AUTHORIZED, CHAT, END, MODEL, serveApp, STREAM } from './gatewa
 
 const core = always([END])
 
-/** Status and code of an answer that is an error object with all that every error has. */
+/** Status and code of an error; checks the headers and the fields that every error has. */
 async function errorOf(response: Response): Promise<[number, unknown]> {
   const body: unknown = await response.json()
   expect(response.headers.get('content-type')).toMatch(/^application\/json/)
@@ -63,7 +63,7 @@ describe('a body', () => {
     expect(await errorOf(refused)).toEqual([413, 'invalid_request'])
   })
 
-  it('that only turns out to be too large is 413 as well, also where the connection is to be closed', async () => {
+  it('without a content-length is 413 too when it is too large, also on a connection to be closed', async () => {
     const { port } = await serveApp(core, { bodyBytes: 1_000 })
     for (const connection of ['keep-alive', 'close']) {
       const upload = httpRequest({
@@ -98,7 +98,7 @@ describe('a body', () => {
         socket.write(
           `POST ${path} HTTP/1.1\r\nhost: x\r\nconnection: ${connection}\r\ncontent-length: ${bytes}\r\n\r\n`,
         )
-        // Like many clients, this one reads only when it has sent everything.
+        // Like many clients, this one does not read before it has sent everything.
         await new Promise((resolve) => socket.write(Buffer.alloc(bytes), resolve))
         const [answer] = await once(socket, 'data')
         expect(String(answer)).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
@@ -108,8 +108,8 @@ describe('a body', () => {
   )
 })
 
-describe('a failure that nobody foresaw', () => {
-  it('is a 502 only on an operation whose own list of errors has it', async () => {
+describe('an unexpected failure', () => {
+  it('is a 502 only on operations that list it', async () => {
     const { chat, url } = await serveApp(core)
     const headers = { authorization: 'Bearer broken' }
     expect(await errorOf(await chat(CHAT, { headers }))).toEqual([502, 'upstream_error'])
@@ -140,7 +140,7 @@ describe('fields', () => {
     expect(await errorOf(await chat(body))).toEqual([status, code])
   })
 
-  it('are named where they are wrong', async () => {
+  it('are named by their path when they are wrong', async () => {
     const { chat } = await serveApp(core)
     const response = await chat({ ...CHAT, temperature: 3 })
     expect(await response.json()).toEqual({
@@ -184,7 +184,7 @@ describe('a refusal', () => {
     expect(answer.length).toBeLessThan(1_000)
   })
 
-  it('repeats whole characters alone', async () => {
+  it('repeats whole characters only', async () => {
     const { chat } = await serveApp(core)
     const answer = await (await chat({ ...CHAT, model: `${'x'.repeat(199)}🙂` })).text()
     expect(answer).toContain("x�…'")
@@ -203,7 +203,7 @@ describe('a refusal', () => {
   })
 })
 
-describe('what is no operation', () => {
+describe('an unknown operation', () => {
   it.each([
     ['GET', '/v1/nowhere'],
     ['GET', '/'],
@@ -215,7 +215,7 @@ describe('what is no operation', () => {
     expect(await errorOf(await fetch(new URL(path, url), { method }))).toEqual([404, 'invalid_request'])
   })
 
-  it('is told from a malformed path, which is 400', async () => {
+  it('is not a malformed path, which is 400', async () => {
     const { url } = await serveApp(core)
     expect(await errorOf(await fetch(`${url}/models/%zz`, { headers: AUTHORIZED }))).toEqual([
       400,
@@ -223,7 +223,7 @@ describe('what is no operation', () => {
     ])
   })
 
-  it('is also what is not HTTP', async () => {
+  it('is not a request that is not HTTP, which is 400', async () => {
     const { port } = await serveApp(core)
     const socket = connect(port, '127.0.0.1')
     socket.write('NOT HTTP\r\n\r\n')
@@ -235,7 +235,7 @@ describe('what is no operation', () => {
 })
 
 describe('the request id', () => {
-  it('is ours; a well-formed one of the caller’s is kept beside it', async () => {
+  it('is generated; a well-formed id of the caller is echoed beside it', async () => {
     const { chat } = await serveApp(core)
     for (const body of [CHAT, STREAM, {}]) {
       const response = await chat(body, { headers: { 'x-request-id': 'mine-1' } })
@@ -260,7 +260,7 @@ describe('the request id', () => {
 })
 
 describe('a gateway that is closing', () => {
-  it('refuses a request that completes after that, with 503 and retry-after', async () => {
+  it('refuses a request that is complete only then, with 503 and retry-after', async () => {
     const { app, port } = await serveApp(core)
     const socket = connect(port, '127.0.0.1')
     const accepted = new Promise((resolve) => app.server.once('connection', resolve))

@@ -20,7 +20,7 @@ const rawRequest = (version: string, ...headers: string[]) =>
     body,
   ].join('\r\n')
 
-/** All that the connection sends until it closes. */
+/** Everything that the server sends until it closes the connection. */
 async function converse(port: number, ...requests: string[]): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   socket.write(requests.join(''))
@@ -29,7 +29,7 @@ async function converse(port: number, ...requests: string[]): Promise<string> {
 
 const bodyOf = (answer: string) => answer.slice(answer.indexOf('\r\n\r\n') + 4)
 
-/** Undoes the chunked transfer coding by its grammar, byte by byte. */
+/** Decodes the chunked transfer coding by its grammar, byte by byte. */
 function fromChunks(coded: string): { body: string; sizes: number[] } {
   const bytes = Buffer.from(coded)
   const sizes: number[] = []
@@ -51,14 +51,14 @@ function fromChunks(coded: string): { body: string; sizes: number[] } {
 }
 
 /** Ids and times differ between requests. */
-const anonymous = (frames: string) =>
-  frames.replaceAll(/chatcmpl-[0-9a-f-]{36}/g, 'chatcmpl-x').replaceAll(/"created":\d+/g, '"created":0')
+const anonymous = (events: string) =>
+  events.replaceAll(/chatcmpl-[0-9a-f-]{36}/g, 'chatcmpl-x').replaceAll(/"created":\d+/g, '"created":0')
 
-function contentOf(frames: string): string {
-  return frames
+function contentOf(events: string): string {
+  return events
     .split('\n\n')
-    .filter((frame) => frame.startsWith('data: {'))
-    .map((frame) => JSON.parse(frame.slice(6)).choices[0].delta.content ?? '')
+    .filter((event) => event.startsWith('data: {'))
+    .map((event) => JSON.parse(event.slice(6)).choices[0].delta.content ?? '')
     .join('')
 }
 
@@ -93,7 +93,7 @@ describe('the stream writer', () => {
     expect(anonymous(bodyOf(old))).toBe(anonymous(fromChunks(bodyOf(chunked)).body))
   })
 
-  it('leaves the connection fit for the next request, which Node’s own client reads', async () => {
+  it('leaves the connection usable for the next request of Node’s client', async () => {
     const { port, app } = await serveApp(always(...BATCHES))
     let connections = 0
     app.server.on('connection', () => {
@@ -176,7 +176,7 @@ describe('a silent stream', () => {
     expect((await answered).status).toBe(502)
   })
 
-  it('tells a failure after that by a frame', async () => {
+  it('reports a failure after that by an event', async () => {
     const { promise: failing, resolve: fail } = Promise.withResolvers<void>()
     const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
     const { chat, seconds } = await serveApp(async function* () {
@@ -228,18 +228,18 @@ describe('a slow reader', () => {
     socket.destroy()
   })
 
-  it('is not who reads slowly but keeps within the bound', async () => {
+  it('is not a client that reads slowly but stays within the bound', async () => {
     const { port } = await serveApp(
       always(...Array.from({ length: 64 }, () => [text('x'.repeat(1_000))]), [END]),
     )
     const socket = connect(port, '127.0.0.1')
     socket.write(rawRequest('1.1', 'connection: close'))
-    // A readable listener without a read: the socket takes in one buffer and leaves the rest to the sender.
+    // A readable listener that does not read: the socket fills one buffer, and the rest waits at the sender.
     await new Promise((resolve) => socket.once('readable', resolve))
     expect(contentOf(fromChunks(bodyOf(await readAll(socket))).body)).toHaveLength(64_000)
   })
 
-  it('is not who is sent more than the bound at once', async () => {
+  it('is not a client that gets more than the bound in one write', async () => {
     const { chat } = await serveApp(always([text('x'.repeat(5_000_000))], [text('y'), END]))
     expect(contentOf(await (await chat(STREAM)).text())).toHaveLength(5_000_001)
   })

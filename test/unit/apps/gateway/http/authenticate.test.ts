@@ -13,8 +13,8 @@ function setUp() {
     keys: Map<string, BillingKey>
     reachable: boolean
     lookUps: number
-    hold: Promise<void> | null
-  } = { keys: new Map(), reachable: true, lookUps: 0, hold: null }
+    pause: Promise<void> | null
+  } = { keys: new Map(), reachable: true, lookUps: 0, pause: null }
   const toKey = (changes: Partial<BillingKey> = {}): BillingKey => ({
     keyId: 'key-1',
     accountId: 'account-1',
@@ -28,7 +28,7 @@ function setUp() {
     lookUpKey: async (sha256) => {
       billing.lookUps += 1
       const answer = billing.keys.get(sha256.toString('base64')) ?? null
-      await billing.hold
+      await billing.pause
       if (!billing.reachable) throw new BillingUnavailable('test')
       return answer
     },
@@ -51,7 +51,7 @@ describe('authenticate', () => {
     await expect(authenticate(bearer)).resolves.toEqual(caller)
   })
 
-  it("tells the key's models, as the latest push has them", async () => {
+  it("returns the key's models from the latest push", async () => {
     const { bearer, know, toKey, authenticate, applyKeyChanges } = setUp()
     know(toKey({ models: ['one'] }))
     await expect(authenticate(bearer)).resolves.toMatchObject({ models: new Set(['one']) })
@@ -147,13 +147,13 @@ describe('authenticate', () => {
     expect(billing.lookUps).toBe(3)
   })
 
-  it('answers model_unavailable for a key it does not know while billing cannot be reached', async () => {
+  it('throws model_unavailable for a key that is not cached while billing cannot be reached', async () => {
     const { bearer, authenticate, billing } = setUp()
     billing.reachable = false
     await expect(authenticate(bearer)).rejects.toMatchObject(unavailable)
   })
 
-  it('does not take an unreachable billing for an unknown key', async () => {
+  it('does not cache a key as unknown while billing cannot be reached', async () => {
     const { bearer, know, toKey, authenticate, billing } = setUp()
     know(toKey())
     billing.reachable = false
@@ -178,7 +178,7 @@ describe('authenticate', () => {
     expect(billing.lookUps).toBe(1)
   })
 
-  it('forgets everything when asked to resync', async () => {
+  it('clears the cache at a resync', async () => {
     const { bearer, know, toKey, authenticate, applyKeyChanges, billing } = setUp()
     know(toKey())
     await authenticate(bearer)
@@ -187,11 +187,11 @@ describe('authenticate', () => {
     await expect(authenticate(bearer)).rejects.toMatchObject(invalidKey)
   })
 
-  it('believes a push over the answer of a look-up that began before it', async () => {
+  it('prefers a push to the answer of a look-up that began before it', async () => {
     const { bearer, know, toKey, authenticate, applyKeyChanges, billing } = setUp()
     know(toKey())
     const { promise, resolve } = Promise.withResolvers<void>()
-    billing.hold = promise
+    billing.pause = promise
     const refused = authenticate(bearer)
     applyKeyChanges({ resync: false, keys: [toKey({ active: false })] })
     resolve()
@@ -204,7 +204,7 @@ describe('authenticate', () => {
     const { bearer, know, toKey, authenticate, applyKeyChanges, billing } = setUp()
     know(toKey())
     const { promise, resolve } = Promise.withResolvers<void>()
-    billing.hold = promise
+    billing.pause = promise
     const first = authenticate(bearer)
     applyKeyChanges({ resync: true, keys: [] })
     billing.keys.clear()

@@ -17,7 +17,7 @@ it('allows a million values and no more', () => {
   expect(check(`[${'{},'.repeat(500_000)}{}]`)).toMatch(/1000000 values/)
 })
 
-it('counts nothing inside texts, wherever their quotes and backslashes are', () => {
+it('counts nothing inside strings, wherever their quotes and backslashes are', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom('[', '{', ',', '"', '\\', 'a', 'é')), (parts) => {
       const text = JSON.stringify(parts.join('').repeat(300))
@@ -27,7 +27,7 @@ it('counts nothing inside texts, wherever their quotes and backslashes are', () 
   )
 })
 
-it('stops at the end of the bytes where a text is never closed', () => {
+it('stops at the end of the bytes when a string is not closed', () => {
   expect(check('["abc')).toBeNull()
   expect(check('["abc\\"')).toBeNull()
   expect(check('')).toBeNull()

@@ -37,12 +37,12 @@ describe('parseBody', () => {
     items: z.array(z.object({ name: z.string('expected text') })),
   })
 
-  it('takes null on an optional field as its absence', () => {
+  it('reads null in an optional field as absent', () => {
     expect(parseBody(Body, { size: null, items: [] })).toEqual({ size: undefined, items: [] })
     expect(parseBody(Body, { items: [] }).size).toBeUndefined()
   })
 
-  it('names the wrong field the way it is written, and what is expected there', () => {
+  it('names the wrong field by its path, and what is expected there', () => {
     expect(() => parseBody(Body, { items: [{ name: 'x' }, { name: 5 }] })).toThrow(
       expect.objectContaining({
         ...invalid,
@@ -52,7 +52,7 @@ describe('parseBody', () => {
     )
   })
 
-  it('accepts properties that it does not know', () => {
+  it('accepts unknown properties', () => {
     expect(parseBody(Body, { items: [], other: { a: 1 } })).toEqual({ items: [] })
   })
 })
