@@ -1,5 +1,5 @@
-// How many reservations a second does billing make, against the design that everybody writes first? On a real
-// PostgreSQL that flushes every commit; both designs write the same rows into the same tables, in turns.
+// How many reservations per second does billing make, compared with the naive design? On a PostgreSQL that flushes
+// every commit; both designs write the same rows into the same tables, in turns.
 //
 //   npm run bench:billing [-- --rounds 5 --seconds 3 --accounts 10000 --settled 0]
 //
@@ -7,8 +7,8 @@
 // cycles (reserve, settle, usage, ledger), and the latency of a reservation at steady rates: called in this process,
 // and over gRPC to billing in a process of its own. `--settled`: so many reservations are in the tables before the
 // first round. The parts of a round were measured right after each other, so trust the ratios; the ranges over the
-// rounds are the noise of the machine. Billing refuses what would wait behind a backlog of more than 50 ms, also here; that is counted. In
-// the end the books must add up.
+// rounds are the noise of the machine. Calls that billing refuses because of a backlog of more than 50 ms are counted. In
+// the end the reconciliation must find nothing.
 import { parseArgs } from 'node:util'
 import { setup, teardown } from '../test/support/global-setup.ts'
 import { createDesigns, type Designs } from './billing/create-designs.ts'
@@ -27,7 +27,7 @@ const { values } = parseArgs({
 })
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
 
-/** A few gateways; and as many as billing serves within the 50 ms that it lets calls wait. */
+/** Calls in flight: a few gateways; and as many as billing serves within its limit of 50 ms. */
 const IN_FLIGHT = 64
 const MANY_IN_FLIGHT = 512
 const RATES_PER_S = [300, 2_000]
@@ -45,7 +45,7 @@ async function measure() {
   const designs = opened.adopt(await createDesigns(database), (it) => it.close())
   const service = opened.adopt(await startBillingService(database.url), (it) => it.stop())
   const parts = createParts(database.keys, designs, service)
-  for (const run of Object.values(parts)) await run() // Cold code and cold caches are not what is compared.
+  for (const run of Object.values(parts)) await run() // Without cold code and cold caches.
   const loads = await runRounds(parts, database.settleDown)
   await database.checkBooks()
   print(loads)
@@ -85,7 +85,7 @@ function createParts(
   }
 }
 
-/** Each round in the other direction, so that no part always has the same neighbour before it. */
+/** Every other round in reverse order, so that no part always runs after the same one. */
 async function runRounds(
   parts: Readonly<Record<string, Part>>,
   settleDown: () => Promise<void>,

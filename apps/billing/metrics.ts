@@ -17,7 +17,7 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
   })
   const settlementAlarms = new Counter<'kind'>({
     name: 'millrace_billing_settlement_alarms_total',
-    help: 'Settlements that should not exist, or that nobody can read',
+    help: 'Settlements that should not exist, or cannot be read',
     labelNames: ['kind'],
     registers,
   })

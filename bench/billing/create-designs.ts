@@ -10,8 +10,7 @@ import { createNaiveReserve } from './naive-reserve.ts'
 import { MODEL, type BenchDatabase } from './open-bench-database.ts'
 
 /**
- * Each does its work once, for one of the keys by chance. False: refused because too much waited; any other answer but
- * a grant throws.
+ * Each runs once, for a random key. False: refused because of the backlog; any other answer but a grant throws.
  */
 export type Designs = {
   naive(keyIds: readonly string[]): Promise<boolean>

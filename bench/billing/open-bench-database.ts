@@ -14,7 +14,7 @@ export const RECEIPT_SECRETS = 'bench-receipt-secret-of-32-characters'
 export const MODEL = 'demo-chat'
 export const HOLD_GRACE_MS = 60_000
 
-/** Nano-credits, or tokens. */
+/** Of nano-credits, or of tokens. */
 const PLENTY = '1000000000000000'
 
 /** `limited`: with a spend limit; `rated`: with requests and tokens per minute. Neither is ever reached. */
@@ -28,16 +28,16 @@ export type BenchDatabase = {
   readonly keys: Readonly<Record<KeyKind, readonly string[]>>
   accountOf(keyId: string): string
   readonly priceVersion: bigint
-  /** So that rounds begin alike: what the round before left behind is vacuumed and flushed. */
+  /** Vacuums and flushes, so that every round begins in the same state. */
   settleDown(): Promise<void>
-  /** Throws when any question of the reconciliation counts something. */
+  /** Throws when the reconciliation finds a contradiction. */
   checkBooks(): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * A PostgreSQL of its own that flushes every commit to the disk, and billing's database on it. `settled`: so many
- * reservations are in its tables from earlier, with usage and ledger.
+ * A PostgreSQL of its own that flushes every commit to the disk, and billing's database on it. `settled`: the
+ * number of older reservations in its tables, with usage and ledger.
  */
 export async function openBenchDatabase(options: {
   accounts: number

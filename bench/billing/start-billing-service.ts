@@ -7,12 +7,12 @@ import { granted, toReserveCall } from './create-designs.ts'
 import { CATALOG_FILE, HOLD_GRACE_MS, RECEIPT_SECRETS } from './open-bench-database.ts'
 
 export type BillingService = {
-  /** A reservation as a gateway makes it: see `Designs`. */
+  /** A reservation over gRPC: see `Designs`. */
   reserve(keyIds: readonly string[]): Promise<boolean>
   stop(): Promise<void>
 }
 
-/** The billing app in a process of its own on the database at `url`, and a gateway's client of it in this one. */
+/** The billing app in its own process on the database at `url`, and a gateway's client of it in this process. */
 export async function startBillingService(url: string): Promise<BillingService> {
   const redis = await createRedis()
   const address = `127.0.0.1:${await freePort()}`

@@ -44,7 +44,7 @@ export function connectionConfig(
   }
 }
 
-/** Connecting and planning anew would delay the first calls after a pause. */
+/** Connecting and planning again would delay the first calls after a pause. */
 const IDLE_MS = 10 * 60_000
 
 /**

@@ -7,9 +7,9 @@ const BOTH_EVERY_S = 15
 
 /**
  * For `seconds`: each second kill -9 of a replica, each five of PostgreSQL, each eight of Redis, each fifteen of both
- * replicas. What is still coming up from the time before is left alone, and so is a replica whose partner is: on a busy
- * machine a start takes longer than a second, and while both are down nothing is tested. Resolves when everything is up
- * again; rejects when something does not come back or ended by itself.
+ * replicas. A process that is still starting is left alone, and so is a replica whose partner is: on a busy machine a
+ * start takes longer than a second, and while both are down nothing is tested. Resolves when everything is up again;
+ * rejects when a process does not start again or ended by itself.
  */
 export async function killOnSchedule(servers: Servers, seconds: number): Promise<void> {
   const restarts: Promise<void>[] = []

@@ -4,14 +4,14 @@ import type { Found } from './truth.ts'
 
 const LIMIT_MS = 300_000
 
-/** What the database has in the end. */
+/** Reads the final state of the database. */
 export async function readFound(databaseUrl: string) {
   const pool = new Pool({
     ...connectionConfig(databaseUrl),
     statement_timeout: LIMIT_MS,
     query_timeout: LIMIT_MS,
   })
-  // A connection that the server ends while it is being closed is no news.
+  // The server may end a connection while it is being closed.
   pool.on('error', () => undefined)
   try {
     const reservations = await pool.query<Found>(

@@ -12,7 +12,7 @@ const CLIENTS = 40
 /** Between two tries of one call, so that clients do not spin while everything is down. */
 const RETRY_MS = 50
 
-/** A call that has no answer by then is a failure: everything is up again at the latest when the kills end. */
+/** A call without an answer by then has failed: everything is up again at the latest when the kills end. */
 const CALL_LIMIT_MS = 60_000
 
 const SOON_MS = 1_000
@@ -27,11 +27,11 @@ export type FaultAccount = {
 
 /**
  * Many clients at once, each with one generation after another, until `stop` is called: reserve, replace, extend,
- * release, settle, with duplicates to both replicas, answers that nobody waits for, and settlements that race a
- * release. Returns what they were answered.
+ * release, settle, with duplicates to both replicas, abandoned calls, and settlements that race a
+ * release. Returns their answers.
  */
 export function runClients(options: {
-  /** Of either replica, several. */
+  /** Several of each replica. */
   clients: readonly BillingClient[]
   accounts: readonly FaultAccount[]
   models: readonly string[]
@@ -56,7 +56,7 @@ export function runClients(options: {
     }
     truths.set(call.reservationId, truth)
     if (isOneIn(20)) {
-      // Its answer is lost; half of these are never asked about again.
+      // Its answer is lost; half of these are never repeated.
       void pick(clients)
         .reserve(call)
         .catch(() => undefined)
@@ -111,7 +111,7 @@ export function runClients(options: {
       outcome: pick(['completed', 'completed', 'cancelled', 'fault'] as const),
       promptTokens,
       cachedTokens: randomInt(promptTokens),
-      // One in ten costs more than was held.
+      // One in ten costs more than its hold.
       completionTokens: dice === 1 ? hold.outputTokens + 200 : randomInt(hold.outputTokens + 1),
       by: 'a-worker',
       receipt: hold.receipt,
@@ -145,7 +145,7 @@ export function runClients(options: {
   }
 
   const running = Promise.all(Array.from({ length: CLIENTS }, run))
-  // A failure is told by `stop`.
+  // `stop` rejects with the failure.
   running.catch(() => stopping.abort())
   return {
     async stop() {

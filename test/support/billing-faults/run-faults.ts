@@ -21,12 +21,12 @@ const POOR_NANO = 30_000n
 
 const RICH_ACCOUNTS = 6
 
-/** What a killed replica was given and had not acknowledged is claimed by another after 30 s. */
+/** Entries that a killed replica had not acknowledged are claimed by another after 30 s. */
 const DRAIN = { timeout: 120_000, interval: 250 }
 
 /**
- * Kills billing, PostgreSQL and Redis for `seconds` while clients go on with money, then compares each reservation
- * with what its client was answered. Returns the figures.
+ * Kills billing, PostgreSQL and Redis for `seconds` while clients send money calls, then compares each reservation with
+ * the answers of its client. Returns the figures.
  */
 export async function runFaults(models: readonly ModelSpec[], seconds: number) {
   const servers = await startServers(models)
@@ -64,7 +64,7 @@ export async function runFaults(models: readonly ModelSpec[], seconds: number) {
       },
       problems: [
         ...problems.slice(0, 20),
-        ...strangers.slice(0, 20).map((id) => `${id}: nobody reserved it`),
+        ...strangers.slice(0, 20).map((id) => `${id}: never reserved by a client`),
       ],
       replays: servers.replicas.reduce((sum, replica) => sum + replica.replays(), 0),
       held: found.held,
@@ -111,7 +111,7 @@ async function openAccounts(pool: Pool): Promise<FaultAccount[]> {
   return accounts
 }
 
-/** A day passes, as billing's functions are told it: everything was settled, so what is held now was lost. */
+/** Moves the time of the functions on by a day: everything was settled, so all holds that remain were lost. */
 async function expireAll(pool: Pool, models: readonly string[]): Promise<void> {
   const nowMs = Date.now() + 25 * 3_600_000
   const money = createMoney({

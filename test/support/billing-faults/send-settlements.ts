@@ -5,24 +5,24 @@ import type { Settlement } from '#libs/contracts/settlement.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
 import { redisOptions } from '#libs/redis/connect-redis.ts'
 
-/** What waits is sent in another order than it came; this many wait at most. */
+/** At most this many wait; they are sent in another order than they arrived. */
 const OUT_OF_ORDER = 16
 const MAX_WAIT_MS = 200
 const RETRY_MS = 50
 const REMEMBERED = 500
 
 export type SettlementSender = {
-  /** Resolves when Redis has it for certain. */
+  /** Resolves when Redis has acknowledged it. */
   send(model: string, settlement: Settlement): Promise<void>
   sent(): number
-  /** What was given to a consumer and is not acknowledged, and what waits to be given; nothing when all is settled. */
+  /** The streams with entries that are not delivered or not acknowledged; empty when everything is settled. */
   listUnsettled(models: readonly string[]): Promise<string[]>
   disconnect(): void
 }
 
 /**
- * Puts settlements into the streams as `settle.lua` does: out of order, one in four twice, now and then an old one
- * again, and again whenever Redis did not answer.
+ * Puts settlements into the streams as `settle.lua` does: out of order, one in four twice, sometimes an old one
+ * again, and again when Redis did not answer.
  */
 export function createSettlementSender(redisUrl: string): SettlementSender {
   const redis = new Redis(redisUrl, redisOptions('patient'))

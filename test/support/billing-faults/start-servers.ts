@@ -8,7 +8,7 @@ import { startApp, type RunningApp } from '../processes.ts'
 import { createRedis } from '../redis.ts'
 import { scratchFolder } from '../run-folder.ts'
 
-/** Something that is killed again and again and comes back each time. */
+/** A process that is killed repeatedly and started again each time. */
 export type Victim = {
   name: string
   /** False from its kill until it answers again. */
@@ -21,9 +21,9 @@ export type Victim = {
 
 export type Replica = Victim & {
   address: string
-  /** The end of what it wrote since it was started last. */
+  /** The end of its log since its latest start. */
   lastWords(): string
-  /** How often it took the database for one that had lost commits, which this one never does. */
+  /** How often it found that the database had lost commits; this database never does. */
   replays(): number
 }
 
@@ -32,8 +32,8 @@ const MAX_STARTS = 20
 /** Two billing processes on one PostgreSQL that flushes each commit and one Redis that flushes each command. */
 export async function startServers(models: readonly ModelSpec[]) {
   const postgres = await createPostgres({ fsync: 'on', full_page_writes: 'on', synchronous_commit: 'on' })
-  // What Redis answered must be there after kill -9, else a settlement that the test counts as sent were lost by Redis
-  // and not by billing: `everysec` may keep a write back for as long as a flush takes.
+  // Redis must keep acknowledged writes after kill -9, or a settlement could be lost by Redis instead of billing:
+  // `everysec` may delay a write for as long as a flush takes.
   const redis = await createRedis({ appendfsync: 'always' })
   const catalogFile = join(scratchFolder('catalog'), 'catalog.json')
   writeFileSync(catalogFile, JSON.stringify({ models }))
@@ -88,7 +88,7 @@ export async function startServers(models: readonly ModelSpec[]) {
 
 export type Servers = Awaited<ReturnType<typeof startServers>>
 
-/** A replica that finds no database when it starts ends, and whoever runs it starts it again. */
+/** A replica exits when it finds no database at its start; it is started again, as an orchestrator does. */
 async function startPatiently(env: Readonly<Record<string, string>>): Promise<RunningApp> {
   for (let attempt = 1; ; attempt += 1) {
     try {

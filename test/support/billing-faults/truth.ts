@@ -5,18 +5,18 @@ import { priceTokens } from '#libs/money/price.ts'
 
 export type Granted = Extract<HoldAnswer, { status: 'granted' }>
 
-/** What the clients know of one reservation, from the answers that they were given and nothing else. */
+/** The knowledge of the clients about one reservation, only from the answers that they got. */
 export type Truth = {
   readonly accountId: string
-  /** Null: no answer was waited for, or it was a refusal; a call on its way may have held something since. */
+  /** Null: the answer was a refusal or was not awaited; a call in flight may have made a hold since. */
   hold: Granted | null
-  /** Grown by an extend that may come late once more and then get more. */
+  /** Grown by an extend; a late repetition of it may have raised the amount further. */
   extended: boolean
   end: 'left' | 'released' | 'settled' | 'settled-after-release'
   settlement: Settlement | null
 }
 
-/** A reservation as the database has it in the end. */
+/** The final state of a reservation in the database. */
 export type Found = {
   readonly id: string
   readonly accountId: string | null
@@ -28,7 +28,7 @@ export type Found = {
   readonly charges: number
 }
 
-/** What is wrong with a reservation, or null. All settlements were delivered and all old holds expired before. */
+/** The problem of a reservation, or null. All settlements have been delivered and all old holds have expired. */
 export function compare(truth: Truth, found: Found | undefined): string | null {
   const { hold } = truth
   if (hold === null) return found === undefined || isUnused(found) ? null : 'never granted, yet used'
@@ -60,7 +60,7 @@ function compareCharge({ settlement }: Truth, hold: Granted, found: Found): stri
   return found.late === true ? 'late, although its hold was open' : null
 }
 
-/** What a settlement costs by the prices that its reserve was told. */
+/** The cost of a settlement at the prices of its reserve. */
 function costOf({ prices }: Granted, settlement: Settlement): NanoCredits {
   if (settlement.outcome === 'fault' || settlement.outcome === 'never-ran') return toNanoCredits(0n)
   const { promptTokens, cachedTokens, completionTokens } = settlement

@@ -13,7 +13,7 @@ afterEach(() => database.close())
 
 const read = () => readCatalog(database.pool, database.clock.nowMs)
 
-test('what the file says comes back, by id', async () => {
+test('the models of the file are read back, by id', async () => {
   expect((await read()).models).toEqual([CHAT, EMBED, ODD])
 })
 

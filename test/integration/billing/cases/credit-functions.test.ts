@@ -45,7 +45,7 @@ describe('adjust', () => {
     await database.expectReconciled()
   })
 
-  test('never takes what is held', async () => {
+  test('never takes held credits', async () => {
     const { accountId, keyId } = await database.createAccount(1_000n)
     await database.money.reserve([reserveCall(keyId)])
     expect(await adjust(accountId, { amount: -301n, key: 'a' })).toEqual({
@@ -172,7 +172,7 @@ describe('seals', () => {
   }
 })
 
-/** With the triggers switched off that keep what is append-only. */
+/** Without the triggers that keep tables append-only. */
 function asSuperuser(statement: string): string {
   return `begin; set local session_replication_role = replica; ${statement}; commit`
 }

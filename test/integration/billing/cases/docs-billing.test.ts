@@ -29,7 +29,7 @@ afterEach(async () => {
   await database.close()
 })
 
-test('the script of docs/billing.md tells an export as it was sealed from one that was changed', async () => {
+test('the script of docs/billing.md distinguishes an export as it was sealed from a changed one', async () => {
   await sealDay(1, 1_000n)
   await sealDay(2, 2_000n)
   const ledger = await download('ledger')
@@ -45,18 +45,18 @@ test('docs/billing.md has every question of the reconciliation', async () => {
   const { rows } = await database.pool.query<{ name: string }>('select name from reconcile(whole => true)')
   const [, section = ''] = HOW_MONEY_MOVES.split('\n## Reconciliation\n')
   const [table = ''] = section.split('\n## ')
-  const told = [...table.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, name]) => name)
-  expect(told).toHaveLength(rows.length)
-  expect(new Set(told)).toEqual(new Set(rows.map(({ name }) => name)))
+  const documented = [...table.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, name]) => name)
+  expect(documented).toHaveLength(rows.length)
+  expect(new Set(documented)).toEqual(new Set(rows.map(({ name }) => name)))
 })
 
 test('every metric of docs/operations/billing.md is one of billing', async () => {
   const registry = new Registry()
   createMetrics(registry, () => 0)
   const metrics = new Set(registry.getMetricsAsArray().map(({ name }) => name))
-  const told = [...OPERATIONS.matchAll(/millrace_billing_\w+/g)].map(([name]) => name)
-  expect(told.length).toBeGreaterThan(5)
-  expect(told.filter((name) => !metrics.has(name))).toEqual([])
+  const documented = [...OPERATIONS.matchAll(/millrace_billing_\w+/g)].map(([name]) => name)
+  expect(documented.length).toBeGreaterThan(5)
+  expect(documented.filter((name) => !metrics.has(name))).toEqual([])
 })
 
 test('docs/operations/billing.md has every alarm, and no other', async () => {
@@ -64,9 +64,9 @@ test('docs/operations/billing.md has every alarm, and no other', async () => {
   const { values } = await settlementAlarms.get()
   const [, table = ''] = OPERATIONS.split('| Alarm | Means | What to do |\n')
   const [rows = ''] = table.split('\n\n')
-  const told = [...rows.matchAll(/^\| `([a-z]+)` \|/gm)].map(([, kind]) => kind)
-  expect(told).toHaveLength(values.length)
-  expect(new Set(told)).toEqual(new Set(values.map(({ labels }) => labels.kind)))
+  const documented = [...rows.matchAll(/^\| `([a-z]+)` \|/gm)].map(([, kind]) => kind)
+  expect(documented).toHaveLength(values.length)
+  expect(new Set(documented)).toEqual(new Set(values.map(({ labels }) => labels.kind)))
 })
 
 /** A top-up, and then the seal of that day of January 2030. */

@@ -62,7 +62,7 @@ test('of one reservation in a batch the largest call counts', async () => {
   expect(await database.balance(accountId)).toMatchObject({ held: 1_000n })
 })
 
-test('gives what the money allows, says so, and gives the rest when there is more money', async () => {
+test('grants what the credits pay for, reports it as clamped, and grants the rest when there are more credits', async () => {
   const { accountId, reservationId } = await held(905n)
   expect(await toOutput(reservationId, 80)).toMatchObject({
     amountNano: 900n,
@@ -125,7 +125,7 @@ test('a replica with a shorter grace does not shorten the life of a hold', async
   await database.pool.query('delete from settlement_watermarks')
 })
 
-test('refuses what is not held, and a key that was revoked meanwhile; the hold stands as it was', async () => {
+test('refuses an id without a hold, and a key that was revoked meanwhile; the hold stays as it was', async () => {
   expect(await toOutput(randomUUID(), 1)).toEqual({ status: 'conflict' })
   const { reservationId } = await held(1_000n)
   await database.money.settle([settlement(reservationId)])

@@ -89,7 +89,7 @@ test("billing whose certificate is another host's is refused", async () => {
   expect(await ask(connect(server, { ...none, ca: authority.ca }))).toEqual(REFUSED)
 })
 
-test('billing with a certificate alone serves whoever trusts it, and nobody in plaintext', async () => {
+test('billing with only a certificate serves clients that trust it, and none in plaintext', async () => {
   const files = { ...authority.issue('localhost'), clientCa: undefined }
   const server = await database.serve({ credentials: readServerCredentials(files) })
   onTestFinished(() => server.stop())

@@ -42,7 +42,7 @@ describe('reserve', () => {
     expect(await database.balance(accountId)).toEqual({ posted: 10_000n, held: 700n, openHolds: 1 })
   })
 
-  test('gives less output when money is short, and says so', async () => {
+  test('grants less output when credits are short, and reports it as clamped', async () => {
     const { accountId, keyId } = await database.createAccount(259n)
     expect(await reserve(reserveCall(keyId))).toMatchObject({
       amountNano: 250n,
@@ -65,7 +65,7 @@ describe('reserve', () => {
     expect(await reserve(reserveCall(keyId, { inputTokens: 5_000 }))).toMatchObject({ outputTokens: 1 })
   })
 
-  test('refuses when not one token of output could be paid, and tells what is available and held', async () => {
+  test('refuses when not one token of output could be paid, with the available and held amounts', async () => {
     const { accountId, keyId } = await database.createAccount(909n)
     await reserve(reserveCall(keyId))
     expect(await reserve(reserveCall(keyId))).toEqual({
@@ -150,7 +150,7 @@ describe('reserve', () => {
 
   test('refuses a model that is not in the catalog', async () => {
     const { keyId } = await database.createAccount(10_000n)
-    expect(await reserve(reserveCall(keyId, { model: 'nobody' }))).toEqual({ status: 'model-unknown' })
+    expect(await reserve(reserveCall(keyId, { model: 'unknown' }))).toEqual({ status: 'model-unknown' })
   })
 })
 
@@ -191,7 +191,7 @@ describe('replace', () => {
     expect(await database.balance(accountId)).toMatchObject({ held: 700n, openHolds: 1 })
   })
 
-  test('refuses what is not held, and a key that was revoked meanwhile', async () => {
+  test('refuses an id without a hold, and a key that was revoked meanwhile', async () => {
     const { keyId } = await database.createAccount(10_000n)
     expect(await replace(randomUUID(), 1, 1)).toEqual({ status: 'conflict' })
     const { reservationId } = await held(keyId)

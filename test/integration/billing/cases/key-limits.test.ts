@@ -39,7 +39,7 @@ const spend = async (keyId: string) => {
 }
 
 describe('the spend limit of a key', () => {
-  test('refuses what the account could pay, and tells what the key has left and holds', async () => {
+  test('refuses a call that the account could pay, with the available and held amounts of the key', async () => {
     const { accountId, keyId } = await limited({ amountNano: '1000', period: 'day' })
     await reserve(newCall(keyId))
     expect(await reserve(newCall(keyId, { inputTokens: 200 }))).toEqual({
@@ -78,7 +78,7 @@ describe('the spend limit of a key', () => {
     ['day', DAY_MS],
     ['week', 6 * DAY_MS],
     ['month', 31 * DAY_MS],
-  ])('of a %s begins anew with the next one, at midnight UTC', async (period, endMs) => {
+  ])('of a %s restarts with the next one, at midnight UTC', async (period, endMs) => {
     const { keyId } = await limited({ amountNano: '700', period })
     expect(await spend(keyId)).toBe('granted')
     database.clock.nowMs = START_MS + endMs - 1
@@ -87,7 +87,7 @@ describe('the spend limit of a key', () => {
     expect(await spend(keyId)).toBe('granted')
   })
 
-  test('in total never begins anew', async () => {
+  test('in total never restarts', async () => {
     const { keyId } = await limited({ amountNano: '700', period: 'total' })
     expect(await spend(keyId)).toBe('granted')
     database.clock.nowMs += 1_000 * DAY_MS
@@ -105,7 +105,7 @@ describe('the spend limit of a key', () => {
   })
 
   test.each(['settled', 'released', 'expired'])(
-    'has room again for what is not held any more: %s',
+    'has room again for a hold that has ended: %s',
     async (how) => {
       const { keyId } = await limited({ amountNano: '700', period: 'total' })
       const call = newCall(keyId)

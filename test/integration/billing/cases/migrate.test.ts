@@ -34,7 +34,7 @@ test('a file of tables/ that changed after it ran stops the start', async () => 
   await expect(migrate(pool, log)).rejects.toThrow('0004-ledger.sql has changed since it was run')
 })
 
-test('a migration that waits for a lock lets writers pass again and again, and says so when it was too long', async () => {
+test('a migration that waits for a lock lets writers pass repeatedly, and fails with its name after the limit', async () => {
   await inScratch(async ({ scratch, write, run }) => {
     await write('tables/0001-table.sql', 'create table things (id integer)')
     await run()

@@ -9,7 +9,7 @@ import type { ProtoGrpcType } from '#proto/types/billing.ts'
 import type { MoneyCalls__Output } from '#proto/types/millrace/billing/MoneyCalls.ts'
 import type { MoneyReplies } from '#proto/types/millrace/billing/MoneyReplies.ts'
 
-// The client against a peer that misbehaves as the test says.
+// The client against a peer that misbehaves.
 
 type Stream = ServerDuplexStream<MoneyCalls__Output, MoneyReplies>
 
@@ -110,7 +110,7 @@ test('more calls than may wait are refused at once', async () => {
   expect((await waiting).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
 })
 
-test('nobody there fails at once, and so does a closed client', async () => {
+test('a call without a server fails at once, and so does one of a closed client', async () => {
   client = createBillingClient({ address: '127.0.0.1:1', timeoutMs: 60_000 })
   await expect(client.release(randomUUID())).rejects.toBeInstanceOf(BillingUnavailable)
   await expect(client.lookUpKey(Buffer.alloc(32))).rejects.toBeInstanceOf(BillingUnavailable)

@@ -29,7 +29,7 @@ async function environment(fields: Record<string, string> = {}): Promise<Record<
   }
 }
 
-test('waits for PostgreSQL, serves without Redis, says unready while the database is away, and ends at once', async () => {
+test('waits for PostgreSQL, serves without Redis, is unready while the database is down, and ends at once', async () => {
   await postgres.stop()
   await redis.stop()
   const starting = startApp('billing', await environment())

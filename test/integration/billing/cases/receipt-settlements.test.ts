@@ -40,7 +40,7 @@ test('a reservation that the database has forgotten is charged by its receipt, o
   expect(await database.balance(accountId)).toEqual({ posted: 9_300n, held: 0n, openHolds: 0 })
 })
 
-test('the charge ends at what the receipt says was held, and at what is available', async () => {
+test('the charge is at most the hold in the receipt and the available credits', async () => {
   const generous = await forgotten()
   expect(
     await settle(generous.reservationId, { receipt: generous.receipt, completionTokens: 500 }),
@@ -92,7 +92,7 @@ test.each([
 })
 
 // After a restore numbers are given again.
-test('a price is what the receipt says, whatever has its number now', async () => {
+test('the price is that of the receipt, whichever version has its number now', async () => {
   const dearer = await publishForLater({ ...PRICES, inputPriceNano: 9_000_000n })
   const { accountId, reservationId, receipt } = await forgotten()
   const renumbered = receipts.sign({ ...read(receipt, reservationId), priceVersion: dearer })

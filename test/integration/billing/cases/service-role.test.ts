@@ -74,7 +74,7 @@ describe('the service', () => {
     expect(Object.fromEntries(rows.map(({ name, privileges }) => [name, privileges]))).toEqual(PRIVILEGES)
   })
 
-  test('owns nothing, cannot log in and is above nobody', async () => {
+  test('owns nothing, cannot log in and has no privileges over roles', async () => {
     const { rows } = await database.pool.query(
       `select rolcanlogin, rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls,
          (select count(*)::int from pg_class where relowner = r.oid)

@@ -119,7 +119,7 @@ describe('money calls', () => {
     await expect.poll(() => client.reserve(call).catch(() => null), WAIT).toMatchObject({ status: 'granted' })
   })
 
-  test('what is outstanding when the service stops in good order is still answered', async () => {
+  test('calls that are outstanding when the service stops in good order are still answered', async () => {
     const arrived = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()
     const slow = createLane<MoneyRequest, MoneyAnswer>({
@@ -195,7 +195,7 @@ describe('keys', () => {
     watch.stop()
   })
 
-  test('what changed while the service was away is told on return, without a resync', async () => {
+  test('changes made while the service was down are sent when it is back, without a resync', async () => {
     const { keyId } = await database.createAccount(1n)
     const watch = watchKeys(client)
     await expect.poll(() => watch.states, WAIT).toEqual([true])
@@ -209,7 +209,7 @@ describe('keys', () => {
     watch.stop()
   })
 
-  test('after a restore from a backup watchers are told to forget what they know', async () => {
+  test('after a restore from a backup watchers get a resync', async () => {
     const watch = watchKeys(client)
     await expect.poll(() => watch.resyncs, WAIT).toBe(1)
     await server.stop()

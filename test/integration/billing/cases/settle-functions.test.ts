@@ -95,7 +95,7 @@ describe('settle', () => {
     expect(await alarms(reservationId)).toEqual(['different'])
   })
 
-  test('of an expired hold is late and takes what is available', async () => {
+  test('of an expired hold is late and charges at most the available credits', async () => {
     const { accountId, keyId } = await database.createAccount(1_000n)
     const { reservationId } = await held(keyId)
     await expireAll()
@@ -131,7 +131,7 @@ describe('settle', () => {
     expect(await alarms(reservationId)).toEqual([])
   })
 
-  test('of an id that nobody reserved is an alarm once and charges nothing', async () => {
+  test('of an id that was never reserved raises one alarm and charges nothing', async () => {
     const id = randomUUID()
     expect(await settle(id)).toEqual({ result: 'unknown', costNano: 0n, chargedNano: 0n })
     expect(await settle(id)).toMatchObject({ result: 'unknown' })
@@ -172,7 +172,7 @@ describe('expire', () => {
     expect(await database.balance(accountId)).toMatchObject({ openHolds: 1 })
   })
 
-  test('says that more wait when the limit was reached', async () => {
+  test('reports that there may be more when the limit was reached', async () => {
     const { keyId } = await database.createAccount(1_000_000n)
     await database.pool.query('delete from settlement_watermarks')
     const calls = Array.from({ length: 5 }, () => reserveCall(keyId))

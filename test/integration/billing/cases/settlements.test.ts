@@ -50,7 +50,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-test('settles what is in every stream, also from before it started, and acknowledges it', async () => {
+test('settles and acknowledges the entries of every stream, also those from before it started', async () => {
   const account = await database.createAccount(10_000n)
   const early = await hold(account.keyId)
   await addSettlement(redis, 'chat', settlement(early))
@@ -82,7 +82,7 @@ test('takes over what a killed replica was given and had not acknowledged', asyn
   await expect.poll(() => pendingCount('chat'), WAIT).toBe(0)
 })
 
-test('takes over all that was left, however much of it was given to somebody just now', async () => {
+test('claims all abandoned entries, also behind many that were just delivered', async () => {
   const account = await database.createAccount(10_000n)
   const id = await hold(account.keyId)
   const key = settlementStreamKey('chat')
@@ -122,7 +122,7 @@ test('a settlement that comes after its hold expired is charged late', async () 
   await charged(account.accountId, 700n)
 })
 
-test('entries that nobody can read go to the dead letters with an alarm, and block nothing', async () => {
+test('unreadable entries go to the dead letters with an alarm, and block nothing', async () => {
   const account = await database.createAccount(10_000n)
   const id = await hold(account.keyId)
   await redis.xadd(settlementStreamKey('chat'), '*', 'id', 'nonsense', 'epoch', '1')
@@ -151,7 +151,7 @@ test('settlements that should not exist are alarms', async () => {
   await charged(account.accountId, 700n)
 })
 
-test('what nobody pays is counted as the ledger has it, of a released hold too, and once', async () => {
+test('write-offs are counted as in the ledger, of a released hold too, and once', async () => {
   const account = await database.createAccount(10_000n)
   const [released, ranLonger] = [await hold(account.keyId), await hold(account.keyId)]
   await database.money.release([released])
@@ -170,7 +170,7 @@ test('what nobody pays is counted as the ledger has it, of a released hold too, 
   await expect.poll(() => replica.writtenOffCredits(), WAIT).toBeCloseTo(800e-9, 15)
 })
 
-test('the age of a watermark grows while Redis is away, and is told before Redis ever was there', async () => {
+test('the age of a watermark grows while Redis is away, and is reported before Redis was ever reached', async () => {
   const replica = start()
   await expect.poll(() => watermark('chat'), WAIT).not.toBeNull()
   await server.stop()

@@ -4,8 +4,8 @@ import { runHistory, type Seen } from './money-history.ts'
 import { history } from './money-steps.ts'
 
 /**
- * `mistake`: the shortest history after which PostgreSQL and the model of its rules disagree; `unmet`: rules that no
- * history met, which proves nothing about them.
+ * `mistake`: the shortest history after which PostgreSQL and the model disagree; `unmet`: rules that no history used, so
+ * that nothing is proved about them.
  */
 export async function checkHistories(database: BillingDatabase, numRuns: number) {
   const seen: Seen = new Map()

@@ -7,7 +7,7 @@ export type Credit = {
   readonly nano: bigint
 }
 
-/** Billing's rules for credits and seals once more: what `sql/` must agree with. */
+/** Billing's rules for credits and seals, written a second time; `sql/` must agree with them. */
 export function createCreditModel(books: Books) {
   const earlier = new Map<string, bigint>()
   let sealed = { day: '', entries: 0n }
@@ -27,7 +27,7 @@ export function createCreditModel(books: Books) {
       return { status: 'posted', posted: account.posted }
     },
 
-    /** How many entries the newest seal holds, and of which day it is: a day is sealed once. */
+    /** The day of the newest seal and its number of entries; a day is sealed once. */
     seal(nowMs: number): { day: string; entries: bigint } {
       const day = new Date(nowMs).toISOString().slice(0, 10)
       if (day > sealed.day) {

@@ -14,7 +14,7 @@ import {
 } from './money-books.ts'
 import { MODELS } from './money-steps.ts'
 
-/** With the receipt read, and without the words about how long to wait. */
+/** With the decoded receipt, and without the retry-after. */
 export type ModelAnswer =
   | Exclude<HoldAnswer, { status: 'granted' | 'key-rate' }>
   | { status: 'key-rate' }
@@ -24,7 +24,7 @@ type Refusal = Exclude<ModelAnswer, { status: 'granted' }>
 
 const CONFLICT = { status: 'conflict' } as const
 
-/** Billing's rules for holds once more, one call at a time in BigInt: what `sql/` must agree with. */
+/** Billing's rules for holds, written a second time, one call at a time in BigInt; `sql/` must agree with them. */
 export function createHoldModel(books: Books, nowMs: () => number) {
   function reserve(call: ReserveCall): ModelAnswer {
     const known = books.reservations.get(call.reservationId)
@@ -126,7 +126,7 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     return known.state === 'released'
   }
 
-  /** How many. */
+  /** Returns the number of expired holds. */
   function expire(): number {
     let expired = 0
     for (const known of books.reservations.values()) {
@@ -140,7 +140,7 @@ export function createHoldModel(books: Books, nowMs: () => number) {
     return expired
   }
 
-  /** As a restore from a backup does: what was never settled was never there. */
+  /** As a restore from a backup does: a reservation that was not settled disappears. */
   function forget(id: string): void {
     const known = books.reservations.get(id)
     if (!known || known.usage !== null) return
@@ -169,7 +169,7 @@ export function createHoldModel(books: Books, nowMs: () => number) {
   }
 }
 
-/** Of calls with one id the first is served; the others get its answer if they say the same. */
+/** Of calls with one id the first is carried out; the others get its answer if they have the same parameters. */
 function serveOnce<Call extends { reservationId: string }>(
   calls: readonly Call[],
   serve: (call: Call) => ModelAnswer,
@@ -184,7 +184,7 @@ function serveOnce<Call extends { reservationId: string }>(
   })
 }
 
-/** Of calls with one id the largest of each wish is served, in the place of the first. */
+/** Calls with one id become one, in the place of the first, with the largest output and deadline. */
 function serveLargest(calls: readonly ExtendCall[], serve: (call: ExtendCall) => ModelAnswer): ModelAnswer[] {
   const answers = new Map<string, ModelAnswer>()
   return calls.map(({ reservationId }) => {
@@ -203,7 +203,7 @@ function serveLargest(calls: readonly ExtendCall[], serve: (call: ExtendCall) =>
 
 type Payer = Pick<Hold, 'account' | 'budget' | 'price' | 'amount'> & { key: Key }
 
-/** The grant that account and budget can pay, the present amount counted as theirs. */
+/** The grant that account and budget can pay, with the present amount of the hold. */
 function afford(
   { account, key, budget, price, amount }: Payer,
   wanted: { inputTokens: number; most: number; atLeast: number },
@@ -232,7 +232,7 @@ function afford(
   }
 }
 
-/** Null: the hold belongs to no budget, or its key has no limit any more. */
+/** Null: no budget counts the hold, or its key has no limit any more. */
 function budgetLeft(key: Key, budget: Budget | null): bigint | null {
   return budget === null || key.limit === null ? null : key.limit.nano - budget.spent - budget.held
 }
@@ -266,7 +266,7 @@ function outputLimit(call: { model: string; inputTokens: number; outputTokens: n
 }
 
 function toGranted(hold: Hold, call?: ReserveCall): ModelAnswer {
-  const told = call ?? { ...hold.call, ...hold.exact, deadlineMs: hold.deadlineMs }
+  const reservation = call ?? { ...hold.call, ...hold.exact, deadlineMs: hold.deadlineMs }
   const amountNano = toNanoCredits(hold.amount)
   const { clamped, granted } = hold
   return {
@@ -276,7 +276,7 @@ function toGranted(hold: Hold, call?: ReserveCall): ModelAnswer {
     clamped,
     prices: hold.price.prices,
     receipt: {
-      ...told,
+      ...reservation,
       accountId: hold.account.id,
       priceVersion: hold.price.version,
       prices: hold.price.prices,

@@ -1,7 +1,7 @@
 import type { HoldPrices, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import { HOLD_GRACE_MS } from '../support/billing-database.ts'
 
-// What billing has to remember, as the model of its rules sees it.
+// The state of the model: the same facts as billing's tables.
 
 export type Account = { readonly id: string; isOpen: boolean; posted: bigint; held: bigint }
 
@@ -18,10 +18,10 @@ export type Key = {
   tokensPerMinute: number | null
 }
 
-/** What a key with a limit spent and holds in one period. */
+/** Spent and held amounts of a key with a limit in one period. */
 export type Budget = { held: bigint; spent: bigint }
 
-/** What a key with a rate was granted in its latest minute. */
+/** Grants of a key with a rate in its latest minute. */
 export type Rate = { minute: number; requests: number; tokens: number }
 
 export type Price = { readonly version: bigint; readonly fromMs: number; readonly prices: HoldPrices }
@@ -36,13 +36,13 @@ export type Hold = {
   amount: bigint
   granted: number
   clamped: boolean
-  /** The deadline as far as it was moved. */
+  /** The deadline after all extends. */
   deadlineMs: number
 }
 
 export type Reservation = {
   state: 'held' | 'settled' | 'released' | 'expired'
-  /** Null: the release of an id that nobody knew. */
+  /** Null: a tombstone, the release of an unknown id. */
   hold: Hold | null
   usage: { readonly numbers: string; readonly cost: bigint; readonly charged: bigint } | null
 }
@@ -55,11 +55,11 @@ export type Books = {
   readonly budgets: Map<string, Budget>
   /** By key. */
   readonly rates: Map<string, Rate>
-  /** By model, in no order. */
+  /** By model, unordered. */
   readonly prices: Map<string, Price[]>
   readonly watermarks: Map<string, number>
   readonly alarms: Set<string>
-  /** What was posted, by kind. */
+  /** Posted amounts, by kind. */
   readonly ledger: Map<string, { entries: bigint; sum: bigint }>
 }
 
@@ -70,7 +70,7 @@ export function openBudget(books: Books, key: Key, nowMs: number): Budget | null
   return books.budgets.get(place) ?? { held: 0n, spent: 0n }
 }
 
-/** Remembers the budget from its first hold on. */
+/** Creates the budget at its first hold. */
 export function keepBudget(books: Books, key: Key, opened: { budget: Budget | null; nowMs: number }): void {
   if (key.limit === null || opened.budget === null) return
   books.budgets.set(`${key.id} ${periodStart(key.limit.period, opened.nowMs)}`, opened.budget)
@@ -82,7 +82,7 @@ export function post(books: Books, kind: string, amount: bigint): void {
   books.ledger.set(kind, { entries: entries + 1n, sum: sum + amount })
 }
 
-/** In the words of `readLines`, sorted. */
+/** In the form of `readLines`, sorted. */
 export function toLines(books: Books): string[] {
   return [
     ...books.accounts.map(({ id, posted, held }) => `account ${id}: posted ${posted} held ${held}`),
@@ -99,7 +99,7 @@ export function toLines(books: Books): string[] {
   ].sort()
 }
 
-/** A reserve that arrives long after its deadline holds until the next sweep, and the reconciliation says so. */
+/** A reserve that arrives long after its deadline holds until the next sweep; the reconciliation counts it. */
 function toOverdueLines({ reservations, watermarks }: Books): string[] {
   const overdue = [...reservations.values()].filter(({ state, hold }) => {
     const settledUntilMs = watermarks.get(hold?.call.model ?? '') ?? 0

@@ -9,13 +9,13 @@ import { at, giveCredit, sealLedger } from './money-world.ts'
 import { createReceiptPurse } from './receipt-purse.ts'
 import { createSettlementModel } from './settlement-model.ts'
 
-/** What the database said and what the model says. */
+/** The answers of the database and of the model. */
 export type Outcome = { readonly actual: unknown; readonly expected: unknown }
 
-/** Sends one and the same call, however often. */
+/** Sends the same call each time. */
 export type Call = () => Promise<Outcome>
 
-/** With the id in the place of its place. */
+/** With an id instead of its index. */
 type Entry = Omit<StepOf<'settle'>['entries'][number], 'id'> & { readonly id: string }
 
 export type StepOf<Kind extends Step['kind']> = Extract<Step, { kind: Kind }>
@@ -29,10 +29,10 @@ export function createCalls(database: BillingDatabase, books: Books) {
   const purse = createReceiptPurse()
   const ids = Array.from({ length: RESERVATIONS }, () => randomUUID())
   const keyIds = [...books.keys.map(({ id }) => id), randomUUID()]
-  const models = [...MODELS.map(({ id }) => id), 'nobody']
+  const models = [...MODELS.map(({ id }) => id), 'unknown']
   const deadlineMs = (deadlineS: number) => clock.nowMs + deadlineS * 1_000
 
-  /** Places beyond all reservations mean one of the better ones, if there are any. */
+  /** Indexes beyond all reservations select one for which `isBetter`, if there is one. */
   function idOf(place: number, isBetter: (id: string) => boolean): string {
     const better = ids.filter(isBetter)
     return ids[place] ?? at(better.length > 0 ? better : ids, place % Math.max(better.length, 1))
@@ -127,7 +127,7 @@ export function createCalls(database: BillingDatabase, books: Books) {
       return settle(step.entries.map((entry) => ({ ...entry, id: idOf(entry.id, isUnsettled) })))
     },
 
-    /** Whose id is forgotten, and the settlements that arrive for it. */
+    /** The id that is deleted, and the settlements that arrive for it. */
     restore(step: StepOf<'restore'>): { id: string; call: Call | null } {
       const id = idOf(step.id, isUnsettled)
       const entries = step.entries.map((entry) => ({ ...entry, id }))

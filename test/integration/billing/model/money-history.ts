@@ -14,7 +14,7 @@ import {
   reconcileWhole,
 } from './money-world.ts'
 
-/** Enough credits for some holds and too little for all. */
+/** Enough credits for some holds, too few for all. */
 const OPENING: readonly Step[] = [0, 1].map((account) => ({
   kind: 'top-up',
   account,
@@ -22,12 +22,12 @@ const OPENING: readonly Step[] = [0, 1].map((account) => ({
   nano: 2_000n,
 }))
 
-/** How often each kind of step got which answer. */
+/** How often each kind of step got each answer. */
 export type Seen = Map<string, number>
 
 /**
- * Lets the same things happen to the database and to the model. Answers and all that they remember must agree after
- * every step, and the reconciliation must find nothing. Rejects where they differ.
+ * Runs the same steps on the database and on the model. Answers and states must agree after every step, and the
+ * reconciliation must find nothing. Rejects where they differ.
  */
 export async function runHistory(database: BillingDatabase, history: History, seen: Seen): Promise<void> {
   const { clock } = database
@@ -91,7 +91,7 @@ export async function runHistory(database: BillingDatabase, history: History, se
   }
 }
 
-/** Each step's kind with what was answered: `reserve granted`, `settle late`. */
+/** Each step's kind with its answer: `reserve granted`, `settle late`. */
 function countAnswers(seen: Seen, kind: Step['kind'], actual: unknown): void {
   for (const answer of Array.isArray(actual) ? actual : [actual]) {
     for (const word of wordsOf(answer)) seen.set(`${kind} ${word}`, (seen.get(`${kind} ${word}`) ?? 0) + 1)

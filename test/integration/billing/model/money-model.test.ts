@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-// `npm run test:soak` asks for ten times as many.
+// `npm run test:soak` runs ten times as many.
 test(
   '500 random histories leave PostgreSQL and the model with the same money',
   { timeout: 300_000 },

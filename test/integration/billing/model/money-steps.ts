@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { CHAT, EMBED, ODD } from '../support/billing-database.ts'
 
-// Few of everything, so that steps meet each other's leftovers. Steps name things by their place.
+// Few of everything, so that steps affect each other. Steps name things by their index.
 
 export const ACCOUNTS = 2
 /** Each key's account. */
@@ -9,7 +9,7 @@ export const KEYS = [0, 0, 1]
 export const RESERVATIONS = 8
 export const MODELS = [CHAT, ODD, EMBED]
 
-/** What a price change may change to; most leave fractions of a nano-credit. */
+/** The prices of price changes; most leave fractions of a nano-credit. */
 export const PRICES = [
   { inputPriceNano: 2_000_000n, cachedInputPriceNano: 1_000_000n, outputPriceNano: 10_000_000n },
   { inputPriceNano: 333_333n, cachedInputPriceNano: 7n, outputPriceNano: 1_234_567n },
@@ -21,13 +21,13 @@ export const PRICES = [
 const account = fc.nat({ max: ACCOUNTS - 1 })
 const key = fc.nat({ max: KEYS.length - 1 })
 const model = fc.constantFrom(0, 0, 1, 2)
-/** Beyond the reservations: one of those for which the step can do something. */
+/** Above the number of reservations: one on which the step has an effect. */
 const anyId = fc.nat({ max: 3 * RESERVATIONS - 1 })
 const input = fc.integer({ min: 0, max: 400 })
 const output = fc.integer({ min: 0, max: 200 })
 const correction = fc.bigInt({ min: -1_500n, max: 1_500n }).filter((nano) => nano !== 0n)
 const idempotencyKey = fc.nat({ max: 9 })
-/** From now. A hold lasts a minute longer than its deadline. */
+/** Seconds from now. A hold lasts a minute longer than its deadline. */
 const deadlineS = fc.constantFrom(1, 20, 3_700)
 
 const isOpen = fc.oneof(
@@ -43,7 +43,7 @@ const WORTHLESS = ['none', 'forged', 'of-another', 'of-no-account', 'of-no-price
 
 const reserve = fc.record({
   id: anyId,
-  // Sometimes one beyond those that there are.
+  // Sometimes an unknown one.
   key: fc.oneof({ weight: 9, arbitrary: key }, { weight: 1, arbitrary: fc.constant(KEYS.length) }),
   model: fc.oneof({ weight: 12, arbitrary: model }, { weight: 1, arbitrary: fc.constant(MODELS.length) }),
   input,
@@ -106,7 +106,7 @@ const changedKey = fc.record({
 })
 export type KeySettings = typeof changedKey extends fc.Arbitrary<infer Value> ? Value : never
 
-/** One thing that happens to billing. */
+/** One call or change of billing. */
 const step = fc.oneof(
   happening('top-up', 3, fc.record({ account, idempotencyKey, nano: fc.bigInt({ min: 1n, max: 900n }) })),
   happening('adjust', 2, fc.record({ account, idempotencyKey, nano: correction })),
@@ -115,7 +115,7 @@ const step = fc.oneof(
   happening('extend', 4, fc.record({ calls: batch(extend, 3) })),
   happening('release', 2, fc.record({ ids: batch(anyId, 3) })),
   happening('settle', 6, fc.record({ entries: batch(settle, 4) })),
-  // Sends again what was sent so many calls before.
+  // Repeats the call that was sent so many calls before.
   happening('repeat', 4, fc.record({ back: fc.nat({ max: 3 }) })),
   happening('wait', 5, fc.record({ seconds: fc.constantFrom(5, 20, 45, 61, 95, 3_600, 86_400, 7 * 86_400) })),
   happening(
@@ -130,7 +130,7 @@ const step = fc.oneof(
   ),
   happening('change-key', 3, fc.record({ key, settings: changedKey })),
   happening('change-account', 1, fc.record({ account, isOpen })),
-  // The database was restored from a backup: it never heard of a reservation, whose settlements arrive again.
+  // The database was restored from a backup: it lacks a reservation, whose settlements arrive again.
   happening(
     'restore',
     3,

@@ -5,10 +5,10 @@ import type { Credit } from './credit-model.ts'
 import type { Account, Books, Key } from './money-books.ts'
 import { ACCOUNTS, KEYS, MODELS, PRICES, type KeySettings } from './money-steps.ts'
 
-/** A minute and a half before a day, a week and a month end together. */
+/** 90 s before the end of a day, a week and a month. */
 const BEGIN_MS = Date.parse('2030-06-30T23:58:30Z')
 
-// Triggers protect what histories leave behind, and the next history must not meet it.
+// Without triggers, which protect the rows of the history before.
 const FORGET_ALL = `
   begin;
   set local session_replication_role = replica;
@@ -89,7 +89,7 @@ export async function changeKey(database: BillingDatabase, key: Key, settings: K
   )
 }
 
-/** From a moment on; a model has one price a moment. */
+/** A model has one price at a time. */
 export async function changePrice(
   database: BillingDatabase,
   books: Books,
@@ -135,14 +135,14 @@ export async function sealLedger({ pool, clock }: BillingDatabase) {
   return at(rows, 0)
 }
 
-/** The questions that count something, asked of all that ever happened. */
+/** The questions of the reconciliation with a count above 0, over everything. */
 export async function reconcileWhole({ pool }: BillingDatabase) {
   const { rows } = await pool.query<{ name: string; count: bigint }>('select * from reconcile(whole => true)')
   expect(rows.length).toBeGreaterThan(15)
   return rows.filter(({ count }) => count !== 0n)
 }
 
-/** What was never settled was never there. */
+/** Deletes a reservation that has not been settled, with its hold. */
 export async function forgetReservation({ pool }: BillingDatabase, id: string): Promise<void> {
   await pool.query(
     `with gone as (
@@ -157,7 +157,7 @@ export async function forgetReservation({ pool }: BillingDatabase, id: string): 
   )
 }
 
-/** In the words of `toLines`, sorted; and what the reconciliation finds, which the books never say. */
+/** The database in the form of `toLines`, sorted, and the contradictions that the reconciliation finds. */
 export async function readLines({ pool }: BillingDatabase): Promise<string[]> {
   const { rows } = await pool.query<{ line: string }>({ name: 'read-lines', text: LINES })
   return rows.map(({ line }) => line).sort()
@@ -206,7 +206,7 @@ async function readPrices({ pool }: BillingDatabase): Promise<Books['prices']> {
   return prices
 }
 
-/** The value at a place that is there. */
+/** The value at an index, which must exist. */
 export function at<Value>(values: readonly Value[], place: number): Value {
   const value = values[place]
   if (value === undefined) throw new Error(`there is no ${place}`)

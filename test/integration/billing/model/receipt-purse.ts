@@ -5,7 +5,7 @@ import type { Step } from './money-steps.ts'
 
 type ReceiptKind = Extract<Step, { kind: 'settle' }>['entries'][number]['receipt']
 
-/** The receipts that billing gave, by reservation. */
+/** The receipts that billing returned, by reservation. */
 export function createReceiptPurse() {
   const kept: { id: string; text: string; receipt: Receipt }[] = []
   return {
@@ -18,7 +18,7 @@ export function createReceiptPurse() {
       return receipt
     },
 
-    /** One to settle with, and what billing may read in it. */
+    /** A receipt to settle with, and its content if billing should accept it. */
     take(id: string, kind: ReceiptKind): { text?: string; receipt: Receipt | null } {
       const own = kept.filter((entry) => entry.id === id)
       const found = kind === 'oldest' ? own[0] : own.at(-1)
@@ -35,7 +35,7 @@ export function createReceiptPurse() {
         case 'of-no-account':
           return sign({ ...receipt, ...MUCH, accountId: randomUUID() })
         case 'of-no-price':
-          return sign({ ...receipt, ...MUCH, prices: NOBODY_ASKS })
+          return sign({ ...receipt, ...MUCH, prices: UNKNOWN_PRICES })
         case 'without-prices':
           return sign({ ...receipt, prices: null })
         case 'renumbered':
@@ -49,7 +49,7 @@ export function createReceiptPurse() {
 
 const MUCH = { amountNano: 1_000_000n }
 
-const NOBODY_ASKS = { inputPriceNano: 5n, cachedInputPriceNano: 5n, outputPriceNano: 5n }
+const UNKNOWN_PRICES = { inputPriceNano: 5n, cachedInputPriceNano: 5n, outputPriceNano: 5n }
 
 const sign = (receipt: Receipt) => ({ text: receipts.sign(receipt), receipt })
 

@@ -14,10 +14,10 @@ import {
   type Reservation,
 } from './money-books.ts'
 
-/** A settlement, and what its receipt says if it is genuine. */
+/** A settlement, and its receipt if that is genuine. */
 export type ModelSettlement = { readonly entry: Settlement; readonly receipt: Receipt | null }
 
-/** Billing's rules for settlements once more: what `sql/` must agree with. */
+/** Billing's rules for settlements, written a second time; `sql/` must agree with them. */
 export function createSettlementModel(books: Books, nowMs: () => number) {
   function settle({ entry, receipt }: ModelSettlement, isRecovered: boolean): Settled {
     const known = books.reservations.get(entry.id)
@@ -45,7 +45,7 @@ export function createSettlementModel(books: Books, nowMs: () => number) {
     return answer(entry, result, known.usage)
   }
 
-  /** Never more than what was held for it, nor than what the account has. */
+  /** Never more than the hold, nor than the account has. */
   function charge(known: Reservation, hold: Hold, { cost, held }: { cost: bigint; held: bigint }): bigint {
     const { account, budget, amount } = hold
     if (known.state === 'held') {
@@ -77,7 +77,7 @@ export function createSettlementModel(books: Books, nowMs: () => number) {
     return { result, costNano: money.cost, chargedNano: toNanoCredits(money.charged) }
   }
 
-  /** Remembers what its receipt tells; false when the reservation is known, or the receipt tells of nobody here. */
+  /** Adds the reservation of a receipt; false when it is known, or its account or price is not. */
   function recover({ entry, receipt }: ModelSettlement): boolean {
     if (receipt === null || books.reservations.has(entry.id)) return false
     const account = books.accounts.find(({ id }) => id === receipt.accountId)
@@ -112,7 +112,7 @@ export function createSettlementModel(books: Books, nowMs: () => number) {
   }
 }
 
-/** By its numbers; one without them tells by what it holds whether the version of its number is meant. */
+/** By the prices of the receipt; without them by its number, if the amount is that of its tokens by that version. */
 function isPriceOf({ version, prices }: Price, receipt: Receipt): boolean {
   if (receipt.prices !== null) return isSamePrice(prices, receipt.prices)
   const { inputTokens, grantedTokens, amountNano } = receipt
@@ -125,13 +125,13 @@ const isSamePrice = (a: HoldPrices, b: HoldPrices) =>
   a.cachedInputPriceNano === b.cachedInputPriceNano &&
   a.outputPriceNano === b.outputPriceNano
 
-/** The database may have forgotten how a hold grew; its receipt tells. */
+/** The database may have lost the growth of a hold; its receipt has it. */
 function heldFor({ account, price, amount }: Hold, receipt: Receipt | null): bigint {
   const isOfHold = receipt?.accountId === account.id && isPriceOf(price, receipt)
   return isOfHold && receipt.amountNano > amount ? receipt.amountNano : amount
 }
 
-/** Who settled makes no difference. */
+/** The settling process does not matter. */
 function numbersOf({ epoch, outcome, promptTokens, cachedTokens, completionTokens }: Settlement): string {
   return [epoch, outcome, promptTokens, cachedTokens, completionTokens].join(' ')
 }

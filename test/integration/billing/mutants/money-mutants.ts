@@ -1,4 +1,4 @@
-// Mistakes that somebody could make in the money functions, each as a change of their source.
+// Plausible mistakes in the money functions, each as a change of their source.
 
 export type Mutant = {
   /** What is wrong. */
@@ -9,7 +9,7 @@ export type Mutant = {
   readonly edits: readonly (readonly [from: string, to: string])[]
 }
 
-/** As if nobody had stored which price a reservation was made under. */
+/** As if a reservation did not store its price version. */
 const PRICE_OF_NOW = `left join lateral (
       select * from price_versions v where v.model = r.model and v.effective_from <= at
       order by v.effective_from desc limit 1
@@ -122,7 +122,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [['expires_at = greatest(r.expires_at, ends[n] + grace)', 'expires_at = r.expires_at']],
   },
   {
-    name: 'an extend revives what is no longer held',
+    name: 'an extend revives a hold that has ended',
     of: 'extend',
     edits: [["if call.state is distinct from 'held' then", 'if call.state is null then']],
   },
@@ -202,7 +202,7 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
-    name: 'what a charge leaves is not written off',
+    name: 'the unpaid part of a cost is not written off',
     of: 'settle',
     edits: [['where costs[n] > charges[n] and', 'where false and']],
   },
@@ -273,7 +273,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [['set held = b.held - g.amount', 'set held = b.held']],
   },
   {
-    name: 'an adjustment takes what is held',
+    name: 'an adjustment takes held credits',
     of: 'adjust',
     edits: [['balance.posted - balance.held + amount < 0', 'balance.posted + amount < 0']],
   },
@@ -281,7 +281,7 @@ export const MUTANTS: readonly Mutant[] = [
 
 /** Found only where several work at once. */
 export const PARALLEL_MUTANTS = {
-  /** The row of the account is new then, what is counted beside it is not. */
+  /** The row of the account is then newer than the rows counted with it. */
   snapshotTrap: {
     name: 'a reserve locks and reads in one statement',
     of: 'reserve',
@@ -294,7 +294,7 @@ export const PARALLEL_MUTANTS = {
     ],
   },
   noSecondLook: {
-    name: 'an expiry does not look again once it has its locks',
+    name: 'an expiry does not check again once it has its locks',
     of: 'expire',
     edits: [["and r.expires_at < w.watermark - interval '30 seconds'\n    returning", 'returning']],
   },

@@ -6,7 +6,7 @@ import { MUTANTS, PARALLEL_MUTANTS, type Mutant } from './money-mutants.ts'
 import { history } from '../model/money-steps.ts'
 import { expireDuringExtend, reserveBehindLock } from '../support/parallel-calls.ts'
 
-// The test of the tests: what proves the money functions right must notice when they are wrong.
+// The test of the tests: those that prove the money functions right must fail when the functions are wrong.
 
 /** The same histories each time, so that a mutant that is caught once is caught always. */
 const SEED = 20_300_701
@@ -43,7 +43,7 @@ test('parallel reserves notice when a reserve locks and reads in one statement',
   }
 })
 
-test('a race notices when an expiry does not look again once it has its locks', async () => {
+test('a race notices when an expiry does not check again once it has its locks', async () => {
   const parallel = await openBillingDatabase()
   try {
     await mutate(parallel, PARALLEL_MUTANTS.noSecondLook)
@@ -53,7 +53,7 @@ test('a race notices when an expiry does not look again once it has its locks', 
   }
 })
 
-/** What the first history that shows one says. */
+/** The error of the first history that shows a mistake. */
 async function findMistake(): Promise<string | null> {
   const property = fc.asyncProperty(history, (happened) => runHistory(database, happened, new Map()))
   const details = await fc.check(property, { seed: SEED, numRuns: HISTORIES, endOnFailure: true })

@@ -10,12 +10,12 @@ import {
   type BillingDatabase,
 } from './billing-database.ts'
 
-/** Less than what a statement may wait for a lock. */
+/** Shorter than the time that a statement may wait for a lock. */
 const PATIENT = { timeout: 4_000 }
 
 /**
  * Twenty reserves at once on a key whose limit is enough for five; more than five wait for the account's lock before the
- * first is served. How they were answered.
+ * first runs. Returns their answers.
  */
 export async function reserveBehindLock(database: BillingDatabase): Promise<string[]> {
   const { money, operator, pool } = database
@@ -32,7 +32,7 @@ export async function reserveBehindLock(database: BillingDatabase): Promise<stri
   return await answers
 }
 
-/** An expiry that has seen a hold overdue waits for an extend that gives it another hour: what becomes of the hold. */
+/** An expiry that found a hold overdue waits for an extend that adds an hour. Returns the final state of the hold. */
 export async function expireDuringExtend(database: BillingDatabase): Promise<string> {
   const { money, pool } = database
   const { keyId } = await database.createAccount(7_000n)
@@ -56,7 +56,7 @@ export async function expireDuringExtend(database: BillingDatabase): Promise<str
   return only(rows).state
 }
 
-/** How many wait for somebody's lock. */
+/** The number of sessions that wait for a lock. */
 async function countWaiting(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ count: number }>(
     `select count(*)::integer from pg_stat_activity

@@ -31,7 +31,7 @@ test.each([
   ['DATABASE_URL', 'mysql://user:hunter2@127.0.0.1/x'],
   ['DATABASE_OWNER_URL', 'mysql://user:hunter2@127.0.0.1/x'],
   ['QUEUE_REDIS_URL', 'http://user:hunter2@127.0.0.1'],
-])('a wrong %s is told without its value', (name, value) => {
+])('a wrong %s is reported without its value', (name, value) => {
   let message = ''
   try {
     loadConfig(BillingConfig, { ...REQUIRED, [name]: value })

@@ -26,11 +26,11 @@ const text = receipts.sign(RECEIPT)
 /** As versions before the prices signed it. */
 const older = receipts.sign({ ...RECEIPT, prices: null })
 
-test('a receipt says what was signed', () => {
+test('a receipt has the signed values', () => {
   expect(receipts.verify(text, RECEIPT.reservationId)).toEqual(RECEIPT)
 })
 
-test('a receipt of a version that signed no prices is good, and says that it has none', () => {
+test('a receipt of a version that signed no prices is genuine, and has none', () => {
   expect(receipts.verify(older, RECEIPT.reservationId)).toEqual({ ...RECEIPT, prices: null })
 })
 
@@ -72,7 +72,7 @@ test.each([
   ['more than a receipt', `${text}.`],
   ['words', 'not a receipt at all'],
   ['characters beyond base64', '\u{1f600}.\u{1f600}'],
-])('what is no receipt is worth nothing: %s', (_, garbage) => {
+])('a text that is not a receipt is rejected: %s', (_, garbage) => {
   expect(receipts.verify(garbage, RECEIPT.reservationId)).toBeNull()
 })
 

@@ -219,7 +219,7 @@ test('a slow batch refuses nothing that the next one has room for, and nothing o
   expect(await Promise.all(answers)).toEqual(['R1', 'R2', 'R3', 'R4', 'R5', 'R6', 'R7'])
 })
 
-// 'r1a' locks 'a'; of 'r1' nobody knows what it locks.
+// 'r1a' locks 'a'; the lock of 'r1' is unknown.
 const TWO = { lockOf: (call: string) => /[a-z]$/.exec(call)?.[0] ?? null, maxBatches: 2, minCalls: 2 }
 
 test('where two batches may be in flight, each takes its share of all calls', async () => {

@@ -21,7 +21,7 @@ test('reads the flat fields of an entry', () => {
 
 test.each([
   ['an id that is no UUID', { id: 'x' }],
-  ['an outcome nobody knows', { outcome: 'fine' }],
+  ['an unknown outcome', { outcome: 'fine' }],
   ['an empty number, which would count as zero', { completionTokens: '' }],
   ['a number that is none', { promptTokens: 'many' }],
   ['a negative number', { promptTokens: '-1' }],

@@ -13,7 +13,7 @@ function look({ at, last, delivered, pending, runId = 'run-1' }: Look): StreamsP
   return { runId, timeMs: at, streams: new Map([['m', stream]]) }
 }
 
-/** What the tracker says after each look. */
+/** The tracker's result after each observation. */
 function watermarks(looks: Look[]) {
   const tracker = createWatermarkTracker()
   return looks.map((next) => tracker.judge(look(next)).get('m')?.untilMs ?? null)
@@ -36,7 +36,7 @@ test('what was not delivered yet holds it back', () => {
   expect(watermarks([{ at: 900, last: '5-1', delivered: '5-0' }])).toEqual([null])
 })
 
-test('what is pending holds it back until it is acknowledged, then the time of that first look counts', () => {
+test('a pending entry delays it until it is acknowledged; then the time of that first observation counts', () => {
   expect(
     watermarks([
       { at: 100, last: '5-0', delivered: '5-0', pending: '5-0' },
@@ -57,7 +57,7 @@ test('under steady load it follows, one look behind', () => {
   expect(watermarks(looks)).toEqual([null, 100, 200, 300])
 })
 
-test('a look at another server says nothing about this one', () => {
+test('an observation of another server is not compared with one of this', () => {
   expect(
     watermarks([
       { at: 100, last: '5-0', delivered: '5-0', pending: '5-0' },
