@@ -1,4 +1,4 @@
-export type JsonSchema = Readonly<Record<string, unknown>>
+import type { JsonSchema } from '#libs/json-schema/json-schema.ts'
 
 /**
  * A grammar for the whole output. An engine that is configured with its model's end of thinking (vLLM's

@@ -1,8 +1,8 @@
+import { isJsonObject, type JsonSchema } from '#libs/json-schema/json-schema.ts'
 import { ConstraintError } from './constraint-error.ts'
 import type { JsonValue } from '#libs/dialect/syntax/write-values.ts'
-import { isJsonValue } from './json-text.ts'
 import { textMatching } from './regex-text.ts'
-import { createSchemaReader, numberOf, stringsOf, type Schema } from './schema-reader.ts'
+import { createSchemaReader, numberOf, stringsOf } from './schema-reader.ts'
 
 export type ValueHints = {
   /** What the person wrote: an enum value that stands in it is preferred. */
@@ -60,7 +60,7 @@ export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
     return depth < GENEROUS_DEPTH && spent < GENEROUS_SPENT
   }
 
-  function object(flat: Schema, depth: number, hinted: ValueHints): JsonValue {
+  function object(flat: JsonSchema, depth: number, hinted: ValueHints): JsonValue {
     const required = new Set(stringsOf(flat['required']))
     const members: [string, JsonValue][] = []
     // In the order of `properties`: grammars of real engines fix that order.
@@ -73,7 +73,7 @@ export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
     return Object.fromEntries(members)
   }
 
-  function array(flat: Schema, depth: number, hinted: ValueHints): JsonValue {
+  function array(flat: JsonSchema, depth: number, hinted: ValueHints): JsonValue {
     const prefix: unknown[] = Array.isArray(flat['prefixItems']) ? flat['prefixItems'] : []
     const item = flat['items'] ?? true
     const least = numberOf(flat['minItems']) ?? 0
@@ -91,7 +91,7 @@ export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
     return values
   }
 
-  function text(flat: Schema, hinted: ValueHints): string {
+  function text(flat: JsonSchema, hinted: ValueHints): string {
     if (typeof flat['pattern'] === 'string') return textMatching(flat['pattern'], hinted.variant)
     const format = typeof flat['format'] === 'string' ? FORMATS.get(flat['format']) : undefined
     if (format !== undefined) return format
@@ -119,6 +119,13 @@ const MAX_SPENT = 20_000
 /** A text of so many characters counts as one value more. */
 const CHARACTERS_A_VALUE = 64
 
+/** True for all that JSON.parse returns; for values that a schema contains (`const`, `enum`). */
+function isJsonValue(value: unknown): value is JsonValue {
+  if (value === null || ['boolean', 'number', 'string'].includes(typeof value)) return true
+  if (Array.isArray(value)) return value.every(isJsonValue)
+  return isJsonObject(value) && Object.values(value).every(isJsonValue)
+}
+
 function chosen(options: readonly JsonValue[], { userText, variant }: ValueHints): JsonValue {
   const wanted = userText.toLowerCase()
   const named = options.find(
@@ -127,7 +134,7 @@ function chosen(options: readonly JsonValue[], { userText, variant }: ValueHints
   return named ?? options[variant % options.length] ?? null
 }
 
-function number(schema: Schema, whole: boolean, variant: number): number {
+function number(schema: JsonSchema, whole: boolean, variant: number): number {
   const unit = numberOf(schema['multipleOf']) ?? (whole ? 1 : 0)
   if (unit === 0) return fraction(schema, variant)
   // Counted in units, so that both bounds and the value are whole numbers.
@@ -142,7 +149,7 @@ function number(schema: Schema, whole: boolean, variant: number): number {
   return Math.min(Math.max(1 + variant, low), high) * unit
 }
 
-function fraction(schema: Schema, variant: number): number {
+function fraction(schema: JsonSchema, variant: number): number {
   const [above, below] = [numberOf(schema['exclusiveMinimum']), numberOf(schema['exclusiveMaximum'])]
   const low = Math.max(numberOf(schema['minimum']) ?? -Infinity, above ?? -Infinity)
   const high = Math.min(numberOf(schema['maximum']) ?? Infinity, below ?? Infinity)

@@ -1,22 +1,21 @@
+import { isJsonObject, type JsonSchema } from '#libs/json-schema/json-schema.ts'
+import { resolveReference } from '#libs/json-schema/references.ts'
 import { ConstraintError } from './constraint-error.ts'
-import { isRecord } from './json-text.ts'
-
-export type Schema = Readonly<Record<string, unknown>>
 
 export type SchemaReader = {
   /**
    * The schema of the value to write, without `$ref`, allOf, anyOf and oneOf: the first alternative that is not
    * null and can be finished. Throws a ConstraintError when there is none.
    */
-  readonly richest: (given: unknown, depth: number) => Schema
+  readonly richest: (given: unknown, depth: number) => JsonSchema
   /** The same, but the alternative whose smallest value has the fewest levels. */
-  readonly simplest: (given: unknown, depth: number) => Schema
+  readonly simplest: (given: unknown, depth: number) => JsonSchema
   /** Whether a value can be finished that begins at this depth. */
   readonly isPossible: (given: unknown, depth: number) => boolean
-  readonly typeOf: (flat: Schema) => TypeName | 'any'
-  readonly propertiesOf: (flat: Schema) => [string, unknown][]
+  readonly typeOf: (flat: JsonSchema) => TypeName | 'any'
+  readonly propertiesOf: (flat: JsonSchema) => [string, unknown][]
   /** The schema of properties that are named nowhere. */
-  readonly extraOf: (flat: Schema) => unknown
+  readonly extraOf: (flat: JsonSchema) => unknown
 }
 
 const MAX_DEPTH = 40
@@ -25,13 +24,13 @@ const MAX_ALTERNATIVES = 256
 
 /** Reads a JSON schema for one who writes values of it. Everything is remembered by the schema's own objects. */
 export function createSchemaReader(root: unknown): SchemaReader {
-  const alternatives = new Map<object, readonly Schema[]>()
+  const alternatives = new Map<object, readonly JsonSchema[]>()
   /** Of each alternative: the most levels that are known to be too few, the fewest known to be enough. */
-  const levels = new Map<Schema, { tooFew: number; enough: number }>()
+  const levels = new Map<JsonSchema, { tooFew: number; enough: number }>()
 
-  function alternativesOf(given: unknown): readonly Schema[] {
+  function alternativesOf(given: unknown): readonly JsonSchema[] {
     if (given === false) return []
-    if (!isRecord(given)) return ANYTHING
+    if (!isJsonObject(given)) return ANYTHING
     const known = alternatives.get(given)
     if (known !== undefined) return known
     // A schema that is reached again before a level has gone by adds nothing to itself.
@@ -41,9 +40,9 @@ export function createSchemaReader(root: unknown): SchemaReader {
     return found
   }
 
-  function flatten({ $ref: reference, anyOf, oneOf, allOf, ...own }: Schema): readonly Schema[] {
+  function flatten({ $ref: reference, anyOf, oneOf, allOf, ...own }: JsonSchema): readonly JsonSchema[] {
     let flat = splitTypes(own)
-    const combine = (others: readonly Schema[]) => {
+    const combine = (others: readonly JsonSchema[]) => {
       flat = flat.flatMap((one) => others.map((other) => merge(one, other))).slice(0, MAX_ALTERNATIVES)
     }
     if (typeof reference === 'string') combine(alternativesOf(pointed(reference)))
@@ -54,14 +53,9 @@ export function createSchemaReader(root: unknown): SchemaReader {
     return flat
   }
 
-  function pointed(reference: string): Schema {
-    const steps = stepsOf(reference)
-    let target: unknown = steps === null ? undefined : root
-    for (const step of steps ?? []) {
-      if (Array.isArray(target)) target = target[Number(step)]
-      else target = isRecord(target) && Object.hasOwn(target, step) ? target[step] : undefined
-    }
-    if (isRecord(target)) return target
+  function pointed(reference: string): JsonSchema {
+    const target = resolveReference(root, reference)
+    if (isJsonObject(target)) return target
     throw new ConstraintError(`Grammar error: cannot resolve $ref ${reference}`)
   }
 
@@ -69,7 +63,7 @@ export function createSchemaReader(root: unknown): SchemaReader {
     return within >= 0 && alternativesOf(given).some((flat) => fitsFlat(flat, within))
   }
 
-  function fitsFlat(flat: Schema, within: number): boolean {
+  function fitsFlat(flat: JsonSchema, within: number): boolean {
     const known = levels.get(flat) ?? { tooFew: -1, enough: Infinity }
     if (within >= known.enough) return true
     if (within <= known.tooFew) return false
@@ -85,7 +79,7 @@ export function createSchemaReader(root: unknown): SchemaReader {
   }
 
   /** The schemas of the parts that every value of `flat` must have. */
-  function requiredBy(flat: Schema): unknown[] {
+  function requiredBy(flat: JsonSchema): unknown[] {
     if ('const' in flat || 'enum' in flat) return []
     const type = typeOf(flat)
     if (type === 'object') {
@@ -100,7 +94,7 @@ export function createSchemaReader(root: unknown): SchemaReader {
     return least > prefix.length ? [...prefix, flat['items'] ?? true] : prefix
   }
 
-  function finishable(given: unknown, depth: number): readonly Schema[] {
+  function finishable(given: unknown, depth: number): readonly JsonSchema[] {
     const possible = alternativesOf(given)
     if (possible.length === 0) throw new ConstraintError('Grammar error: Unsatisfiable schema')
     const finished = possible.filter((flat) => fitsFlat(flat, MAX_DEPTH - depth))
@@ -126,29 +120,17 @@ export function createSchemaReader(root: unknown): SchemaReader {
   }
 }
 
-const ANYTHING: readonly Schema[] = [{}]
-
-/** A JSON pointer within the schema; null for anything else. */
-function stepsOf(reference: string): string[] | null {
-  if (reference === '#') return []
-  if (!reference.startsWith('#/')) return null
-  try {
-    const steps = decodeURIComponent(reference.slice(2)).split('/')
-    return steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-  } catch {
-    return null
-  }
-}
+const ANYTHING: readonly JsonSchema[] = [{}]
 
 const TYPES = ['object', 'array', 'string', 'integer', 'number', 'boolean', 'null'] as const
 export type TypeName = (typeof TYPES)[number]
 
-function splitTypes(own: Schema): Schema[] {
+function splitTypes(own: JsonSchema): JsonSchema[] {
   const { type, ...others } = own
   return Array.isArray(type) ? type.map((name: unknown) => ({ type: name, ...others })) : [own]
 }
 
-function typeOf(flat: Schema): TypeName | 'any' {
+function typeOf(flat: JsonSchema): TypeName | 'any' {
   const declared = flat['type']
   if (declared !== undefined) {
     const type = TYPES.find((one) => one === declared)
@@ -164,17 +146,17 @@ function typeOf(flat: Schema): TypeName | 'any' {
   return 'any'
 }
 
-function propertiesOf(flat: Schema): [string, unknown][] {
-  return isRecord(flat['properties']) ? Object.entries(flat['properties']) : []
+function propertiesOf(flat: JsonSchema): [string, unknown][] {
+  return isJsonObject(flat['properties']) ? Object.entries(flat['properties']) : []
 }
 
-function extraOf(flat: Schema): unknown {
+function extraOf(flat: JsonSchema): unknown {
   return flat['additionalProperties'] ?? true
 }
 
 /** Both hold; where both say something, `second` says it, but properties and required add up. */
-function merge(first: Schema, second: Schema): Schema {
-  const properties = [first['properties'], second['properties']].filter(isRecord)
+function merge(first: JsonSchema, second: JsonSchema): JsonSchema {
+  const properties = [first['properties'], second['properties']].filter(isJsonObject)
   const required = [...stringsOf(first['required']), ...stringsOf(second['required'])]
   return {
     ...first,

@@ -1,10 +1,10 @@
 import type { ModelFamily } from '#libs/dialect/family.ts'
 import { TOOL_CALL_FORMATS } from '#libs/dialect/formats.ts'
 import { toSpacedJson, type JsonValue } from '#libs/dialect/syntax/write-values.ts'
+import { isJsonObject } from '#libs/json-schema/json-schema.ts'
 import type { CallToWrite } from '#libs/dialect/tool-call-format.ts'
 import type { Constraint, OutputConstraint, Tag, TagsConstraint } from '../constraints/constraint.ts'
 import { ConstraintError } from '../constraints/constraint-error.ts'
-import { isRecord } from '../constraints/json-text.ts'
 import { valueFor, type ValueHints } from '../constraints/json-value.ts'
 import { parseDirective, type Directive } from './directives.ts'
 import { parseConversation, type Conversation, type Turn } from './parse-conversation.ts'
@@ -120,7 +120,7 @@ function writeCalls(
 /** Without a grammar a model writes some arguments even where no value fits the tool's schema: none, here. */
 function argumentsFor(parameters: unknown, hints: ValueHints): Pick<CallToWrite, 'args' | 'json'> {
   const value = valueOrNothing(parameters, hints)
-  return { args: isRecord(value) ? value : {}, json: toSpacedJson(value) }
+  return { args: isJsonObject(value) ? value : {}, json: toSpacedJson(value) }
 }
 
 function valueOrNothing(schema: unknown, hints: ValueHints): JsonValue {

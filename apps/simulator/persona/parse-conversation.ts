@@ -1,4 +1,4 @@
-import { isRecord } from '../constraints/json-text.ts'
+import { isJsonObject } from '#libs/json-schema/json-schema.ts'
 
 export type Turn = { readonly role: string; readonly content: string }
 
@@ -81,8 +81,8 @@ function toTools(content: string): Tool[] {
 function toTool(line: string): Tool | null {
   try {
     const given: unknown = JSON.parse(line)
-    const definition = isRecord(given) && isRecord(given['function']) ? given['function'] : given
-    if (!isRecord(definition) || typeof definition['name'] !== 'string') return null
+    const definition = isJsonObject(given) && isJsonObject(given['function']) ? given['function'] : given
+    if (!isJsonObject(definition) || typeof definition['name'] !== 'string') return null
     return { name: definition['name'], parameters: definition['parameters'] ?? { type: 'object' } }
   } catch {
     // Not JSON: someone wrote a `<tools>` section by hand.

@@ -2,7 +2,8 @@ import type { GenerateRequest } from '#proto/types/vllm/grpc/engine/GenerateRequ
 import type { GetServerInfoResponse__Output } from '#proto/types/vllm/grpc/engine/GetServerInfoResponse.ts'
 import type { SamplingParams } from '#proto/types/vllm/grpc/engine/SamplingParams.ts'
 import type { CompleteMessage } from './decode-chunk.ts'
-import type { CallsShape, EngineConstraint, JsonSchema } from '#libs/dialect/engine-constraint.ts'
+import type { CallsShape, EngineConstraint } from '#libs/dialect/engine-constraint.ts'
+import type { JsonSchema } from '#libs/json-schema/json-schema.ts'
 import type { EngineEnd, EngineRequest, EngineServerInfo } from './engine-client.ts'
 
 /**

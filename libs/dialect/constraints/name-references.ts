@@ -1,9 +1,10 @@
-import type { JsonSchema } from '../engine-constraint.ts'
-import { isSchema, mapSubschemas } from './map-subschemas.ts'
+import { isJsonObject, type JsonSchema } from '#libs/json-schema/json-schema.ts'
+import { resolveReference } from '#libs/json-schema/references.ts'
+import { mapSubschemas } from '#libs/json-schema/subschemas.ts'
 
 /**
- * Gives every schema that a `$ref` names a plain name under `$defs`: the engine's grammar library reads neither
- * `~1` nor `%20` in a name, and finds no way through lists (`#/anyOf/0`).
+ * Copies every schema that a `$ref` names to a plain name under `$defs`: the engine's grammar library reads neither
+ * `~1` nor `%20` in a name, and cannot follow a reference through a list (`#/anyOf/0`).
  */
 export function nameReferences(root: JsonSchema): JsonSchema {
   const pointers = new Map<string, string>()
@@ -19,10 +20,10 @@ export function nameReferences(root: JsonSchema): JsonSchema {
   function nameTarget(reference: string): string {
     const name = `${PREFIX}${pointers.size + 1}`
     const pointer = `#/$defs/${name}`
-    // Known before it is looked into: it may refer to itself.
+    // Stored before the target is renamed, because the target may refer to itself.
     pointers.set(reference, pointer)
-    const target = follow(root, reference)
-    named.push([name, isSchema(target) ? rename(target) : target])
+    const target = resolveReference(root, reference)
+    named.push([name, isJsonObject(target) ? rename(target) : target])
     return pointer
   }
 
@@ -31,20 +32,10 @@ export function nameReferences(root: JsonSchema): JsonSchema {
   return { ...renamed, $defs: { ...Object(renamed['$defs']), ...Object.fromEntries(named) } }
 }
 
-/** No schema names its own like this. */
+/** Callers' own names are not expected to begin with this. */
 const PREFIX = 'millrace-reference-'
 
-/** The library follows it: through objects alone, by names that are written as they are. */
+/** The grammar library can follow it: it leads through objects alone, by names without escapes. */
 function isPlain(reference: string): boolean {
   return /^#(?:\/(?!\d+(?:\/|$))[^/~%]*)*$/.test(reference)
-}
-
-function follow(root: JsonSchema, reference: string): unknown {
-  let target: unknown = root
-  for (const step of decodeURIComponent(reference.slice(2)).split('/')) {
-    const name = step.replaceAll('~1', '/').replaceAll('~0', '~')
-    const holder = Object(target)
-    target = Object.hasOwn(holder, name) ? holder[name] : undefined
-  }
-  return target
 }

@@ -1,10 +1,10 @@
-import type { JsonSchema } from '../engine-constraint.ts'
-import { mapSubschemas } from './map-subschemas.ts'
+import type { JsonSchema } from '#libs/json-schema/json-schema.ts'
+import { mapSubschemas } from '#libs/json-schema/subschemas.ts'
 
 /**
- * Writes tuples as drafts since 2020-12 do: `items: [a, b]` with `additionalItems` becomes `prefixItems` with
- * `items`. Many clients still generate draft 7, whose other keywords read the same; this one the engine's
- * grammar library refuses.
+ * Rewrites tuples of draft 7 in draft 2020-12: `items: [a, b]` with `additionalItems` becomes `prefixItems` with
+ * `items`. Many clients still generate draft 7. The engine's grammar library refuses its tuples; the other
+ * keywords in use mean the same in both drafts.
  */
 export function toCurrentDraft(schema: JsonSchema): JsonSchema {
   return mapSubschemas(withCurrentTuple(schema), toCurrentDraft)

@@ -1,4 +1,5 @@
 import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
+import { resolveReference } from '#libs/json-schema/references.ts'
 
 /** The types that a tool's schema allows for a parameter; null: it does not say. */
 export type DeclaredTypes = ReadonlySet<string> | null
@@ -26,12 +27,7 @@ function collectTypes(schema: unknown, types: Set<string>, { root, depth }: Plac
   }
   const reference = field(schema, '$ref')
   if (typeof reference !== 'string' || !reference.startsWith('#/')) return
-  const steps = reference.slice(2).split('/')
-  collectTypes(
-    steps.reduce<unknown>((target, step) => field(target, step), root),
-    types,
-    inside,
-  )
+  collectTypes(resolveReference(root, reference), types, inside)
 }
 
 /** References may be circular. */

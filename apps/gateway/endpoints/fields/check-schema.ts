@@ -1,33 +1,28 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { findLoop } from '#libs/json-schema/find-loop.ts'
+import type { JsonSchema, SchemaProblem } from '#libs/json-schema/json-schema.ts'
+import { checkReferredLevels, checkSize } from '#libs/json-schema/limits.ts'
+import { checkReferences } from '#libs/json-schema/references.ts'
+import { collectSubschemas } from '#libs/json-schema/subschemas.ts'
 import { shorten } from '../../http/shorten.ts'
-import { findLoop } from './schema/find-loop.ts'
 import { checkBounds } from './schema/check-bounds.ts'
-import { checkDepth } from './schema/check-depth.ts'
-import { checkReferences } from './schema/check-references.ts'
-import { collectSubschemas, type SchemaObject, type SchemaProblem } from './schema/collect-subschemas.ts'
 import { checkPatterns } from './schema/check-patterns.ts'
-import { checkSize } from './schema/check-size.ts'
 
 /**
- * Checks a schema that the engine is to hold an output to, before anything is reserved for it. Throws an
- * `ApiError` `invalid_request` that names the place in the schema and what is allowed there. Nothing of the
- * schema is ever run: its patterns are parsed, never matched.
+ * Checks a schema to which the engine will constrain an output, before credits are reserved. Throws an `ApiError`
+ * `invalid_request` that names the place in the schema and what is allowed there. Patterns are parsed, never
+ * matched, so a hostile one costs nothing.
  */
-export function checkSchema(schema: SchemaObject, param: string): void {
+export function checkSchema(schema: JsonSchema, param: string): void {
   const problem = findProblem(schema)
   if (problem === null) return
-  throw new ApiError(
-    'invalid_request',
-    `'${param}': wrong schema at ${shorten(problem.pointer)}: ${problem.text}.`,
-    {
-      param,
-    },
-  )
+  const message = `'${param}': wrong schema at ${shorten(problem.pointer)}: ${problem.text}.`
+  throw new ApiError('invalid_request', message, { param })
 }
 
-function findProblem(schema: SchemaObject): SchemaProblem | null {
+function findProblem(schema: JsonSchema): SchemaProblem | null {
   const general = checkSize(schema) ?? checkKeywords(schema)
   if (general !== null) return general
   const subschemas = collectSubschemas(schema)
@@ -37,7 +32,7 @@ function findProblem(schema: SchemaObject): SchemaProblem | null {
     checkBounds(subschemas) ??
     checkPatterns(subschemas) ??
     findLoop(subschemas, references) ??
-    checkDepth(subschemas, references)
+    checkReferredLevels(subschemas, references)
   )
 }
 
@@ -47,7 +42,7 @@ const current = metaSchema(
 )
 const draft7 = metaSchema(new Ajv({ validateFormats: false }), 'http://json-schema.org/draft-07/schema')
 
-/** Compiled once, at the start: it takes longer than checking hundreds of schemas. */
+/** Compiled once, at the start: compiling takes longer than checking hundreds of schemas. */
 function metaSchema(ajv: Ajv | Ajv2020, id: string): ValidateFunction {
   const validate = ajv.getSchema(id)
   if (validate === undefined) throw new Error(`ajv does not know ${id}`)
@@ -55,10 +50,10 @@ function metaSchema(ajv: Ajv | Ajv2020, id: string): ValidateFunction {
 }
 
 /**
- * By the draft that `$schema` names. Schemas that name none are of 2020-12, unless they fit draft 7 alone:
- * generators that leave `$schema` out still write tuples as lists of `items`.
+ * Checks a schema by the draft that `$schema` names. One without `$schema` may fit either 2020-12 or draft 7:
+ * generators that omit it still write tuples as lists of `items`.
  */
-function checkKeywords(schema: SchemaObject): SchemaProblem | null {
+function checkKeywords(schema: JsonSchema): SchemaProblem | null {
   const named = typeof schema['$schema'] === 'string' ? schema['$schema'] : ''
   const isOlder = /\/draft-0[4-7]\//.test(named)
   if ((isOlder ? draft7 : current)(schema)) return null

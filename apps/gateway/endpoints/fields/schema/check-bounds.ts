@@ -1,14 +1,9 @@
-import {
-  isSchemaObject,
-  toPointer,
-  type SchemaObject,
-  type SchemaProblem,
-  type Subschema,
-} from './collect-subschemas.ts'
+import { isJsonObject, type JsonSchema, type SchemaProblem } from '#libs/json-schema/json-schema.ts'
+import { toPointer, type Subschema } from '#libs/json-schema/subschemas.ts'
 
 /**
- * Refuses bounds that no value keeps and bounds that the engine's grammar library (xgrammar) cannot count: it would
- * refuse the whole schema without naming a place, or be busy with it for minutes.
+ * Rejects bounds that no value satisfies, and bounds beyond what the engine's grammar library (xgrammar) can count:
+ * it would refuse the whole schema without naming a place, or take minutes to compile it.
  */
 export function checkBounds(subschemas: readonly Subschema[]): SchemaProblem | null {
   let optional = 0
@@ -28,14 +23,14 @@ export function checkBounds(subschemas: readonly Subschema[]): SchemaProblem | n
 
 type Found = { readonly at: readonly string[]; readonly text: string }
 
-/** Each may be followed by any after it. */
+/** Each may be followed by any later one, so the size of the grammar grows with their square. */
 const MAX_OPTIONAL = 1_000
 const TOO_MANY_OPTIONAL = `expected at most ${MAX_OPTIONAL} optional properties in one object`
-/** Of all objects that count theirs: how many there are so far is kept in mind through all of them. */
+/** Summed over all objects with `minProperties` or `maxProperties`: their grammars have a state for each count. */
 const MAX_COUNTED = 64
 const TOO_MANY_COUNTED = `expected at most ${MAX_COUNTED} optional properties where they are counted`
 const MAX_COUNT = 2 ** 31 - 1
-/** JavaScript writes the last whole numbers of 64 bits one too large. */
+/** The highest double below 2^63: a larger integer of 64 bits would be rounded up beyond it. */
 const MAX_INTEGER = 2 ** 63 - 2 ** 10
 
 const PAIRS = [
@@ -48,13 +43,13 @@ const PAIRS = [
   ['exclusiveMinimum', 'exclusiveMaximum'],
 ] as const
 
-function findImpossible(schema: SchemaObject): Found | null {
+function findImpossible(schema: JsonSchema): Found | null {
   const options = schema['enum']
   if (Array.isArray(options) && options.length === 0) return { at: ['enum'], text: 'expected a value' }
   for (const [least, most] of PAIRS) {
     const [low, high] = [schema[least], schema[most]]
     if (typeof low !== 'number' || typeof high !== 'number') continue
-    // Between two whole numbers that are both left out there must be a third.
+    // Between two excluded integers there must be a third one.
     const isInside = least === 'exclusiveMinimum' && most === 'exclusiveMaximum' && isInteger(schema)
     const room = high - low - (isInside ? 1 : 0)
     const mayMeet = !least.startsWith('exclusive') && !most.startsWith('exclusive')
@@ -63,8 +58,8 @@ function findImpossible(schema: SchemaObject): Found | null {
   return findFalse(schema) ?? findMissingPlaces(schema)
 }
 
-/** `false` where a value is described; where more is forbidden (`additionalProperties`, `items`) it is served. */
-function findFalse(schema: SchemaObject): Found | null {
+/** `false` as a value's own schema. Under `additionalProperties` and `items` it only forbids more, and is served. */
+function findFalse(schema: JsonSchema): Found | null {
   for (const keyword of ['properties', 'patternProperties', 'anyOf', 'oneOf', 'allOf', 'prefixItems']) {
     const inner = Object.entries(Object(schema[keyword])).find(([, one]) => one === false)
     if (inner !== undefined) return { at: [keyword, inner[0]], text: 'no value fits false' }
@@ -72,13 +67,7 @@ function findFalse(schema: SchemaObject): Found | null {
   return null
 }
 
-function findMissingPlaces({
-  prefixItems,
-  items,
-  minItems,
-  maxItems,
-  ...others
-}: SchemaObject): Found | null {
+function findMissingPlaces({ prefixItems, items, minItems, maxItems, ...others }: JsonSchema): Found | null {
   const places = Array.isArray(prefixItems) ? prefixItems.length : 0
   const isClosed = items === false || (items === undefined && others['unevaluatedItems'] === false)
   if (isClosed && typeof minItems === 'number' && minItems > places) {
@@ -90,7 +79,7 @@ function findMissingPlaces({
   return null
 }
 
-function findUncountable(schema: SchemaObject): Found | null {
+function findUncountable(schema: JsonSchema): Found | null {
   for (const [keyword, value] of Object.entries(schema)) {
     if (typeof value !== 'number') continue
     if (COUNTS.has(keyword) && value > MAX_COUNT)
@@ -105,14 +94,14 @@ function findUncountable(schema: SchemaObject): Found | null {
 const COUNTS: ReadonlySet<string> = new Set(PAIRS.slice(0, 3).flat())
 const LIMITS: ReadonlySet<string> = new Set(PAIRS.slice(3).flat())
 
-function isInteger({ type }: SchemaObject): boolean {
+function isInteger({ type }: JsonSchema): boolean {
   return type === 'integer' || (Array.isArray(type) && type.includes('integer') && !type.includes('number'))
 }
 
-function countOptional({ properties, required }: SchemaObject): number {
-  const known = isSchemaObject(properties) ? Object.keys(properties) : []
+function countOptional({ properties, required }: JsonSchema): number {
+  const known = isJsonObject(properties) ? Object.keys(properties) : []
   const needed: ReadonlySet<unknown> = new Set(Array.isArray(required) ? required : [])
   return known.filter((name) => !needed.has(name)).length
 }
 
-const countedBy = (schema: SchemaObject) => ('minProperties' in schema ? 'minProperties' : 'maxProperties')
+const countedBy = (schema: JsonSchema) => ('minProperties' in schema ? 'minProperties' : 'maxProperties')

@@ -1,14 +1,12 @@
-import { isSchemaObject, toPointer, type SchemaProblem, type Subschema } from './collect-subschemas.ts'
+import { isJsonObject, type SchemaProblem } from '#libs/json-schema/json-schema.ts'
+import { toPointer, type Subschema } from '#libs/json-schema/subschemas.ts'
 import { readPattern } from './read-pattern.ts'
 
-/** Measured: more of them, in one pattern or in all, and turning them into a grammar stops the engine for seconds. */
+/** Steps that counts repeat. Measured: compiling more, in one pattern or in all, stops the engine for seconds. */
 const MAX_REPEATED_IN_ONE = 1_000
 const MAX_REPEATED_IN_ALL = 5_000
 
-/**
- * Each `pattern` and each name under `patternProperties` must be a regular expression that the engine can hold an
- * output to.
- */
+/** Rejects each `pattern` and each name under `patternProperties` that the engine cannot compile into a grammar. */
 export function checkPatterns(subschemas: readonly Subschema[]): SchemaProblem | null {
   let repeated = 0
   for (const subschema of subschemas) {
@@ -30,11 +28,11 @@ const TOO_MUCH =
 
 function patternsOf({ pattern, patternProperties }: Subschema['schema']): { source: string; at: string[] }[] {
   const own = typeof pattern === 'string' ? [{ source: pattern, at: ['pattern'] }] : []
-  const names = isSchemaObject(patternProperties) ? Object.keys(patternProperties) : []
+  const names = isJsonObject(patternProperties) ? Object.keys(patternProperties) : []
   return [...own, ...names.map((name) => ({ source: name, at: ['patternProperties', name] }))]
 }
 
-/** With the flag `u`, as the specification wants it; many are written for engines that escape more freely. */
+/** The specification asks for the flag `u`; many patterns use escapes that are valid only without it. */
 function isPattern(source: string): boolean {
   return canParse(source, 'u') || canParse(source, '')
 }

@@ -1,22 +1,22 @@
-/** What the engine's grammar library (xgrammar, whose limits these are) makes of a regular expression. */
+/** A regular expression by the limits of the engine's grammar library (xgrammar). */
 export type ReadPattern = {
-  /** What it cannot hold an output to, or null. */
+  /** Why the library cannot compile it, or null. */
   readonly problem: string | null
-  /** How many more steps its counted repetitions make of it. */
+  /** How many steps its counted repetitions add. */
   readonly repeated: number
 }
 
-/** Higher ones fail in the library's cache, after the engine has accepted the request. */
+/** Higher counts fail in the library's cache, after the engine has accepted the request. */
 const MAX_COUNT = 128
-/** Measured: where counted groups repeat more of them, the grammar takes minutes. */
+/** Loose steps that a counted group may repeat. Measured: with more, compiling the grammar takes minutes. */
 const MAX_LOOSE = 128
 
-/** Of a part of the pattern, with its counts multiplied. `loose`: those that may be there more or less often. */
+/** Steps of a part of the pattern, counts multiplied. `loose`: those whose number of repetitions is open. */
 type Steps = { readonly all: number; readonly loose: number }
 
 /**
- * Reads a regular expression of ECMA-262 from left to right. Groups keep their sums on a stack of their own: they
- * may nest as deep as the pattern is long.
+ * Reads a regular expression of ECMA-262 from left to right, without recursion: groups may nest as deep as the
+ * pattern is long.
  */
 export function readPattern(source: string): ReadPattern {
   const groups: Steps[] = []
@@ -96,7 +96,7 @@ function problemOf(text: string): string | null {
   return isEscapedInJson(text) ? 'quotes, backslashes and control characters are not served' : null
 }
 
-/** The library writes a pattern's characters into the JSON as they are: these would end or break the string. */
+/** The library writes a pattern's characters into the JSON unescaped: these would end or break the string. */
 function isEscapedInJson(text: string): boolean {
   if (/^\\[tnvfr0"\\]$/.test(text) || /^\\c/i.test(text)) return true
   const code = /^\\[xu]\{?([\da-f]+)\}?$/i.exec(text)?.[1]

@@ -1,24 +1,26 @@
-import {
-  isSchemaObject,
-  toPointer,
-  type SchemaObject,
-  type SchemaProblem,
-  type Subschema,
-} from './collect-subschemas.ts'
+import { isJsonObject, type JsonSchema, type SchemaProblem } from './json-schema.ts'
+import { toPointer, type Subschema } from './subschemas.ts'
 
-/** Which schema a schema's `$ref` names. */
-export type References = ReadonlyMap<SchemaObject, SchemaObject>
+/** From each schema that has a `$ref` to the schema that it names. */
+export type References = ReadonlyMap<JsonSchema, JsonSchema>
+
+/** The value that a `$ref` names in `root`; undefined where there is none, and for references out of the schema. */
+export function resolveReference(root: unknown, reference: string): unknown {
+  const steps = toSteps(reference)
+  return steps === null ? undefined : follow(root, steps)
+}
 
 /**
- * Follows each `$ref`. Only `#` and `#/…` are served: an engine fetches nothing, and its grammar library knows
- * neither anchors nor ids inside a schema.
+ * Resolves each `$ref`, and returns the first one that cannot be served as `problem`. Only `#` and `#/…` are
+ * served: engines fetch nothing, and their grammar library (xgrammar) supports neither anchors nor an `$id` inside
+ * a schema.
  */
 export function checkReferences(
-  root: SchemaObject,
+  root: JsonSchema,
   subschemas: readonly Subschema[],
 ): { problem: SchemaProblem | null; references: References } {
   const known = new Set(subschemas.map(({ schema }) => schema))
-  const references = new Map<SchemaObject, SchemaObject>()
+  const references = new Map<JsonSchema, JsonSchema>()
   const refuse = (subschema: Subschema, keyword: string, text: string) => ({
     problem: { pointer: toPointer(subschema, keyword), text },
     references,
@@ -38,7 +40,7 @@ export function checkReferences(
     const target = follow(root, steps)
     if (target === false) return refuse(subschema, '$ref', 'no value fits false')
     if (target === true) continue
-    if (!isSchemaObject(target) || !known.has(target)) {
+    if (!isJsonObject(target) || !known.has(target)) {
       return refuse(subschema, '$ref', 'it points at no schema')
     }
     references.set(schema, target)
@@ -46,7 +48,7 @@ export function checkReferences(
   return { problem: null, references }
 }
 
-/** The steps of a JSON pointer in a URI's fragment; null for any other reference. */
+/** The steps of a JSON pointer in a URI's fragment (RFC 6901, section 6); null for any other reference. */
 function toSteps(reference: string): string[] | null {
   if (reference === '#') return []
   if (!reference.startsWith('#/')) return null
@@ -58,8 +60,8 @@ function toSteps(reference: string): string[] | null {
   }
 }
 
-function follow(root: SchemaObject, steps: readonly string[]): unknown {
-  let target: unknown = root
+function follow(root: unknown, steps: readonly string[]): unknown {
+  let target = root
   for (const step of steps) {
     const holder = Object(target)
     target = Object.hasOwn(holder, step) ? holder[step] : undefined

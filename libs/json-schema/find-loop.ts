@@ -1,15 +1,16 @@
-import type { References } from './check-references.ts'
-import { toPointer, type SchemaObject, type SchemaProblem, type Subschema } from './collect-subschemas.ts'
+import type { JsonSchema, SchemaProblem } from './json-schema.ts'
+import type { References } from './references.ts'
+import { toPointer, type Subschema } from './subschemas.ts'
 
 /**
  * Finds a schema that refers back to itself before any value inside has been entered (`{"$ref":"#"}`, a → b → a):
- * whoever follows it never ends. Through `properties` or `items` a schema may refer to itself freely, as trees and
- * lists do. Depth first with a stack of its own: a chain of references may be as long as the schema.
+ * following it never ends. Through `properties` or `items` a schema may refer to itself, as those of trees and
+ * lists do. The depth-first search keeps its own stack: a chain of references may be as long as the schema.
  */
 export function findLoop(subschemas: readonly Subschema[], references: References): SchemaProblem | null {
   if (references.size === 0) return null
-  const inside = new Map<SchemaObject, SchemaObject[]>()
-  const link = (from: SchemaObject, to: SchemaObject) => {
+  const inside = new Map<JsonSchema, JsonSchema[]>()
+  const link = (from: JsonSchema, to: JsonSchema) => {
     const known = inside.get(from)
     if (known === undefined) inside.set(from, [to])
     else known.push(to)
@@ -18,10 +19,10 @@ export function findLoop(subschemas: readonly Subschema[], references: Reference
   for (const { schema, parent, inPlace } of subschemas)
     if (inPlace && parent !== null) link(parent.schema, schema)
 
-  const done = new Set<SchemaObject>()
-  // Every loop holds a reference.
+  const done = new Set<JsonSchema>()
+  // Every loop contains a reference.
   for (const start of references.keys()) {
-    const open = new Set<SchemaObject>()
+    const open = new Set<JsonSchema>()
     const stack = [{ schema: start, leaves: false }]
     for (let step = stack.pop(); step !== undefined; step = stack.pop()) {
       const { schema, leaves } = step

@@ -1,0 +1,101 @@
+import { isJsonObject, type JsonSchema } from './json-schema.ts'
+
+/** A schema and its place in the whole schema. */
+export type Subschema = {
+  readonly schema: JsonSchema
+  readonly parent: Subschema | null
+  /** The parent's keyword, followed by a name or an index where the keyword holds several schemas. */
+  readonly keys: readonly string[]
+  /** True: it applies to the same value as its parent, not to a value inside it. */
+  readonly inPlace: boolean
+}
+
+/** These keywords hold an object of schemas by name. */
+const BY_NAME = new Set([
+  '$defs',
+  'definitions',
+  'dependencies',
+  'dependentSchemas',
+  'patternProperties',
+  'properties',
+])
+
+/** The schemas of these keywords apply to the same value as the schema that has the keyword. */
+const IN_PLACE = new Set([
+  'allOf',
+  'anyOf',
+  'dependencies',
+  'dependentSchemas',
+  'else',
+  'if',
+  'not',
+  'oneOf',
+  'then',
+])
+
+/** All keywords of 2020-12 and draft 7 that hold schemas; the others hold values. */
+const HOLDERS = new Set([
+  ...BY_NAME,
+  ...IN_PLACE,
+  'additionalItems',
+  'additionalProperties',
+  'contains',
+  'contentSchema',
+  'items',
+  'prefixItems',
+  'propertyNames',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+])
+
+/**
+ * The schema and all schemas within it, parents first; `true` and `false` are left out. A `$ref` inside an `enum`
+ * or as the name of a property is not a keyword.
+ */
+export function collectSubschemas(root: JsonSchema): Subschema[] {
+  const found: Subschema[] = [{ schema: root, parent: null, keys: [], inPlace: false }]
+  // The list grows while it is read.
+  for (const parent of found) {
+    for (const keyword of Object.keys(parent.schema)) {
+      if (HOLDERS.has(keyword)) for (const inner of heldBy(parent, keyword)) found.push(inner)
+    }
+  }
+  return found
+}
+
+function heldBy(parent: Subschema, keyword: string): Subschema[] {
+  const held = parent.schema[keyword]
+  const inPlace = IN_PLACE.has(keyword)
+  const toSubschema = (schema: unknown, ...keys: readonly string[]): Subschema[] =>
+    isJsonObject(schema) ? [{ schema, parent, keys, inPlace }] : []
+  return holdsSeveral(keyword, held)
+    ? Object.entries(held).flatMap(([key, schema]) => toSubschema(schema, keyword, key))
+    : toSubschema(held, keyword)
+}
+
+/** The schema with `map` applied to each schema that its own keywords hold, not to those further inside. */
+export function mapSubschemas(schema: JsonSchema, map: (inner: JsonSchema) => JsonSchema): JsonSchema {
+  const mapOne = (value: unknown): unknown => (isJsonObject(value) ? map(value) : value)
+  const mapHeld = (keyword: string, held: unknown): unknown => {
+    if (!HOLDERS.has(keyword)) return held
+    if (Array.isArray(held)) return held.map(mapOne)
+    return holdsSeveral(keyword, held) ? mapValues(held, (_, inner) => mapOne(inner)) : mapOne(held)
+  }
+  return mapValues(schema, mapHeld)
+}
+
+/** Of `items` and `dependencies` the value decides: they hold one schema or several. */
+function holdsSeveral(keyword: string, held: unknown): held is object {
+  return Array.isArray(held) || (BY_NAME.has(keyword) && isJsonObject(held))
+}
+
+function mapValues(object: object, map: (key: string, value: unknown) => unknown): JsonSchema {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(key, value)]))
+}
+
+/** The JSON pointer of a subschema, or of a keyword in it. */
+export function toPointer(subschema: Subschema, ...keyword: readonly string[]): string {
+  const keys: string[] = [...keyword]
+  for (let at: Subschema | null = subschema; at !== null; at = at.parent) keys.unshift(...at.keys)
+  return ['#', ...keys.map((key) => key.replaceAll('~', '~0').replaceAll('/', '~1'))].join('/')
+}
