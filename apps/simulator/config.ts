@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { HostPort, jsonVariable, OpsFields, Port } from '#libs/config/config-fields.ts'
 import { Behaviour } from './behaviour.ts'
 import { FaultSettings } from './faults.ts'
-import { Profile } from './profile.ts'
+import { ServicerVersion } from './servicer-version.ts'
 
 /** One engine. The defaults are those of a small GPU serving a small model. */
 export const EngineConfig = z
@@ -10,11 +10,11 @@ export const EngineConfig = z
     listen: HostPort,
     /** The name under which the model is served (`served_model_name`). */
     model: z.string().min(1),
-    /** Names `<MODELS_DIR>/<files>.json`, which tells of which parts the model consists. */
+    /** Names `<MODELS_DIR>/<files>.json`, which lists the parts of the model. */
     files: z.string().min(1),
     kind: z.enum(['chat', 'embedding']).default('chat'),
-    /** The pair of vLLM and servicer that it passes for. */
-    profile: Profile.default('0.32.0+0.14.1'),
+    /** The versions of vLLM and its servicer that it simulates. */
+    servicerVersion: ServicerVersion.default('0.32.0+0.14.1'),
     maxNumSeqs: z.int().positive().default(64),
     maxModelLen: z.int().min(2).default(4_096),
     /** The token budget of a step, prompts and outputs together. */
@@ -27,7 +27,7 @@ export const EngineConfig = z
     prefillTokensPerS: z.number().positive().default(20_000),
     /** 2 is twice as fast, 0 as fast as the processor allows. */
     speed: z.number().min(0).default(1),
-    /** Tokens that a chunk gathers, but for the first and the last (`--stream-interval`). */
+    /** Tokens of a chunk, except the first and the last chunk (`--stream-interval`). */
     streamInterval: z.int().positive().default(1),
     /** Length of embedding vectors. */
     dimension: z.int().positive().max(65_536).default(256),
@@ -39,7 +39,7 @@ export const EngineConfig = z
     path: ['kvBlocks'],
   })
   .refine((engine) => engine.kind === 'chat' || engine.behaviour.type === 'persona', {
-    message: 'only engines that chat have one',
+    message: 'only engines of kind chat have a behaviour',
     path: ['behaviour'],
   })
 export type EngineConfig = z.infer<typeof EngineConfig>

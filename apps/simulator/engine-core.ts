@@ -4,22 +4,20 @@ import { createBlockPool } from './scheduler/block-pool.ts'
 import { createStepLoop } from './scheduler/run-steps.ts'
 import { createScheduler, type Load, type Output, type Sequence, type Work } from './scheduler/scheduler.ts'
 
-/** Who waits for a sequence's outputs. Several sequences (the choices of one call) may share one. */
+/** The receiver of one sequence's outputs. */
 export type Listener = {
   readonly onOutput: (output: Output) => void
-  /** Once for each step in which there was output, after all of it. */
-  readonly onStepEnd: () => void
   readonly onDeath: () => void
 }
 
 export type EngineCore = {
-  /** Adds a sequence; on a dead core the listener hears of the death at once. */
+  /** Adds a sequence; on a dead core `onDeath` is called at once. */
   submit(sequence: Sequence, listener: Listener): void
-  /** Ends a sequence without output. Harmless when it ended before. */
+  /** Ends a sequence without output; does nothing if it has ended. */
   withdraw(sequence: Sequence): void
   readonly alive: () => boolean
   applyFaults(faults: FaultSettings): void
-  /** As of the last step; a dead core repeats its last counts for ever. */
+  /** As of the last step; a dead core returns its last counts from then on. */
   readonly load: () => Load
   /** Tokens generated per second over the last two seconds. */
   readonly throughput: () => number
@@ -28,7 +26,7 @@ export type EngineCore = {
   stop(): void
 }
 
-/** One engine core from start to death: scheduler, clock and who listens. A restart makes a new one. */
+/** One engine core from start to death: scheduler, step loop and listeners. A restart creates a new one. */
 export function createEngineCore(config: EngineConfig, onDeath: () => void): EngineCore {
   const listeners = new Map<Sequence, Listener>()
   const meter = createThroughputMeter()
@@ -44,42 +42,37 @@ export function createEngineCore(config: EngineConfig, onDeath: () => void): Eng
   })
   const loop = createStepLoop({ scheduler, onOutputs: deliver })
   const firstTokenMs = config.behaviour.type === 'waits' ? config.behaviour.firstTokenMs : 0
-  /** Of the sequences that are still to come before the scheduler. */
-  const entrances = new Map<Sequence, NodeJS.Timeout>()
+  /** Sequences that an engine of behaviour `waits` has not yet given to the scheduler. */
+  const delayed = new Map<Sequence, NodeJS.Timeout>()
 
   function enter(sequence: Sequence): void {
-    entrances.delete(sequence)
+    delayed.delete(sequence)
     scheduler.add(sequence)
     loop.wake()
   }
 
   function leave(sequence: Sequence): void {
-    clearTimeout(entrances.get(sequence))
-    entrances.delete(sequence)
+    clearTimeout(delayed.get(sequence))
+    delayed.delete(sequence)
     if (scheduler.abort(sequence)) loop.wake()
   }
 
   function stop(): void {
     loop.stop()
-    for (const entrance of entrances.values()) clearTimeout(entrance)
-    entrances.clear()
+    for (const timer of delayed.values()) clearTimeout(timer)
+    delayed.clear()
   }
 
   function deliver(outputs: readonly Output[]): void {
-    const touched = new Set<Listener>()
-    let tokens = 0
-    for (const output of outputs) {
-      const listener = listeners.get(output.sequence)
-      if (output.tokenId !== null) tokens += 1
-      if (listener === undefined) continue
-      if (output.ended) listeners.delete(output.sequence)
-      listener.onOutput(output)
-      touched.add(listener)
-    }
+    const tokens = outputs.filter(({ tokenId }) => tokenId !== null).length
     totals.steps += 1
     totals.tokens += tokens
     meter.add(tokens)
-    for (const listener of touched) listener.onStepEnd()
+    for (const output of outputs) {
+      const listener = listeners.get(output.sequence)
+      if (output.ended) listeners.delete(output.sequence)
+      listener?.onOutput(output)
+    }
     if (tokensToLive === null) return
     tokensToLive -= tokens
     if (tokensToLive <= 0) die()
@@ -89,9 +82,9 @@ export function createEngineCore(config: EngineConfig, onDeath: () => void): Eng
     if (!alive) return
     alive = false
     stop()
-    const bereaved = new Set(listeners.values())
+    const affected = [...listeners.values()]
     listeners.clear()
-    for (const listener of bereaved) listener.onDeath()
+    for (const listener of affected) listener.onDeath()
     onDeath()
   }
 
@@ -103,7 +96,7 @@ export function createEngineCore(config: EngineConfig, onDeath: () => void): Eng
       }
       listeners.set(sequence, listener)
       if (firstTokenMs === 0) enter(sequence)
-      else entrances.set(sequence, setTimeout(enter, firstTokenMs, sequence))
+      else delayed.set(sequence, setTimeout(enter, firstTokenMs, sequence))
     },
     withdraw(sequence) {
       listeners.delete(sequence)
@@ -113,7 +106,7 @@ export function createEngineCore(config: EngineConfig, onDeath: () => void): Eng
     applyFaults(faults) {
       slowness = faults.slowness
       tokensToLive = faults.diesAfterTokens
-      loop.hold(faults.hangs)
+      loop.pause(faults.hangs)
       if (faults.dead) die()
     },
     load: scheduler.load,
@@ -133,7 +126,7 @@ function stepDurationMs(config: EngineConfig, work: Work): number {
 const WINDOW_MS = 2_000
 const BUCKET_MS = 100
 
-/** Tokens per second over the window, in buckets, so that a step costs the same however many there were. */
+/** Tokens per second over the window, counted in buckets, so that the cost does not grow with the number of steps. */
 function createThroughputMeter() {
   const buckets: { at: number; tokens: number }[] = []
   const forget = (now: number) => {

@@ -8,8 +8,8 @@ import type { FaultChange, FaultSettings } from './faults.ts'
 import type { Model } from './model.ts'
 import { createFixedScript } from './persona/fixed-script.ts'
 import { createScriptWriter, type ScriptWriter } from './persona/write-script.ts'
-import { traitsOf } from './profile.ts'
 import type { SampledModel } from './sampling/sampler.ts'
+import { traitsOf } from './servicer-version.ts'
 import { createHealthHandlers, HEALTH_SERVICE } from './wire/health-service.ts'
 import { createEngineHandlers, engineService, type EngineHandlers } from './wire/service.ts'
 import { SHUT_DOWN } from './wire/statuses.ts'
@@ -137,7 +137,7 @@ function createLife(
     model: sampled,
     encode: model.tokenizer.encode,
     writeScript,
-    traits: traitsOf(config.profile),
+    traits: traitsOf(config.servicerVersion),
     streamInterval: config.streamInterval,
     fails: config.behaviour.type === 'fails-before-text' || config.behaviour.type === 'fails-in-text',
   }

@@ -1,4 +1,4 @@
-import { caseNames, readRecording, type Generation, type Recording } from './recordings.ts'
+import { caseNames, readRecording, type RecordedVersion, type Recording } from './recordings.ts'
 
 /** Where a recording is held to the engine: which file of this folder has its test. */
 export type Place = 'wire' | 'rpcs' | 'scenarios'
@@ -84,10 +84,10 @@ export function placeOf(recording: Recording): Place | null {
   return method === 'Generate' ? 'wire' : null
 }
 
-/** The recordings of a generation that have their test in `place`. */
-export function casesOf(generation: Generation, place: Place): (readonly [string, Recording])[] {
-  return caseNames(generation)
-    .map((name) => [name, readRecording(generation, name)] as const)
+/** The recordings of a version that have their test in `place`. */
+export function casesOf(servicerVersion: RecordedVersion, place: Place): (readonly [string, Recording])[] {
+  return caseNames(servicerVersion)
+    .map((name) => [name, readRecording(servicerVersion, name)] as const)
     .filter(([name, recording]) => !(name in OUT_OF_REACH) && placeOf(recording) === place)
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { casesOf, OTHER_RPC_CASES, OUT_OF_REACH, placeOf, SCENARIO_CASES } from './cases.ts'
-import { caseNames, GENERATIONS, readRecordings } from './recordings.ts'
+import { caseNames, RECORDED_VERSIONS, readRecordings } from './recordings.ts'
 
 /** What was recorded, by the first word of its name, and which file of this folder holds it to the engine. */
 const FAMILIES = {
@@ -28,30 +28,30 @@ const FAMILIES = {
 
 const COUNTS = { '0.32.0+0.14.1': 180, '0.26.0+0.8.0': 159 }
 
-describe.each(GENERATIONS)('the recordings of %s', (generation) => {
-  const recordings = readRecordings(generation)
+describe.each(RECORDED_VERSIONS)('the recordings of %s', (servicerVersion) => {
+  const recordings = readRecordings(servicerVersion)
 
   test('are all there', () => {
-    expect(recordings).toHaveLength(COUNTS[generation])
+    expect(recordings).toHaveLength(COUNTS[servicerVersion])
   })
 
   test('each have a test or a reason', () => {
     const without = recordings.filter((recording) => placeOf(recording) === null)
     expect(without.map((recording) => recording.case)).toEqual(
-      Object.keys(OUT_OF_REACH).filter((name) => caseNames(generation).includes(name)),
+      Object.keys(OUT_OF_REACH).filter((name) => caseNames(servicerVersion).includes(name)),
     )
   })
 
   test('bear the names of their files', () => {
-    expect(recordings.map((recording) => recording.case)).toEqual(caseNames(generation))
+    expect(recordings.map((recording) => recording.case)).toEqual(caseNames(servicerVersion))
   })
 })
 
 test('the places of the tests are those that are written down', () => {
   const places: Record<string, Set<string>> = {}
-  for (const generation of GENERATIONS) {
+  for (const servicerVersion of RECORDED_VERSIONS) {
     for (const place of ['wire', 'rpcs', 'scenarios'] as const) {
-      for (const [name] of casesOf(generation, place))
+      for (const [name] of casesOf(servicerVersion, place))
         (places[name.split('-')[0] ?? ''] ??= new Set()).add(place)
     }
   }
@@ -63,7 +63,7 @@ test('the places of the tests are those that are written down', () => {
 })
 
 test('no list names what was never recorded, and every reason is a sentence', () => {
-  const recorded = new Set(GENERATIONS.flatMap(caseNames))
+  const recorded = new Set(RECORDED_VERSIONS.flatMap(caseNames))
   const named = [...SCENARIO_CASES, ...OTHER_RPC_CASES, ...Object.keys(OUT_OF_REACH)]
   expect(named.filter((name) => !recorded.has(name))).toEqual([])
   for (const reason of Object.values(OUT_OF_REACH)) expect(reason.split(' ').length).toBeGreaterThan(5)

@@ -57,8 +57,8 @@ describe
   .runIf(RECORDED_TARGETS.length > 0)
   .each(RECORDED_TARGETS.map((target) => [target.name, target] as const))(
   'the engine client on %s',
-  (_, { generation, transport }) => {
-    const cases = [...casesOf(generation, 'wire'), ...casesOf(generation, 'scenarios')].filter(
+  (_, { servicerVersion, transport }) => {
+    const cases = [...casesOf(servicerVersion, 'wire'), ...casesOf(servicerVersion, 'scenarios')].filter(
       ([, recording]) => isOneStream(recording),
     )
     let engine: RecordedEngine
@@ -123,7 +123,10 @@ describe.each(LIVE_TARGETS.map((target) => [target.name, target] as const))(
     beforeEach(async () => {
       const create = TRANSPORTS[target.transport]
       if (target.kind === 'simulator') {
-        under = await startEngineUnderTest({ profile: target.generation }, { transport: target.transport })
+        under = await startEngineUnderTest(
+          { servicerVersion: target.servicerVersion },
+          { transport: target.transport },
+        )
       }
       const address = under?.engine.address() ?? engineAddress()
       raw = create({ address })
@@ -206,7 +209,7 @@ describe.each(LIVE_TARGETS.map((target) => [target.name, target] as const))(
     })
 
     test('tells health, the context and what the servicer knows of the rest', async () => {
-      const isNew = target.generation === '0.32.0+0.14.1'
+      const isNew = target.servicerVersion === '0.32.0+0.14.1'
       expect(await client.healthCheck()).toEqual({ healthy: true, message: 'Health' })
       expect(await client.getModelInfo()).toEqual({ maxContextLength: 2_048 })
       expect(await client.getServerInfo()).toEqual({

@@ -40,8 +40,8 @@ const UNARY: Readonly<Record<UnaryMethod, UnaryCall>> = {
 const HealthRequest = z.object({ service: z.string().optional() })
 
 describe.each(TARGETS.map((target) => [target.name, target] as const))('%s', (_, target) => {
-  const { kind, generation } = target
-  const cases = casesOf(generation, 'rpcs')
+  const { kind, servicerVersion } = target
+  const cases = casesOf(servicerVersion, 'rpcs')
   const unaryCases = cases.filter(([name, { method }]) => isUnary(method) && !isOther(name))
   const health = cases.filter(([name]) => name.startsWith('health-'))
   let open: OpenTarget
@@ -108,7 +108,7 @@ describe.each(TARGETS.map((target) => [target.name, target] as const))('%s', (_,
       )
       writeFileSync(join(folder, 'tiny', 'filler.tiktoken'), filler)
       const under = await startEngineUnderTest(
-        { profile: generation },
+        { servicerVersion },
         { transport: target.transport, modelsFolder: folder },
       )
       onTestFinished(() => under.close())

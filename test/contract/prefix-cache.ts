@@ -3,15 +3,15 @@ import type { Transport } from '#apps/worker/engine/transport/transport.ts'
 import { casesOf } from './cases.ts'
 import { untilIdle } from './engine-state.ts'
 import { callGenerate, collect, reply, service, toFrames } from './raw-calls.ts'
-import { readRecording, type Generation } from './recordings.ts'
+import { readRecording, type RecordedVersion } from './recordings.ts'
 import { fromRecording, toStructure } from './structure.ts'
 
 /** The cases build on each other, so each runs those before it. */
 export async function cachedAsRecorded(
   name: string,
-  { client, generation }: { client: Transport; generation: Generation },
+  { client, servicerVersion }: { client: Transport; servicerVersion: RecordedVersion },
 ): Promise<void> {
-  const cases = casesOf(generation, 'scenarios').map(([other]) => other)
+  const cases = casesOf(servicerVersion, 'scenarios').map(([other]) => other)
   const before = cases.filter((other) => other.startsWith('cache-') && other <= name)
   for (const each of before) {
     if (each === 'cache-6-after-flush') {
@@ -19,7 +19,7 @@ export async function cachedAsRecorded(
       const { response } = await reply(client, service.FlushCache, {})
       expect(response?.success).toBe(true)
     }
-    const recording = readRecording(generation, each)
+    const recording = readRecording(servicerVersion, each)
     const { frames } = toFrames(await collect(callGenerate(client, recording.request ?? {})))
     const recorded = toStructure(recording.frames.map(fromRecording))
     expect({ case: each, ...toStructure(frames) }).toEqual({ case: each, ...recorded })

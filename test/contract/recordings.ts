@@ -6,8 +6,8 @@ const FOLDERS = {
   '0.32.0+0.14.1': new URL('../fixtures/engine/vllm-0.32.0/', import.meta.url),
   '0.26.0+0.8.0': new URL('../fixtures/engine/vllm-0.26.0/', import.meta.url),
 }
-export type Generation = keyof typeof FOLDERS
-export const GENERATIONS = ['0.32.0+0.14.1', '0.26.0+0.8.0'] as const satisfies Generation[]
+export type RecordedVersion = keyof typeof FOLDERS
+export const RECORDED_VERSIONS = ['0.32.0+0.14.1', '0.26.0+0.8.0'] as const satisfies RecordedVersion[]
 
 const Body = z.record(z.string(), z.unknown())
 
@@ -27,17 +27,17 @@ const Recording = z.object({
 })
 export type Recording = z.infer<typeof Recording>
 
-export function caseNames(generation: Generation): readonly string[] {
-  return readdirSync(FOLDERS[generation])
+export function caseNames(servicerVersion: RecordedVersion): readonly string[] {
+  return readdirSync(FOLDERS[servicerVersion])
     .filter((name) => name.endsWith('.json'))
     .map((name) => name.replace(/\.json$/u, ''))
     .sort()
 }
 
-export function readRecording(generation: Generation, name: string): Recording {
-  return Recording.parse(JSON.parse(readFileSync(new URL(`${name}.json`, FOLDERS[generation]), 'utf8')))
+export function readRecording(servicerVersion: RecordedVersion, name: string): Recording {
+  return Recording.parse(JSON.parse(readFileSync(new URL(`${name}.json`, FOLDERS[servicerVersion]), 'utf8')))
 }
 
-export function readRecordings(generation: Generation): Recording[] {
-  return caseNames(generation).map((name) => readRecording(generation, name))
+export function readRecordings(servicerVersion: RecordedVersion): Recording[] {
+  return caseNames(servicerVersion).map((name) => readRecording(servicerVersion, name))
 }

@@ -1,12 +1,6 @@
 import type { GenerateResponse__Output } from '#proto/types/vllm/grpc/engine/GenerateResponse.ts'
 import type { Recording } from './recordings.ts'
 
-type Logprobs = {
-  readonly values: number
-  readonly ids: readonly number[]
-  readonly tops: readonly (readonly number[])[]
-}
-
 /** One message of a Generate stream, from the wire or from a recording. */
 export type Frame = {
   readonly type: 'chunk' | 'complete' | 'omitted'
@@ -18,8 +12,6 @@ export type Frame = {
   readonly finishReason: string | null
   readonly matchedTokenId: number | null
   readonly matchedStop: string | null
-  readonly output: Logprobs | null
-  readonly input: Logprobs | null
 }
 
 /** What must be equal between a recording and the simulator; sampled ids are not in it. */
@@ -40,8 +32,6 @@ type ChoiceStructure = {
   /** The Complete comes right after this choice's last chunk and repeats it; null without chunks. */
   readonly completeRepeatsLastChunk: boolean | null
   readonly emptyChunks: number
-  readonly outputLogprobs: unknown
-  readonly inputLogprobs: unknown
 }
 
 export function toStructure(
@@ -86,25 +76,7 @@ function toChoice(frames: readonly Frame[], index: number): ChoiceStructure {
     completeRepeatsLastChunk:
       chunks.length === 0 || complete === undefined ? null : follows === true && repeats,
     emptyChunks: chunks.filter((chunk) => chunk.ids.length === 0).length,
-    outputLogprobs: distinct(own.map((frame) => JSON.stringify(outputShape(frame)))),
-    inputLogprobs: own.map(inputShape).filter((shape) => shape !== null),
   }
-}
-
-/** The same for every frame of a call, whatever its number of tokens. */
-function outputShape({ ids, output }: Frame) {
-  if (output === null) return null
-  return {
-    onePerToken: output.values === ids.length && sameIds(output.ids, ids),
-    tops: distinct(output.tops.map((top) => top.length)),
-    chosenFirst: output.tops.every((top, i) => top[0] === ids[i]),
-  }
-}
-
-function inputShape({ type, input }: Frame) {
-  return input === null
-    ? null
-    : { type, values: input.values, ids: input.ids, tops: input.tops.map((top) => top.length) }
 }
 
 function distinct<Value>(values: readonly Value[]): Value[] {
@@ -126,8 +98,6 @@ export function fromWire(message: GenerateResponse__Output): Frame {
       promptTokens: chunk.promptTokens,
       completionTokens: chunk.completionTokens,
       cachedTokens: chunk.cachedTokens,
-      output: wireLogprobs(chunk.outputLogprobs),
-      input: wireLogprobs(chunk.inputLogprobs),
     }
   }
   if (complete === null || complete === undefined)
@@ -142,8 +112,6 @@ export function fromWire(message: GenerateResponse__Output): Frame {
     finishReason: complete.finishReason,
     matchedTokenId: complete.matchedTokenId ?? null,
     matchedStop: complete.matchedStopStr ?? null,
-    output: wireLogprobs(complete.outputLogprobs),
-    input: wireLogprobs(complete.inputLogprobs),
   }
 }
 
@@ -153,21 +121,6 @@ export function withoutTokens(frames: readonly Frame[]) {
 }
 
 const EMPTY = { finishReason: null, matchedTokenId: null, matchedStop: null }
-
-type WireLogprobs = {
-  readonly tokenLogprobs: readonly unknown[]
-  readonly tokenIds: readonly number[]
-  readonly topLogprobs: readonly { readonly tokenIds: readonly number[] }[]
-}
-
-function wireLogprobs(logprobs: WireLogprobs | null): Logprobs | null {
-  if (logprobs === null) return null
-  return {
-    values: logprobs.tokenLogprobs.length,
-    ids: logprobs.tokenIds,
-    tops: logprobs.topLogprobs.map((top) => top.tokenIds),
-  }
-}
 
 export function fromRecording(frame: Recording['frames'][number]): Frame {
   const body = frame.body ?? {}
@@ -182,23 +135,7 @@ export function fromRecording(frame: Recording['frames'][number]): Frame {
     finishReason: textIn(body, 'finish_reason'),
     matchedTokenId: numberIn(body, 'matched_token_id'),
     matchedStop: textIn(body, 'matched_stop_str'),
-    output: recordedLogprobs(body['output_logprobs']),
-    input: recordedLogprobs(body['input_logprobs']),
   }
-}
-
-function recordedLogprobs(given: unknown): Logprobs | null {
-  if (!isRecord(given)) return null
-  const tops = given['top_logprobs']
-  return {
-    values: Array.isArray(given['token_logprobs']) ? given['token_logprobs'].length : 0,
-    ids: numbersIn(given, 'token_ids'),
-    tops: Array.isArray(tops) ? tops.filter(isRecord).map((top) => numbersIn(top, 'token_ids')) : [],
-  }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function numberIn(body: Readonly<Record<string, unknown>>, name: string): number | null {

@@ -5,17 +5,17 @@ import { TRANSPORTS, type TransportName } from '#test/support/engine-transports.
 import { startEngineUnderTest, type EngineUnderTest } from './engine-under-test.ts'
 import { reply, service } from './raw-calls.ts'
 import { startRecordedEngine } from './recorded-engine.ts'
-import { GENERATIONS, type Generation, type Recording } from './recordings.ts'
+import { RECORDED_VERSIONS, type RecordedVersion, type Recording } from './recordings.ts'
 
 /**
- * What the suite is held to: in `npm test` the simulator in its profiles and the recordings themselves, with
+ * What the suite is held to: in `npm test` the simulator in its versions and the recordings themselves, with
  * `npm run test:engine -- HOST:PORT` a running vLLM that serves models/tiny. Each over the worker's transport and over
  * its reference.
  */
 export type Target = {
   readonly kind: 'simulator' | 'recordings' | 'engine'
   readonly name: string
-  readonly generation: Generation
+  readonly servicerVersion: RecordedVersion
   readonly transport: TransportName
   /** Whether a call may find in the prefix cache what an earlier one left there: old servicers cannot flush it. */
   readonly remembers: boolean
@@ -37,13 +37,13 @@ const NAMES = ['http2', 'grpc-js'] as const satisfies TransportName[]
 export const TARGETS: readonly Target[] =
   ADDRESS === undefined
     ? (['simulator', 'recordings'] as const).flatMap((kind) =>
-        GENERATIONS.flatMap((generation) =>
+        RECORDED_VERSIONS.flatMap((servicerVersion) =>
           NAMES.map((transport) => ({
             kind,
-            generation,
+            servicerVersion,
             transport,
             remembers: false,
-            name: `${kind} ${generation} over ${transport}`,
+            name: `${kind} ${servicerVersion} over ${transport}`,
           })),
         ),
       )
@@ -57,7 +57,7 @@ export function engineAddress(): string {
   return ADDRESS
 }
 
-export async function openTarget({ kind, generation, transport }: Target): Promise<OpenTarget> {
+export async function openTarget({ kind, servicerVersion, transport }: Target): Promise<OpenTarget> {
   const { decode } = await loadTokenizer('models/tiny')
   if (kind === 'recordings') {
     const engine = await startRecordedEngine()
@@ -95,7 +95,7 @@ export async function openTarget({ kind, generation, transport }: Target): Promi
     async clientFor({ server_args: args }) {
       const key = JSON.stringify(essential(args))
       const started =
-        engines.get(key) ?? startEngineUnderTest({ profile: generation, ...toConfig(args) }, { transport })
+        engines.get(key) ?? startEngineUnderTest({ servicerVersion, ...toConfig(args) }, { transport })
       engines.set(key, started)
       return (await started).client
     },
@@ -126,13 +126,13 @@ async function describeEngine(address: string): Promise<Target[]> {
   const info = await reply(client, service.GetServerInfo, {})
   client.close()
   if (info.response === null) throw new Error(`no engine at ${address}: ${info.ending.details}`)
-  const generation = info.response.maxNumSeqs > 0 ? '0.32.0+0.14.1' : '0.26.0+0.8.0'
+  const servicerVersion = info.response.maxNumSeqs > 0 ? '0.32.0+0.14.1' : '0.26.0+0.8.0'
   const version = loads.response?.version ?? 'unknown'
   return NAMES.map((transport) => ({
     kind: 'engine' as const,
-    generation,
+    servicerVersion,
     transport,
-    remembers: generation === '0.26.0+0.8.0',
-    name: `vLLM ${version} at ${address} over ${transport}, held to ${generation}`,
+    remembers: servicerVersion === '0.26.0+0.8.0',
+    name: `vLLM ${version} at ${address} over ${transport}, held to ${servicerVersion}`,
   }))
 }

@@ -3,8 +3,8 @@ import type { Output, Scheduler } from './scheduler.ts'
 export type StepLoop = {
   /** Something was added or aborted: steps start if none is in flight. */
   wake(): void
-  /** While held, no step completes: the engine hangs although everything around it answers. */
-  hold(held: boolean): void
+  /** While paused, no step completes: the engine hangs although everything around it answers. */
+  pause(paused: boolean): void
   stop(): void
 }
 
@@ -17,20 +17,20 @@ export function createStepLoop(options: {
   onOutputs: (outputs: readonly Output[]) => void
 }): StepLoop {
   let cancel: (() => void) | null = null
-  let held = false
+  let paused = false
   let stopped = false
 
   function run(): void {
     cancel = null
-    if (held || stopped) return
+    if (paused || stopped) return
     const { outputs, nextAt } = options.scheduler.step(performance.now())
     if (outputs.length > 0) options.onOutputs(outputs)
-    // `onOutputs` may have woken the loop (an aborted sibling), or stopped it (the engine died).
+    // `onOutputs` may have woken the loop (a call failed) or stopped it (the engine died).
     if (nextAt !== null) schedule(nextAt - performance.now())
   }
 
   function schedule(delayMs: number): void {
-    if (cancel !== null || held || stopped) return
+    if (cancel !== null || paused || stopped) return
     if (delayMs <= 0) {
       const immediate = setImmediate(run)
       cancel = () => clearImmediate(immediate)
@@ -47,9 +47,9 @@ export function createStepLoop(options: {
 
   return {
     wake: () => schedule(0),
-    hold(value) {
-      held = value
-      if (held) clear()
+    pause(value) {
+      paused = value
+      if (paused) clear()
       else schedule(0)
     },
     stop() {

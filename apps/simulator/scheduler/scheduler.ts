@@ -1,9 +1,9 @@
 import { NO_CONTENT, type Block, type BlockPool } from './block-pool.ts'
 
-/** What an engine works on: one choice of a Generate call, or one Embed call. */
+/** The engine's work for one Generate or Embed call. */
 export type Sequence = {
   readonly promptIds: ArrayLike<number>
-  /** False for prompts whose every position must be computed (prompt_logprobs). */
+  /** False for prompts of which every position must be computed: an embedding reads them all. */
   readonly readsPrefixCache: boolean
   /** Called when everything so far is computed. `tokenId` is null for a sequence that makes no tokens. */
   readonly next: () => { tokenId: number | null; ended: boolean }

@@ -7,7 +7,7 @@ import { ENGINE_DEAD, InvalidRequest, type Status } from './statuses.ts'
 import { validatePrompt } from './validate-generate.ts'
 
 /**
- * Computes one embedding, in the engine's own steps. `onEnd` hears the vector or why there is none; it is not
+ * Computes one embedding in the engine's steps. `onEnd` receives the vector or the status of the failure; it is not
  * called after `withdraw`. Throws an InvalidRequest for a prompt that the engine refuses.
  */
 export function embed(
@@ -31,7 +31,6 @@ export function embed(
       const embedding = Array.from(embedText(promptIds, dimension))
       onEnd({ embedding, promptTokens: promptIds.length, embeddingDim: dimension })
     },
-    onStepEnd() {},
     onDeath: () => onEnd(ENGINE_DEAD),
   })
   return { withdraw: () => core.withdraw(sequence) }

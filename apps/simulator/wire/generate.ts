@@ -2,24 +2,24 @@ import type { ServerWritableStream } from '@grpc/grpc-js'
 import type { GenerateRequest__Output } from '#proto/types/vllm/grpc/engine/GenerateRequest.ts'
 import type { EngineCore } from '../engine-core.ts'
 import type { ScriptWriter } from '../persona/write-script.ts'
-import type { ProfileTraits } from '../profile.ts'
 import { createSampler, type Finish, type SampledModel, type Sampler } from '../sampling/sampler.ts'
 import type { Sequence } from '../scheduler/scheduler.ts'
+import type { ServicerTraits } from '../servicer-version.ts'
 import { createAnswerStream, type AnswerStream } from './answer-stream.ts'
 import { CALL_FAILED, ENGINE_DEAD, toStatus, type Status } from './statuses.ts'
-import { validateGenerate, validatePrompt, type GenerateOrder } from './validate-generate.ts'
+import { validateGenerate, validatePrompt } from './validate-generate.ts'
 
 export type GenerateCall = ServerWritableStream<GenerateRequest__Output, Buffer>
 
 export type Generation = {
   readonly requestId: string
-  /** The caller's Abort: the stream ends well, with finish reason `abort`. */
+  /** For an Abort call: the stream ends with status OK and finish reason `abort`. */
   abort(): void
-  /** The server's end: the stream ends with a status. */
+  /** For the server's shutdown: the stream ends with a status. */
   fail(status: Status): void
 }
 
-/** How a call ends before its sequences do. */
+/** How a call ends before its sequence does. */
 type Ending = 'abort' | 'cancelled' | Status
 
 export type GenerateParts = {
@@ -27,16 +27,16 @@ export type GenerateParts = {
   readonly model: SampledModel
   readonly encode: (text: string) => Promise<Uint32Array>
   readonly writeScript: ScriptWriter
-  readonly traits: ProfileTraits
+  readonly traits: ServicerTraits
   /** See `streamInterval` of the configuration. */
   readonly streamInterval: number
-  /** Each call fails in the step after the one with which it would have ended. */
+  /** Each call fails one step after the one that would have ended it. */
   readonly fails: boolean
 }
 
 /**
- * Runs one Generate call to its end. The promise resolves when the call needs nothing more of the engine;
- * it never rejects. `onStart` gives the handle by which the call can be ended from outside.
+ * Runs one Generate call. The promise resolves when the call needs nothing more of the engine, and never rejects.
+ * `onStart` receives the handle by which the call can be ended from outside.
  */
 export async function generate(
   call: GenerateCall,
@@ -45,23 +45,22 @@ export async function generate(
 ): Promise<void> {
   const { core } = parts
   const { promise: over, resolve: finish } = Promise.withResolvers<void>()
-  const sequences: Sequence[] = []
-  const state: { answer: AnswerStream | null; ending: Ending | null } = { answer: null, ending: null }
+  const state: { answer: AnswerStream | null; sequence: Sequence | null; ending: Ending | null } = {
+    answer: null,
+    sequence: null,
+    ending: null,
+  }
 
   function endWith(ending: Ending): void {
     if (state.ending !== null) return
     state.ending = ending
-    for (const sequence of sequences) core.withdraw(sequence)
+    if (state.sequence !== null) core.withdraw(state.sequence)
     if (state.answer !== null) close(state.answer, ending)
   }
 
   function close(answer: AnswerStream, ending: Ending): void {
-    if (ending === 'abort') {
-      answer.endOpen('abort')
-      answer.flush()
-    } else if (ending !== 'cancelled') {
-      answer.fail(ending)
-    }
+    if (ending === 'abort') answer.end('abort')
+    else if (ending !== 'cancelled') answer.fail(ending)
     finish()
   }
 
@@ -76,63 +75,40 @@ export async function generate(
     return
   }
 
-  const { order, promptIds, samplers } = prepared
-  const stream = createAnswerStream(call, {
+  const { promptIds, sampler } = prepared
+  const answer = createAnswerStream(call, {
     stream: call.request.stream,
     interval: parts.streamInterval,
-    choices: order.choices,
-    promptIds,
-    logprobs: order.logprobs,
-    promptLogprobs: order.promptLogprobs,
-    vocabularySize: parts.model.vocabularySize,
+    promptTokens: promptIds.length,
   })
-  state.answer = stream
+  state.answer = answer
   // Ended while it was prepared.
-  if (state.ending !== null) {
-    close(stream, state.ending)
-    return
-  }
+  if (state.ending !== null) return close(answer, state.ending)
+  if (sampler === 'uncompilable') return answer.end('error')
 
-  if (order.constraint === 'uncompilable') {
-    stream.endOpen('error')
-    stream.flush()
-    return
-  }
-
-  let open = order.choices
-  for (const [index, sampler] of samplers.entries()) {
-    // The model must see every prompt position to give its probability.
-    const readsPrefixCache = order.promptLogprobs === null
-    const { sequence, reached } = createChoice(sampler, { promptIds, readsPrefixCache, fails: parts.fails })
-    sequences.push(sequence)
-    core.submit(sequence, {
-      onOutput({ tokenId, ended, cachedTokens }) {
-        if (ended) open -= 1
-        if (tokenId === null) return
-        stream.push({ index, tokenId, cachedTokens, finish: reached() })
-      },
-      onStepEnd() {
-        stream.flush()
-        if (open > 0) return
-        if (parts.fails) endWith(CALL_FAILED)
-        else finish()
-      },
-      onDeath: () => endWith(ENGINE_DEAD),
-    })
-  }
+  const { sequence, reached } = toSequence(sampler, { promptIds, fails: parts.fails })
+  state.sequence = sequence
+  core.submit(sequence, {
+    onOutput({ tokenId, ended, cachedTokens }) {
+      if (tokenId !== null) answer.push({ tokenId, cachedTokens, finish: reached() })
+      if (!ended) return
+      if (parts.fails) endWith(CALL_FAILED)
+      else finish()
+    },
+    onDeath: () => endWith(ENGINE_DEAD),
+  })
   await over
 }
 
-/** One choice as the scheduler runs it, and the finish that it has reached; a call that fails reaches none. */
-function createChoice(
+/** The answer as the scheduler runs it, and the finish that it has reached; a call that fails reaches none. */
+function toSequence(
   sampler: Sampler,
-  options: { promptIds: Uint32Array; readsPrefixCache: boolean; fails: boolean },
+  { promptIds, fails }: { promptIds: Uint32Array; fails: boolean },
 ): { sequence: Sequence; reached: () => Finish | null } {
-  const { promptIds, readsPrefixCache, fails } = options
   let finish: Finish | null = null
   const sequence: Sequence = {
     promptIds,
-    readsPrefixCache,
+    readsPrefixCache: true,
     next() {
       if (finish !== null) return { tokenId: null, ended: true }
       const next = sampler.next()
@@ -143,11 +119,15 @@ function createChoice(
   return { sequence, reached: () => (fails ? null : finish) }
 }
 
+/** Throws an InvalidRequest or an UnexpectedFailure. */
 async function prepare(
   request: GenerateRequest__Output,
   { model, encode, writeScript, traits }: GenerateParts,
-) {
-  const order = validateGenerate(request, { vocabularySize: model.vocabularySize, traits })
+): Promise<{ promptIds: Uint32Array; sampler: Sampler | 'uncompilable' }> {
+  const { settings, constraint } = validateGenerate(request, {
+    vocabularySize: model.vocabularySize,
+    traits,
+  })
   const promptIds =
     request.input === 'text'
       ? await encode(request.text ?? '')
@@ -157,27 +137,9 @@ async function prepare(
     vocabularySize: model.vocabularySize,
     outputTokens: 1,
   })
-  const { constraint } = order
-  if (constraint === 'uncompilable') return { order, promptIds, samplers: [] }
-  const samplers = await Promise.all(
-    Array.from({ length: order.choices }, async (_, index) => {
-      const seed = order.settings.seed + index
-      return createSampler({
-        model,
-        settings: { ...order.settings, seed },
-        script: await writeScript({
-          promptIds,
-          constraint,
-          variant: variantOf(order, seed),
-        }),
-        promptTokens: promptIds.length,
-      })
-    }),
-  )
-  return { order, promptIds, samplers }
-}
-
-/** Seeds may be any 32-bit number; a variant only picks among things. */
-function variantOf({ settings }: GenerateOrder, seed: number): number {
-  return settings.greedy ? 0 : Math.abs(seed) % 1_000
+  if (constraint === 'uncompilable') return { promptIds, sampler: constraint }
+  // Seeds may be any 32-bit number; a variant only selects among a few alternatives.
+  const variant = settings.greedy ? 0 : Math.abs(settings.seed) % 1_000
+  const script = await writeScript({ promptIds, constraint, variant })
+  return { promptIds, sampler: createSampler({ model, settings, script, promptTokens: promptIds.length }) }
 }

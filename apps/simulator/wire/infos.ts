@@ -2,7 +2,7 @@ import type { GetModelInfoResponse } from '#proto/types/vllm/grpc/engine/GetMode
 import type { GetServerInfoResponse } from '#proto/types/vllm/grpc/engine/GetServerInfoResponse.ts'
 import type { EngineConfig } from '../config.ts'
 import type { Model } from '../model.ts'
-import { traitsOf } from '../profile.ts'
+import { traitsOf } from '../servicer-version.ts'
 
 export function modelInfo(config: EngineConfig, model: Model): GetModelInfoResponse {
   const { tokenizer } = model
@@ -17,7 +17,7 @@ export function modelInfo(config: EngineConfig, model: Model): GetModelInfoRespo
     tokenizerPath: model.folder,
     modelType: model.modelType,
     architectures: [...model.architectures],
-    // config.json's alone: clients must add generation_config.json's themselves.
+    // Only those of config.json: clients must add those of generation_config.json themselves.
     eosTokenIds: [...model.configEosIds],
     padTokenId: model.padId,
     bosTokenId: model.bosId,
@@ -32,9 +32,9 @@ export function modelInfo(config: EngineConfig, model: Model): GetModelInfoRespo
   }
 }
 
-/** Fields that are not set are those that a text engine without disaggregation leaves empty. */
+/** Without the fields that a text engine without disaggregation leaves empty. */
 export function serverInfo(config: EngineConfig, model: Model): GetServerInfoResponse {
-  if (!traitsOf(config.profile).isNewServicer) return { dataParallelSize: 1 }
+  if (!traitsOf(config.servicerVersion).isNewServicer) return { dataParallelSize: 1 }
   const thinks = model.family.reasoning !== 'none'
   return {
     dataParallelSize: 1,
@@ -43,7 +43,7 @@ export function serverInfo(config: EngineConfig, model: Model): GetServerInfoRes
     modelDtype: 'torch.float32',
     multimodalEncoderDtype: 'float32',
     maxNumSeqs: config.maxNumSeqs,
-    // As a thinking model must be served, or its grammar would forbid the thought.
+    // A thinking model must be served like this, or its grammar would forbid the thought.
     engineReasoningParser: thinks ? 'qwen3' : '',
     constrainedDecodingStart: thinks ? 'after_reasoning' : 'first_token',
   }

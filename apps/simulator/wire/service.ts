@@ -16,7 +16,7 @@ import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
 import type { EngineConfig } from '../config.ts'
 import type { EngineCore } from '../engine-core.ts'
 import type { Model } from '../model.ts'
-import { traitsOf } from '../profile.ts'
+import type { ServicerTraits } from '../servicer-version.ts'
 import { embed } from './embed.ts'
 import { generate, type GenerateCall, type GenerateParts, type Generation } from './generate.ts'
 import { modelInfo, serverInfo } from './infos.ts'
@@ -25,8 +25,8 @@ import { InvalidRequest, toStatus, UNKNOWN_METHOD, type Status } from './statuse
 type Definition = ProtoGrpcType['vllm']['grpc']['engine']['VllmEngine']['service']
 
 /**
- * The engine's service, except that Generate's answers arrive here as bytes: they are encoded by hand, because
- * reflection for each token of hundreds of streams would be the simulator's limit.
+ * The engine's service, but Generate takes its responses as encoded bytes: encoding each token of hundreds of
+ * streams by reflection would limit the simulator.
  */
 export function engineService(): ServiceDefinition {
   const definition: Definition =
@@ -37,8 +37,8 @@ export function engineService(): ServiceDefinition {
     responseStream: true,
     requestSerialize: definition.Generate.requestSerialize,
     requestDeserialize: definition.Generate.requestDeserialize,
-    responseSerialize: (frame) => frame,
-    responseDeserialize: (frame) => frame,
+    responseSerialize: (encoded) => encoded,
+    responseDeserialize: (encoded) => encoded,
   }
   return { ...definition, Generate: bytes }
 }
@@ -83,7 +83,7 @@ export function createEngineHandlers(options: {
         else reply(null, result)
       }
       try {
-        // The servicer looks at the request before it looks at the model.
+        // As the servicer does: the request is checked before the model.
         if (call.request.tokenized !== null && config.kind !== 'embedding') {
           throw new InvalidRequest('This model does not support pooling')
         }
@@ -115,7 +115,7 @@ export function createEngineHandlers(options: {
       reply(null, serverInfo(config, model))
     },
     GetLoads(_call: unknown, reply: sendUnaryData<GetLoadsResponse>) {
-      reply(null, loads(config, core))
+      reply(null, loads(config, core, traits))
     },
     FlushCache(_call: unknown, reply: sendUnaryData<FlushCacheResponse>) {
       if (!traits.isNewServicer) return reply(UNKNOWN_METHOD)
@@ -152,10 +152,13 @@ function sendBundle(call: ServerWritableStream<object, GetTokenizerChunk>, bundl
   call.end()
 }
 
-function loads(config: EngineConfig, core: EngineCore): GetLoadsResponse {
+function loads(
+  config: EngineConfig,
+  core: EngineCore,
+  { vllmVersion, isNewServicer }: ServicerTraits,
+): GetLoadsResponse {
   const load = core.load()
   const usage = load.usedTokens / load.capacityTokens
-  const { vllmVersion, isNewServicer } = traitsOf(config.profile)
   const always = {
     dpRank: 0,
     numRunningReqs: load.running,

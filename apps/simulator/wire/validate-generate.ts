@@ -4,48 +4,45 @@ import type { Constraint } from '../constraints/constraint.ts'
 import { CompileError } from '../constraints/compile-error.ts'
 import { ConstraintError } from '../constraints/constraint-error.ts'
 import { parseConstraint } from '../constraints/parse-constraint.ts'
-import type { ProfileTraits } from '../profile.ts'
 import type { SamplingSettings } from '../sampling/sampler.ts'
+import type { ServicerTraits } from '../servicer-version.ts'
 import { InvalidRequest, UnexpectedFailure } from './statuses.ts'
 
 /** A Generate request that the engine accepts, with vLLM's meaning of absent fields. */
 export type GenerateOrder = {
-  readonly choices: number
   /** `uncompilable`: the call is accepted, and ends without a token. */
   readonly constraint: Constraint | 'uncompilable' | null
-  readonly logprobs: number | null
-  readonly promptLogprobs: number | null
   readonly settings: SamplingSettings
 }
 
 /**
- * Checks everything but the prompt, in vLLM's words (recorded from 0.32.0). Throws an InvalidRequest, and an
- * UnexpectedFailure where 0.26 stumbles.
+ * Checks everything but the prompt, with vLLM's messages (recorded from 0.32.0). Throws an InvalidRequest, and an
+ * UnexpectedFailure where the code of 0.26 fails.
  */
 export function validateGenerate(
   request: GenerateRequest__Output,
-  { vocabularySize, traits }: { vocabularySize: number; traits: ProfileTraits },
+  { vocabularySize, traits }: { vocabularySize: number; traits: ServicerTraits },
 ): GenerateOrder {
   checkRouting(request)
   const params = request.samplingParams
   if (params === null) return DEFAULT_ORDER
+  refuseUnsupported(params)
   const settings = toSettings(params)
   checkRanges(params, settings)
   checkIds('logit_bias', Object.keys(params.logitBias).map(Number), vocabularySize)
-  // Newer engines alone look at them.
+  // 0.26 does not check them.
   if (traits.vllmVersion !== '0.26.0') checkIds('stop_token_ids', params.stopTokenIds, vocabularySize)
-  const choices = params.n === 0 ? 1 : params.n
-  if (settings.greedy && choices > 1) refuse(`n must be 1 when using greedy sampling, got ${choices}.`)
-  return {
-    choices,
-    settings,
-    constraint: constraintOf(params, traits),
-    logprobs: checkLogprobs('sample', params.logprobs, vocabularySize),
-    promptLogprobs: checkLogprobs('prompt', params.promptLogprobs, vocabularySize),
-  }
+  return { settings, constraint: constraintOf(params, traits) }
 }
 
-/** Prompts must fit the context with one token to spare, and consist of ids that the model has. */
+/** vLLM has these features; the gateway refuses them, so the simulator does not have them. */
+function refuseUnsupported({ n, logprobs, promptLogprobs }: SamplingParams__Output): void {
+  if (n > 1) refuse('n > 1 is not supported by this engine')
+  if (logprobs !== undefined) refuse('logprobs are not supported by this engine')
+  if (promptLogprobs !== undefined) refuse('prompt_logprobs are not supported by this engine')
+}
+
+/** The prompt and `outputTokens` must fit the context, and its ids must be in the vocabulary. */
 export function validatePrompt(
   ids: ArrayLike<number>,
   limits: { maxModelLen: number; vocabularySize: number; outputTokens: number },
@@ -72,13 +69,9 @@ export function validatePrompt(
 
 /** Below this temperature vLLM samples greedily. */
 const GREEDY_BELOW = 1e-5
-const MAX_LOGPROBS = 20
 
 const DEFAULT_ORDER: GenerateOrder = {
-  choices: 1,
   constraint: null,
-  logprobs: null,
-  promptLogprobs: null,
   settings: {
     greedy: false,
     seed: 0,
@@ -139,7 +132,7 @@ function checkRanges(params: SamplingParams__Output, settings: SamplingSettings)
     refuse(`repetition_penalty must be greater than zero, got ${toPython(params.repetitionPenalty)}.`)
   }
   const topP = toPython(params.topP)
-  // 0 is how the wire says "absent".
+  // 0 stands for an absent value on the wire.
   if (!within(params.topP, 0, 1))
     refuse(`top_p must be in (0, 1], got ${topP}. (parameter=top_p, value=${topP})`)
   if (!within(params.minP, 0, 1)) refuse(`min_p must be in [0, 1], got ${toPython(params.minP)}.`)
@@ -174,39 +167,22 @@ function checkIds(name: string, ids: readonly number[], vocabularySize: number):
   )
 }
 
-function checkLogprobs(
-  which: 'sample' | 'prompt',
-  asked: number | undefined,
-  vocabularySize: number,
-): number | null {
-  if (asked === undefined) return null
-  const name = which === 'sample' ? 'logprobs' : 'prompt_logprobs'
-  if (asked < -1)
-    refuse(`${name} must be non-negative or -1, got ${asked}. (parameter=${name}, value=${asked})`)
-  const count = asked === -1 ? vocabularySize : asked
-  if (count > MAX_LOGPROBS) {
-    const message = `Requested ${which} logprobs of ${count}, which is greater than max allowed: ${MAX_LOGPROBS}`
-    refuse(`${message} (parameter=${name}, value=${count})`)
-  }
-  return count
-}
-
-function constraintOf(params: SamplingParams__Output, traits: ProfileTraits): GenerateOrder['constraint'] {
+function constraintOf(params: SamplingParams__Output, traits: ServicerTraits): GenerateOrder['constraint'] {
   try {
     if (traits.vllmVersion === '0.26.0' && looksAround(params.jsonSchema ?? '')) return 'uncompilable'
     return parseConstraint(params)
   } catch (error) {
     if (error instanceof CompileError) return 'uncompilable'
     if (error instanceof ConstraintError) {
-      const stumbles = traits.vllmVersion === '0.26.0' && params.constraint === 'structuralTag'
-      if (stumbles) throw new UnexpectedFailure({ cause: error })
+      const isUnexpected = traits.vllmVersion === '0.26.0' && params.constraint === 'structuralTag'
+      if (isUnexpected) throw new UnexpectedFailure({ cause: error })
       throw new InvalidRequest(error.message, { cause: error })
     }
     throw error
   }
 }
 
-/** The grammar library of 0.26 accepts a pattern with a look-around, and then makes no grammar of it. */
+/** The grammar library of 0.26 accepts a pattern with a look-around and then fails to compile it. */
 function looksAround(schema: string): boolean {
   return /\(\?<?[=!]/u.test(schema)
 }

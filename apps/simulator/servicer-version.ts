@@ -1,0 +1,28 @@
+import { z } from 'zod'
+
+/**
+ * The versions of vLLM and of its gRPC servicer, as one name. The first and the last pair are recorded in
+ * test/fixtures/engine; of the middle one only the status codes of its refusals are. That servicer does not know the
+ * exceptions of the newer vLLM, so it ends invalid requests INTERNAL.
+ */
+export const ServicerVersion = z.enum(['0.26.0+0.8.0', '0.32.0+0.8.0', '0.32.0+0.14.1'])
+export type ServicerVersion = z.infer<typeof ServicerVersion>
+
+/** How the versions differ for a client. */
+export type ServicerTraits = {
+  readonly vllmVersion: '0.26.0' | '0.32.0'
+  /** GetLoads and GetServerInfo report the engine's capacity; FlushCache and the profiler's calls exist. */
+  readonly isNewServicer: boolean
+  /** The status of a request that the engine refuses. */
+  readonly refusesAs: 'INVALID_ARGUMENT' | 'INTERNAL'
+}
+
+export function traitsOf(version: ServicerVersion): ServicerTraits {
+  return TRAITS[version]
+}
+
+const TRAITS: Readonly<Record<ServicerVersion, ServicerTraits>> = {
+  '0.26.0+0.8.0': { vllmVersion: '0.26.0', isNewServicer: false, refusesAs: 'INVALID_ARGUMENT' },
+  '0.32.0+0.8.0': { vllmVersion: '0.32.0', isNewServicer: false, refusesAs: 'INTERNAL' },
+  '0.32.0+0.14.1': { vllmVersion: '0.32.0', isNewServicer: true, refusesAs: 'INVALID_ARGUMENT' },
+}
