@@ -1,17 +1,18 @@
 import { z } from 'zod'
 
 /**
- * What an engine does every time, whatever it is asked: for models that let people test their clients. Tools,
- * constraints, logit biases and orders in the prompt change nothing; limits and stop strings end an answer as ever.
+ * How an engine answers every call. All but `persona` and `waits` are for models against which people test their
+ * clients: tools, constraints, logit biases and directives in the prompt change nothing, while limits and stop
+ * strings still end an answer.
  */
 export const Behaviour = z.discriminatedUnion('type', [
-  /** Answers what it is asked: see persona/. */
+  /** The answer depends on the conversation: see persona/. */
   z.strictObject({ type: z.literal('persona') }),
-  /** The persona, each first token so much later, as behind a queue; others are not held up. */
+  /** The persona, with each first token delayed as behind a queue; other calls are not delayed. */
   z.strictObject({ type: z.literal('waits'), firstTokenMs: z.int().positive().max(600_000) }),
-  /** Writes exactly so many tokens, the end token counted. */
+  /** Writes exactly this many tokens, including the end token. */
   z.strictObject({ type: z.literal('writes'), tokens: z.int().min(2).max(1_000_000) }),
-  /** Fails each call after a token that holds no whole character: something was computed, nothing can be shown. */
+  /** Fails each call after a token that is an incomplete character: a token was computed, but there is no text. */
   z.strictObject({ type: z.literal('fails-before-text') }),
   /** Fails each call after some words. */
   z.strictObject({ type: z.literal('fails-in-text') }),

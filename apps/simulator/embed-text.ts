@@ -1,8 +1,8 @@
 import { unitHash } from './sampling/unit-hash.ts'
 
 /**
- * A unit vector for a text: a hashed bag of its tokens and, with less weight, of its pairs of neighbours. So
- * texts that share words point the same way, and the order of words still makes a difference. Deterministic.
+ * A unit vector for a text: a hashed bag of its tokens and, with less weight, of its pairs of adjacent tokens. So
+ * texts that share words have similar vectors, and the order of words makes a difference. Deterministic.
  */
 export function embedText(ids: ArrayLike<number>, dimension: number): Float32Array {
   const vector = new Float32Array(dimension)
@@ -12,14 +12,14 @@ export function embedText(ids: ArrayLike<number>, dimension: number): Float32Arr
     if (i > 0) scatter(vector, -(1 + id + (ids[i - 1] ?? 0) * 4_093), PAIR_WEIGHT)
   }
   const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0))
-  // Contributions can cancel out, but a vector needs a direction.
+  // Contributions can cancel out, but a unit vector needs a direction.
   if (length === 0) vector[0] = 1
   else for (let i = 0; i < dimension; i++) vector[i] = (vector[i] ?? 0) / length
   return vector
 }
 
 const PAIR_WEIGHT = 0.35
-/** Each feature touches this many dimensions: enough to tell features apart, few enough to be cheap. */
+/** Dimensions that each feature changes: enough to distinguish features, few enough to be cheap. */
 const SPREAD = 8
 
 function scatter(vector: Float32Array, feature: number, weight: number): void {

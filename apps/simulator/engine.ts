@@ -4,7 +4,7 @@ import { bindGrpc, closeGrpc, UNLIMITED_MESSAGES } from '#libs/grpc/serve-grpc.t
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { EngineConfig } from './config.ts'
 import { createEngineCore, type EngineCore } from './engine-core.ts'
-import type { FaultChange, FaultSettings } from './faults.ts'
+import { FaultSettings, type FaultChange } from './faults.ts'
 import type { Model } from './model.ts'
 import { createFixedScript } from './persona/fixed-script.ts'
 import { createScriptWriter, type ScriptWriter } from './persona/write-script.ts'
@@ -15,20 +15,21 @@ import { createEngineHandlers, engineService, type EngineHandlers } from './wire
 import { SHUT_DOWN } from './wire/statuses.ts'
 
 export type Engine = {
-  /** `host:port` once it listens, with the port that the kernel gave; else null. */
+  /** `host:port` while it listens, with the port that the kernel assigned; else null. */
   readonly address: () => string | null
   readonly faults: () => FaultSettings
-  /** Changes what is named and leaves the rest. Resolves when the change is in force. */
+  /** Changes the given faults. Resolves when the change has taken effect. */
   changeFaults(change: Omit<FaultChange, 'engine'>): Promise<void>
   readonly core: () => EngineCore
   /**
-   * As a real engine goes on SIGTERM: the listener closes at once, open streams run on for up to `graceMs`
-   * (5 s), what is left then ends UNAVAILABLE.
+   * Stops as a real engine does on SIGTERM: the listener closes at once, open streams continue for up to `graceMs`
+   * (default 5 s), streams left after that end UNAVAILABLE.
    */
   stop(graceMs?: number): Promise<void>
 }
 
-type Life = { readonly server: Server; readonly core: EngineCore; readonly handlers: EngineHandlers }
+/** The parts that a restart replaces. */
+type EngineRun = { readonly server: Server; readonly core: EngineCore; readonly handlers: EngineHandlers }
 
 /**
  * Starts one simulated engine and resolves when it listens, after the start delay if it has one. Rejects when
@@ -46,30 +47,30 @@ export async function startEngine(options: {
   let address = config.listen
   let listening = false
   let stopped = false
-  let life = createLife(options, { sampled, writeScript })
-  /** Changes happen one after the other. */
+  let run = startRun(options, { sampled, writeScript })
+  /** Changes are made one after the other. */
   let changes = Promise.resolve()
 
   async function open(): Promise<void> {
     if (faults.startDelayMs > 0) await sleep(faults.startDelayMs)
     if (stopped) return
-    life.core.applyFaults(faults)
+    run.core.applyFaults(faults)
     if (!faults.refuseConnections) await listen()
     log.info({ model: config.model, address, kind: config.kind }, 'engine started')
   }
 
   async function listen(): Promise<void> {
-    const port = await bindGrpc(life.server, address)
-    // Later starts take the same port.
+    const port = await bindGrpc(run.server, address)
+    // A restart takes the same port.
     address = `${address.slice(0, address.lastIndexOf(':'))}:${port}`
     listening = true
   }
 
   async function restart(): Promise<void> {
     listening = false
-    life.core.stop()
-    await closeGrpc(life.server, 0)
-    life = createLife(options, { sampled, writeScript })
+    run.core.stop()
+    await closeGrpc(run.server, 0)
+    run = startRun(options, { sampled, writeScript })
     await open()
   }
 
@@ -77,11 +78,11 @@ export async function startEngine(options: {
     const before = faults
     faults = next
     if (before.dead && !next.dead) return await restart()
-    life.core.applyFaults(next)
+    run.core.applyFaults(next)
     if (next.refuseConnections && listening) {
       listening = false
-      life.server.drain(address, MAX_DRAIN_MS)
-      life.server.unbind(address)
+      run.server.drain(address, MAX_DRAIN_MS)
+      run.server.unbind(address)
     } else if (!next.refuseConnections && !listening) {
       await listen()
     }
@@ -92,24 +93,24 @@ export async function startEngine(options: {
     address: () => (listening ? address : null),
     faults: () => faults,
     async changeFaults(wanted) {
-      const next = changes.then(() => change({ ...faults, ...defined(wanted) }))
+      const next = changes.then(() => change(changed(faults, wanted)))
       changes = next.catch(() => {})
       await next
     },
-    core: () => life.core,
+    core: () => run.core,
     async stop(graceMs = 5_000) {
       stopped = true
       listening = false
-      const cut = setTimeout(() => life.handlers.failAll(SHUT_DOWN), graceMs)
-      // A moment for the statuses to reach clients that read; after it connections are cut.
-      await closeGrpc(life.server, graceMs + 1_000)
+      const cut = setTimeout(() => run.handlers.failAll(SHUT_DOWN), graceMs)
+      // One more second for the statuses to reach clients that read; then connections are closed.
+      await closeGrpc(run.server, graceMs + 1_000)
       clearTimeout(cut)
-      life.core.stop()
+      run.core.stop()
     },
   }
 }
 
-/** Long enough for any stream: connecting is refused, but what runs may end. */
+/** Longer than any stream: connecting is refused, but open streams may end. */
 const MAX_DRAIN_MS = 3_600_000
 
 async function chooseWriter(
@@ -127,10 +128,10 @@ async function chooseWriter(
   })
 }
 
-function createLife(
+function startRun(
   { config, model, log }: { config: EngineConfig; model: Model; log: Logger },
   { sampled, writeScript }: { sampled: SampledModel; writeScript: ScriptWriter },
-): Life {
+): EngineRun {
   const core = createEngineCore(config, () => log.warn({ model: config.model }, 'engine core died'))
   const parts = {
     core,
@@ -161,14 +162,8 @@ function sampledModel(config: EngineConfig, { tokenizer, configEosIds }: Model):
   }
 }
 
-function defined(change: Omit<FaultChange, 'engine'>): Partial<FaultSettings> {
-  const { refuseConnections, dead, diesAfterTokens, hangs, startDelayMs, slowness } = change
-  return {
-    ...(refuseConnections !== undefined && { refuseConnections }),
-    ...(dead !== undefined && { dead }),
-    ...(diesAfterTokens !== undefined && { diesAfterTokens }),
-    ...(hangs !== undefined && { hangs }),
-    ...(startDelayMs !== undefined && { startDelayMs }),
-    ...(slowness !== undefined && { slowness }),
-  }
+/** The settings after a change; fields that are undefined stay as they are. */
+function changed(faults: FaultSettings, change: Omit<FaultChange, 'engine'>): FaultSettings {
+  const given = Object.entries(change).filter(([, value]) => value !== undefined)
+  return FaultSettings.parse({ ...faults, ...Object.fromEntries(given) })
 }

@@ -1,14 +1,14 @@
 // A vLLM gRPC engine without a GPU, several in one process: SIMULATOR_ENGINES='[{"listen":"127.0.0.1:50051",
 // "model":"demo","files":"demo"}]' node apps/simulator/main.ts. config.ts lists the fields of an engine.
 //
-// What it answers is a function of the conversation (persona/): it says it back, calls an offered tool when a
-// word of the tool's name is in the last message, repeats a tool's result, obeys constraints, thinks first in
-// thinking families, and writes calls and thinking as its family does. Inside the last user message it obeys two
-// orders:
+// The answer is a function of the conversation (persona/): it repeats the conversation, calls an offered tool when
+// a word of the tool's name is in the last message, repeats a tool's result, follows constraints, thinks first in
+// thinking families, and writes calls and thinking in the format of its family. Two directives in the last user
+// message change the answer:
 //   [[tokens=4000]]       writes exactly that many tokens
-//   [[raw=invalid-utf8]]  writes bytes that are no UTF-8 between words
-// An engine may be given a behaviour instead, which it shows in every call (behaviour.ts). Faults are switched on
-// the operators' port: GET and POST /faults (faults.ts).
+//   [[raw=invalid-utf8]]  writes bytes between words that are not UTF-8
+// An engine may have a behaviour instead, which is the same in every call (behaviour.ts). Faults are changed on the
+// operators' port: GET and POST /faults (faults.ts).
 import { Registry } from 'prom-client'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
@@ -21,7 +21,7 @@ import { createFaultsRoute } from './serve-faults.ts'
 await runApp({ name: 'simulator', schema: SimulatorConfig, environment: process.env }, async (context) => {
   const { config, log, releasers } = context
   const started: (Engine & { model: string; listen: string; place: number })[] = []
-  // In the order of the configuration, whichever started first.
+  // In the order of the configuration, not of the starts.
   const engines = () => started.toSorted((a, b) => a.place - b.place)
   const registry = new Registry()
   registerEngineMetrics(registry, engines)
@@ -40,7 +40,7 @@ await runApp({ name: 'simulator', schema: SimulatorConfig, environment: process.
   })
   releasers.add('ops', ops, { run: closeOps })
 
-  // Together: each takes up to 5 s for its open streams.
+  // At the same time: each waits up to 5 s for its open streams.
   releasers.add('engines', started, {
     run: () => Promise.all(started.map((engine) => engine.stop())),
     limitMs: 10_000,

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { EngineCore } from './engine-core.ts'
 
-/** Registers the engines' counts; they are read when someone asks for them. `model` is bounded by the configuration. */
+/** Registers the engines' counts, which are read at each scrape. The configuration bounds the label `model`. */
 export function registerEngineMetrics(
   registry: Registry,
   engines: () => readonly { readonly model: string; readonly core: () => EngineCore }[],

@@ -6,7 +6,7 @@ import { loadModel as loadModelFiles } from '#libs/model-files/load-model.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { bundleTokenizer } from './tokenizer-bundle.ts'
 
-/** What an engine knows of the model that it serves. */
+/** The model that an engine serves. */
 export type Model = {
   readonly folder: string
   readonly family: ModelFamily
@@ -32,7 +32,7 @@ const ModelConfig = z.object({
 })
 type ModelConfig = z.infer<typeof ModelConfig>
 
-/** Loads `<modelsFolder>/<name>.json` and what it names. Throws with the file's name. */
+/** Loads `<modelsFolder>/<name>.json` and the folder that it names. Errors contain the file's path. */
 export async function loadModel(modelsFolder: string, name: string): Promise<Model> {
   const { family, folder, tokenizer } = await loadModelFiles(modelsFolder, name)
   if (folder === null) throw new Error(`${join(modelsFolder, name)}.json names no folder`)

@@ -2,7 +2,6 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { z } from 'zod'
 import { FaultChange, type FaultSettings } from './faults.ts'
 
-/** What this needs of an engine. */
 export type FaultyEngine = {
   readonly model: string
   readonly listen: string
@@ -11,8 +10,8 @@ export type FaultyEngine = {
 }
 
 /**
- * `/faults` on the operators' port: GET shows every engine's faults; POST changes those of the engine that
- * the body names, or of all, and answers like GET once the change is in force.
+ * `/faults` on the operators' port: GET returns every engine's faults; POST changes those of the engine that
+ * the body names, or of all engines, and answers like GET after the change has taken effect.
  */
 export function createFaultsRoute(engines: () => readonly FaultyEngine[]): RequestListener {
   const show = (response: ServerResponse) => {
@@ -41,7 +40,7 @@ export function createFaultsRoute(engines: () => readonly FaultyEngine[]): Reque
 
 const MAX_BODY_BYTES = 65_536
 
-/** Undefined when the body is not JSON or too long: the schema refuses it then. */
+/** Undefined for a body that is too long or not JSON, which the schema then rejects. */
 async function readJson(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = []
   let bytes = 0

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { crc32, deflateRawSync } from 'node:zlib'
 
 /**
- * A zip of what a client needs to tokenize like this engine: the folder's top-level files that the servicer
- * picks. Entries carry no time, so equal files give equal bytes.
+ * A zip of the top-level files that the servicer selects from the model's folder: those with which a client
+ * tokenizes like the engine. Entries have no time, so equal files give equal bytes.
  */
 export async function bundleTokenizer(folder: string): Promise<Buffer> {
   const names = (await readdir(folder)).filter(isTokenizerFile).sort(byServicerOrder)
@@ -61,7 +61,7 @@ function zip(files: readonly { name: string; data: Buffer }[]): Buffer {
 
 const VERSION = 20
 const DEFLATED = 8
-/** 1 January 1980, the earliest date that a zip can say. */
+/** 1 January 1980, the earliest date of the format. */
 const NO_DATE = 0x0021
 
 function commonFields({ name, data, packed }: { name: string; data: Buffer; packed: Buffer }): Buffer {

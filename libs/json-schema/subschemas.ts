@@ -57,36 +57,35 @@ export function collectSubschemas(root: JsonSchema): Subschema[] {
   // The list grows while it is read.
   for (const parent of found) {
     for (const keyword of Object.keys(parent.schema)) {
-      if (HOLDERS.has(keyword)) for (const inner of heldBy(parent, keyword)) found.push(inner)
+      if (HOLDERS.has(keyword)) for (const inner of schemasUnder(parent, keyword)) found.push(inner)
     }
   }
   return found
 }
 
-function heldBy(parent: Subschema, keyword: string): Subschema[] {
-  const held = parent.schema[keyword]
+function schemasUnder(parent: Subschema, keyword: string): Subschema[] {
+  const value = parent.schema[keyword]
   const inPlace = IN_PLACE.has(keyword)
   const toSubschema = (schema: unknown, ...keys: readonly string[]): Subschema[] =>
     isJsonObject(schema) ? [{ schema, parent, keys, inPlace }] : []
-  return holdsSeveral(keyword, held)
-    ? Object.entries(held).flatMap(([key, schema]) => toSubschema(schema, keyword, key))
-    : toSubschema(held, keyword)
+  return holdsSeveral(keyword, value)
+    ? Object.entries(value).flatMap(([key, schema]) => toSubschema(schema, keyword, key))
+    : toSubschema(value, keyword)
 }
 
 /** The schema with `map` applied to each schema that its own keywords hold, not to those further inside. */
 export function mapSubschemas(schema: JsonSchema, map: (inner: JsonSchema) => JsonSchema): JsonSchema {
   const mapOne = (value: unknown): unknown => (isJsonObject(value) ? map(value) : value)
-  const mapHeld = (keyword: string, held: unknown): unknown => {
-    if (!HOLDERS.has(keyword)) return held
-    if (Array.isArray(held)) return held.map(mapOne)
-    return holdsSeveral(keyword, held) ? mapValues(held, (_, inner) => mapOne(inner)) : mapOne(held)
-  }
-  return mapValues(schema, mapHeld)
+  return mapValues(schema, (keyword, value) => {
+    if (!HOLDERS.has(keyword)) return value
+    if (Array.isArray(value)) return value.map(mapOne)
+    return holdsSeveral(keyword, value) ? mapValues(value, (_, inner) => mapOne(inner)) : mapOne(value)
+  })
 }
 
-/** Of `items` and `dependencies` the value decides: they hold one schema or several. */
-function holdsSeveral(keyword: string, held: unknown): held is object {
-  return Array.isArray(held) || (BY_NAME.has(keyword) && isJsonObject(held))
+/** `items` holds one schema or a list, so the value decides, not the keyword alone. */
+function holdsSeveral(keyword: string, value: unknown): value is object {
+  return Array.isArray(value) || (BY_NAME.has(keyword) && isJsonObject(value))
 }
 
 function mapValues(object: object, map: (key: string, value: unknown) => unknown): JsonSchema {

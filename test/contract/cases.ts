@@ -1,6 +1,6 @@
 import { caseNames, readRecording, type RecordedVersion, type Recording } from './recordings.ts'
 
-/** Where a recording is held to the engine: which file of this folder has its test. */
+/** The file of this folder that tests a recording. */
 export type Place = 'wire' | 'rpcs' | 'scenarios'
 
 /** Cases in which something happens beside the one call; each has its own test in engine-scenarios.test.ts. */
@@ -36,7 +36,7 @@ export const SCENARIO_CASES = [
 ] as const
 export type ScenarioCase = (typeof SCENARIO_CASES)[number]
 
-/** Cases in which something happens to the engine itself, that nobody does to a running one. */
+/** Cases in which the engine itself is stopped or killed, which is not done to a real one. */
 export const NEEDS_SIMULATOR: ReadonlySet<string> = new Set([
   'hang-engine-core-stopped-4s',
   'sigkill-engine-core-stream',
@@ -76,7 +76,7 @@ export const OUT_OF_REACH: Readonly<Record<string, string>> = {
     'neither the simulator nor any client of ours knows KV events; switched off they are held',
 }
 
-/** null: no test would look at this recording. */
+/** null: no test reads this recording. */
 export function placeOf(recording: Recording): Place | null {
   const { case: name, method } = recording
   if (isScenario(name)) return 'scenarios'

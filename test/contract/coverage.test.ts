@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { casesOf, OTHER_RPC_CASES, OUT_OF_REACH, placeOf, SCENARIO_CASES } from './cases.ts'
 import { caseNames, RECORDED_VERSIONS, readRecordings } from './recordings.ts'
 
-/** What was recorded, by the first word of its name, and which file of this folder holds it to the engine. */
+/** The recordings, by the first word of their names, and the file of this folder that tests them. */
 const FAMILIES = {
   abort: ['scenarios'],
   alt: ['rpcs', 'wire'],

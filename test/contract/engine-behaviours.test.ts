@@ -25,7 +25,7 @@ async function ask({ client, model }: EngineUnderTest, sampling: object = {}) {
   return { given, text: model.tokenizer.decode(given), finish, ending }
 }
 
-/** What callers may try to make a call go another way. */
+/** Sampling parameters with which callers may try to change the answer. */
 const TRICKS = [
   {},
   { logit_bias: { 40: 100 } },

@@ -80,9 +80,9 @@ describe
       '%s: each token once, and the counts of the whole call',
       async (_, recording) => {
         engine.play(recording)
-        const frames = recording.frames.map(fromRecording)
-        const ids = frames.flatMap(({ type, ids: given }) => (type === 'chunk' ? given : []))
-        const last = frames.at(-1)
+        const responses = recording.responses.map(fromRecording)
+        const ids = responses.flatMap(({ type, ids: given }) => (type === 'chunk' ? given : []))
+        const last = responses.at(-1)
         const outputs = await collect(client)
         expect(idsOf(outputs)).toEqual(ids)
         expect(outputs.filter(({ type }) => type === 'end')).toEqual([
@@ -180,7 +180,7 @@ describe.each(LIVE_TARGETS.map((target) => [target.name, target] as const))(
       expect(idsOf(outputs).length).toBeGreaterThan(3)
     })
 
-    test('has a refusal told in the words of the engine', async () => {
+    test('reports a refusal with the message of the engine', async () => {
       const promptIds = Uint32Array.of(2_048)
       await expect(collect(client, { ...request, promptIds })).rejects.toMatchObject({
         kind: 'refused',
@@ -208,7 +208,7 @@ describe.each(LIVE_TARGETS.map((target) => [target.name, target] as const))(
       })
     })
 
-    test('tells health, the context and what the servicer knows of the rest', async () => {
+    test('reports health, the context and the limits that the servicer knows', async () => {
       const isNew = target.servicerVersion === '0.32.0+0.14.1'
       expect(await client.healthCheck()).toEqual({ healthy: true, message: 'Health' })
       expect(await client.getModelInfo()).toEqual({ maxContextLength: 2_048 })
@@ -221,12 +221,12 @@ describe.each(LIVE_TARGETS.map((target) => [target.name, target] as const))(
 )
 
 /** As our client asks: streamed, one choice; and recorded as a whole. */
-function isOneStream({ request: asked, method, frames, status }: Recording): boolean {
+function isOneStream({ request: asked, method, responses, status }: Recording): boolean {
   const { n } = Object(asked?.['sampling_params'])
-  const whole = frames.every(({ type }) => type === 'chunk' || type === 'complete')
-  // A client's own end, or two calls' frames in one file.
+  const whole = responses.every(({ type }) => type === 'chunk' || type === 'complete')
+  // A client's own end, or two calls' responses in one file.
   const own = status.code === 'CANCELLED' || status.code === 'DEADLINE_EXCEEDED'
-  const completes = frames.filter(({ type }) => type === 'complete').length
+  const completes = responses.filter(({ type }) => type === 'complete').length
   const one = asked?.['stream'] === true && (n === undefined || n === 1) && completes <= 1
   return method === 'Generate' && one && whole && !own
 }

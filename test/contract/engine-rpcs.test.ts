@@ -12,7 +12,7 @@ import { startEngineUnderTest } from './engine-under-test.ts'
 import { collect, openStream, reply, service, toMessage } from './raw-calls.ts'
 import { openTarget, TARGETS, type OpenTarget } from './targets.ts'
 
-/** What is another engine's own: names of folders, clocks, counts of what ran before, the numbers of a vector. */
+/** Values that differ between engines: names of folders, clocks, counts of earlier calls, the numbers of a vector. */
 const NOT_COMPARED = new Set([
   'model_path',
   'tokenizer_path',
@@ -65,12 +65,12 @@ describe.each(TARGETS.map((target) => [target.name, target] as const))('%s', (_,
     const { response, ending } = await UNARY[method](client, request ?? {})
     const { code, details } = recording.status
     expect({
-      // The simulator is without the name of the recorded option.
+      // The simulator's message does not contain the name of the recorded option.
       ending: { code: ending.code, details: name === 'unary-start-profile-off' ? details : ending.details },
       body: response === null ? null : comparable(response),
     }).toEqual({
       ending: { code, details },
-      body: recording.frames[0]?.body === undefined ? null : comparable(recording.frames[0].body),
+      body: recording.responses[0]?.body === undefined ? null : comparable(recording.responses[0].body),
     })
   })
 
@@ -116,7 +116,9 @@ describe.each(TARGETS.map((target) => [target.name, target] as const))('%s', (_,
       const named = recording.entries?.map(({ name, size }) => [name, size])
       expect(entriesOf(zip).map(({ name, size }) => [name, size])).toEqual(named)
       expect(sizes.slice(0, -1)).toEqual([65_536, 65_536, 65_536])
-      const recorded = z.array(z.object({ body: z.object({ data_bytes: z.int() }) })).parse(recording.frames)
+      const recorded = z
+        .array(z.object({ body: z.object({ data_bytes: z.int() }) }))
+        .parse(recording.responses)
       expect(recorded.slice(0, -1).map(({ body }) => body.data_bytes)).toEqual(sizes.slice(0, -1))
     },
   )
@@ -152,7 +154,7 @@ describe.each(TARGETS.map((target) => [target.name, target] as const))('%s', (_,
     const messages = 'messages' in answered ? answered.messages : [answered.response]
     // Field 1, value 1: SERVING.
     const serving = Buffer.from([0x08, 0x01])
-    expect(messages.filter((message) => message !== null)).toEqual(recording.frames.map(() => serving))
+    expect(messages.filter((message) => message !== null)).toEqual(recording.responses.map(() => serving))
     expect(answered.ending).toEqual({ code: recording.status.code, details: recording.status.details })
   })
 })
@@ -173,8 +175,8 @@ function isOther(name: string): boolean {
 }
 
 /**
- * Our names as in the recording; what is not compared by its kind only. Without what the wire does not carry: an
- * empty field, and a field that an older servicer does not know.
+ * Names as in the recording; of a value that is not compared only its type. Without fields that the wire does not
+ * carry: empty ones, and those that an older servicer does not have.
  */
 function comparable(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(comparable)
@@ -190,7 +192,7 @@ function isEmpty(value: unknown): boolean {
   return value === 0 || value === '' || value === false || (Array.isArray(value) && value.length === 0)
 }
 
-/** Walks the central directory, as a reader that does not know the writer would. */
+/** Reads the entries independently of the writer, by the central directory. */
 function entriesOf(zip: Buffer): { name: string; size: number; sha256: string }[] {
   const end = zip.lastIndexOf(Buffer.from([0x50, 0x4b, 0x05, 0x06]))
   let at = zip.readUInt32LE(end + 16)

@@ -5,7 +5,7 @@ import { TRANSPORTS } from '#test/support/engine-transports.ts'
 import { startEngineUnderTest, type EngineUnderTest } from './engine-under-test.ts'
 import { abort, fillEngine, health, loadOf, stopFilling, untilIdle, untilLoad } from './engine-state.ts'
 import { cachedAsRecorded } from './prefix-cache.ts'
-import { callGenerate, collect, reply, service, toFrames } from './raw-calls.ts'
+import { callGenerate, collect, reply, service, toResponses } from './raw-calls.ts'
 import { readRecording as read, type Recording } from './recordings.ts'
 import { fromRecording, toStructure, withoutTokens } from './structure.ts'
 import { engineAddress, LIVE_TARGETS, type Target } from './targets.ts'
@@ -14,7 +14,7 @@ const DEAD = 'EngineCore encountered an issue. See stack trace (above) for the r
 
 let target: Target
 let client: Transport
-/** null for a real engine, which nobody here can kill. */
+/** null for a real engine, which these tests cannot kill. */
 let under: EngineUnderTest | null = null
 
 async function use(overrides: Parameters<typeof startEngineUnderTest>[0] = {}): Promise<EngineUnderTest> {
@@ -26,12 +26,12 @@ async function use(overrides: Parameters<typeof startEngineUnderTest>[0] = {}): 
 }
 
 function simulator(): EngineUnderTest {
-  if (under === null) throw new Error('only a simulator can be told what to do')
+  if (under === null) throw new Error('only a simulator can be controlled')
   return under
 }
 
 const readRecording = (name: string): Recording => read(target.servicerVersion, name)
-const tellsCapacity = () => target.servicerVersion === '0.32.0+0.14.1'
+const reportsCapacity = () => target.servicerVersion === '0.32.0+0.14.1'
 
 const asCached = async (name: string) =>
   await cachedAsRecorded(name, { client, servicerVersion: target.servicerVersion })
@@ -39,9 +39,9 @@ const asCached = async (name: string) =>
 type Scenario = (name: ScenarioCase) => Promise<void>
 
 const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
-  'abort-explicit-stream': abortAfterFiveFrames,
+  'abort-explicit-stream': abortAfterFiveResponses,
   async 'abort-explicit-n2'(name) {
-    if (under === null) return await abortAfterFiveFrames(name)
+    if (under === null) return await abortAfterFiveResponses(name)
     const { ending } = await collect(callGenerate(client, request(name)))
     expect(ending).toEqual({ code: 'INVALID_ARGUMENT', details: 'n > 1 is not supported by this engine' })
   },
@@ -52,11 +52,11 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
     // Its first step is done, and with it its first token.
     await untilLoad(client, (load) => load.numRunningReqs === 1 && load.tokenUsage > 0)
     await abort(client, ['a-3'])
-    const { frames, ending } = toFrames(await call)
+    const { responses, ending } = toResponses(await call)
     expect(ending.code).toBe('OK')
-    expect(frames).toHaveLength(1)
-    expect(frames[0]?.ids.length).toBeGreaterThan(0)
-    expect(withoutTokens(frames)).toEqual(withoutTokens(recording.frames.map(fromRecording)))
+    expect(responses).toHaveLength(1)
+    expect(responses[0]?.ids.length).toBeGreaterThan(0)
+    expect(withoutTokens(responses)).toEqual(withoutTokens(recording.responses.map(fromRecording)))
     await untilIdle(client)
   },
 
@@ -81,16 +81,16 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
     // The engine does not wait for the reader.
     await untilIdle(client)
     call.resume()
-    const { frames, ending } = toFrames(await reading)
+    const { responses, ending } = toResponses(await reading)
     expect(ending.code).toBe('OK')
-    const [choice] = toStructure(frames).choices
+    const [choice] = toStructure(responses).choices
     expect(choice).toMatchObject({
       tokens: more.max_tokens,
       finishReason: 'length',
       completeRepeatsLastChunk: true,
     })
     expect(choice).toMatchObject({ countsAreDeltas: true, emptyChunks: 0 })
-    expect(Math.max(...frames.map((frame) => frame.ids.length))).toBeGreaterThan(100)
+    expect(Math.max(...responses.map((response) => response.ids.length))).toBeGreaterThan(100)
   },
 
   'cache-0-first': asCached,
@@ -140,37 +140,37 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
         request_id: `cc-${i}`,
         tokenized: { input_ids: ids },
       })
-      return toFrames(await collect(call, (_, count) => count === 1 && firstTokens.push(i)))
+      return toResponses(await collect(call, (_, count) => count === 1 && firstTokens.push(i)))
     })
     await untilLoad(client, (load) => load.numRunningReqs === 8 && load.numWaitingReqs === 3)
     const results = await Promise.all(calls)
     // The first eight run together, the other three start when a place is free, in order of arrival.
     expect(firstTokens.slice(0, 8).toSorted((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
     expect(firstTokens.slice(8)).toEqual([8, 9, 10])
-    for (const { frames } of results) {
-      expect(toStructure(frames).choices[0]).toMatchObject({ tokens: 150, finishReason: 'length' })
+    for (const { responses } of results) {
+      expect(toStructure(responses).choices[0]).toMatchObject({ tokens: 150, finishReason: 'length' })
     }
   },
 
   async 'duplicate-request-id'(name) {
-    const recorded = readRecording(name).frames.map(fromRecording)
+    const recorded = readRecording(name).responses.map(fromRecording)
     const calls = [1, 2].map(() => collect(callGenerate(client, request(name))))
     for (const result of await Promise.all(calls)) {
-      const { frames, ending } = toFrames(result)
+      const { responses, ending } = toResponses(result)
       expect(ending.code).toBe('OK')
-      expect(withoutTokens(frames.slice(-2))).toEqual(withoutTokens(recorded.slice(0, 2)))
+      expect(withoutTokens(responses.slice(-2))).toEqual(withoutTokens(recorded.slice(0, 2)))
     }
   },
 
   async 'duplicate-request-id-abort'(name) {
-    const recorded = readRecording(name).frames.map(fromRecording)
+    const recorded = readRecording(name).responses.map(fromRecording)
     const calls = [1, 2].map(() => collect(callGenerate(client, request(name))))
     await untilLoad(client, (load) => load.numRunningReqs === 2)
     await abort(client, ['dup2'])
     for (const result of await Promise.all(calls)) {
-      const { frames, ending } = toFrames(result)
+      const { responses, ending } = toResponses(result)
       expect(ending.code).toBe('OK')
-      expect(toStructure(frames.slice(-2))).toEqual(toStructure(recorded.slice(0, 2)))
+      expect(toStructure(responses.slice(-2))).toEqual(toStructure(recorded.slice(0, 2)))
     }
   },
 
@@ -189,9 +189,9 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
     // The one sign of a hang, of newer servicers alone: throughput is a window of two seconds and runs empty.
     await untilLoad(client, (load) => load.genThroughput === 0 && load.numRunningReqs === 1)
     await simulator().engine.changeFaults({ hangs: false })
-    const { frames, ending } = toFrames(await reading)
+    const { responses, ending } = toResponses(await reading)
     expect(ending.code).toBe('OK')
-    expect(toStructure(frames).choices[0]).toMatchObject({ tokens: 400, finishReason: 'length' })
+    expect(toStructure(responses).choices[0]).toMatchObject({ tokens: 400, finishReason: 'length' })
   },
 
   'sigkill-engine-core-stream': async (name) => killedMidway(name),
@@ -223,9 +223,9 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
     const reading = collect(callGenerate(client, request(name)), () => begin())
     await begun
     const stopped = simulator().engine.stop(20_000)
-    const { frames, ending } = toFrames(await reading)
+    const { responses, ending } = toResponses(await reading)
     expect(ending.code).toBe('OK')
-    expect(toStructure(frames).choices[0]).toMatchObject({ tokens: 150, finishReason: 'length' })
+    expect(toStructure(responses).choices[0]).toMatchObject({ tokens: 150, finishReason: 'length' })
     await stopped
   },
 
@@ -233,7 +233,7 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
     const fillers = fillEngine(client)
     await untilLoad(client, (load) => load.numRunningReqs > 0)
     const { response } = await reply(client, service.FlushCache, {})
-    expect(response).toEqual({ success: false, message: readRecording(name).frames[0]?.body?.['message'] })
+    expect(response).toEqual({ success: false, message: readRecording(name).responses[0]?.body?.['message'] })
     await stopFilling(client, fillers)
   },
 
@@ -243,12 +243,12 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
     await untilIdle(client)
     const load = await loadOf(client)
     // Blocks that stay only because a later prompt may find them do not count as used.
-    expect(readRecording(name).frames[0]?.body).toMatchObject({
+    expect(readRecording(name).responses[0]?.body).toMatchObject({
       loads: [{ num_used_tokens: 0, token_usage: 0 }],
     })
     expect(load).toMatchObject({ numUsedTokens: 0, tokenUsage: 0 })
-    expect(load.maxTotalNumTokens).toBe(tellsCapacity() ? 1_048_576 : 0)
-    expect(load.cacheHitRate > 0).toBe(tellsCapacity())
+    expect(load.maxTotalNumTokens).toBe(reportsCapacity() ? 1_048_576 : 0)
+    expect(load.cacheHitRate > 0).toBe(reportsCapacity())
   },
 }
 
@@ -280,21 +280,21 @@ describe.each(LIVE_TARGETS.map((each) => [each.name, each] as const))('%s', (_, 
     expect.hasAssertions()
     if (!isScenario(name)) throw new Error(`${name} has no test`)
     if (under === null && NEEDS_SIMULATOR.has(name)) return context.skip('it would kill the engine')
-    if (under === null && name.startsWith('cache-') && !tellsCapacity()) {
+    if (under === null && name.startsWith('cache-') && !reportsCapacity()) {
       return context.skip('this servicer cannot forget what earlier runs have left in its cache')
     }
     await scenarios[name](name)
   })
 })
 
-async function abortAfterFiveFrames(name: string): Promise<void> {
+async function abortAfterFiveResponses(name: string): Promise<void> {
   const recording = readRecording(name)
   const reading = collect(callGenerate(client, request(name)), (_, count) => {
     if (count === 5) void abort(client, [String(recording.request?.['request_id'])])
   })
-  const { frames, ending } = toFrames(await reading)
+  const { responses, ending } = toResponses(await reading)
   expect(ending.code).toBe('OK')
-  expect(withoutTokens(frames)).toEqual(withoutTokens(recording.frames.map(fromRecording)))
+  expect(withoutTokens(responses)).toEqual(withoutTokens(recording.responses.map(fromRecording)))
   await untilIdle(client)
 }
 
@@ -307,18 +307,18 @@ async function abortWhileQueued(name: string): Promise<void> {
   const load = await loadOf(client)
   expect(load.numTotalReqs).toBe(9)
   // Its 17 prompt tokens, less the share of the latest prompts that was cached: nothing in a fresh engine.
-  expect(load.numWaitingUncachedTokens).toBe(tellsCapacity() ? Math.round(17 * (1 - load.cacheHitRate)) : 0)
+  expect(load.numWaitingUncachedTokens).toBe(reportsCapacity() ? Math.round(17 * (1 - load.cacheHitRate)) : 0)
   await abort(client, [name])
-  const { frames, ending } = toFrames(await reading)
+  const { responses, ending } = toResponses(await reading)
   expect(ending.code).toBe('OK')
-  expect(toStructure(frames)).toEqual(toStructure(recording.frames.map(fromRecording)))
+  expect(toStructure(responses)).toEqual(toStructure(recording.responses.map(fromRecording)))
   await stopFilling(client, fillers)
 }
 
-async function cancelledMidway(name: string, frames: number): Promise<void> {
+async function cancelledMidway(name: string, responses: number): Promise<void> {
   const call = callGenerate(client, request(name))
   const { ending } = await collect(call, (_, count) => {
-    if (count === frames) call.cancel()
+    if (count === responses) call.cancel()
   })
   expect(ending.code).toBe('CANCELLED')
   await untilIdle(client)

@@ -2,17 +2,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { casesOf } from './cases.ts'
 import { callGenerate, collect } from './raw-calls.ts'
 import { caseNames, RECORDED_VERSIONS, type Recording } from './recordings.ts'
-import { fromRecording, fromWire, toStructure, type Frame, type Structure } from './structure.ts'
+import { fromRecording, fromWire, toStructure, type EngineResponse, type Structure } from './structure.ts'
 import { openTarget, TARGETS, type OpenTarget } from './targets.ts'
 
 /**
- * Where the simulator knowingly differs from the recorded engine, and what is left out of the comparison for
- * that reason. A random model writes blanks until it is cut; the persona finishes.
+ * The known differences between the simulator and the recorded engine, and the parts that are left out of the
+ * comparison for that reason. A random model writes blanks until it is cut; the persona finishes.
  */
 const DEVIATIONS: Readonly<Record<string, { why: string; leaveOut: LeftOut }>> = {
   'constraint-json-object-true': { why: 'the persona ends its object', leaveOut: 'tokens and finish' },
   'constraint-structural-tag': {
-    why: 'the persona says nothing after the call',
+    why: 'the persona writes nothing after the call',
     leaveOut: 'tokens and finish',
   },
   'constraint-tags-with-separator': {
@@ -84,25 +84,25 @@ describe.each(TARGETS.map((target) => [target.name, target] as const))(
       const client = await open.clientFor(recording)
       if ('missing' in client) return context.skip(client.missing)
       const { messages, ending } = await collect(callGenerate(client, recording.request ?? {}))
-      const frames = messages.map(fromWire)
+      const responses = messages.map(fromWire)
       const leaveOut = kind === 'simulator' ? (DEVIATIONS[name]?.leaveOut ?? null) : null
       const comparable = (structure: Structure) =>
         withoutChance(structure, { recording, leaveOut, remembers })
       const literal = leaveOut === 'text' ? null : literalText(recording)
-      const spoken = () => withoutEnd(open.decode(spokenIds(frames)))
+      const spoken = () => withoutEnd(open.decode(spokenIds(responses)))
 
       expect({
         code: ending.code,
         details: OTHER_WORDS.has(name) ? recording.status.details : ending.details,
-        structure: comparable(toStructure(frames)),
+        structure: comparable(toStructure(responses)),
         text: literal === null ? null : spoken(),
-        gathered: isGathered(recording, frames),
+        gathered: isGathered(recording, responses),
       }).toEqual({
         code: recording.status.code,
         details: recording.status.details,
-        structure: comparable(toStructure(recording.frames.map(fromRecording), recording.token_counts)),
+        structure: comparable(toStructure(recording.responses.map(fromRecording), recording.token_counts)),
         text: literal === null ? null : withoutEnd(literal),
-        gathered: isGathered(recording, recording.frames.map(fromRecording)),
+        gathered: isGathered(recording, recording.responses.map(fromRecording)),
       })
     })
 
@@ -123,11 +123,14 @@ test('every deviation is about a recorded case', () => {
 })
 
 /** Under `--stream-interval 4` a choice's chunks have one token, then four each, and in the end the rest. */
-function isGathered({ server_args: args, request }: Recording, frames: readonly Frame[]): boolean | null {
+function isGathered(
+  { server_args: args, request }: Recording,
+  responses: readonly EngineResponse[],
+): boolean | null {
   if (!args.includes('--stream-interval') || request?.['stream'] !== true) return null
-  const indexes = new Set(frames.map(({ index }) => index))
+  const indexes = new Set(responses.map(({ index }) => index))
   return Array.from(indexes).every((index) => {
-    const chunks = frames.filter((frame) => frame.type === 'chunk' && frame.index === index)
+    const chunks = responses.filter((response) => response.type === 'chunk' && response.index === index)
     const [first, ...others] = chunks.map(({ ids }) => ids.length)
     const rest = others.pop() ?? 1
     return first === 1 && others.every((size) => size === 4) && rest >= 1 && rest <= 4
@@ -135,8 +138,8 @@ function isGathered({ server_args: args, request }: Recording, frames: readonly 
 }
 
 /**
- * Leaves out what a random model decides. Under a constraint: how the text is spelled in tokens, and which end
- * token is chosen. `omitted` frames leave the number of choices and tokens unknown.
+ * Leaves out the choices of a random model. Under a constraint: how the text is spelled in tokens, and which end
+ * token is chosen. `omitted` responses leave the number of choices and tokens unknown.
  */
 function withoutChance(
   structure: Structure,
@@ -144,7 +147,7 @@ function withoutChance(
 ) {
   const { recording, leaveOut, remembers } = options
   const constrained = isConstrained(recording)
-  const cut = recording.frames.some((frame) => frame.type === 'omitted')
+  const cut = recording.responses.some((response) => response.type === 'omitted')
   const choices = structure.choices.map((choice) => ({
     ...choice,
     tokens: constrained || leaveOut !== null ? 'left out' : choice.tokens,
@@ -155,7 +158,7 @@ function withoutChance(
         ? null
         : choice.matchedTokenId,
   }))
-  const shown = new Set(recording.frames.map((frame) => fromRecording(frame).index))
+  const shown = new Set(recording.responses.map((response) => fromRecording(response).index))
   return { ...structure, choices: cut ? choices.filter((choice) => shown.has(choice.index)) : choices }
 }
 
@@ -173,9 +176,9 @@ function literalText(recording: Recording): string | null {
 }
 
 /** Of a stream the chunks: the Complete repeats the last of them. */
-function spokenIds(frames: readonly Frame[]): number[] {
-  const chunks = frames.filter((frame) => frame.type === 'chunk')
-  return (chunks.length > 0 ? chunks : frames).flatMap((frame) => frame.ids)
+function spokenIds(responses: readonly EngineResponse[]): number[] {
+  const chunks = responses.filter((response) => response.type === 'chunk')
+  return (chunks.length > 0 ? chunks : responses).flatMap((response) => response.ids)
 }
 
 function withoutEnd(text: string): string {

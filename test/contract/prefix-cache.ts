@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import type { Transport } from '#apps/worker/engine/transport/transport.ts'
 import { casesOf } from './cases.ts'
 import { untilIdle } from './engine-state.ts'
-import { callGenerate, collect, reply, service, toFrames } from './raw-calls.ts'
+import { callGenerate, collect, reply, service, toResponses } from './raw-calls.ts'
 import { readRecording, type RecordedVersion } from './recordings.ts'
 import { fromRecording, toStructure } from './structure.ts'
 
@@ -20,8 +20,8 @@ export async function cachedAsRecorded(
       expect(response?.success).toBe(true)
     }
     const recording = readRecording(servicerVersion, each)
-    const { frames } = toFrames(await collect(callGenerate(client, recording.request ?? {})))
-    const recorded = toStructure(recording.frames.map(fromRecording))
-    expect({ case: each, ...toStructure(frames) }).toEqual({ case: each, ...recorded })
+    const { responses } = toResponses(await collect(callGenerate(client, recording.request ?? {})))
+    const recorded = toStructure(recording.responses.map(fromRecording))
+    expect({ case: each, ...toStructure(responses) }).toEqual({ case: each, ...recorded })
   }
 }

@@ -85,9 +85,9 @@ export function toMessage(request: object): object {
   return Object(convert(request))
 }
 
-export function toFrames({
+export function toResponses({
   messages,
   ending,
 }: Awaited<ReturnType<typeof collect<GenerateResponse__Output>>>) {
-  return { frames: messages.map(fromWire), ending }
+  return { responses: messages.map(fromWire), ending }
 }

@@ -6,7 +6,7 @@ import type { Recording } from './recordings.ts'
 
 export type RecordedEngine = {
   readonly address: string
-  /** What every call is answered with from now on. */
+  /** Answers every call from now on with this recording. */
   play(recording: Recording): void
   stop(): void
 }
@@ -14,7 +14,7 @@ export type RecordedEngine = {
 type Call = { write(message: object): void; end(): void; emit(event: 'error', failure: object): void }
 type Reply = (failure: object | null, message?: object) => void
 
-/** A gRPC server that answers with the frames and the status of a recording, whatever it is asked. */
+/** A gRPC server that answers every call with the responses and the status of a recording. */
 export async function startRecordedEngine(): Promise<RecordedEngine> {
   let playing: Recording | null = null
 
@@ -24,7 +24,7 @@ export async function startRecordedEngine(): Promise<RecordedEngine> {
   }
 
   function stream(call: Call): void {
-    for (const { type, body } of current().frames) call.write(toWire(type, body))
+    for (const { type, body } of current().responses) call.write(toWire(type, body))
     const failure = failureOf(current())
     if (failure === null) call.end()
     else call.emit('error', failure)
@@ -32,7 +32,7 @@ export async function startRecordedEngine(): Promise<RecordedEngine> {
 
   function unary(_call: unknown, reply: Reply): void {
     const failure = failureOf(current())
-    if (failure === null) reply(null, toMessage(current().frames[0]?.body ?? {}))
+    if (failure === null) reply(null, toMessage(current().responses[0]?.body ?? {}))
     else reply(failure)
   }
 
@@ -49,7 +49,7 @@ export async function startRecordedEngine(): Promise<RecordedEngine> {
       else reply(failure)
     },
     Watch(call: Call) {
-      for (let frame = 0; frame < current().frames.length; frame += 1) call.write(SERVING)
+      for (let response = 0; response < current().responses.length; response += 1) call.write(SERVING)
       call.emit('error', failureOf(current()) ?? { code: codes.OK })
     },
   })

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
 
-/** The recorded pairs of vLLM and servicer; each file is one call: its request, its frames, its status. */
+/** The recorded pairs of vLLM and servicer; each file is one call: request, responses (`frames`), status. */
 const FOLDERS = {
   '0.32.0+0.14.1': new URL('../fixtures/engine/vllm-0.32.0/', import.meta.url),
   '0.26.0+0.8.0': new URL('../fixtures/engine/vllm-0.26.0/', import.meta.url),
@@ -11,20 +11,22 @@ export const RECORDED_VERSIONS = ['0.32.0+0.14.1', '0.26.0+0.8.0'] as const sati
 
 const Body = z.record(z.string(), z.unknown())
 
-const Recording = z.object({
-  case: z.string(),
-  server_args: z.array(z.string()),
-  method: z.string(),
-  request: Body.nullable(),
-  expected_text: z.string().optional(),
-  text: z.union([z.string(), z.record(z.string(), z.string())]).optional(),
-  token_counts: z.record(z.string(), z.number()).optional(),
-  frames: z.array(z.looseObject({ type: z.string().optional(), body: Body.optional() })),
-  status: z.object({ code: z.string(), number: z.number(), details: z.string() }),
-  loads: z.array(Body).optional(),
-  probes: z.array(Body).optional(),
-  entries: z.array(z.object({ name: z.string(), size: z.number(), sha256: z.string() })).optional(),
-})
+const Recording = z
+  .object({
+    case: z.string(),
+    server_args: z.array(z.string()),
+    method: z.string(),
+    request: Body.nullable(),
+    expected_text: z.string().optional(),
+    text: z.union([z.string(), z.record(z.string(), z.string())]).optional(),
+    token_counts: z.record(z.string(), z.number()).optional(),
+    frames: z.array(z.looseObject({ type: z.string().optional(), body: Body.optional() })),
+    status: z.object({ code: z.string(), number: z.number(), details: z.string() }),
+    loads: z.array(Body).optional(),
+    probes: z.array(Body).optional(),
+    entries: z.array(z.object({ name: z.string(), size: z.number(), sha256: z.string() })).optional(),
+  })
+  .transform(({ frames: responses, ...recording }) => ({ ...recording, responses }))
 export type Recording = z.infer<typeof Recording>
 
 export function caseNames(servicerVersion: RecordedVersion): readonly string[] {

@@ -2,7 +2,7 @@ import type { GenerateResponse__Output } from '#proto/types/vllm/grpc/engine/Gen
 import type { Recording } from './recordings.ts'
 
 /** One message of a Generate stream, from the wire or from a recording. */
-export type Frame = {
+export type EngineResponse = {
   readonly type: 'chunk' | 'complete' | 'omitted'
   readonly index: number
   readonly ids: readonly number[]
@@ -35,15 +35,15 @@ type ChoiceStructure = {
 }
 
 export function toStructure(
-  frames: readonly Frame[],
+  responses: readonly EngineResponse[],
   tokenCounts?: Readonly<Record<string, number>>,
 ): Structure {
-  const indexes = Array.from(new Set(frames.filter(isShown).map((frame) => frame.index))).sort(
+  const indexes = Array.from(new Set(responses.filter(isShown).map((response) => response.index))).sort(
     (a, b) => a - b,
   )
   return {
-    streamed: frames.some((frame) => frame.type === 'chunk'),
-    choices: indexes.map((index) => ({ ...toChoice(frames, index), ...countOf(tokenCounts, index) })),
+    streamed: responses.some((response) => response.type === 'chunk'),
+    choices: indexes.map((index) => ({ ...toChoice(responses, index), ...countOf(tokenCounts, index) })),
   }
 }
 
@@ -52,27 +52,27 @@ function countOf(tokenCounts: Readonly<Record<string, number>> | undefined, inde
   return tokens === undefined ? {} : { tokens }
 }
 
-function isShown(frame: Frame): boolean {
-  return frame.type !== 'omitted'
+function isShown(response: EngineResponse): boolean {
+  return response.type !== 'omitted'
 }
 
-function toChoice(frames: readonly Frame[], index: number): ChoiceStructure {
-  const own = frames.filter((frame) => isShown(frame) && frame.index === index)
-  const chunks = own.filter((frame) => frame.type === 'chunk')
-  const complete = own.find((frame) => frame.type === 'complete')
+function toChoice(responses: readonly EngineResponse[], index: number): ChoiceStructure {
+  const own = responses.filter((response) => isShown(response) && response.index === index)
+  const chunks = own.filter((response) => response.type === 'chunk')
+  const complete = own.find((response) => response.type === 'complete')
   const last = chunks.at(-1)
-  const follows = complete === undefined ? null : frames[frames.indexOf(complete) - 1] === last
+  const follows = complete === undefined ? null : responses[responses.indexOf(complete) - 1] === last
   const repeats = complete !== undefined && last !== undefined && sameIds(complete.ids, last.ids)
-  const tokens = (chunks.length > 0 ? chunks : own).reduce((sum, frame) => sum + frame.ids.length, 0)
+  const tokens = (chunks.length > 0 ? chunks : own).reduce((sum, response) => sum + response.ids.length, 0)
   return {
     index,
     finishReason: complete?.finishReason ?? null,
     matchedTokenId: complete?.matchedTokenId ?? null,
     matchedStop: complete?.matchedStop ?? null,
-    promptTokens: distinct(own.map((frame) => frame.promptTokens)),
-    cachedTokens: distinct(own.map((frame) => frame.cachedTokens)),
+    promptTokens: distinct(own.map((response) => response.promptTokens)),
+    cachedTokens: distinct(own.map((response) => response.cachedTokens)),
     tokens,
-    countsAreDeltas: own.every((frame) => frame.completionTokens === frame.ids.length),
+    countsAreDeltas: own.every((response) => response.completionTokens === response.ids.length),
     completeRepeatsLastChunk:
       chunks.length === 0 || complete === undefined ? null : follows === true && repeats,
     emptyChunks: chunks.filter((chunk) => chunk.ids.length === 0).length,
@@ -87,7 +87,7 @@ function sameIds(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((id, i) => id === b[i])
 }
 
-export function fromWire(message: GenerateResponse__Output): Frame {
+export function fromWire(message: GenerateResponse__Output): EngineResponse {
   const { chunk, complete } = message
   if (chunk !== null && chunk !== undefined) {
     return {
@@ -116,15 +116,15 @@ export function fromWire(message: GenerateResponse__Output): Frame {
 }
 
 /** How many tokens there were is chance here. */
-export function withoutTokens(frames: readonly Frame[]) {
-  return toStructure(frames).choices.map(({ tokens: _tokens, ...choice }) => choice)
+export function withoutTokens(responses: readonly EngineResponse[]) {
+  return toStructure(responses).choices.map(({ tokens: _tokens, ...choice }) => choice)
 }
 
 const EMPTY = { finishReason: null, matchedTokenId: null, matchedStop: null }
 
-export function fromRecording(frame: Recording['frames'][number]): Frame {
-  const body = frame.body ?? {}
-  const type = frame.type === 'chunk' || frame.type === 'complete' ? frame.type : 'omitted'
+export function fromRecording(response: Recording['responses'][number]): EngineResponse {
+  const body = response.body ?? {}
+  const type = response.type === 'chunk' || response.type === 'complete' ? response.type : 'omitted'
   return {
     type,
     index: numberIn(body, 'index') ?? 0,

@@ -8,7 +8,7 @@ import { startRecordedEngine } from './recorded-engine.ts'
 import { RECORDED_VERSIONS, type RecordedVersion, type Recording } from './recordings.ts'
 
 /**
- * What the suite is held to: in `npm test` the simulator in its versions and the recordings themselves, with
+ * The engines under test: in `npm test` the simulator in its versions and the recordings themselves, with
  * `npm run test:engine -- HOST:PORT` a running vLLM that serves models/tiny. Each over the worker's transport and over
  * its reference.
  */
@@ -49,7 +49,7 @@ export const TARGETS: readonly Target[] =
       )
     : await describeEngine(ADDRESS)
 
-/** The targets on which something can be done beside a call. */
+/** The targets that are engines, on which tests can do more than one call. */
 export const LIVE_TARGETS = TARGETS.filter(({ kind }) => kind !== 'recordings')
 
 export function engineAddress(): string {
@@ -64,7 +64,7 @@ export async function openTarget({ kind, servicerVersion, transport }: Target): 
     const client = TRANSPORTS[transport]({ address: engine.address })
     return {
       async clientFor(recording) {
-        const isWhole = recording.frames.every(({ type }) => type !== 'omitted')
+        const isWhole = recording.responses.every(({ type }) => type !== 'omitted')
         if (!isWhole) return { missing: 'the middle of the recording is left out' }
         engine.play(recording)
         return client
@@ -133,6 +133,6 @@ async function describeEngine(address: string): Promise<Target[]> {
     servicerVersion,
     transport,
     remembers: servicerVersion === '0.26.0+0.8.0',
-    name: `vLLM ${version} at ${address} over ${transport}, held to ${servicerVersion}`,
+    name: `vLLM ${version} at ${address} over ${transport}, compared with ${servicerVersion}`,
   }))
 }

@@ -1,4 +1,4 @@
-/** The constraint is malformed or of a kind that this engine does not have. The message is for the caller. */
+/** The constraint is malformed, or this engine does not support its kind. The message is for the caller. */
 export class ConstraintError extends Error {
   constructor(message: string) {
     super(message)

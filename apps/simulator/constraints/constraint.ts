@@ -1,9 +1,9 @@
 import type { ValueHints } from './json-value.ts'
 
-/** What a request's answer may be, as the persona needs to know it. */
+/** A constraint on a request's answer, in the form from which the persona writes. */
 export type Constraint =
   | OutputConstraint
-  /** A thought between two texts, and then the output. */
+  /** A thought between `begin` and `end`, then the output. */
   | {
       readonly kind: 'after-thinking'
       readonly begin: string
@@ -12,7 +12,7 @@ export type Constraint =
     }
 
 export type OutputConstraint =
-  /** The whole answer is one text of the language. */
+  /** The whole answer is one text that the constraint allows. */
   | { readonly kind: 'text'; readonly write: (hints: ValueHints) => string }
   | TagsConstraint
   /** The whole answer is tags or JSON. */
@@ -24,11 +24,11 @@ export type OutputConstraint =
 
 export type TagsConstraint = {
   readonly kind: 'tags'
-  /** Stands around all tags. */
+  /** The text around all tags together. */
   readonly section: { readonly begin: string; readonly end: string }
   readonly tags: readonly Tag[]
   readonly separator: string
-  /** True: there is nothing but tags. False: they may stand in free text. */
+  /** True: the answer consists of tags. False: tags may be within free text. */
   readonly forced: boolean
   /** At most one tag. */
   readonly single: boolean

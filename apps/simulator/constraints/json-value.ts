@@ -5,18 +5,18 @@ import { textMatching } from './regex-text.ts'
 import { createSchemaReader, numberOf, stringsOf } from './schema-reader.ts'
 
 export type ValueHints = {
-  /** What the person wrote: an enum value that stands in it is preferred. */
+  /** The last message of the user: an enum value that occurs in it is preferred. */
   readonly userText: string
-  /** For strings that may be anything. */
+  /** Used for strings without constraints. */
   readonly text: string
   readonly variant: number
 }
 
 /**
- * A value that fits `schema`. Covers what callers use for tools and structured output: types, enum, const,
- * objects, arrays, bounds, pattern, format, allOf / anyOf / oneOf and local `$ref`, recursive ones too. Throws a
- * ConstraintError when nothing fits (`false`, an unknown type, a recursion without end), and for values beyond
- * any reason.
+ * A value that fits `schema`. Supports the keywords that callers use for tools and structured output: types, enum,
+ * const, objects, arrays, bounds, pattern, format, allOf / anyOf / oneOf and local `$ref`, also recursive ones.
+ * Throws a ConstraintError when no value fits (`false`, an unknown type, endless recursion), and when the smallest
+ * value exceeds the limits below.
  */
 export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
   const reader = createSchemaReader(schema)
@@ -49,13 +49,13 @@ export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
     }
   }
 
-  /** Values grow fast where every level has several others below it. */
+  /** Bounds the size of the value, which is exponential in the depth where each level has several others. */
   function spend(amount: number): void {
     spent += amount
     if (spent > MAX_SPENT) throw new ConstraintError('Grammar error: the smallest value is too large')
   }
 
-  /** Whether what may be left out is written all the same. */
+  /** Whether optional parts are written. */
   function isGenerous(depth: number): boolean {
     return depth < GENEROUS_DEPTH && spent < GENEROUS_SPENT
   }
@@ -63,7 +63,7 @@ export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
   function object(flat: JsonSchema, depth: number, hinted: ValueHints): JsonValue {
     const required = new Set(stringsOf(flat['required']))
     const members: [string, JsonValue][] = []
-    // In the order of `properties`: grammars of real engines fix that order.
+    // In the order of `properties`, which the grammars of real engines require.
     for (const [name, property] of reader.propertiesOf(flat)) {
       const wanted = required.has(name) || (isGenerous(depth) && reader.isPossible(property, depth + 1))
       if (wanted) members.push([name, write(property, depth + 1, hinted)])
@@ -102,21 +102,21 @@ export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
   }
 }
 
-/** Stands in for a request's real hints while a constraint is only checked. */
+/** Used while a constraint is only checked. */
 export const SAMPLE_HINTS: ValueHints = { userText: '', text: 'text', variant: 0 }
 
-/** A function that writes a value of the schema as JSON. Throws a ConstraintError at once when there is none. */
+/** Returns a function that writes a value of the schema as JSON. Throws a ConstraintError if no value fits. */
 export function toJsonWriter(schema: unknown): (hints: ValueHints) => string {
   const write = (hints: ValueHints) => JSON.stringify(valueFor(schema, hints))
   write(SAMPLE_HINTS)
   return write
 }
 
-/** Deeper than this, and beyond so much, only what is required is written, so that recursive schemas end. */
+/** Beyond these only required parts are written, so that recursive schemas end: in levels, and in values written. */
 const GENEROUS_DEPTH = 4
 const GENEROUS_SPENT = 500
 const MAX_SPENT = 20_000
-/** A text of so many characters counts as one value more. */
+/** A string counts as one more value for each of so many characters. */
 const CHARACTERS_A_VALUE = 64
 
 /** True for all that JSON.parse returns; for values that a schema contains (`const`, `enum`). */
@@ -137,7 +137,7 @@ function chosen(options: readonly JsonValue[], { userText, variant }: ValueHints
 function number(schema: JsonSchema, whole: boolean, variant: number): number {
   const unit = numberOf(schema['multipleOf']) ?? (whole ? 1 : 0)
   if (unit === 0) return fraction(schema, variant)
-  // Counted in units, so that both bounds and the value are whole numbers.
+  // In multiples of the unit, so that the bounds and the value are integers.
   const low = Math.max(
     Math.ceil((numberOf(schema['minimum']) ?? -Infinity) / unit),
     Math.floor((numberOf(schema['exclusiveMinimum']) ?? -Infinity) / unit) + 1,

@@ -4,7 +4,7 @@ import { SAMPLE_HINTS, toJsonWriter, type ValueHints } from './json-value.ts'
 import { textMatching } from './regex-text.ts'
 import { fromStructuralTag } from './structural-tag.ts'
 
-/** The constraint fields of SamplingParams: one of them is present, or none. */
+/** The constraint fields of SamplingParams, of which at most one is present. */
 export type ConstraintFields = {
   readonly constraint?: 'jsonSchema' | 'regex' | 'grammar' | 'structuralTag' | 'jsonObject' | 'choice'
   readonly jsonSchema?: string
@@ -15,9 +15,9 @@ export type ConstraintFields = {
 }
 
 /**
- * Reads and checks a request's constraint; null when it has none. Throws a ConstraintError with vLLM's wording
- * where that is known. EBNF grammars and most formats of structural tags are refused: this engine cannot write a
- * text of them.
+ * Parses a request's constraint; null when it has none. Throws a ConstraintError, with vLLM's message where that is
+ * known. EBNF grammars and most formats of structural tags are refused: the simulator cannot write a text that
+ * they allow.
  */
 export function parseConstraint(fields: ConstraintFields): Constraint | null {
   if (fields.constraint === undefined) return null

@@ -2,9 +2,9 @@ import { CompileError } from './compile-error.ts'
 import { ConstraintError } from './constraint-error.ts'
 
 /**
- * A text that `pattern` matches as a whole: of alternatives the one that `variant` picks, of repetitions the
- * fewest. Supports what both Rust's and JavaScript's regular expressions have: groups, classes, quantifiers,
- * alternation, anchors (which mean nothing in a whole match). Throws a ConstraintError for anything else.
+ * A text that `pattern` matches as a whole, with the alternative that `variant` selects and the fewest repetitions.
+ * Supports the syntax common to Rust's and JavaScript's regular expressions: groups, classes, quantifiers,
+ * alternation, anchors (without effect in a whole match). Throws a ConstraintError for anything else.
  */
 export function textMatching(pattern: string, variant: number): string {
   const reader: Reader = { pattern: Array.from(pattern), at: 0, variant }
@@ -83,7 +83,7 @@ const MAX_TEXT = 10_000
 /** xgrammar 0.2.8 fails on higher ones, as recorded. */
 const MAX_COUNT = 128
 
-/** A set of characters: the ranges, or everything else. */
+/** A set of characters: those in the ranges or, if negated, all others. */
 type CharacterSet = { readonly ranges: readonly (readonly [number, number])[]; readonly negated: boolean }
 
 function readClass(reader: Reader): string {
@@ -149,7 +149,7 @@ const SHORTHANDS: Readonly<Record<string, CharacterSet>> = {
 
 const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', f: '\f', v: '\v' }
 
-/** The set's first character; of a negated set the first letter, digit or sign that is not excluded. */
+/** The set's first character; for a negated set the first candidate that is not excluded. */
 function representative({ ranges, negated }: CharacterSet): string {
   if (!negated) return ranges[0] === undefined ? '' : String.fromCodePoint(ranges[0][0])
   const outside = (code: number) => !ranges.some(([low, high]) => code >= low && code <= high)

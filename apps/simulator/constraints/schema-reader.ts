@@ -10,22 +10,22 @@ export type SchemaReader = {
   readonly richest: (given: unknown, depth: number) => JsonSchema
   /** The same, but the alternative whose smallest value has the fewest levels. */
   readonly simplest: (given: unknown, depth: number) => JsonSchema
-  /** Whether a value can be finished that begins at this depth. */
+  /** Whether a value that begins at this depth can be finished within the maximum depth. */
   readonly isPossible: (given: unknown, depth: number) => boolean
   readonly typeOf: (flat: JsonSchema) => TypeName | 'any'
   readonly propertiesOf: (flat: JsonSchema) => [string, unknown][]
-  /** The schema of properties that are named nowhere. */
+  /** The schema of properties that `properties` does not name. */
   readonly extraOf: (flat: JsonSchema) => unknown
 }
 
 const MAX_DEPTH = 40
-/** Of products of alternatives, those after so many are not looked at. */
+/** Combinations of alternatives beyond this number are ignored. */
 const MAX_ALTERNATIVES = 256
 
-/** Reads a JSON schema for one who writes values of it. Everything is remembered by the schema's own objects. */
+/** Reads a JSON schema in order to write values of it. Results are cached by the schema's own objects. */
 export function createSchemaReader(root: unknown): SchemaReader {
   const alternatives = new Map<object, readonly JsonSchema[]>()
-  /** Of each alternative: the most levels that are known to be too few, the fewest known to be enough. */
+  /** For each alternative: the highest number of levels known to be too few, the lowest known to be enough. */
   const levels = new Map<JsonSchema, { tooFew: number; enough: number }>()
 
   function alternativesOf(given: unknown): readonly JsonSchema[] {
@@ -33,7 +33,7 @@ export function createSchemaReader(root: unknown): SchemaReader {
     if (!isJsonObject(given)) return ANYTHING
     const known = alternatives.get(given)
     if (known !== undefined) return known
-    // A schema that is reached again before a level has gone by adds nothing to itself.
+    // A schema that refers to itself without a level in between adds no alternatives.
     alternatives.set(given, [])
     const found = flatten(given)
     alternatives.set(given, found)
@@ -78,7 +78,7 @@ export function createSchemaReader(root: unknown): SchemaReader {
     return fitting
   }
 
-  /** The schemas of the parts that every value of `flat` must have. */
+  /** The schemas of the parts that every value of `flat` has. */
   function requiredBy(flat: JsonSchema): unknown[] {
     if ('const' in flat || 'enum' in flat) return []
     const type = typeOf(flat)
@@ -154,7 +154,7 @@ function extraOf(flat: JsonSchema): unknown {
   return flat['additionalProperties'] ?? true
 }
 
-/** Both hold; where both say something, `second` says it, but properties and required add up. */
+/** The schema of values that fit both. For a keyword of both `second` wins; properties and required are united. */
 function merge(first: JsonSchema, second: JsonSchema): JsonSchema {
   const properties = [first['properties'], second['properties']].filter(isJsonObject)
   const required = [...stringsOf(first['required']), ...stringsOf(second['required'])]

@@ -4,10 +4,10 @@ import { ConstraintError } from './constraint-error.ts'
 import { toJsonWriter, type ValueHints } from './json-value.ts'
 
 /**
- * Reads the formats of xgrammar's structural tags for which this engine can write a text: JSON, with or without a
+ * Parses the formats of xgrammar's structural tags for which the simulator can write a text: JSON, with or without a
  * header; tags around JSON, in free text (`triggered_tags`) or alone (`tags_with_separator`), with or without a tag
- * around all of them; the choice between such and JSON (`or`); and each of them behind a thought (`sequence`). All
- * others are refused as the recorded engine refuses what it does not know. Throws a ConstraintError.
+ * around all of them; the choice between tags and JSON (`or`); and each of them behind a thought (`sequence`). Throws
+ * a ConstraintError for all others, with the message of the recorded engine for unknown formats.
  */
 export function fromStructuralTag(given: unknown): Constraint {
   const parsed = StructuralTag.safeParse(given)

@@ -1,8 +1,8 @@
-/** A person's order to the simulator, written in double brackets inside the last message. */
+/** An instruction to the simulator, in double brackets inside the last message of the user. */
 export type Directive =
   /** `[[tokens=4000]]`: exactly that many tokens, then the end. */
   | { readonly kind: 'tokens'; readonly count: number }
-  /** `[[raw=invalid-utf8]]`: text with bytes between that are no UTF-8. */
+  /** `[[raw=invalid-utf8]]`: words with invalid UTF-8 between them. */
   | { readonly kind: 'invalid-utf8' }
 
 /** The first directive in a message, or null. Anything else in double brackets is text. */

@@ -3,7 +3,7 @@ import type { Behaviour } from '../behaviour.ts'
 import type { Script } from '../sampling/script.ts'
 import { encodeWritten, FILLER, UNMERGED } from './write-script.ts'
 
-/** What a behaviour says in every call; null where the persona speaks. */
+/** The answer of a behaviour to every call; null for behaviours whose answer the persona writes. */
 export async function createFixedScript(options: {
   behaviour: Behaviour
   tokenizer: Tokenizer
@@ -33,7 +33,7 @@ export async function createFixedScript(options: {
     at: (index) => tokens[index] ?? null,
     filler: cyclic,
     endId: () => endId,
-    // Nothing that the caller samples with may change it.
+    // The caller's sampling parameters must not change it.
     constrained: true,
   }
 }

@@ -8,21 +8,21 @@ export type Conversation = {
   readonly turns: readonly Turn[]
   /** Offered in the system turn's `<tools>` section, in order. */
   readonly tools: readonly Tool[]
-  /** The last turn's results of tools, if that is what it is. */
+  /** The tool results of the last turn; empty if it has none. */
   readonly toolResults: readonly string[]
-  /** What the person wrote last; empty if nobody wrote. */
+  /** The last message of the user; empty if there is none. */
   readonly lastUserText: string
 }
 
 /**
- * Stands before the text of each token that is one, so that `<|im_end|>` which somebody typed is told from the
- * end of a turn: a noncharacter of Unicode, which text never holds.
+ * Precedes the text of each added token, to distinguish the end of a turn from `<|im_end|>` as typed text: a
+ * noncharacter of Unicode, which is removed from all other text.
  */
 export const TOKEN_MARK = '\uFDD0'
 
 /**
- * Reads ChatML as the families' templates render it, with the tokens in it marked. Never throws: what does not
- * fit is content.
+ * Parses ChatML as the families' templates render it, with marked tokens. Never throws: text that does not fit is
+ * content.
  */
 export function parseConversation(prompt: string): Conversation {
   const turns = toTurns(prompt)
@@ -53,7 +53,7 @@ function toTurns(prompt: string): Turn[] {
   })
 }
 
-/** Results are rendered as user turns that consist of nothing else. */
+/** Templates render results as user turns without any other content. */
 function toToolResults(content: string): string[] {
   if (!/^\s*\uFDD0<tool_response>\n/u.test(content)) return []
   return Array.from(content.matchAll(/\uFDD0<tool_response>\n(.*?)\n\uFDD0<\/tool_response>/gsu), (match) =>
@@ -69,7 +69,7 @@ function withoutToolSection({ role, content }: Turn): string {
   return start < 0 || toTools(content).length === 0 ? content : content.slice(0, start).trimEnd()
 }
 
-/** One JSON object a line, so nothing inside a definition can end the section. */
+/** Definitions are JSON objects, one a line, so no text inside one can end the section. */
 function toTools(content: string): Tool[] {
   const start = content.lastIndexOf('\n<tools>\n')
   if (start < 0) return []
@@ -85,7 +85,7 @@ function toTool(line: string): Tool | null {
     if (!isJsonObject(definition) || typeof definition['name'] !== 'string') return null
     return { name: definition['name'], parameters: definition['parameters'] ?? { type: 'object' } }
   } catch {
-    // Not JSON: someone wrote a `<tools>` section by hand.
+    // Not JSON: the `<tools>` section is text of a caller.
     return null
   }
 }

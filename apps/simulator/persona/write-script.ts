@@ -8,19 +8,19 @@ import { TOKEN_MARK } from './parse-conversation.ts'
 export type ScriptWriter = (options: {
   promptIds: Uint32Array
   constraint: Constraint | null
-  /** Moves the filler and the choices that a grammar leaves open. */
+  /** Shifts the filler and the choices that a grammar leaves open. */
   variant: number
 }) => Promise<Script>
 
 /**
- * Turns what the persona says into tokens. A prompt that ends inside an assistant turn is continued where it
- * ends: the turn's tokens follow from the conversation before it, and the tokens already there say how far it
- * is. Other prompts are not chats; they are answered with filler that depends on the absolute position alone,
- * which continues itself just as well.
+ * Turns the persona's turns into tokens. A prompt that ends inside an assistant turn is continued there: the turn's
+ * tokens follow from the conversation before it, and the tokens already written give the position in it. Other
+ * prompts are not chats; their answer is filler that depends on the absolute position alone, so that it can be
+ * continued as well.
  */
 export async function createScriptWriter(options: {
   tokenizer: Tokenizer
-  /** A family that thinks does so unless the prompt switches it off. */
+  /** A family that thinks does so unless the prompt disables it. */
   family: Pick<ModelFamily, 'reasoning' | 'toolCalls'>
   /** The end tokens, the primary one first. */
   endIds: readonly number[]
@@ -76,7 +76,7 @@ export async function createScriptWriter(options: {
     }
   }
 
-  /** The answer's beginning may have come back spelled in other tokens, when it travelled as text. */
+  /** The answer's beginning may consist of other tokens than were sent, if it was transferred as text. */
   async function restAfter(text: string, written: Uint32Array): Promise<number[] | null> {
     const begun = tokenizer.decode(written)
     return text.startsWith(begun) ? await encodeWritten(tokenizer, text.slice(begun.length)) : null
@@ -95,7 +95,7 @@ export async function createScriptWriter(options: {
 const TURN_START = '<|im_start|>'
 const ASSISTANT_HEADER = `${TURN_START}assistant\n`
 
-/** What is not a chat ends where its absolute position is a multiple of this. */
+/** The answer to a prompt that is not a chat ends where its absolute position is a multiple of this. */
 const RAW_PERIOD = 61
 
 export const FILLER =
@@ -129,7 +129,7 @@ function decodeMarked(ids: Uint32Array, tokenizer: Tokenizer, added: ReadonlySet
 
 const CLOSED_THOUGHT = '<think>\n\n</think>\n\n'
 
-/** How many of the ids are the empty thought by which a template switches thinking off; 0 if they are not. */
+/** How many of the ids are the empty thought with which a template disables thinking; 0 if there is none. */
 function closedThoughtLength(written: Uint32Array, tokenizer: Tokenizer): number {
   for (let length = 1; length <= Math.min(written.length, CLOSED_THOUGHT.length); length++) {
     const text = tokenizer.decode(written.subarray(0, length))
@@ -140,8 +140,8 @@ function closedThoughtLength(written: Uint32Array, tokenizer: Tokenizer): number
 }
 
 /**
- * How much of `tokens` stands at the end of `written`: where a foreign beginning was continued before, it is
- * continued at the same place.
+ * How many of the first `tokens` are at the end of `written`: an answer with a foreign beginning, which was continued
+ * before, is continued at the same position.
  */
 function overlap(written: Uint32Array, tokens: readonly number[]): number {
   for (let length = Math.min(written.length, tokens.length); length > 0; length--) {
@@ -151,7 +151,7 @@ function overlap(written: Uint32Array, tokens: readonly number[]): number {
   return 0
 }
 
-/** Encodes a text of the model's own: what begins or ends a turn is words in it, other markers are tokens. */
+/** Encodes a text that the model writes: the markers of turns are encoded as text, other markers as tokens. */
 export async function encodeWritten(tokenizer: Tokenizer, text: string): Promise<number[]> {
   const ends = Array.from(tokenizer.eosIds, (id) => tokenizer.decode(Uint32Array.of(id)))
   const torn = [TURN_START, ...ends]

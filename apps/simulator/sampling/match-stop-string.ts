@@ -1,21 +1,21 @@
 export type StopMatcher = {
-  /** Takes the next token; returns the stop string that it completes, the first in the caller's order. */
+  /** Takes the next token and returns the stop string that it completes: of several, the first in `stops`. */
   push(id: number, mayStop: boolean): string | null
 }
 
 /**
  * Finds stop strings in the text of a growing list of ids. Only a match that reaches into the newest token's
- * text counts, so that one which fell before `min_tokens` is not found later.
+ * text counts, so that a match before `min_tokens` is not reported later.
  */
 export function createStopMatcher(options: {
   stops: readonly string[]
   decode: (ids: ArrayLike<number>) => string
-  /** Tokens without text here. */
+  /** True for tokens that are left out of the text. */
   skips: (id: number) => boolean
 }): StopMatcher {
   const { stops, decode, skips } = options
   const longest = Math.max(...stops.map((stop) => stop.length))
-  // A character takes at most four tokens (one for each byte), so this many reach back over any stop string.
+  // A character takes at most four tokens (one for each byte), so these cover any stop string.
   const window = longest * 4 + 4
   let ids: number[] = []
 
@@ -32,7 +32,7 @@ export function createStopMatcher(options: {
   }
 }
 
-/** Where the newest token's text begins. `before` lost its beginning if the window moved on. */
+/** Where the newest token's text begins. `before` may begin earlier than `text`, if the window has moved. */
 function startOfNews(text: string, before: string): number {
   for (let cut = 0; cut <= before.length; cut++) {
     if (text.startsWith(before.slice(cut))) return before.length - cut

@@ -21,11 +21,10 @@ export type Finish = {
 }
 
 export type Sampler = {
-  /** The next token of this call, and how the call ends if it ends with it. */
+  /** The next token of this call, and the finish if it is the last one. */
   next(): { tokenId: number; finish: Finish | null }
 }
 
-/** What the sampler needs to know of the model. */
 export type SampledModel = {
   readonly maxModelLen: number
   readonly vocabularySize: number
@@ -37,10 +36,10 @@ export type SampledModel = {
 }
 
 /**
- * Turns a script into tokens under vLLM's rules, as recorded in test/fixtures/engine: before `minTokens` no
- * end or stop token; end tokens are delivered, and so is a stop string's text; the primary end token is not
- * named as the matched stop, the others and the caller's stop ids are; a stop string wins over a length limit
- * that falls on the same token.
+ * Turns a script into tokens by vLLM's rules, as recorded in test/fixtures/engine: no end or stop token before
+ * `minTokens`; end tokens and the text of a stop string are delivered; `matchedTokenId` names the other end tokens
+ * and the caller's stop ids, not the primary end token; a stop string takes precedence over a length limit at the
+ * same token.
  */
 export function createSampler(options: {
   model: SampledModel
@@ -63,7 +62,7 @@ export function createSampler(options: {
   const maskedUntilMinimum = (id: number) => count < settings.minTokens && stops(id)
   const chance = (id: number) => {
     const value = settings.logitBias.get(id)
-    // Against a flat distribution over the vocabulary, to which the script's own token does not count.
+    // Among a uniform distribution over the vocabulary, without the script's own token.
     return value === undefined ? null : 1 / (1 + model.vocabularySize * Math.exp(-value))
   }
   const drawn = (probability: number) =>
@@ -89,7 +88,7 @@ export function createSampler(options: {
       const id = script.filler(count + offset)
       if (allowed(id)) return id
     }
-    // Everything it knows is forbidden; any other id of the vocabulary will do.
+    // All filler is forbidden: take any other id of the vocabulary.
     let id = 0
     while (!allowed(id) && id < model.vocabularySize - 1) id += 1
     return id
@@ -97,7 +96,7 @@ export function createSampler(options: {
 
   function finishOf(id: number): Finish | null {
     const endable = count > settings.minTokens
-    // Before the ends, so that the matcher sees every token.
+    // Before the end tokens are checked, so that the matcher receives every token.
     const matched = matcher?.push(id, endable) ?? null
     if (endable && stops(id))
       return endsUnnamed(id) ? { reason: 'stop' } : { reason: 'stop', matchedTokenId: id }

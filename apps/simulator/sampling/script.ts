@@ -1,11 +1,11 @@
-/** What the engine is going to say in one call, whatever the sampling parameters. */
+/** The tokens that the engine wants to write in one call, before sampling parameters are applied. */
 export type Script = {
-  /** The token at `index` of this call; null when everything is said and the model wants to end. */
+  /** The token at `index` of this call; null after the last one, where the model wants to end. */
   readonly at: (index: number) => number | null
-  /** What it says instead where it may not end, or may not say what it wanted. */
+  /** The token instead, where the call may not end or the wanted token is not allowed. */
   readonly filler: (index: number) => number
   /** The end token that it chooses at `index`. */
   readonly endId: (index: number) => number
-  /** Under a grammar nothing but the script is allowed. */
+  /** True under a grammar: no other token is allowed. */
   readonly constrained: boolean
 }

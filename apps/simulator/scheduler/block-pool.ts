@@ -1,40 +1,40 @@
-/** One block of KV cache. `key` names its content while it can be found by a later prompt. */
+/** One block of KV cache. `key` is set while a later prompt can find its content. */
 export type Block = { references: number; key: string | null; content: number }
 
-/** The root of every chain of contents: what precedes a prompt's first block. */
+/** The content before a prompt's first block. */
 export const NO_CONTENT = 0
 
 export type BlockPool = {
-  /** The longest run of cached full blocks that starts `ids`, at most `limit` tokens long. Takes nothing. */
+  /** The longest run of cached full blocks that `ids` begins with, at most `limit` tokens long. Takes none of them. */
   match(ids: ArrayLike<number>, limit: number): Block[]
   /** How many blocks could be allocated if `hits` were taken first. */
   freeBeside(hits: readonly Block[]): number
   /** Adds a reader to blocks that `match` found. */
   take(blocks: readonly Block[]): void
-  /** `count` empty blocks, the longest unused first; null, and nothing changes, when there are fewer. */
+  /** `count` empty blocks, the longest unused first; null, without a change, when there are fewer. */
   allocate(count: number): Block[] | null
-  /** Makes a full block findable and returns the number of its content, the `parent` of the next block. */
+  /** Lets later prompts find a full block. Returns its content, the `parent` of the next block. */
   publish(block: Block, parent: number, ids: readonly number[]): number
   release(blocks: readonly Block[]): void
-  /** Forgets all contents. False, and nothing changes, while a block is in use. */
+  /** Forgets all contents. False, without a change, while a block is in use. */
   flush(): boolean
-  /** Blocks that a sequence holds; cached blocks that can be evicted do not count. */
+  /** Blocks in use by a sequence; cached blocks that can be evicted do not count. */
   used(): number
   readonly total: number
   readonly blockSize: number
 }
 
 /**
- * The KV cache as vLLM keeps it: blocks of a fixed number of tokens, a full block found again by the chain of
- * contents up to it, freed blocks kept until their space is needed, least recently used first.
+ * vLLM's KV cache: blocks of a fixed number of tokens; a full block is found again by the chain of contents up to
+ * it; freed blocks are kept until their space is needed, and evicted least recently used first.
  *
- * A chain of contents is a number: each distinct (number before, ids of this block) gets the next one. So two
- * different prompts never meet under one key, as they could under a hash.
+ * A chain of contents is a number: each distinct pair (number of the chain before, ids of this block) gets the next
+ * one. So two different prompts never share a key, as they could with a hash.
  */
 export function createBlockPool(options: { blocks: number; blockSize: number }): BlockPool {
   const { blocks: total, blockSize } = options
   const found = new Map<string, Block>()
-  /** Unused blocks in the order in which they will be taken: a Set iterates in the order of insertion. */
+  /** Unused blocks in the order of eviction: a Set iterates in the order of insertion. */
   const free = new Set<Block>()
   let lastContent = NO_CONTENT
   for (let i = 0; i < total; i++) free.add({ references: 0, key: null, content: NO_CONTENT })
@@ -92,7 +92,7 @@ export function createBlockPool(options: { blocks: number; blockSize: number }):
       return lastContent
     },
     release(blocks) {
-      // From the end, so that the end of a prompt is evicted before its beginning, without which it is useless.
+      // From the end, so that a prompt's end is evicted before its beginning, without which the end is useless.
       for (const block of blocks.toReversed()) {
         block.references -= 1
         if (block.references === 0) free.add(block)

@@ -5,7 +5,7 @@ export type Sequence = {
   readonly promptIds: ArrayLike<number>
   /** False for prompts of which every position must be computed: an embedding reads them all. */
   readonly readsPrefixCache: boolean
-  /** Called when everything so far is computed. `tokenId` is null for a sequence that makes no tokens. */
+  /** Called when all tokens so far are computed. `tokenId` is null for a sequence that generates none. */
   readonly next: () => { tokenId: number | null; ended: boolean }
 }
 
@@ -19,25 +19,25 @@ export type Output = {
 
 export type Work = { readonly sequences: number; readonly prefillTokens: number }
 
-/** The counts as of the end of the last step, as GetLoads shows them. */
+/** The counts at the end of the last step, as GetLoads reports them. */
 export type Load = {
   readonly running: number
   readonly waiting: number
-  /** An estimate: what waits is taken to be cached as the latest prompts were. */
+  /** An estimate, with the hit rate of the latest prompts. */
   readonly waitingUncachedTokens: number
   readonly usedTokens: number
   readonly capacityTokens: number
-  /** Share of looked-up prompt tokens that the prefix cache had, over the latest prompts. */
+  /** Share of prompt tokens that the prefix cache had, over the latest prompts. */
   readonly cacheHitRate: number
 }
 
 export type Scheduler = {
   add(sequence: Sequence): void
-  /** Ends a sequence without another output and frees its blocks. False when it is not (or no longer) there. */
+  /** Ends a sequence without another output and frees its blocks. False when it has ended or is unknown. */
   abort(sequence: Sequence): boolean
   /**
-   * Completes the step in flight if its time has come and starts the next one. `nextAt` says when to call
-   * again, null when nothing is to do. Calling earlier changes nothing.
+   * Completes the step in flight if it is due and starts the next one. `nextAt` is the time of the next call, null
+   * when there is no work. An earlier call changes nothing.
    */
   step(now: number): { outputs: Output[]; nextAt: number | null }
   readonly load: () => Load
@@ -53,7 +53,7 @@ type Entry = {
   /** Tokens of the step in flight. */
   scheduled: number
   blocks: Block[]
-  /** Blocks whose content is known to the pool, and the content of the last of them. */
+  /** Number of blocks that are published in the pool, and the content of the last of them. */
   published: number
   content: number
   cachedTokens: number | null
@@ -62,13 +62,13 @@ type Entry = {
 /** One step's work. */
 type Plan = { readonly entries: Entry[]; prefillTokens: number; budget: number }
 
-/** The servicer's: so many prompts make the hit rate. */
+/** Prompts in the hit rate, as in the servicer. */
 const LOOKUPS = 64
 
 /**
  * vLLM's scheduler without a model: one queue in order of arrival, a token budget for each step, running
  * sequences before waiting ones, long prompts in chunks, and when the KV cache is full the latest sequence
- * gives up its blocks and computes everything again later. Deterministic: time comes only through `step`.
+ * is preempted: it releases its blocks and is computed again later. Deterministic: `step` receives the time.
  */
 export function createScheduler(options: {
   pool: BlockPool
@@ -98,7 +98,7 @@ export function createScheduler(options: {
       sequences: plan.entries.length,
       prefillTokens: plan.prefillTokens,
     })
-    // A timer that fires late must not slow the engine down: the next step counts from when this one was due.
+    // A late timer must not slow the engine down: the next step starts when this one was due.
     const due = inFlight !== null && now - inFlight.endsAt < durationMs ? inFlight.endsAt : now
     inFlight = { entries: plan.entries, endsAt: due + durationMs }
     return { outputs, nextAt: inFlight.endsAt }
@@ -107,7 +107,7 @@ export function createScheduler(options: {
   function schedule(): Plan {
     const plan: Plan = { entries: [], prefillTokens: 0, budget: maxNumBatchedTokens }
     const preempted = scheduleRunning(plan)
-    // Who was just thrown out must not be overtaken by who waits behind.
+    // A preempted sequence must not be overtaken by those that wait behind it.
     if (!preempted) admitWaiting(plan)
     return plan
   }
@@ -119,7 +119,7 @@ export function createScheduler(options: {
     plan.entries.push(entry)
   }
 
-  /** True if someone had to give up its blocks. */
+  /** True if a sequence was preempted. */
   function scheduleRunning(plan: Plan): boolean {
     let preempted = false
     for (let i = 0; i < running.length && plan.budget > 0; i++) {
@@ -150,7 +150,7 @@ export function createScheduler(options: {
 
   /** Gives a waiting sequence its cached and its first new blocks. Returns how many tokens it may compute. */
   function admit(entry: Entry, budget: number): number {
-    // At least one token must be computed: the model has to see something to make the next one.
+    // At least one token must be computed, or the model cannot generate the next one.
     const hits = entry.sequence.readsPrefixCache ? pool.match(entry.ids, entry.ids.length - 1) : []
     const cached = hits.length * pool.blockSize
     const tokens = Math.min(entry.ids.length - cached, budget)
@@ -187,7 +187,7 @@ export function createScheduler(options: {
   function complete(worked: readonly Entry[]): Output[] {
     const outputs: Output[] = []
     for (const entry of worked) {
-      // Aborted while the step was in flight.
+      // It was aborted while the step was in flight.
       if (entries.get(entry.sequence) !== entry) continue
       entry.computed += entry.scheduled
       entry.scheduled = 0

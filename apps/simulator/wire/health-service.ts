@@ -6,7 +6,7 @@ import {
 } from '@grpc/grpc-js'
 import type { sendUnaryData, UntypedServiceImplementation } from '@grpc/grpc-js'
 
-/** An object, because grpc-js takes an empty string for a request that never came. */
+/** An object, because grpc-js takes an empty string for a missing request. */
 type HealthRequest = { readonly service: string }
 
 /**
@@ -18,7 +18,7 @@ export const HEALTH_SERVICE: ServiceDefinition = {
   Watch: method('Watch', true),
 }
 
-/** vLLM registers these names; others are NOT_FOUND. Watch answers once and ends, as the servicer does. */
+/** Names that vLLM does not register are NOT_FOUND. Watch sends one status and ends, as the servicer does. */
 export function createHealthHandlers(healthy: () => boolean): UntypedServiceImplementation {
   const answer = () => Buffer.from([0x08, healthy() ? 1 : 2])
   const unknown = (service: string) => ({ code: status.NOT_FOUND, details: `Unknown service: ${service}` })
@@ -50,7 +50,7 @@ function method(name: string, responseStream: boolean) {
   }
 }
 
-/** Field 1 is the only one; its length takes one byte for every name that exists. */
+/** Field 1 is the only one. One byte is enough for the length of every registered name. */
 function decodeRequest(bytes: Buffer): HealthRequest {
   return { service: bytes.length < 2 ? '' : bytes.toString('utf8', 2) }
 }

@@ -11,7 +11,7 @@ import {
   weather,
 } from './persona-under-test.ts'
 
-describe('it says back what it was given', () => {
+describe('it repeats the conversation', () => {
   test('the last message of a person', async () => {
     expect(await answerTo({ messages: [user('Grüße aus 東京 😀')] })).toBe('You said: Grüße aus 東京 😀')
   })
@@ -126,7 +126,7 @@ describe('it calls tools', () => {
     expect(await answerTo({ messages, tools: [weather] })).toBe('The tool says: {"degrees": 21}\nrain')
   })
 
-  test('and an earlier call is told without being made again', async () => {
+  test('and an earlier call is repeated as text, not made again', async () => {
     const messages: ChatMessage[] = [
       user('What is the weather in Paris?'),
       {

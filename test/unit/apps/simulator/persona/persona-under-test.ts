@@ -51,7 +51,7 @@ export async function promptOf({ messages, tools = [], thinking = null }: Chat):
   return await tokenizer.encodePieces(renderer.render({ messages, tools, switches }))
 }
 
-/** What the persona says after these ids, without the end. */
+/** The persona's answer after these ids, without the end token. */
 export async function continueFrom(
   promptIds: Uint32Array,
   chat: Pick<Chat, 'family' | 'constraint'>,

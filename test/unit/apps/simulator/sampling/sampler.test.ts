@@ -85,7 +85,7 @@ describe('ends', () => {
     expect(sample(script([0]), { maxTokens: 2 }).finish).toEqual({ reason: 'stop' })
   })
 
-  test('with ignore_eos it never ends by itself and never says an end token', () => {
+  test('with ignore_eos it never ends by itself and never writes an end token', () => {
     const { ids, finish } = sample(script([0, 1]), { ignoreEos: true, maxTokens: 6 })
     expect(ids).toEqual([0, 1, 25, 25, 25, 25])
     expect(finish).toEqual({ reason: 'length' })

@@ -93,7 +93,7 @@ describe('the budget of a step', () => {
     expect(steps.map((step) => step.prefillTokens)).toEqual([10, 10, 5])
   })
 
-  test('running sequences come first and prompts get what is left', () => {
+  test('running sequences come first and prompts get the rest of the budget', () => {
     const { scheduler, steps, run } = setUp({ maxNumBatchedTokens: 10 })
     scheduler.add(sequence([1, 2], 6))
     run(2)
@@ -202,7 +202,7 @@ describe('a full cache', () => {
     expect(steps.reduce((sum, step) => sum + step.prefillTokens, 0)).toBeGreaterThan(12)
   })
 
-  test('who was thrown out is first when there is room again, before those who never ran', () => {
+  test('a preempted sequence is first when there is room again, before those that never ran', () => {
     const { scheduler, run } = setUp({ blockSize: 4, blocks: 6, maxNumSeqs: 2 })
     const [first, second, third] = [sequence(ids(6, 10), 10), sequence(ids(6, 50), 10), sequence([1], 10)]
     for (const each of [first, second, third]) scheduler.add(each)
@@ -214,7 +214,7 @@ describe('a full cache', () => {
     expect(outputs.filter((output) => output.sequence === second)).toHaveLength(10)
   })
 
-  test('who was thrown out does not start again in the same step', () => {
+  test('a preempted sequence does not start again in the same step', () => {
     // The second one's blocks would do for its first chunk, and it would be thrown out again at once.
     const { scheduler, steps, run } = setUp({ blockSize: 4, blocks: 6, maxNumBatchedTokens: 4 })
     scheduler.add(sequence(ids(8, 10), 12))
