@@ -19,7 +19,7 @@ await runScript(async () => {
       ? folders.map((folder) => ['render_chats.py', folder])
       : [
           ['make_tokenizers.py', TOKENIZERS],
-          ['render_snippets.py', 'test/fixtures/text/template-snippets.json'],
+          ['render_snippets.py', 'test/fixtures/chat-template/template-snippets.json'],
           ...WITH_TEMPLATE.map((folder) => ['render_chats.py', folder]),
         ]
   for (const [script, path] of runs) {

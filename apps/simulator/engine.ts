@@ -119,13 +119,10 @@ async function chooseWriter(
 ): Promise<ScriptWriter> {
   const { behaviour } = config
   const { tokenizer, family } = model
-  const fixed = await createFixedScript({ behaviour, tokenizer, endId: primaryEosId })
+  const endIds = [primaryEosId, ...Array.from(eosIds).filter((id) => id !== primaryEosId)]
+  const fixed = await createFixedScript({ behaviour, tokenizer, endIds })
   if (fixed !== null) return () => Promise.resolve(fixed)
-  return await createScriptWriter({
-    tokenizer,
-    family,
-    endIds: [primaryEosId, ...Array.from(eosIds).filter((id) => id !== primaryEosId)],
-  })
+  return await createScriptWriter({ tokenizer, family, endIds })
 }
 
 function startRun(
@@ -149,14 +146,15 @@ function startRun(
   return { server, core, handlers }
 }
 
-function sampledModel(config: EngineConfig, { tokenizer, configEosIds }: Model): SampledModel {
-  const primaryEosId = configEosIds[0] ?? Array.from(tokenizer.eosIds)[0]
+function sampledModel(config: EngineConfig, model: Model): SampledModel {
+  const { tokenizer, eosIds, paddedVocabularySize } = model
+  const primaryEosId = model.configEosIds[0] ?? Array.from(eosIds)[0]
   if (primaryEosId === undefined) throw new Error(`the model of ${config.model} has no end token`)
   return {
     maxModelLen: config.maxModelLen,
-    vocabularySize: tokenizer.paddedVocabularySize,
+    vocabularySize: paddedVocabularySize,
     primaryEosId,
-    eosIds: tokenizer.eosIds,
+    eosIds,
     decode: tokenizer.decode,
     isSpecial: tokenizer.isSpecial,
   }

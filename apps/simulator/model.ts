@@ -1,21 +1,17 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import type { ModelFamily } from '#libs/dialect/family.ts'
-import { loadModel as loadModelFiles } from '#libs/model-files/load-model.ts'
-import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { loadModel as loadModelFiles, type LoadedModel } from '#libs/model-files/load-model.ts'
 import { bundleTokenizer } from './tokenizer-bundle.ts'
 
 /** The model that an engine serves. */
-export type Model = {
+export type Model = LoadedModel & {
   readonly folder: string
-  readonly family: ModelFamily
-  readonly tokenizer: Tokenizer
   /** Zip of the tokenizer's files, as GetTokenizer sends it. */
   readonly bundle: Buffer
   readonly modelType: string
   readonly architectures: readonly string[]
-  /** End tokens of config.json; generation_config.json may add others, see `tokenizer.eosIds`. */
+  /** End tokens of config.json; generation_config.json may add others, see `eosIds`. */
   readonly configEosIds: readonly number[]
   readonly bosId: number
   readonly padId: number
@@ -34,16 +30,16 @@ type ModelConfig = z.infer<typeof ModelConfig>
 
 /** Loads `<modelsFolder>/<name>.json` and the folder that it names. Errors contain the file's path. */
 export async function loadModel(modelsFolder: string, name: string): Promise<Model> {
-  const { family, folder, tokenizer } = await loadModelFiles(modelsFolder, name)
+  const model = await loadModelFiles(modelsFolder, name)
+  const { folder } = model
   if (folder === null) throw new Error(`${join(modelsFolder, name)}.json names no folder`)
   const [config, bundle] = await Promise.all([
     readConfig(join(folder, 'config.json')),
     bundleTokenizer(folder),
   ])
   return {
+    ...model,
     folder,
-    family,
-    tokenizer,
     bundle,
     modelType: config.model_type,
     architectures: config.architectures,

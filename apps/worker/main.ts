@@ -7,9 +7,8 @@ import { createGenerationRecord } from '#libs/generation-record/generation-recor
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
-import { fetchTokenizerFiles } from '#libs/model-files/fetch-tokenizer-files.ts'
-import { openEncoder } from '#libs/tokenizer/encoding/open-encoder.ts'
-import { createTokenizerCache } from '#libs/tokenizer/tokenizer-cache.ts'
+import { fetchModelFiles } from '#libs/model-files/fetch-model-files.ts'
+import { loadNativeLibrary } from '#libs/tokenizer/encoding/native-encoder.ts'
 import { createTokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { createChatModel } from './chat-model.ts'
 import { createClaimTicket } from './claim-ticket.ts'
@@ -17,13 +16,14 @@ import { WorkerConfig } from './config.ts'
 import { connectEngine } from './connect-engine.ts'
 import { createDeliverVectors } from './embedding/deliver-vectors.ts'
 import type { EngineClient } from './engine/engine-client.ts'
-import { createModelLoader, type LoadProblem } from './model-loader.ts'
-import { createRenderChat } from './prompt/render-chat.ts'
 import { createRenderPrompt } from './prompt/render-prompt.ts'
-import { toReadiness } from './to-readiness.ts'
+import { createThreadedChatRenderer } from './prompt/threaded-chat-renderer.ts'
 import { createRunningGenerations } from './running-generations.ts'
 import { serveEngine, type ServedEngine, type WorkerServices } from './serve-engine.ts'
+import { createServedModels, type LoadProblem } from './served-models.ts'
 import { createSettlements } from './settlements.ts'
+import { toReadiness } from './to-readiness.ts'
+import { createTokenizerCache } from './tokenizer-cache.ts'
 import { createWorkerMetrics } from './worker-metrics.ts'
 
 const SETTLE_MS = 5_000
@@ -39,6 +39,8 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const problems = new Map<string, LoadProblem>()
   const engines: ServedEngine[] = []
   const states = () => engines.map((engine) => engine.state())
+  // Without it no model can be served, so its absence ends the start.
+  await loadNativeLibrary()
 
   const ops = await serveOps({
     host: config.OPS_HOST,
@@ -126,20 +128,13 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     limitMs: config.DRAIN_GRACE_MS + 10_000,
   })
 
-  const tokenizers = releasers.add(
-    'tokenizers',
-    createTokenizerCache(
-      async (files) => await createTokenizer(files, async (file) => await openEncoder(file, log)),
-    ),
-    { run: async (cache) => await cache.close() },
-  )
-  const load = createModelLoader({
+  const openModel = createServedModels({
     modelsFolder: config.MODELS_DIR,
-    tokenizers,
-    fetchFiles: fetchTokenizerFiles,
-    openChats: (tokenizer) =>
-      releasers.add('chats', createRenderChat({ model: tokenizer, log }), {
-        run: async (chats) => await chats.close(),
+    toTokenizer: createTokenizerCache(createTokenizer),
+    fetchFiles: fetchModelFiles,
+    openRenderer: (template) =>
+      releasers.add('chat renderer', createThreadedChatRenderer(template, log), {
+        run: async (renderer) => await renderer.close(),
       }),
     pauses: FETCH_PAUSES,
     problems,
@@ -161,7 +156,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   // Each engine joins as soon as it answers; the others do not wait for it.
   await Promise.all(
     config.WORKERS.map(async ({ model: name, files, engine: address, maxNumSeqs }) => {
-      const model = await load({ model: name, files, engine: address })
+      const model = await openModel({ model: name, files, engine: address })
       const { family, tokenizer } = model
       const engine = await connectEngine({ address, maxNumSeqs, family, log: log.child({ model: name }) })
       clients.push(engine.client)

@@ -1,6 +1,6 @@
 import type { EngineState } from '#libs/event-bus/presence.ts'
 import type { Readiness } from '#libs/telemetry/serve-ops.ts'
-import type { LoadProblem } from './model-loader.ts'
+import type { LoadProblem } from './served-models.ts'
 
 /** Ready once every engine is. Until then the reason names the models of those that are not. */
 export function toReadiness(

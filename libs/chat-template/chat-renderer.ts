@@ -1,39 +1,39 @@
 import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
-import { createNumberKeeper, type NumberKeeper } from './python/python-numbers.ts'
+import { createNumberKeeper, type NumberKeeper } from './python/number-keeper.ts'
 import { createPythonTemplate, type PythonTemplate } from './python/python-template.ts'
-import { createTokenGuard, type AddedToken, type TokenGuard } from './token-guard.ts'
+import type { AddedToken } from '#libs/tokenizer/tokenizer.ts'
+import { createTokenGuard, type TokenGuard } from './token-guard.ts'
 
-/** What a template sees of a request. */
+/** The parts of a request that a template renders. */
 export type Chat = {
   readonly messages: readonly ChatMessage[]
   readonly tools: readonly ToolDefinition[]
-  /** Other variables of the template: how its model is told to think. */
+  /** Further variables of the template, which switch the model's reasoning on, off or to a level. */
   readonly switches: Readonly<Record<string, boolean | string | number>>
 }
 
-/** What is known of a model's template, as a tokenizer's files say it. Plain data. */
-export type ChatRendererOptions = {
-  readonly chatTemplate: string | null
-  /** What is used instead when there are tools. */
-  readonly toolTemplate?: string | null | undefined
-  /** `bos_token`, `eos_token`, … as the tokenizer names them. */
+/** A model's chat template, as its files describe it. Plain data. */
+export type ChatTemplate = {
+  /** Jinja; null where the model has none, as embedding models often do. */
+  readonly source: string | null
+  /** Jinja for chats with tools, where a model has a template of its own for them. */
+  readonly toolSource?: string | null
+  /** Variables that the template may name: `bos_token`, `eos_token`, … */
   readonly specialTokens: Readonly<Record<string, string>>
   readonly addedTokens: readonly AddedToken[]
-  /** What templates that name today's date are told; the clock's unless told. */
-  readonly now?: () => Date
 }
 
 export type ChatRenderer = {
   /**
-   * The prompt, ending where the model's turn begins, in pieces: tokenized one by one, they hold no control
-   * token but the template's own. Throws a ChatTemplateError.
+   * Returns the prompt up to the beginning of the model's turn, in pieces: encoded independently, they hold no
+   * control token but the template's own. Throws a ChatTemplateError.
    */
   render: (chat: Chat) => string[]
-  /** Whether the ids of these pieces hold a control token that stands nowhere in their text. */
+  /** Whether the ids of these pieces hold a control token that does not stand in their text. */
   isForged: TokenGuard['isForged']
 }
 
-/** The template cannot render these messages, by its own rules or ours. The message may be shown to the caller. */
+/** The template cannot render these messages. The error's message may be shown to the caller. */
 export class ChatTemplateError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
@@ -43,17 +43,14 @@ export class ChatTemplateError extends Error {
 
 /**
  * Renders chats as vLLM's HTTP server does with the same template (recorded in `test/fixtures/http`).
- * Throws at once when the template's source is no Jinja that we can read; a model without a template (null)
- * refuses each chat instead, because it may still serve embeddings.
+ * Throws when the source cannot be parsed; a model without a template refuses each chat instead, because it may
+ * still serve embeddings. `now` is the date for templates that name it.
  */
-export function createChatRenderer(options: ChatRendererOptions): ChatRenderer {
-  const { chatTemplate, toolTemplate = null, now = () => new Date() } = options
-  const plain = chatTemplate === null ? null : parseTemplate(chatTemplate, now)
-  const withTools = toolTemplate === null ? plain : parseTemplate(toolTemplate, now)
-  const guard = createTokenGuard({
-    addedTokens: options.addedTokens,
-    chatTemplate: `${chatTemplate ?? ''}\n${toolTemplate ?? ''}`,
-  })
+export function createChatRenderer(chatTemplate: ChatTemplate, now = () => new Date()): ChatRenderer {
+  const { source, toolSource = null, specialTokens, addedTokens } = chatTemplate
+  const plain = source === null ? null : parseTemplate(source, now)
+  const withTools = toolSource === null ? plain : parseTemplate(toolSource, now)
+  const guard = createTokenGuard({ addedTokens, source: `${source ?? ''}\n${toolSource ?? ''}` })
   return {
     isForged: guard.isForged,
     render({ messages, tools, switches }) {
@@ -63,7 +60,7 @@ export function createChatRenderer(options: ChatRendererOptions): ChatRenderer {
       try {
         const prompt = template.render({
           ...switches,
-          ...options.specialTokens,
+          ...specialTokens,
           messages: messages.map((message) => toTemplateMessage(message, safe)),
           tools: tools.length === 0 ? null : tools.map((tool) => toTemplateTool(tool, safe)),
           documents: null,
@@ -87,12 +84,12 @@ function parseTemplate(source: string, now: () => Date): PythonTemplate {
   }
 }
 
-/** How a caller's values are written for a template. */
+/** Makes a caller's values safe to pass through a template. */
 type Safe = { readonly numbers: NumberKeeper; readonly guard: TokenGuard }
 
 /**
- * Absent fields stay absent: templates ask `is defined`. What a model has said comes back with its own markers
- * in it, and templates look for them: there only special tokens are guarded.
+ * Absent fields stay absent, because templates test `is defined`. In earlier output of the model only special tokens
+ * are guarded: its other markers are its own, and templates search for them.
  */
 function toTemplateMessage(message: ChatMessage, safe: Safe): Record<string, unknown> {
   const { guardText } = safe.guard
@@ -122,9 +119,9 @@ function toTemplateMessage(message: ChatMessage, safe: Safe): Record<string, unk
 }
 
 /**
- * vLLM parses the text before the template sees it, and takes empty text for no arguments. Text that is no JSON
- * (a call that was cut short, replayed by its caller) stays text, which most templates print as it is; so does
- * JSON that is too deep to be printed.
+ * As vLLM does, parses the text before the template sees it, and treats empty text as no arguments. Text that is no
+ * JSON (the caller replays a call that was cut short) and JSON that is too deep to print stay text, which most
+ * templates print unchanged.
  */
 function toTemplateArguments(text: string, { numbers, guard }: Safe): unknown {
   if (text.trim() === '') return {}
@@ -135,7 +132,7 @@ function toTemplateArguments(text: string, { numbers, guard }: Safe): unknown {
   }
 }
 
-/** The order of keys is part of the prompt: it is the one in which vLLM writes tools out again. */
+/** The order of keys is part of the prompt; this is vLLM's. */
 function toTemplateTool(tool: ToolDefinition, { numbers, guard }: Safe): Record<string, unknown> {
   const { name, description, parameters, strict } = tool
   return {

@@ -1,45 +1,38 @@
-/** A token that a tokenizer recognises by its text, wherever it stands: `<|im_start|>`, `<think>`. */
-export type AddedToken = {
-  readonly id: number
-  readonly text: string
-  readonly special: boolean
-  /** It is also what characters become that the vocabulary lacks: its id alone controls nothing. */
-  readonly standsForText?: boolean
-}
+import type { AddedToken } from '#libs/tokenizer/tokenizer.ts'
 
-/** Which tokens a text must not write: all that are markers, or only those that are flagged special. */
+/** The tokens that a text must not contain: all markers, or only those that are flagged special. */
 export type GuardedTokens = 'all' | 'special'
 
 export type TokenGuard = {
-  /** A caller's text, as a template may see it. */
+  /** Makes a caller's text safe to pass through a template. */
   readonly guardText: (text: string, tokens: GuardedTokens) => string
-  /** The same for every text and every key of a JSON value. Throws a RangeError above `MAX_DEPTH` levels. */
+  /** Guards every string and key of a JSON value. Throws a RangeError above `MAX_DEPTH` levels. */
   readonly guardJson: (value: unknown) => unknown
-  /** What a template made of guarded texts, in pieces that must be tokenized one by one. */
+  /** Splits a prompt rendered from guarded texts into pieces, which must be encoded independently. */
   readonly toPieces: (rendered: string) => string[]
-  /** Whether a tokenizer made more markers of the pieces than stand in their text. */
+  /** Whether the ids of the pieces hold more markers than stand in their text. */
   readonly isForged: (pieces: readonly string[], ids: Uint32Array) => boolean
 }
 
 /**
- * Keeps what callers write from becoming control tokens. A tokenizer recognises its added tokens by their text
- * alone, so a token's text that a caller wrote is torn: a break is put behind its first character, the template
- * renders, and the pieces between the breaks are tokenized by themselves. Without such texts there is one piece,
- * and its ids are the ordinary ones.
+ * Prevents callers' texts from becoming control tokens. A tokenizer recognizes added tokens by their text alone, so
+ * a token's text in a caller's message is split: a break is inserted after its first character, the template
+ * renders, and the pieces between the breaks are encoded independently. Without such texts there is one piece, with
+ * its usual ids.
  *
- * A token may also arise where a template puts two texts side by side (`<` + a caller's key + `>`). A text that
- * could be a part of one has an edge at its ends; an edge becomes a break if a token does span it, else nothing.
+ * A token can also arise where a template joins two texts (`<` + a caller's key + `>`). A text that could be part of
+ * one gets an edge at its ends; an edge becomes a break if a token spans it, and is removed otherwise.
  *
- * Breaks and edges are noncharacters of Unicode, which text never holds; one that a caller sends all the same
- * becomes U+FFFD, and so does a lone surrogate, which no UTF-8 can carry.
+ * Breaks and edges are Unicode noncharacters, which are not meant for interchange; one in a caller's text becomes
+ * U+FFFD, as does a lone surrogate, which UTF-8 cannot encode.
  */
 export function createTokenGuard(options: {
   readonly addedTokens: readonly AddedToken[]
-  /** Names and texts that the template looks for keep their form. */
-  readonly chatTemplate: string
+  /** The template's Jinja: names and texts that it compares with stay unchanged. */
+  readonly source: string
 }): TokenGuard {
   const markers = options.addedTokens.filter(isMarker)
-  const counted = markers.filter(({ standsForText }) => standsForText !== true)
+  const counted = markers.filter(({ isUnknown }) => isUnknown !== true)
   const countedIds = new Set(counted.map(({ id }) => id))
   const patterns = {
     all: toPattern(markers),
@@ -47,7 +40,7 @@ export function createTokenGuard(options: {
     counted: toPattern(counted),
   }
   const parts = collectParts(markers)
-  const known = namesOf(options.chatTemplate)
+  const known = namesOf(options.source)
 
   function guardText(text: string, tokens: GuardedTokens): string {
     const plain = text.toWellFormed().replaceAll(RESERVED, '\uFFFD')
@@ -86,17 +79,18 @@ const BREAK = '\uFDD0'
 const EDGE = '\uFDD1'
 const RESERVED = /[\uFDD0\uFDD1]/gu
 
-/** As deep as a schema may be, and more than templates print without exhausting the stack. */
+/** The depth that schemas may have; templates print this many levels without exhausting the stack. */
 const MAX_DEPTH = 100
 
-/** Some vocabularies add blanks, letters or words as well; those are text wherever they stand. */
+/** Some vocabularies also add blanks, letters or words as tokens; those are text. */
 function isMarker({ text, special }: AddedToken): boolean {
   const characters = Array.from(text).length
-  if (special && characters < 2) throw new Error(`the special token '${text}' cannot be told from text`)
+  if (special && characters < 2)
+    throw new Error(`the special token '${text}' cannot be distinguished from text`)
   return special || (characters > 1 && /[^\p{L}\p{N}\s]/u.test(text))
 }
 
-/** Matches the first character of each token's text, also where two of them overlap; never without tokens. */
+/** Matches the first character of each token's text, also where tokens overlap. Matches nothing without tokens. */
 function toPattern(tokens: readonly AddedToken[]): RegExp {
   const rests = new Map<string, string[]>()
   for (const { text } of tokens) {
@@ -113,11 +107,11 @@ type Parts = {
   readonly longest: number
   readonly heads: ReadonlySet<string>
   readonly tails: ReadonlySet<string>
-  /** All tokens, one a line. */
+  /** All tokens, one per line. */
   readonly lines: string
 }
 
-/** The proper beginnings and ends of all tokens. */
+/** Collects the proper prefixes and suffixes of all tokens. */
 function collectParts(markers: readonly AddedToken[]): Parts {
   const tokens = markers.map(({ text }) => text).toSorted((a, b) => b.length - a.length)
   const heads = new Set<string>()
@@ -131,7 +125,7 @@ function collectParts(markers: readonly AddedToken[]): Parts {
   return { tokens, longest: tokens[0]?.length ?? 0, heads, tails, lines: tokens.join('\n') }
 }
 
-/** Every attribute and every quoted text of a template: what it may ask a message or a schema for. */
+/** Every attribute and quoted text of a template: the names that it may look up in a message or a schema. */
 function namesOf(template: string): ReadonlySet<string> {
   return new Set(
     Array.from(template.matchAll(/\.([A-Za-z_]\w*)|'([^'\n]*)'|"([^"\n]*)"/gu), (match) =>
@@ -140,7 +134,7 @@ function namesOf(template: string): ReadonlySet<string> {
   )
 }
 
-/** Blanks at the ends stay outside: templates strip them. */
+/** Puts the edges inside leading and trailing blanks, which templates strip. */
 function markEdges(text: string, known: ReadonlySet<string>, parts: Parts): string {
   const from = text.length - text.trimStart().length
   const to = text.trimEnd().length
@@ -157,7 +151,7 @@ function markEdges(text: string, known: ReadonlySet<string>, parts: Parts): stri
   return text.slice(0, from) + marked + text.slice(to)
 }
 
-/** Cuts a piece at the edges that a token spans, and removes the others. */
+/** Splits a piece at the edges that a token spans, and removes the others. */
 function resolveEdges(piece: string, pattern: RegExp, { tokens }: Parts): string[] {
   if (!piece.includes(EDGE)) return [piece]
   const texts = piece.split(EDGE)

@@ -6,11 +6,12 @@ import {
   type ChatRenderer,
 } from '#libs/chat-template/chat-renderer.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
+import type { Model } from './model.ts'
 
-/** Conversations as transformers renders them; `scripts/python/references/render_chats.py` writes it. */
+/** Conversations as transformers renders them, written by `scripts/python/references/render_chats.py`. */
 export const ChatReference = z.strictObject({
   madeBy: z.string(),
-  /** Of templates that name the date, in local time. */
+  /** The local time at which they were rendered, for templates that name the date. */
   now: z.string(),
   cases: z
     .array(
@@ -19,7 +20,7 @@ export const ChatReference = z.strictObject({
         messages: z.array(ChatMessage),
         tools: z.array(ToolDefinition),
         switches: z.record(z.string(), z.union([z.boolean(), z.string(), z.number()])),
-        /** Neither where the template refuses the conversation. */
+        /** Absent, with `ids`, where the template refuses the conversation. */
         prompt: z.string().optional(),
         ids: z.array(z.int()).optional(),
         refused: z.string().optional(),
@@ -31,17 +32,20 @@ export type ChatReference = z.infer<typeof ChatReference>
 
 type Case = ChatReference['cases'][number]
 
-/** Where a model's prompts first differ from those of its reference. */
+/** The first difference between a prompt of the model and its reference. */
 export type ChatDifference = {
   readonly name: string
   readonly switches: Case['switches']
   readonly problem: string
 }
 
-/** Renders every conversation of the reference and compares its token ids; empty when all are the same. */
-export async function checkChats(tokenizer: Tokenizer, reference: ChatReference): Promise<ChatDifference[]> {
+/** Renders every conversation of the reference and compares its token ids. Returns the differences. */
+export async function checkChats(
+  { tokenizer, template }: Pick<Model, 'tokenizer' | 'template'>,
+  reference: ChatReference,
+): Promise<ChatDifference[]> {
   const now = new Date(reference.now)
-  const renderer = createChatRenderer({ ...tokenizer, now: () => now })
+  const renderer = createChatRenderer(template, () => now)
   const differences: ChatDifference[] = []
   for (const chat of reference.cases) {
     const problem = await findProblem(chat, tokenizer, renderer)

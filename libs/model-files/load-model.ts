@@ -2,62 +2,61 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { ModelFamily, type SamplingDefaults } from '#libs/dialect/family.ts'
-import { ModelFiles } from './model-files.ts'
-import { readTokenizerFolder, type TokenizerFiles } from './tokenizer-files.ts'
-import { toEndIds } from './end-ids.ts'
-import { createTokenizer, type Tokenizer } from '#libs/tokenizer/tokenizer.ts'
+import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { readModelFolder, type ModelFiles } from './model-files.ts'
+import { ModelManifest } from './model-manifest.ts'
+import { createModel, type Model } from './model.ts'
+import { toEndIds } from './to-end-ids.ts'
 
-export type LoadedModel = {
+/** A model and its family. */
+export type LoadedModel = Model & {
   readonly family: ModelFamily
-  /** Of the tokenizer's files; null where they came from elsewhere. */
+  /** Where the model's files are; null where they were fetched from an engine. */
   readonly folder: string | null
-  readonly tokenizer: Tokenizer
   /** Ids that end a turn, by the model's own files or by its family. */
   readonly endIds: ReadonlySet<number>
-  /** For what a request leaves open: of the model's own generation_config.json; where it has none, of its family. */
+  /** For the parameters that a request leaves open: generation_config.json's, or the family's without that file. */
   readonly samplingDefaults: SamplingDefaults
 }
 
 /**
- * Loads `<modelsFolder>/<name>.json`, the family that it names, and the tokenizer of its folder; where it names none,
- * of `fetchFiles`. A chat template that it names replaces theirs. Throws an error that names the file.
+ * Loads `<modelsFolder>/<name>.json`, the family that it names, and the model's files: those of its folder, or those
+ * that `fetchFiles` returns where it names none. A chat template that it names replaces theirs. Throws an error that
+ * names the file.
  */
 export async function loadModel(
   modelsFolder: string,
   name: string,
   options: {
-    readonly toTokenizer?: (files: TokenizerFiles) => Promise<Tokenizer>
-    readonly fetchFiles?: () => Promise<TokenizerFiles>
+    readonly toTokenizer?: (json: string) => Promise<Tokenizer>
+    readonly fetchFiles?: () => Promise<ModelFiles>
   } = {},
 ): Promise<LoadedModel> {
-  const { toTokenizer = createTokenizer, fetchFiles } = options
-  const parts = await readModelFiles(modelsFolder, name)
-  const family = await readFamily(modelsFolder, parts.family)
-  const folder = parts.folder === undefined ? null : join(modelsFolder, parts.folder)
-  const template = await readTemplate(modelsFolder, parts.chatTemplate)
-  const found = folder === null ? await fetchFiles?.() : await readTokenizerFolder(folder)
-  if (found === undefined) {
-    throw new Error(`${join(modelsFolder, name)}.json names no folder, and there is no engine to ask`)
-  }
+  const { toTokenizer, fetchFiles } = options
+  const path = join(modelsFolder, `${name}.json`)
+  const manifest = await readManifest(modelsFolder, name)
+  const family = await readFamily(modelsFolder, manifest.family)
+  const folder = manifest.folder === undefined ? null : join(modelsFolder, manifest.folder)
+  const template = await readTemplate(modelsFolder, manifest.chatTemplate)
+  const found = folder === null ? await fetchFiles?.() : await readModelFolder(folder)
+  if (found === undefined) throw new Error(`${path} names no folder, and there is no engine to ask`)
   const files = template === null ? found : new Map([...found, [TEMPLATE_FILE, template]])
   try {
-    const tokenizer = await toTokenizer(files)
+    const model = await createModel(files, toTokenizer)
     return {
+      ...model,
       family,
       folder,
-      tokenizer,
-      endIds: toEndIds(tokenizer, family),
-      samplingDefaults: tokenizer.samplingDefaults ?? family.defaults,
+      endIds: toEndIds(model, family),
+      samplingDefaults: model.generationDefaults ?? family.defaults,
     }
   } catch (error) {
-    throw new Error(`the tokenizer of ${join(modelsFolder, name)}.json cannot be used: ${toReason(error)}`, {
-      cause: error,
-    })
+    throw new Error(`the files of ${path} cannot be used: ${toReason(error)}`, { cause: error })
   }
 }
 
-export async function readModelFiles(modelsFolder: string, name: string): Promise<ModelFiles> {
-  return await readAs(ModelFiles, join(modelsFolder, `${name}.json`))
+export async function readManifest(modelsFolder: string, name: string): Promise<ModelManifest> {
+  return await readAs(ModelManifest, join(modelsFolder, `${name}.json`))
 }
 
 export async function readFamily(modelsFolder: string, name: string): Promise<ModelFamily> {
@@ -74,7 +73,7 @@ async function readTemplate(modelsFolder: string, path: string | undefined): Pro
   }
 }
 
-/** Goes before every other place of a chat template. */
+/** Takes precedence over every other place of a chat template. */
 const TEMPLATE_FILE = 'chat_template.jinja'
 
 async function readAs<Schema extends z.ZodType>(schema: Schema, path: string): Promise<z.infer<Schema>> {
@@ -85,7 +84,7 @@ async function readAs<Schema extends z.ZodType>(schema: Schema, path: string): P
   }
 }
 
-/** In one line. */
+/** One line. */
 function toReason(error: unknown): string {
   if (error instanceof z.ZodError) {
     return error.issues.map(({ path, message }) => [...path, message].join(': ')).join('; ')

@@ -1,19 +1,35 @@
-import { z } from 'zod'
+import { readFile, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 
-const FILE_NAME = '[\\w-][\\w.-]*'
-const FileName = z.string().regex(new RegExp(`^${FILE_NAME}$`))
-const FilePath = z.string().regex(new RegExp(`^${FILE_NAME}(?:/${FILE_NAME})*$`))
+/** The small files that a model's owner publishes beside the weights, by name. */
+export type ModelFiles = ReadonlyMap<string, Buffer>
 
-/** One file of `models/`: of which parts a model that is served consists. */
-export const ModelFiles = z.strictObject({
-  /** Names `models/families/<family>.json`. */
-  family: FileName,
-  /**
-   * Under `models/`, with tokenizer.json, tokenizer_config.json, config.json, generation_config.json. Without it the
-   * worker asks the engine for them.
-   */
-  folder: FileName.optional(),
-  /** A file under `models/`, whose Jinja is used instead of the chat templates among those files. */
-  chatTemplate: FilePath.optional(),
-})
-export type ModelFiles = z.infer<typeof ModelFiles>
+/** The files that `createModel` reads. */
+const NAMES: ReadonlySet<string> = new Set([
+  'tokenizer.json',
+  'tokenizer_config.json',
+  'config.json',
+  'generation_config.json',
+  'special_tokens_map.json',
+  'chat_template.jinja',
+  'chat_template.json',
+])
+
+export const isModelFile = (name: string): boolean => NAMES.has(name)
+
+/** Throws an error that names the folder or the file. */
+export async function readModelFolder(folder: string): Promise<ModelFiles> {
+  const names = (await listFolder(folder)).filter(isModelFile).sort()
+  if (!names.includes('tokenizer.json')) throw new Error(`there is no ${join(folder, 'tokenizer.json')}`)
+  return new Map(
+    await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name))] as const)),
+  )
+}
+
+async function listFolder(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder)
+  } catch (cause) {
+    throw new Error(`the folder ${folder} cannot be read`, { cause })
+  }
+}

@@ -1,37 +1,35 @@
 import { z } from 'zod'
 import type { SamplingDefaults } from '#libs/dialect/family.ts'
-import type { TokenizerFiles } from './tokenizer-files.ts'
+import type { ChatTemplate } from '#libs/chat-template/chat-renderer.ts'
+import type { ModelFiles } from './model-files.ts'
 
-/** What the small files beside tokenizer.json say, all of which may be absent. */
+/** The settings of the small files beside tokenizer.json, each of which may be absent. */
 export type ModelSettings = {
+  readonly templates: Pick<ChatTemplate, 'source' | 'toolSource'>
   /** By the names that chat templates use: `bos_token`, `eos_token`, … */
   readonly specialTokens: Readonly<Record<string, string>>
   /** Of config.json and generation_config.json. */
   readonly eosIds: readonly number[]
-  /** Of the output layer; 0 when config.json does not say. */
+  /** Of the output layer; 0 when config.json does not name it. */
   readonly vocabularySize: number
-  /** Of generation_config.json; null without one. */
-  readonly samplingDefaults: SamplingDefaults | null
-  /** Jinja sources. */
-  readonly chatTemplate: string | null
-  /** What some models have instead for chats with tools. */
-  readonly toolTemplate: string | null
+  /** Of generation_config.json; null without that file. */
+  readonly generationDefaults: SamplingDefaults | null
 }
 
 /** Throws an error that names the file which has another shape than Hugging Face documents. */
-export function readModelSettings(files: TokenizerFiles): ModelSettings {
+export function readModelSettings(files: ModelFiles): ModelSettings {
   const tokenizer = readFile(files, 'tokenizer_config.json', TokenizerConfig)
   const config = readFile(files, 'config.json', ModelConfig)
   const generation = readFile(files, 'generation_config.json', GenerationConfig)
   return {
+    templates: toTemplates(files, tokenizer),
     specialTokens: {
       ...toSpecialTokens(readFile(files, 'special_tokens_map.json', SpecialTokens)),
       ...toSpecialTokens(tokenizer),
     },
     eosIds: [...toList(config.eos_token_id), ...toList(generation.eos_token_id)],
     vocabularySize: config.vocab_size ?? 0,
-    samplingDefaults: files.has('generation_config.json') ? toSamplingDefaults(generation) : null,
-    ...toTemplates(files, tokenizer),
+    generationDefaults: files.has('generation_config.json') ? toSamplingDefaults(generation) : null,
   }
 }
 
@@ -81,18 +79,18 @@ function toSpecialTokens(config: z.infer<typeof SpecialTokens>): Record<string, 
   return tokens
 }
 
-/** A file of its own goes before a field of another; processors of images have a file of their own kind. */
+/** A template's own file takes precedence over a field of another; chat_template.json belongs to image processors. */
 function toTemplates(
-  files: TokenizerFiles,
+  files: ModelFiles,
   tokenizer: z.infer<typeof TokenizerConfig>,
-): Pick<ModelSettings, 'chatTemplate' | 'toolTemplate'> {
+): ModelSettings['templates'] {
   const source = files.get('chat_template.jinja')?.toString('utf8')
-  if (source !== undefined) return { chatTemplate: source, toolTemplate: null }
+  if (source !== undefined) return { source, toolSource: null }
   const template =
     readFile(files, 'chat_template.json', ProcessorTemplate).chat_template ?? tokenizer.chat_template
-  if (!Array.isArray(template)) return { chatTemplate: template ?? null, toolTemplate: null }
+  if (!Array.isArray(template)) return { source: template ?? null, toolSource: null }
   const named = (name: string) => template.find((entry) => entry.name === name)?.template ?? null
-  return { chatTemplate: named('default'), toolTemplate: named('tool_use') }
+  return { source: named('default'), toolSource: named('tool_use') }
 }
 
 function toSamplingDefaults(generation: z.infer<typeof GenerationConfig>): SamplingDefaults {
@@ -114,7 +112,7 @@ function toList(ids: z.infer<typeof EosIds>): number[] {
 }
 
 function readFile<Schema extends z.ZodType>(
-  files: TokenizerFiles,
+  files: ModelFiles,
   name: string,
   schema: Schema,
 ): z.infer<Schema> {

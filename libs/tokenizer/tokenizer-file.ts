@@ -2,14 +2,14 @@ import { z } from 'zod'
 
 const PreTokenizerStep = z.object({ type: z.string(), prepend_scheme: z.string().nullish() })
 
-/** tokenizer.json, as far as we read it ourselves. */
+/** The fields of tokenizer.json that are read here; the native library reads the whole file. */
 const TokenizerJson = z.object({
   model: z.object({
     vocab: z.union([z.record(z.string(), z.int()), z.array(z.tuple([z.string(), z.number()]))]),
     unk_token: z.string().nullish(),
     unk_id: z.int().nullish(),
   }),
-  /** `parseDecoderSteps` reads it. */
+  /** Parsed by `parseDecoderSteps`. */
   decoder: z.unknown(),
   pre_tokenizer: z
     .union([z.object({ pretokenizers: z.array(PreTokenizerStep) }), PreTokenizerStep])
@@ -35,16 +35,16 @@ export type TokenizerFile = {
   readonly json: string
   /** By id, added tokens included. */
   readonly tokens: readonly (string | undefined)[]
-  /** What stands for characters that the vocabulary lacks; null when there is nothing that they become. */
+  /** The token that replaces characters which the vocabulary lacks; null without one. */
   readonly unknownId: number | null
   readonly addedTokens: z.infer<typeof TokenizerJson>['added_tokens']
-  /** The kinds of its decoder's steps are not checked yet. */
+  /** Not validated yet: see `parseDecoderSteps`. */
   readonly decoder: unknown
-  /** A blank is put before the beginning of a text, but not behind a control token. */
+  /** The pre-tokenizer puts a blank before the beginning of a text, but not after a special token. */
   readonly prependsFirst: boolean
 }
 
-/** Throws a ZodError or a SyntaxError for what is no tokenizer.json. */
+/** Throws a ZodError or a SyntaxError for text that is no tokenizer.json. */
 export function parseTokenizerFile(json: string): TokenizerFile {
   const file = TokenizerJson.parse(JSON.parse(json))
   const { vocab, unk_token: unknown, unk_id: unknownId } = file.model

@@ -1,80 +1,48 @@
-import type { SamplingDefaults } from '#libs/dialect/family.ts'
-import { readTokenizerFolder, type TokenizerFiles } from '#libs/model-files/tokenizer-files.ts'
 import { createByteDecoder } from './decoding/byte-decoder.ts'
 import { parseDecoderSteps } from './decoding/decoder-steps.ts'
 import type { TextStream, TokenDecoder } from './decoding/token-decoder.ts'
 import { createWindowDecoder } from './decoding/window-decoder.ts'
-import type { Encoder } from './encoding/encoder.ts'
 import { openNativeEncoder } from './encoding/native-encoder.ts'
-import { readModelSettings } from '#libs/model-files/model-settings.ts'
-import type { AddedToken } from '#libs/chat-template/token-guard.ts'
 import { parseTokenizerFile, type TokenizerFile } from './tokenizer-file.ts'
 
+/** Text to token ids and back, as a tokenizer.json describes it. */
 export type Tokenizer = {
-  readonly encoder: Encoder['name']
   /** Text to ids, without adding special tokens; special tokens written in the text become their ids. */
   encode(text: string): Promise<Uint32Array>
-  /** A text by itself, with the special tokens that the model's own tokenizer puts around one: what embeds. */
+  /** A complete text, with the special tokens that the post-processor puts around it: the input of an embedding. */
   encodeWhole(text: string): Promise<Uint32Array>
-  /** The ids of each piece by itself, one after the other: no token reaches over the ends of a piece. */
+  /** The concatenated ids of pieces that are encoded independently: no token spans the end of a piece. */
   encodePieces(pieces: readonly string[]): Promise<Uint32Array>
-  /** Ids to text, special tokens kept. Unknown ids are nothing; bytes that are no UTF-8 become U+FFFD. */
+  /** Ids to text, special tokens included. Unknown ids add nothing; invalid UTF-8 becomes U+FFFD. */
   decode(ids: ArrayLike<number>): string
-  /** Ids to text one by one, as they stand behind other text. */
+  /** Decodes ids one by one, as the continuation of other text. */
   openTextStream(): TextStream
   /** One more than the highest id that has a text. */
   readonly vocabularySize: number
-  /** The size of the model's output layer (config.json): never below `vocabularySize`, often padded above it. */
-  readonly paddedVocabularySize: number
-  /** The id of a token that is written exactly like this, or null. */
+  /** The id of the token with exactly this text, or null. */
   tokenId(token: string): number | null
-  /** True for tokens flagged special (`<|im_end|>`), false for added ones that are text (`<think>`). */
+  /** True for tokens flagged special (`<|im_end|>`), false for added tokens that are text (`<think>`). */
   isSpecial(id: number): boolean
-  /** The tokens that are recognised by their text, special or not. */
   readonly addedTokens: readonly AddedToken[]
-  /** Ids that end a turn by the model's own files: tokenizer_config.json, config.json and generation_config.json together. */
-  readonly eosIds: ReadonlySet<number>
-  /** What the model's owner recommends: absent fields are neutral; null without a generation_config.json. */
-  readonly samplingDefaults: SamplingDefaults | null
-  /** Jinja source; null when the model has none, as embedding models often do. */
-  readonly chatTemplate: string | null
-  /** What some models have instead for chats with tools. */
-  readonly toolTemplate: string | null
-  /** Variables that chat templates may name: `bos_token`, `eos_token`, … */
-  readonly specialTokens: Readonly<Record<string, string>>
-  close(): Promise<void>
 }
 
-export type OpenEncoder = (file: TokenizerFile) => Promise<Encoder>
-
-/** As `createTokenizer`, from a model's folder. */
-export async function loadTokenizer(folder: string, open?: OpenEncoder): Promise<Tokenizer> {
-  const files = await readTokenizerFolder(folder)
-  try {
-    return await createTokenizer(files, open)
-  } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error)
-    throw new Error(`the tokenizer in ${folder} cannot be used: ${problem}`, { cause: error })
-  }
+/** A token that a tokenizer recognizes by its text, wherever it stands: `<|im_start|>`, `<think>`. */
+export type AddedToken = {
+  readonly id: number
+  readonly text: string
+  readonly special: boolean
+  /** It also replaces characters that the vocabulary lacks, so its id in a prompt may come from plain text. */
+  readonly isUnknown?: boolean
 }
 
-/**
- * The tokenizer that a model's files describe: tokenizer.json, and what there is of the others. Throws an error that
- * names the file which has another shape than Hugging Face documents, or what we cannot do as the file wants it.
- */
-export async function createTokenizer(
-  files: TokenizerFiles,
-  open: OpenEncoder = openNativeEncoder,
-): Promise<Tokenizer> {
-  const file = readTokenizerFile(files)
+/** Throws for a tokenizer.json of another shape than Hugging Face documents, or that needs an unsupported step. */
+export async function createTokenizer(json: string): Promise<Tokenizer> {
+  const file = readTokenizerFile(json)
   const { tokens, addedTokens } = file
-  const settings = readModelSettings(files)
   const decoder = createDecoder(file)
-  const encoder = await open(file)
+  const encoder = await openNativeEncoder(file)
   const ids = new Map(tokens.map((token, id) => [token, id]))
-  const tokenId = (token: string) => ids.get(token) ?? null
   const special = new Set(addedTokens.filter((token) => token.special).map((token) => token.id))
-  const eosId = tokenId(settings.specialTokens['eos_token'] ?? '')
   const leader = file.prependsFirst ? findLeader(file) : ''
 
   const encodeOne = async (text: string, whole: boolean) => {
@@ -83,17 +51,16 @@ export async function createTokenizer(
   }
 
   return {
-    encoder: encoder.name,
     encode: async (text) => await encodeOne(text, false),
     encodeWhole: async (text) => await encodeOne(text, true),
     async encodePieces(pieces) {
       const texts = pieces
         .filter((piece) => piece !== '')
         .map((piece, i) => (i === 0 ? piece : leader + piece))
-      // A text that is torn a hundred thousand times consists of few different pieces.
-      const different = Array.from(new Set(texts))
-      const encoded = await encoder.encode(different, { whole: false })
-      const idsOf = new Map(different.map((text, i) => [text, encoded[i] ?? new Uint32Array(0)]))
+      // A text that was cut a hundred thousand times has few distinct pieces.
+      const distinct = Array.from(new Set(texts))
+      const encoded = await encoder.encode(distinct, { whole: false })
+      const idsOf = new Map(distinct.map((text, i) => [text, encoded[i] ?? new Uint32Array(0)]))
       return concat(
         texts.map((text, i) =>
           (idsOf.get(text) ?? new Uint32Array(0)).subarray(i > 0 && leader !== '' ? 1 : 0),
@@ -103,35 +70,26 @@ export async function createTokenizer(
     decode: decoder.decode,
     openTextStream: decoder.stream,
     vocabularySize: tokens.length,
-    paddedVocabularySize: Math.max(tokens.length, settings.vocabularySize),
-    tokenId,
+    tokenId: (token) => ids.get(token) ?? null,
     isSpecial: (id) => special.has(id),
     addedTokens: addedTokens.map((token) => ({
       id: token.id,
       text: token.content,
       special: token.special,
-      standsForText: token.id === file.unknownId,
+      isUnknown: token.id === file.unknownId,
     })),
-    eosIds: new Set([...(eosId === null ? [] : [eosId]), ...settings.eosIds]),
-    samplingDefaults: settings.samplingDefaults,
-    chatTemplate: settings.chatTemplate,
-    toolTemplate: settings.toolTemplate,
-    specialTokens: settings.specialTokens,
-    close: encoder.close,
   }
 }
 
-function readTokenizerFile(files: TokenizerFiles): TokenizerFile {
-  const data = files.get('tokenizer.json')
-  if (data === undefined) throw new Error('there is no tokenizer.json')
+function readTokenizerFile(json: string): TokenizerFile {
   try {
-    return parseTokenizerFile(data.toString('utf8'))
+    return parseTokenizerFile(json)
   } catch (error) {
     throw new Error('tokenizer.json cannot be used', { cause: error })
   }
 }
 
-/** Byte-level vocabularies by a table, all others by a window. */
+/** Byte-level vocabularies are decoded by a table, all others by a window of tokens. */
 function createDecoder({ decoder, tokens }: TokenizerFile): TokenDecoder {
   const steps = parseDecoderSteps(decoder)
   if (!steps.some((step) => step.type === 'ByteLevel')) return createWindowDecoder(tokens, steps)
@@ -141,8 +99,8 @@ function createDecoder({ decoder, tokens }: TokenizerFile): TokenDecoder {
 }
 
 /**
- * A control token, which is put before a piece that is not the first, and taken off again: some tokenizers put a blank
- * before the beginning of a text, and none behind a control token. `''` when there is none of use.
+ * A special token that is put before each piece but the first, and whose id is removed again: some tokenizers put a
+ * blank before the beginning of a text, but not after a special token. `''` without a suitable token.
  */
 function findLeader({ addedTokens }: TokenizerFile): string {
   return addedTokens.find((token) => token.special && !token.rstrip && !token.normalized)?.content ?? ''

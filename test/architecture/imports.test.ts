@@ -7,7 +7,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'api-key': [],
   'billing-client': ['contracts', 'grpc', 'money', 'telemetry'],
   'catalog-file': ['contracts'],
-  'chat-template': ['contracts'],
+  'chat-template': ['contracts', 'tokenizer'],
   config: [],
   contracts: [],
   dialect: ['contracts', 'json-schema', 'tokenizer'],
@@ -22,7 +22,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   telemetry: [],
   threads: ['telemetry'],
   'ticket-queue': ['contracts', 'generation-record', 'telemetry'],
-  tokenizer: ['chat-template', 'dialect', 'model-files', 'telemetry', 'threads'],
+  tokenizer: [],
 }
 
 /** Which top folder may import which; libs and apps have rules of their own besides. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createHttp2Transport } from '#apps/worker/engine/transport/http2-transport.ts'
 import type { Transport } from '#apps/worker/engine/transport/transport.ts'
-import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { loadTokenizer } from '#test/support/load-tokenizer.ts'
 import { freePort } from '../support/free-port.ts'
 import { startApp, type RunningApp } from '../support/processes.ts'
 import { callGenerate, collect, reply, service } from './raw-calls.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Transport } from '#apps/worker/engine/transport/transport.ts'
-import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { loadTokenizer } from '#test/support/load-tokenizer.ts'
 import { TRANSPORTS, type TransportName } from '#test/support/engine-transports.ts'
 import { startEngineUnderTest, type EngineUnderTest } from './engine-under-test.ts'
 import { reply, service } from './raw-calls.ts'

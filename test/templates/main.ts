@@ -4,38 +4,39 @@ import { basename, join } from 'node:path'
 import { guessFamily } from '#libs/dialect/guess-family.ts'
 import { ChatReference, checkChats, type ChatDifference } from '#libs/model-files/check-chats.ts'
 import { readFamily } from '#libs/model-files/load-model.ts'
-import { loadTokenizer, type Tokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { readModelFolder } from '#libs/model-files/model-files.ts'
+import { createModel, type Model } from '#libs/model-files/model.ts'
 import { readBack } from './read-back.ts'
 
 /** Reproduces every character; the tokenizer of the references decodes `▁` as a blank. */
-const tiny = await loadTokenizer('models/tiny')
+const tiny = await createModel(await readModelFolder('models/tiny'))
 const [folder = '', model = '', references = ''] = process.argv.slice(2)
-const tokenizer = await loadTokenizer(model)
+const compared = await createModel(await readModelFolder(model))
 const names = readdirSync(references).toSorted((a, b) => (a < b ? -1 : 1))
 let differing = 0
 for (const name of names) {
   const template = `${basename(name, '.json')}.jinja`
-  const chatTemplate = readFileSync(join(folder, template), 'utf8')
+  const source = readFileSync(join(folder, template), 'utf8')
   const reference = ChatReference.parse(JSON.parse(readFileSync(join(references, name), 'utf8')))
-  const differences = await findDifferences({ ...tokenizer, chatTemplate }, reference)
+  const differences = await findDifferences(withSource(compared, source), reference)
   const [first] = differences
   if (first !== undefined) differing += 1
   const count = reference.cases.length
-  const family = guessFamily({ modelType: '', chatTemplate })?.family ?? null
-  const calls = family === null ? 'no family' : `${family}, ${await describeCalls(chatTemplate, family)}`
+  const family = guessFamily({ modelType: '', chatTemplate: source })?.family ?? null
+  const calls = family === null ? 'no family' : `${family}, ${await describeCalls(source, family)}`
   console.log(`${template}: ${count - differences.length} of ${count} equal, ${calls}`)
   if (first !== undefined) console.log(`  ${first.name} ${JSON.stringify(first.switches)}: ${first.problem}`)
 }
 console.log(`${names.length} templates, ${differing} with differences`)
 process.exitCode = differing === 0 && names.length > 0 ? 0 : 1
-await Promise.all([tokenizer, tiny].map(async ({ close }) => await close()))
 
-async function describeCalls(chatTemplate: string, family: string): Promise<string> {
+function withSource(of: Model, source: string): Model {
+  return { ...of, template: { ...of.template, source, toolSource: null } }
+}
+
+async function describeCalls(source: string, family: string): Promise<string> {
   try {
-    const read = await readBack(
-      { ...tiny, chatTemplate, toolTemplate: null },
-      await readFamily('models', family),
-    )
+    const read = await readBack(withSource(tiny, source), await readFamily('models', family))
     return read === null ? 'its call is read back' : `its call is read as ${JSON.stringify(read)}`
   } catch (error) {
     return `its call is not written: ${error instanceof Error ? error.message : String(error)}`
@@ -43,9 +44,9 @@ async function describeCalls(chatTemplate: string, family: string): Promise<stri
 }
 
 /** A template that cannot be parsed differs in every case that transformers renders. */
-async function findDifferences(tokenizer: Tokenizer, reference: ChatReference): Promise<ChatDifference[]> {
+async function findDifferences(of: Model, reference: ChatReference): Promise<ChatDifference[]> {
   try {
-    return await checkChats(tokenizer, reference)
+    return await checkChats(of, reference)
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error)
     const rendered = reference.cases.filter(({ refused }) => refused === undefined)

@@ -3,7 +3,7 @@ import { startsInReasoning } from '#libs/dialect/reasoning/starts-in-reasoning.t
 import type { ModelFamily } from '#libs/dialect/family.ts'
 import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
 import { createChatRenderer } from '#libs/chat-template/chat-renderer.ts'
-import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
+import type { Model } from '#libs/model-files/model.ts'
 
 const ARGUMENTS = { city: 'Zürich "West"\n<3', days: 3, exact: true }
 const TOOL: ToolDefinition = {
@@ -33,8 +33,8 @@ const ANSWERED: readonly ChatMessage[] = [
  * Checks that the family's parser reads the call that the template writes into a conversation, as a model trained on
  * such conversations writes it. Returns null if it does, else the call that it reads. Throws a ChatTemplateError.
  */
-export async function readBack(tokenizer: Tokenizer, family: ModelFamily): Promise<string | null> {
-  const chats = createChatRenderer(tokenizer)
+export async function readBack({ tokenizer, template }: Model, family: ModelFamily): Promise<string | null> {
+  const chats = createChatRenderer(template)
   const render = (messages: readonly ChatMessage[]) =>
     chats.render({ messages, tools: [TOOL], switches: family.effort.off }).join('')
   const prompt = render([ASKED])

@@ -2,16 +2,14 @@ import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import { pino } from 'pino'
 import type { ModelFamily } from '#libs/dialect/family.ts'
 import { guessFamily, type FamilyGuess } from '#libs/dialect/guess-family.ts'
 import { ChatReference, checkChats, type ChatDifference } from '#libs/model-files/check-chats.ts'
-import { toEndIds } from '#libs/model-files/end-ids.ts'
-import { openJavascriptEncoder } from '#libs/tokenizer/encoding/javascript-encoder.ts'
+import { fetchModelFiles } from '#libs/model-files/fetch-model-files.ts'
 import { loadModel, readFamily } from '#libs/model-files/load-model.ts'
-import { createTokenizer, type Tokenizer } from '#libs/tokenizer/tokenizer.ts'
-import { fetchTokenizerFiles } from '#libs/model-files/fetch-tokenizer-files.ts'
-import { readTokenizerFolder, type TokenizerFiles } from '#libs/model-files/tokenizer-files.ts'
+import { readModelFolder, type ModelFiles } from '#libs/model-files/model-files.ts'
+import { createModel, type Model } from '#libs/model-files/model.ts'
+import { toEndIds } from '#libs/model-files/to-end-ids.ts'
 import { toYesNo } from '../cells.ts'
 import { defineCommand } from '../command.ts'
 import { CommandError } from '../command-error.ts'
@@ -20,7 +18,7 @@ import { formatFields } from '../table.ts'
 
 const REFERENCE = 'chat-reference.json'
 
-const MODELS_DIR = text('FOLDER', 'where the files of models are; those of this repository unless told')
+const MODELS_DIR = text('FOLDER', 'where the files of models are; without it, models/ of this repository')
 
 const NAME = argument('NAME', 'of a file in that folder, without .json')
 
@@ -43,14 +41,14 @@ const add = defineCommand({
     if (!/^[\w-][\w.-]*$/u.test(name))
       throw new CommandError('usage', `NAME ${JSON.stringify(name)} is no file name`)
     const files = await asRefusal(async () => await readFiles(from, engine))
-    const tokenizer = await asRefusal(async () => await createTokenizer(files))
-    const guess = family === undefined ? toGuess(files, tokenizer) : { family, because: 'you said so' }
+    const model = await asRefusal(async () => await createModel(files))
+    const guess = family === undefined ? toGuess(files, model) : { family, because: 'you said so' }
     const chosen = await asRefusal(async () => await readFamily(folder, guess.family))
     await asRefusal(async () => await writeModel(folder, { name, family: guess.family, files }))
     const answer = {
       name,
       ...guess,
-      ...traitsOf(tokenizer, chosen),
+      ...traitsOf(model, chosen),
       files: [...files.keys()].toSorted((a, b) => (a < b ? -1 : 1)),
     }
     return {
@@ -79,19 +77,17 @@ const check = defineCommand({
   examples: ['models check demo', 'models check my-model --models-dir ./models'],
   async run({ name, modelsDir }) {
     const folder = modelsDir ?? defaultFolder()
-    const { tokenizer, folder: own } = await asRefusal(async () => await loadModel(folder, name))
-    if (own === null)
+    const model = await asRefusal(async () => await loadModel(folder, name))
+    if (model.folder === null)
       throw new CommandError('usage', `${name} has no folder of its own: there is nothing to compare`)
-    const reference = await readReference(own)
-    const differences = await asRefusal(async () => await checkChats(tokenizer, reference))
-    const encoders = await compareEncoders(own, tokenizer, reference)
+    const reference = await readReference(model.folder)
+    const differences = await asRefusal(async () => await checkChats(model, reference))
     return {
-      answer: { name, madeBy: reference.madeBy, cases: reference.cases.length, differences, encoders },
+      answer: { name, madeBy: reference.madeBy, cases: reference.cases.length, differences },
       text:
         differences.map(formatDifference).join('') +
-        (encoders === null ? '' : `${encoders}\n`) +
         `${name}: ${differences.length} of ${reference.cases.length} prompts differ from those of ${reference.madeBy}\n`,
-      isBadNews: differences.length > 0 || encoders !== null,
+      isBadNews: differences.length > 0,
     }
   },
 })
@@ -100,7 +96,7 @@ export const MODEL_FILE_COMMANDS = [add, check] as const
 
 const defaultFolder = (): string => fileURLToPath(new URL('../../../models', import.meta.url))
 
-/** What goes wrong with files is told in a line, and nothing was done. */
+/** Reports a failure to read or use the files in one line. Nothing has been written by then. */
 async function asRefusal<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
@@ -111,37 +107,38 @@ async function asRefusal<Result>(work: () => Promise<Result>): Promise<Result> {
   }
 }
 
-async function readFiles(from: string | undefined, engine: string | undefined): Promise<TokenizerFiles> {
-  if (from !== undefined && engine === undefined) return await readTokenizerFolder(from)
-  if (engine !== undefined && from === undefined) return await fetchTokenizerFiles(engine)
+async function readFiles(from: string | undefined, engine: string | undefined): Promise<ModelFiles> {
+  if (from !== undefined && engine === undefined) return await readModelFolder(from)
+  if (engine !== undefined && from === undefined) return await fetchModelFiles(engine)
   throw new CommandError('usage', 'millrace models add: give either --from or --engine.')
 }
 
 const Config = z.object({ model_type: z.string().default('') })
 
-function toGuess(files: TokenizerFiles, tokenizer: Tokenizer): FamilyGuess {
+function toGuess(files: ModelFiles, { template }: Model): FamilyGuess {
   const config = Config.safeParse(JSON.parse(files.get('config.json')?.toString('utf8') ?? '{}'))
-  const chatTemplate = `${tokenizer.chatTemplate ?? ''}${tokenizer.toolTemplate ?? ''}`
+  const chatTemplate = `${template.source ?? ''}${template.toolSource ?? ''}`
   const guess = guessFamily({ modelType: config.data?.model_type ?? '', chatTemplate })
   if (guess !== null) return guess
   throw new CommandError(
     'refused',
-    'Nothing in its files tells the family: give --family. See models/families/.',
+    'Its files do not identify its family: give --family. See models/families/.',
   )
 }
 
-function traitsOf(tokenizer: Tokenizer, family: ModelFamily) {
+function traitsOf(model: Model, family: ModelFamily) {
+  const { tokenizer, template } = model
   return {
     tokens: tokenizer.vocabularySize,
-    endTokens: Array.from(toEndIds(tokenizer, family), (id) => tokenizer.decode([id]) || String(id)),
-    hasChatTemplate: tokenizer.chatTemplate !== null,
+    endTokens: Array.from(toEndIds(model, family), (id) => tokenizer.decode([id]) || String(id)),
+    hasChatTemplate: template.source !== null,
   }
 }
 
-/** All or nothing: what is there already stays as it is. */
+/** Writes all files or none. An existing model is not changed. */
 async function writeModel(
   modelsFolder: string,
-  { name, family, files }: { name: string; family: string; files: TokenizerFiles },
+  { name, family, files }: { name: string; family: string; files: ModelFiles },
 ): Promise<void> {
   const names = await readdir(modelsFolder)
   if (names.includes(name) || names.includes(`${name}.json`)) {
@@ -172,29 +169,6 @@ async function readReference(folder: string): Promise<ChatReference> {
     throw new CommandError('refused', `${problem}: make it with npm run references -- ${folder}`, {
       cause: error,
     })
-  }
-}
-
-/** The second encoder must read the prompts as the first one does; null when it does. */
-async function compareEncoders(
-  folder: string,
-  native: Tokenizer,
-  reference: ChatReference,
-): Promise<string | null> {
-  const log = pino({ level: 'silent' })
-  const other = await createTokenizer(await readTokenizerFolder(folder), async (file) =>
-    openJavascriptEncoder(file, log),
-  )
-  try {
-    for (const { name, prompt } of reference.cases) {
-      if (prompt === undefined) continue
-      const [ids, others] = [await native.encode(prompt), await other.encode(prompt)]
-      if (ids.join() !== others.join())
-        return `${name}: the encoder in JavaScript gives other tokens than the native one`
-    }
-    return null
-  } finally {
-    await other.close()
   }
 }
 

@@ -7,10 +7,12 @@ import { encodeWritten, FILLER, UNMERGED } from './write-script.ts'
 export async function createFixedScript(options: {
   behaviour: Behaviour
   tokenizer: Tokenizer
-  endId: number
+  /** The end tokens, the primary one first. */
+  endIds: readonly number[]
 }): Promise<Script | null> {
-  const { behaviour, tokenizer, endId } = options
-  const filler = await encodeWritten(tokenizer, FILLER)
+  const { behaviour, tokenizer, endIds } = options
+  const endId = endIds[0] ?? 0
+  const filler = await encodeWritten(FILLER, options)
   const cyclic = (index: number) => filler[index % filler.length] ?? endId
 
   async function writeTokens(): Promise<readonly number[] | null> {
@@ -23,7 +25,7 @@ export async function createFixedScript(options: {
       case 'fails-before-text':
         return Array.from((await tokenizer.encode(UNMERGED)).subarray(0, 1))
       case 'fails-in-text':
-        return await encodeWritten(tokenizer, BROKEN_OFF)
+        return await encodeWritten(BROKEN_OFF, options)
     }
   }
 

@@ -29,13 +29,13 @@ export async function createScriptWriter(options: {
   const header = await tokenizer.encode(ASSISTANT_HEADER)
   const turnStart = tokenizer.tokenId(TURN_START)
   const added = new Set(tokenizer.addedTokens.map(({ id }) => id))
-  const fillerIds = await encodeWritten(tokenizer, FILLER)
+  const fillerIds = await encodeWritten(FILLER, options)
   const invalid = await invalidUtf8(tokenizer)
   const primaryEnd = endIds[0] ?? 0
   const cyclic = (index: number) => fillerIds[index % fillerIds.length] ?? primaryEnd
 
   async function toTokens(turn: ComposedTurn, variant: number): Promise<number[]> {
-    if (turn.kind === 'text') return await encodeWritten(tokenizer, turn.text)
+    if (turn.kind === 'text') return await encodeWritten(turn.text, options)
     if (turn.directive.kind === 'invalid-utf8') return invalid
     return Array.from({ length: turn.directive.count }, (_, i) => cyclic(i + variant))
   }
@@ -79,7 +79,7 @@ export async function createScriptWriter(options: {
   /** The answer's beginning may consist of other tokens than were sent, if it was transferred as text. */
   async function restAfter(text: string, written: Uint32Array): Promise<number[] | null> {
     const begun = tokenizer.decode(written)
-    return text.startsWith(begun) ? await encodeWritten(tokenizer, text.slice(begun.length)) : null
+    return text.startsWith(begun) ? await encodeWritten(text.slice(begun.length), options) : null
   }
 
   function rawScript(promptTokens: number): Script {
@@ -152,8 +152,11 @@ function overlap(written: Uint32Array, tokens: readonly number[]): number {
 }
 
 /** Encodes a text that the model writes: the markers of turns are encoded as text, other markers as tokens. */
-export async function encodeWritten(tokenizer: Tokenizer, text: string): Promise<number[]> {
-  const ends = Array.from(tokenizer.eosIds, (id) => tokenizer.decode(Uint32Array.of(id)))
+export async function encodeWritten(
+  text: string,
+  { tokenizer, endIds }: { tokenizer: Tokenizer; endIds: readonly number[] },
+): Promise<number[]> {
+  const ends = endIds.map((id) => tokenizer.decode(Uint32Array.of(id)))
   const torn = [TURN_START, ...ends]
     .filter((marker) => marker !== '')
     .map((marker) => `(?<=${RegExp.escape(marker.charAt(0))})(?=${RegExp.escape(marker.slice(1))})`)

@@ -5,13 +5,12 @@ import type { Model } from '../model.ts'
 import { traitsOf } from '../servicer-version.ts'
 
 export function modelInfo(config: EngineConfig, model: Model): GetModelInfoResponse {
-  const { tokenizer } = model
-  const defaults = tokenizer.samplingDefaults ?? {}
+  const defaults = model.generationDefaults ?? {}
   return {
     modelPath: model.folder,
     isGeneration: config.kind === 'chat',
     maxContextLength: config.maxModelLen,
-    vocabSize: tokenizer.paddedVocabularySize,
+    vocabSize: model.paddedVocabularySize,
     supportsVision: false,
     servedModelName: config.model,
     tokenizerPath: model.folder,

@@ -88,7 +88,7 @@ export function createEngineHandlers(options: {
           throw new InvalidRequest('This model does not support pooling')
         }
         const { maxModelLen, dimension } = config
-        const { paddedVocabularySize: vocabularySize } = model.tokenizer
+        const { paddedVocabularySize: vocabularySize } = model
         const running = embed(call.request, { core, maxModelLen, vocabularySize, dimension }, end)
         embeddings.add(end)
         call.on('cancelled', () => {

@@ -3,29 +3,32 @@ import type { ModelFamily } from '#libs/dialect/family.ts'
 import { ChatTemplateError, type Chat } from '#libs/chat-template/chat-renderer.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { withOwnCallIds } from '#libs/dialect/syntax/call-id.ts'
-import type { RenderChat } from './render-chat.ts'
+import type { ThreadedChatRenderer } from './threaded-chat-renderer.ts'
 
-/** A prompt as the engine gets it, and the text behind its last control token that a caller typed as text. */
-export type RenderedPrompt = { readonly tail: string; readonly ids: Uint32Array }
+export type RenderedPrompt = {
+  /** The last piece of the prompt's text: whether the prompt opens the reasoning is read from its end. */
+  readonly tail: string
+  readonly ids: Uint32Array
+}
 
-/** Of a job for an engine whose context window has so many tokens. */
+/** Renders a job for an engine whose context window has this many tokens. */
 export type RenderPrompt = (job: ChatJob, contextWindow: number) => Promise<RenderedPrompt>
 
 /**
- * Renders a job's conversation with the model's own chat template and tokenizes it exactly: the template's
- * special tokens become their ids, those that a caller types stay text. Throws a ChatTemplateError when the
- * template refuses the conversation, and when the tokenizer finds a control token that nobody wrote (its
- * normalizer may turn other characters into a token's text). Of a prompt that is hopelessly longer than the window,
- * only a beginning that is too long as well is tokenized.
+ * Renders a job's conversation with the model's chat template and tokenizes it exactly: the template's special tokens
+ * become their ids, those that a caller types stay text. Throws a ChatTemplateError when the template refuses the
+ * conversation, and when the ids hold a control token that is not in the text (the tokenizer's normalizer may turn
+ * other characters into a token's text). Of a prompt that is far longer than the window, only a beginning is
+ * tokenized, itself longer than the window.
  */
 export function createRenderPrompt(deps: {
-  chats: Pick<RenderChat, 'render' | 'isForged'>
+  renderer: ChatRendering
   tokenizer: Pick<Tokenizer, 'encodePieces'>
   family: Pick<ModelFamily, 'callIds' | 'effort'>
 }): RenderPrompt {
-  const { chats, tokenizer, family } = deps
+  const { renderer, tokenizer, family } = deps
   return async ({ request }, contextWindow) => {
-    const pieces = await renderDescribed(chats, {
+    const pieces = await renderDescribed(renderer, {
       messages: withOwnCallIds(family.callIds, request.messages),
       tools: request.toolChoice === 'none' ? [] : request.tools,
       switches: family.effort[request.reasoningEffort],
@@ -34,36 +37,38 @@ export function createRenderPrompt(deps: {
     const beginning = await beginningTooLong(pieces, contextWindow, tokenizer)
     if (beginning !== null) return { tail, ids: beginning }
     const ids = await tokenizer.encodePieces(pieces)
-    if (chats.isForged(pieces, ids)) {
+    if (renderer.isForged(pieces, ids)) {
       throw new ChatTemplateError('the messages hold characters that this model reads as control tokens')
     }
     return { tail, ids }
   }
 }
 
+type ChatRendering = Pick<ThreadedChatRenderer, 'render' | 'isForged'>
+
 /**
- * A tool without a description is told to the template as such. Some add it to a text, which nothing cannot be (those
- * of gpt-oss, Hermes and DeepSeek V3.1): they get an empty one.
+ * A missing description is null to the template, as with vLLM. Some templates (gpt-oss, Hermes, DeepSeek V3.1) add it
+ * to a string and fail: then the chat is rendered again with empty descriptions.
  */
-async function renderDescribed(chats: Pick<RenderChat, 'render'>, chat: Chat): Promise<string[]> {
+async function renderDescribed(renderer: ChatRendering, chat: Chat): Promise<string[]> {
   try {
-    return await chats.render(chat)
+    return await renderer.render(chat)
   } catch (error) {
     const isDescribed = chat.tools.every((tool) => tool.description !== null)
     if (isDescribed || !(error instanceof ChatTemplateError)) throw error
     const tools = chat.tools.map((tool) => ({ ...tool, description: tool.description ?? '' }))
-    return await chats.render({ ...chat, tools })
+    return await renderer.render({ ...chat, tools })
   }
 }
 
-/** Text of ordinary languages has fewer characters a token; a prompt of less is tokenized at once. */
+/** Ordinary text has fewer characters per token; a prompt below this is tokenized at once. */
 const SUSPICIOUS_CHARACTERS_PER_TOKEN = 8
 const SLICE_CHARACTERS = 32_768
 
 /**
- * The first ids of a prompt that cannot fit the window, or null when it may fit. Tokenizing all of a megabyte
- * keeps a core busy for seconds, so a suspicious one is tokenized slice by slice until twice the window is
- * full: a cut changes the tokens around it, but does not double them.
+ * Returns the first ids of a prompt that cannot fit the window, or null when it may fit. Tokenizing a megabyte takes
+ * seconds of a core, so a suspiciously long prompt is tokenized in slices until there are ids for twice the window: a
+ * cut changes the tokens around it, but never doubles their number.
  */
 async function beginningTooLong(
   pieces: readonly string[],
@@ -80,7 +85,7 @@ async function beginningTooLong(
   return null
 }
 
-/** The pieces in portions of about the same length; a piece that is longer is cut between characters. */
+/** Groups the pieces into slices of about the same length; a longer piece is cut between characters. */
 function* slicesOf(pieces: readonly string[]): Generator<string[]> {
   let slice: string[] = []
   let room = SLICE_CHARACTERS

@@ -1,20 +1,17 @@
 import { Template } from '@huggingface/jinja'
-import { formatDate } from './python-dates.ts'
-import { formatBraces, formatPercent } from './python-format.ts'
-import { toPythonJson } from './python-numbers.ts'
-import { rewriteBlock } from './python-rewrite.ts'
-import { STRING_METHODS, toTitle } from './python-strings.ts'
-import { isIn, TESTS } from './python-tests.ts'
-import { isPythonEqual, toPythonText, toRuntimeValue, type RuntimeValue } from './python-values.ts'
+import { formatDate } from './format-date.ts'
+import { formatBraces, formatPercent } from './format-text.ts'
+import { toPythonJson } from './number-keeper.ts'
+import { rewriteBlock } from './rewrite-block.ts'
+import { STRING_METHODS, toTitle } from './string-methods.ts'
+import { isIn, TESTS } from './jinja-tests.ts'
+import { isPythonEqual, toPythonText, toRuntimeValue, type RuntimeValue } from './runtime-value.ts'
 
 export type PythonTemplate = { readonly render: (values: Readonly<Record<string, unknown>>) => string }
 
 /**
- * A chat template that says what it says in Python. The engine is JavaScript's and differs without a word: it prints
- * `true` for `True` and lists as JSON, compares `1` with `'1'`, keeps what a loop has set, and forgets what it has
- * printed before a `break`. So the parsed template is rewritten before it runs: what differs becomes calls of functions
- * of ours. What the engine lacks altogether (`{% raw %}`, `a < b < c`, most filters with tests) still throws when it is
- * parsed or met. What is known to differ without a word, `docs/models.md` tells. Throws for what is no Jinja.
+ * A chat template that renders as Python renders it: see README.md. Throws for a source that cannot be parsed; `render`
+ * throws for a construct that the engine lacks. `now` is the date for templates that name it.
  */
 export function createPythonTemplate(source: string, now: () => Date): PythonTemplate {
   const template = new Template(source)
@@ -25,7 +22,7 @@ export function createPythonTemplate(source: string, now: () => Date): PythonTem
 
 type TemplateFunction = (values: readonly unknown[]) => unknown
 
-/** What a rewritten template calls, under names that no template can write. */
+/** The functions that a rewritten template calls, under names that no template can write. */
 const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
   '.text': (values) => toPythonText(argument(values, 0)),
   '.joined': (values) => values.map((value) => toPythonText(toRuntimeValue(value))).join(''),
@@ -51,7 +48,7 @@ const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
 const argument = (values: readonly unknown[], place: number): RuntimeValue => toRuntimeValue(values[place])
 
 function toText(value: RuntimeValue): string {
-  if (!TESTS['string']?.(value)) throw new Error(`a ${value.type} cannot be added to a text`)
+  if (!TESTS['string']?.(value)) throw new Error(`a ${value.type} cannot be added to a string`)
   return toPythonText(value)
 }
 
@@ -67,7 +64,7 @@ function itemsOf({ type, value }: RuntimeValue): RuntimeValue[] {
   throw new Error(`a ${type} has no items`)
 }
 
-/** Without regard to case, nor to the noncharacters that travel with texts. */
+/** Sorted case-insensitively, ignoring the noncharacters that mark a caller's texts. */
 function sortedKeysOf({ type, value }: RuntimeValue): string[] {
   if (!(value instanceof Map)) throw new Error(`a ${type} has no keys`)
   const keys = Array.from(value.keys(), String)
@@ -84,7 +81,7 @@ function lengthOf({ type, value }: RuntimeValue): number {
   throw new Error(`a ${type} has no length`)
 }
 
-/** Python's `left % right`, of a text or of whole numbers, whose rest has the sign of the right one. */
+/** Python's `left % right`, for a string or for integers, whose remainder has the sign of `right`. */
 function percent(left: RuntimeValue, right: RuntimeValue): string | number {
   if (typeof left.value === 'string') {
     return formatPercent(left.value, right.type === 'TupleValue' ? itemsOf(right) : [right])
@@ -96,7 +93,7 @@ function percent(left: RuntimeValue, right: RuntimeValue): string | number {
   return ((Number(left.value) % divisor) + divisor) % divisor
 }
 
-/** Python finds nothing under what is undefined or no text; the engine refuses to look. */
+/** Looking up an undefined or composite key gives undefined; the engine would throw. */
 function toKey({ value }: RuntimeValue): string | number {
   return typeof value === 'string' || typeof value === 'number' ? value : NO_KEY
 }

@@ -1,17 +1,17 @@
-/** A part of a parsed template: plain data, whose types the engine keeps to itself. */
+/** A part of a parsed template: plain data, whose types the engine does not export. */
 export type Node = { readonly [key: string]: unknown; readonly type: string }
 
-/** A call of a function of ours. */
+/** A call of a function of `python-template.ts`. */
 export const call = (name: string, args: readonly unknown[]): Node => ({
   type: 'CallExpression',
   callee: identifier(name),
-  // In a list they keep their types, which plain arguments of a function lose.
+  // Values in a list keep the engine's types; plain arguments would be converted to JavaScript's.
   args: [list(args)],
 })
 
 export const list = (items: readonly unknown[]): Node => ({ type: 'ArrayLiteral', value: items })
 
-/** With something else for what is undefined. */
+/** `operand`, or `otherwise` where it is undefined. */
 export const orElse = (operand: unknown, otherwise: Node): Node => ({
   type: 'FilterExpression',
   operand,

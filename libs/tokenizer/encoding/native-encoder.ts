@@ -2,42 +2,37 @@ import type { TokenizerFile } from '../tokenizer-file.ts'
 import type { Encoder } from './encoder.ts'
 
 /**
- * Hugging Face's own library, which encodes on threads of its own. Throws a NativeUnavailableError where there is no
- * build of it for this platform, and an ordinary one for a tokenizer.json that it cannot use, or whose control tokens
- * it numbers otherwise than the file does.
+ * An encoder over Hugging Face's native library, which encodes on its own threads. Throws for a tokenizer.json that
+ * the library cannot use, or whose added tokens have other ids in the library than in the file.
  */
 export async function openNativeEncoder(file: TokenizerFile): Promise<Encoder> {
-  const { Tokenizer } = await loadLibrary()
+  const { Tokenizer } = await loadNativeLibrary()
   const native = Tokenizer.fromString(file.json)
   native.disableTruncation()
   native.disablePadding()
   for (const { id, content } of file.addedTokens) {
     const own = native.tokenToId(content)
-    if (own !== id) throw new Error(`the token ${content} is ${own} to the library, ${id} in the file`)
+    if (own !== id) throw new Error(`the token ${content} is ${own} in the library, ${id} in the file`)
   }
   return {
-    name: 'native',
     async encode(texts, { whole }) {
       if (texts.length === 0) return []
       const wellFormed = texts.map((text) => text.toWellFormed())
       const encodings = await native.encodeBatch(wellFormed, { addSpecialTokens: whole })
       return encodings.map((encoding) => Uint32Array.from(encoding.getIds()))
     },
-    close: async () => {},
   }
 }
 
-export class NativeUnavailableError extends Error {
-  constructor(cause: unknown) {
-    super('the native tokenizers library cannot be loaded', { cause })
-    this.name = 'NativeUnavailableError'
-  }
-}
-
-async function loadLibrary() {
+/** Throws where the library has no build for this platform, or its installed build cannot be loaded. */
+export async function loadNativeLibrary() {
   try {
     return await import('tokenizers')
-  } catch (error) {
-    throw new NativeUnavailableError(error)
+  } catch (cause) {
+    throw new Error(
+      `the native tokenizers library cannot be loaded on ${process.platform}-${process.arch}: ` +
+        'use Linux on x64 or arm64, and install the packages again with npm ci',
+      { cause },
+    )
   }
 }

@@ -109,7 +109,7 @@ describe('a model whose prompts differ', () => {
       [['x', '--from', 'docs'], 1, 'there is no docs/tokenizer.json'],
       [['x', '--from', 'test/fixtures/tokenizers/unigram'], 1, 'give --family'],
       [['x', '--from', 'models/tiny', '--family', 'nonsense'], 1, 'nonsense.json cannot be used'],
-      [['x', '--engine', '127.0.0.1:1'], 1, 'gives no tokenizer'],
+      [['x', '--engine', '127.0.0.1:1'], 1, 'sent no usable model files'],
       [['../x', '--from', 'models/tiny'], 2, 'is no file name'],
       [['x'], 2, 'either --from or --engine'],
     ] as const

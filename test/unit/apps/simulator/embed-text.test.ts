@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { embedText } from '#apps/simulator/embed-text.ts'
-import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { loadTokenizer } from '#test/support/load-tokenizer.ts'
 
 const tokenizer = await loadTokenizer('models/tiny')
 

@@ -1,14 +1,14 @@
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { EngineOutput } from '#apps/worker/engine/engine-client.ts'
 import { EngineError } from '#apps/worker/engine/engine-error.ts'
 import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import { ChatTemplateError } from '#libs/chat-template/chat-renderer.ts'
-import { loadTokenizer, type Tokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { loadTokenizer } from '#test/support/load-tokenizer.ts'
 import { generationJob } from '../../../support/generation-job.ts'
-import { processUnderTest, PROMPT, type Given } from './process-under-test.ts'
+import { END_IDS, processUnderTest, PROMPT, type Given } from './process-under-test.ts'
 
-let tokenizer: Tokenizer
+const tokenizer = await loadTokenizer('models/tiny')
 const END: EngineOutput = {
   type: 'end',
   finishReason: 'stop',
@@ -18,10 +18,6 @@ const END: EngineOutput = {
   cachedTokens: 2,
   completionTokens: 0,
 }
-
-beforeAll(async () => {
-  tokenizer = await loadTokenizer('models/tiny')
-})
 
 async function tokensOf(text: string): Promise<EngineOutput> {
   return { type: 'tokens', ids: await tokenizer.encode(text), promptTokens: 3, cachedTokens: 2 }
@@ -77,7 +73,7 @@ test('the engine is told what the output is held to, and which tokens end it', a
       yield END
     },
   })
-  const endIds = Array.from(tokenizer.eosIds)
+  const endIds = Array.from(END_IDS)
   expect(requests).toEqual([expect.objectContaining({ constraint, endIds })])
 })
 

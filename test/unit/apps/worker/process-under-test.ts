@@ -14,6 +14,9 @@ import type { Claim } from '#libs/generation-record/generation-record.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { generationJob } from '../../../support/generation-job.ts'
 
+/** The end tokens of models/tiny. */
+export const END_IDS: ReadonlySet<number> = new Set([2_002, 2_000])
+
 export const PROMPT = { tail: 'Hello', ids: Uint32Array.of(1, 2, 3) }
 
 export type Given = {
@@ -83,13 +86,13 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
           return await given.render(opened)
         },
         samplingDefaults: {},
-        endIds: Array.from(tokenizer.eosIds),
+        endIds: Array.from(END_IDS),
         constrain: given.constrain ?? (() => null),
         createParser: () =>
           createOutputParser({
             generationId: job.id,
             tokenizer,
-            endIds: tokenizer.eosIds,
+            endIds: END_IDS,
             family: { toolCalls: 'hermes', reasoning: 'none', callIds: 'opaque' },
             tools: given.singleCall === true ? [{ name: 'f', description: null, parameters: null }] : [],
             singleCall: given.singleCall ?? false,

@@ -1,6 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
-import { loadTokenizer, type Tokenizer } from '#libs/tokenizer/tokenizer.ts'
+import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { loadTokenizer } from '#test/support/load-tokenizer.ts'
 import { generationJob } from '../../../support/generation-job.ts'
 import { processUnderTest, type Given } from './process-under-test.ts'
 

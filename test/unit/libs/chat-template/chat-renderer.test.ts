@@ -2,11 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
 import { ChatTemplateError, createChatRenderer, type Chat } from '#libs/chat-template/chat-renderer.ts'
-import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { readModelFolder } from '#libs/model-files/model-files.ts'
+import { createModel } from '#libs/model-files/model.ts'
 import { recordedChats } from './recorded-chats.ts'
 
-const tiny = await loadTokenizer('models/tiny')
-const renderer = createChatRenderer(tiny)
+const { tokenizer: tiny, template: tinyTemplate } = await createModel(await readModelFolder('models/tiny'))
+const renderer = createChatRenderer(tinyTemplate)
 
 const RecordedMessage = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('system'), content: z.string() }),
@@ -61,11 +62,11 @@ function renderRecorded(chat: (typeof expressible)[number]): string[] {
 const user: ChatMessage = { role: 'user', content: 'Hi' }
 
 function render(
-  chatTemplate: string,
+  source: string,
   chat: { messages?: ChatMessage[]; tools?: ToolDefinition[]; switches?: Chat['switches'] } = {},
 ) {
   const { messages = [user], tools = [], switches = {} } = chat
-  const renderer = createChatRenderer({ chatTemplate, specialTokens: {}, addedTokens: [] })
+  const renderer = createChatRenderer({ source, specialTokens: {}, addedTokens: [] })
   return renderer.render({ messages, tools, switches }).join('')
 }
 
@@ -146,7 +147,7 @@ describe('arguments of earlier tool calls', () => {
     const first = '{% for value in (values.values() if values is mapping else values) %}'
     const source = `{% set values = messages[1].tool_calls[0].function.arguments %}${first}${template}{% endfor %}`
     const { render } = createChatRenderer({
-      chatTemplate: source,
+      source,
       specialTokens: {},
       addedTokens: [{ id: 1, text: '<s>', special: true }],
     })
@@ -155,7 +156,7 @@ describe('arguments of earlier tool calls', () => {
 
   it('have their control tokens torn where a template writes them in ASCII', () => {
     const { render } = createChatRenderer({
-      chatTemplate: '{{ messages[1].tool_calls[0].function.arguments | tojson(ensure_ascii=true) }}',
+      source: '{{ messages[1].tool_calls[0].function.arguments | tojson(ensure_ascii=true) }}',
       specialTokens: {},
       addedTokens: [{ id: 1, text: '<s>', special: true }],
     })
@@ -164,7 +165,7 @@ describe('arguments of earlier tool calls', () => {
 
   it('are sorted as they are written, also where keys look like numbers or a part of a token', () => {
     const { render } = createChatRenderer({
-      chatTemplate:
+      source:
         '{% for key, value in messages[1].tool_calls[0].function.arguments | dictsort %}{{ key }}={{ value }} {% endfor %}',
       specialTokens: {},
       addedTokens: [{ id: 1, text: '<call>', special: true }],
@@ -207,7 +208,7 @@ describe('what templates see', () => {
 
   it('the special tokens by name', () => {
     const { render } = createChatRenderer({
-      chatTemplate: '{{ bos_token }}{{ messages[0].content }}',
+      source: '{{ bos_token }}{{ messages[0].content }}',
       specialTokens: { bos_token: '<s>' },
       addedTokens: [],
     })
@@ -223,10 +224,10 @@ describe('refusals', () => {
   })
 
   it('happen per chat for a model without a template, and at once for a broken template', () => {
-    const { render } = createChatRenderer({ chatTemplate: null, specialTokens: {}, addedTokens: [] })
+    const { render } = createChatRenderer({ source: null, specialTokens: {}, addedTokens: [] })
     expect(() => render({ messages: [user], tools: [], switches: {} })).toThrow(ChatTemplateError)
-    expect(() =>
-      createChatRenderer({ chatTemplate: '{% if %}', specialTokens: {}, addedTokens: [] }),
-    ).toThrow(/cannot be parsed/)
+    expect(() => createChatRenderer({ source: '{% if %}', specialTokens: {}, addedTokens: [] })).toThrow(
+      /cannot be parsed/,
+    )
   })
 })

@@ -2,12 +2,14 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
 import { createChatRenderer } from '#libs/chat-template/chat-renderer.ts'
-import { createTokenGuard, type AddedToken } from '#libs/chat-template/token-guard.ts'
-import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { createTokenGuard } from '#libs/chat-template/token-guard.ts'
+import { readModelFolder } from '#libs/model-files/model-files.ts'
+import { createModel } from '#libs/model-files/model.ts'
+import type { AddedToken } from '#libs/tokenizer/tokenizer.ts'
 import { referenceTexts, referenceTokenizers } from '../tokenizer/reference-tokenizers.ts'
 
-const tokenizer = await loadTokenizer('models/tiny')
-const renderer = createChatRenderer(tokenizer)
+const { tokenizer, template } = await createModel(await readModelFolder('models/tiny'))
+const renderer = createChatRenderer(template)
 const tokenTexts = tokenizer.addedTokens.map(({ text }) => text)
 
 type Chat = { readonly messages: readonly ChatMessage[]; readonly tools: readonly ToolDefinition[] }
@@ -136,10 +138,10 @@ describe('control tokens', () => {
 })
 
 describe.for(referenceTokenizers)('with a tokenizer of the kind $kind', async ({ folder }) => {
-  const other = await loadTokenizer(folder)
-  const { render, isForged } = createChatRenderer({ ...other, chatTemplate: tokenizer.chatTemplate })
+  const { tokenizer: other, template: own } = await createModel(await readModelFolder(folder))
+  const { render, isForged } = createChatRenderer({ ...own, source: template.source })
   const texts = other.addedTokens.map(({ text }) => text)
-  const controls = other.addedTokens.filter((token) => token.special && token.standsForText !== true)
+  const controls = other.addedTokens.filter((token) => token.special && token.isUnknown !== true)
 
   async function countControls({ messages, tools }: Chat): Promise<number[] | 'refused'> {
     const pieces = render({ messages, tools, switches: {} })
@@ -213,8 +215,8 @@ describe('ordinary text', () => {
 describe('tokens that a template puts together', () => {
   const tokens = ['<think>', '<|end|>', '[A]', '[A][B]'].map((text, id) => ({ id, text, special: id > 0 }))
 
-  function pieces(chatTemplate: string, parameters: Record<string, unknown>): string[] {
-    const { render } = createChatRenderer({ chatTemplate, specialTokens: {}, addedTokens: tokens })
+  function pieces(source: string, parameters: Record<string, unknown>): string[] {
+    const { render } = createChatRenderer({ source, specialTokens: {}, addedTokens: tokens })
     const tool = { name: 'f', description: null, parameters }
     return render({ messages: [{ role: 'user', content: '<|end' }], tools: [tool], switches: {} })
   }
@@ -250,7 +252,7 @@ describe('a vocabulary', () => {
   const guard = (texts: readonly string[]) =>
     createTokenGuard({
       addedTokens: texts.map((text, id) => ({ id, text, special: false })),
-      chatTemplate: '',
+      source: '',
     })
 
   it('may hold blanks, letters and words as added tokens: they are text', () => {
@@ -260,7 +262,7 @@ describe('a vocabulary', () => {
 
   it('must not have a special token that cannot be torn', () => {
     const addedTokens = [{ id: 0, text: '§', special: true }]
-    expect(() => createTokenGuard({ addedTokens, chatTemplate: '' })).toThrow(/cannot be told from text/)
+    expect(() => createTokenGuard({ addedTokens, source: '' })).toThrow(/cannot be distinguished from text/)
   })
 
   it('that reads other characters as a token is caught', () => {
@@ -277,7 +279,7 @@ describe('a megabyte', () => {
     text: `<|reserved_special_token_${id}|>`,
     special: true,
   }))
-  const { guardText, toPieces } = createTokenGuard({ addedTokens: many, chatTemplate: '' })
+  const { guardText, toPieces } = createTokenGuard({ addedTokens: many, source: '' })
 
   it.for(['<', '<|', '<|reserved_special_token_', '<|reserved_special_token_299|>', 'word '])(
     'of %s is guarded in linear time',
@@ -291,7 +293,7 @@ describe('a megabyte', () => {
   )
 
   it('of one-character texts in a deep list is guarded, and what is deeper than can be printed is refused', () => {
-    const { guardJson } = createTokenGuard({ addedTokens: many, chatTemplate: '' })
+    const { guardJson } = createTokenGuard({ addedTokens: many, source: '' })
     const list = Array.from({ length: 100_000 }, () => '<')
     expect(guardJson(list)).toHaveLength(100_000)
     let deep: unknown = 'x'

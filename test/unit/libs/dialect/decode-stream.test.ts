@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createDecodeStream } from '#libs/dialect/decode-stream.ts'
-import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { loadTokenizer } from '#test/support/load-tokenizer.ts'
 
 const tokenizer = await loadTokenizer('models/tiny')
 const keepAll = () => false

@@ -3,9 +3,10 @@ import { z } from 'zod'
 import { createOutputParser } from '#libs/dialect/parse-output.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import { ModelFamily } from '#libs/dialect/family.ts'
-import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { readModelFolder } from '#libs/model-files/model-files.ts'
+import { createModel } from '#libs/model-files/model.ts'
 
-export const tokenizer = await loadTokenizer('models/tiny')
+export const { tokenizer, eosIds } = await createModel(await readModelFolder('models/tiny'))
 
 export const recordings = z
   .array(z.object({ name: z.string(), text: z.string(), chunks: z.array(z.array(z.int())) }))
@@ -21,7 +22,7 @@ export const forced = z
   .parse(readFixture('forced-outputs.json'))
 
 function readFixture(name: string): unknown {
-  return JSON.parse(readFileSync(new URL(`../../../fixtures/text/${name}`, import.meta.url), 'utf8'))
+  return JSON.parse(readFileSync(new URL(`../../../fixtures/dialect/${name}`, import.meta.url), 'utf8'))
 }
 
 export function readFamily(name: string): ModelFamily {
@@ -41,7 +42,7 @@ export function createParser(options: Options = {}) {
   return createOutputParser({
     generationId: '0199-generation',
     tokenizer,
-    endIds: tokenizer.eosIds,
+    endIds: eosIds,
     family: { toolCalls: 'hermes', reasoning: THINK, callIds: 'opaque' },
     tools: [weather],
     singleCall: false,

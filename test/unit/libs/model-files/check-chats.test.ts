@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { ChatReference, checkChats } from '#libs/model-files/check-chats.ts'
-import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { readModelFolder } from '#libs/model-files/model-files.ts'
+import { createModel } from '#libs/model-files/model.ts'
 
 const FOLDERS = [
   'models/tiny',
@@ -16,17 +17,17 @@ describe.for(FOLDERS)('%s', (folder) => {
   it('has for every conversation the ids that transformers gives it', async () => {
     const reference = await readReference(folder)
     expect(reference.cases.length).toBeGreaterThan(11)
-    expect(await checkChats(await loadTokenizer(folder), reference)).toEqual([])
+    expect(await checkChats(await createModel(await readModelFolder(folder)), reference)).toEqual([])
   })
 })
 
 describe('a difference', async () => {
-  const tiny = await loadTokenizer('models/tiny')
+  const tiny = await createModel(await readModelFolder('models/tiny'))
   const reference = await readReference('models/tiny')
   const [first] = reference.cases
   if (first === undefined) throw new Error('there is no case')
-  const check = async (changed: Partial<typeof first>, tokenizer = tiny) =>
-    (await checkChats(tokenizer, { ...reference, cases: [{ ...first, ...changed }] })).map(
+  const check = async (changed: Partial<typeof first>, model = tiny) =>
+    (await checkChats(model, { ...reference, cases: [{ ...first, ...changed }] })).map(
       ({ problem }) => problem,
     )
 
@@ -50,7 +51,8 @@ describe('a difference', async () => {
   })
 
   it('of who refuses is one as well', async () => {
-    const refusing = { ...tiny, chatTemplate: "{{ raise_exception('no') }}" }
+    const source = "{{ raise_exception('no') }}"
+    const refusing = { ...tiny, template: { ...tiny.template, source } }
     expect(await check({}, refusing)).toEqual([expect.stringMatching(/^only here: .* no$/)])
     const refused = { prompt: undefined, ids: undefined, refused: 'TemplateError: no' }
     expect(await check(refused)).toEqual(['only transformers refuses it: TemplateError: no'])

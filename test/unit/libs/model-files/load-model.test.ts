@@ -4,9 +4,8 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { ModelFamily } from '#libs/dialect/family.ts'
 import { loadModel } from '#libs/model-files/load-model.ts'
-import { createTokenizerCache } from '#libs/tokenizer/tokenizer-cache.ts'
-import { createTokenizer } from '#libs/tokenizer/tokenizer.ts'
-import { readTokenizerFolder } from '#libs/model-files/tokenizer-files.ts'
+import { loadTokenizer } from '#test/support/load-tokenizer.ts'
+import { readModelFolder } from '#libs/model-files/model-files.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-models-'))
 afterAll(async () => await rm(folder, { recursive: true }))
@@ -37,7 +36,7 @@ it('asks for the files of a model that names no folder', async () => {
   await mkdir(join(folder, 'families'), { recursive: true })
   await cp(`models/families/${family}.json`, join(folder, 'families', `${family}.json`))
   await writeFile(join(folder, 'remote.json'), JSON.stringify({ family }))
-  const fetchFiles = async () => await readTokenizerFolder('models/tiny')
+  const fetchFiles = async () => await readModelFolder('models/tiny')
   const { folder: none, tokenizer } = await loadModel(folder, 'remote', { fetchFiles })
   expect([none, tokenizer.tokenId('<think>')]).toEqual([null, 2005])
   await expect(loadModel(folder, 'remote')).rejects.toThrow(/remote\.json names no folder/)
@@ -61,11 +60,11 @@ describe('a model and its family', () => {
 
   it('are sampled as the model’s own files say, and without such a file as its family does', async () => {
     const defaults = { temperature: 0.15, minP: 0.05 }
-    const { tokenizer, samplingDefaults } = await load({ defaults }, {})
+    const { generationDefaults, samplingDefaults } = await load({ defaults }, {})
     expect(samplingDefaults).toMatchObject({ temperature: 0.7, topP: 0.8, topK: 20 })
-    expect(samplingDefaults).toEqual(tokenizer.samplingDefaults)
+    expect(samplingDefaults).toEqual(generationDefaults)
 
-    const files = new Map(await readTokenizerFolder('models/tiny'))
+    const files = new Map(await readModelFolder('models/tiny'))
     files.delete('generation_config.json')
     const own = await load({ defaults }, { folder: undefined }, { fetchFiles: async () => files })
     expect(own.samplingDefaults).toEqual(defaults)
@@ -75,25 +74,25 @@ describe('a model and its family', () => {
     await expect(load({ defaults: { seed: 1 } }, {})).rejects.toThrow(/own\.json cannot be used/)
   })
 
-  it('may have another template than the files, with which the tokenizer is another one', async () => {
-    const cache = createTokenizerCache(createTokenizer)
+  it('may have another template than the files, also where they share a tokenizer', async () => {
+    const shared = await loadTokenizer('models/tiny')
+    const toTokenizer = async () => shared
     await mkdir(join(folder, 'templates'), { recursive: true })
     await writeFile(join(folder, 'templates', 'short.jinja'), '{{ messages[0].content }}')
     const files = { chatTemplate: 'templates/short.jinja' }
-    const { tokenizer: own } = await load({}, {}, { toTokenizer: cache.get })
-    const { tokenizer } = await load({}, files, { toTokenizer: cache.get })
-    expect(tokenizer.chatTemplate).toBe('{{ messages[0].content }}')
-    expect(own.chatTemplate).toContain('<|im_start|>')
-    await cache.close()
+    const { template: own } = await load({}, {}, { toTokenizer })
+    const { template } = await load({}, files, { toTokenizer })
+    expect(template.source).toBe('{{ messages[0].content }}')
+    expect(own.source).toContain('<|im_start|>')
   })
 
   it('may have another template than their own chat_template.jinja', async () => {
     await writeFile(join(folder, 'short.jinja'), 'short')
-    const found = await readTokenizerFolder('models/tiny')
+    const found = await readModelFolder('models/tiny')
     const files = new Map([...found, ['chat_template.jinja', Buffer.from('long')]])
     const fetchFiles = async () => files
     const own = await load({}, { folder: undefined, chatTemplate: 'short.jinja' }, { fetchFiles })
-    expect(own.tokenizer.chatTemplate).toBe('short')
+    expect(own.template.source).toBe('short')
   })
 
   it.for(['../x.jinja', 'tiny/../../x.jinja', '/etc/passwd', 'tiny//x.jinja', '.x', './x', ''])(

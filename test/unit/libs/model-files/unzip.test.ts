@@ -1,7 +1,7 @@
 import { deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { bundleTokenizer } from '#apps/simulator/tokenizer-bundle.ts'
-import { isTokenizerFile, readTokenizerFolder } from '#libs/model-files/tokenizer-files.ts'
+import { isModelFile, readModelFolder } from '#libs/model-files/model-files.ts'
 import { unzip, ZipError } from '#libs/model-files/unzip.ts'
 
 const LIMITS = { entries: 50, unpackedBytes: 1_000_000 }
@@ -24,7 +24,7 @@ const open = async (archive: Buffer, limits = LIMITS) => await unzip(archive, li
 
 describe('an archive', () => {
   it('gives the files that are wanted, byte for byte', async () => {
-    expect(await unzip(bundle, LIMITS, isTokenizerFile)).toEqual(await readTokenizerFolder('models/tiny'))
+    expect(await unzip(bundle, LIMITS, isModelFile)).toEqual(await readModelFolder('models/tiny'))
     expect([...(await unzip(bundle, LIMITS, (name) => name === 'config.json')).keys()]).toEqual([
       'config.json',
     ])
@@ -58,14 +58,14 @@ describe('refused is', () => {
 
   it('a file that is larger than the directory says', async () => {
     const size = Buffer.alloc(4)
-    size.writeUInt32LE((await readTokenizerFolder('models/tiny')).get('config.json')?.length ?? 0)
+    size.writeUInt32LE((await readModelFolder('models/tiny')).get('config.json')?.length ?? 0)
     const small = Buffer.alloc(4)
     small.writeUInt32LE(10)
     await expect(open(forge(size, small))).rejects.toThrow(ZipError)
   })
 
   it('one that was changed on its way', async () => {
-    const from = deflateRawSync((await readTokenizerFolder('models/tiny')).get('config.json') ?? '').subarray(
+    const from = deflateRawSync((await readModelFolder('models/tiny')).get('config.json') ?? '').subarray(
       0,
       40,
     )

@@ -1,31 +1,16 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
 import { Tokenizer as NativeTokenizer } from 'tokenizers'
-import { afterEach, describe, expect, it } from 'vitest'
-import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { describe, expect, it } from 'vitest'
+import { createTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { loadTokenizer } from '#test/support/load-tokenizer.ts'
 import { recordedChats } from '../chat-template/recorded-chats.ts'
 
 const TINY = 'models/tiny'
 const tokenizer = await loadTokenizer(TINY)
 
-const folders: string[] = []
-afterEach(async () => {
-  await Promise.all(folders.splice(0).map((folder) => rm(folder, { recursive: true })))
-})
-
-/** A copy of the tiny model in which some files have other content. */
-async function variant(files: Record<string, (old: string) => string>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'tokenizer-'))
-  folders.push(folder)
-  await cp(TINY, folder, { recursive: true })
-  for (const [name, change] of Object.entries(files)) {
-    const old = await readFile(join(folder, name), 'utf8').catch(() => '')
-    await writeFile(join(folder, name), change(old))
-  }
-  return folder
-}
+const json = await readFile(join(TINY, 'tokenizer.json'), 'utf8')
 
 describe('encode', () => {
   it.for(recordedChats.texts)('gives $text the ids that vLLM gives it', async ({ text, token_ids }) => {
@@ -44,10 +29,7 @@ describe('encode', () => {
       pair: [],
       special_tokens: { [end.id]: end },
     }
-    const folder = await variant({
-      'tokenizer.json': (old) => JSON.stringify({ ...JSON.parse(old), post_processor: template }),
-    })
-    const ended = await loadTokenizer(folder)
+    const ended = await createTokenizer(JSON.stringify({ ...JSON.parse(json), post_processor: template }))
     const ids = await tokenizer.encode('Hello world')
     expect(await ended.encodeWhole('Hello world')).toEqual(Uint32Array.of(...ids, 2_000))
     expect(await ended.encode('Hello world')).toEqual(ids)
@@ -63,16 +45,13 @@ describe('encode', () => {
   })
 
   it('never truncates nor pads, whatever tokenizer.json says', async () => {
-    const folder = await variant({
-      'tokenizer.json': (old) =>
-        old.replace(
-          '"truncation":null,"padding":null',
-          '"truncation":{"direction":"Right","max_length":3,"strategy":"LongestFirst","stride":0},' +
-            '"padding":{"strategy":{"Fixed":9},"direction":"Right","pad_to_multiple_of":null,' +
-            '"pad_id":2000,"pad_type_id":0,"pad_token":"<|endoftext|>"}',
-        ),
-    })
-    const other = await loadTokenizer(folder)
+    const limits =
+      '"truncation":{"direction":"Right","max_length":3,"strategy":"LongestFirst","stride":0},' +
+      '"padding":{"strategy":{"Fixed":9},"direction":"Right","pad_to_multiple_of":null,' +
+      '"pad_id":2000,"pad_type_id":0,"pad_token":"<|endoftext|>"}'
+    const limited = json.replace('"truncation":null,"padding":null', limits)
+    expect(limited).toContain('"max_length":3')
+    const other = await createTokenizer(limited)
     expect(await other.encode('Hello world')).toEqual(await tokenizer.encode('Hello world'))
     expect(await other.encode('a')).toHaveLength(1)
   })
@@ -102,88 +81,35 @@ describe('decode', () => {
   })
 })
 
-describe('what the model folder says', () => {
-  it('merges the end ids of all configuration files', async () => {
-    expect(tokenizer.eosIds).toEqual(new Set([2002, 2000]))
-    const folder = await variant({
-      'config.json': () => '{"eos_token_id": 2001}',
-      'generation_config.json': () => '{"eos_token_id": [2005]}',
-    })
-    expect((await loadTokenizer(folder)).eosIds).toEqual(new Set([2002, 2001, 2005]))
-  })
-
-  it('reads the sampling defaults, and none when the model does not sample', async () => {
-    expect(tokenizer.samplingDefaults).toEqual({
-      temperature: 0.7,
-      topP: 0.8,
-      topK: 20,
-      repetitionPenalty: 1.05,
-    })
-    const greedy = await variant({ 'generation_config.json': () => '{"do_sample": false, "temperature": 1}' })
-    expect((await loadTokenizer(greedy)).samplingDefaults).toEqual({})
-  })
-
-  it('tells special tokens from added text, and the tokenizer size from the padded one', () => {
+describe('the vocabulary', () => {
+  it('has special tokens and added text', () => {
     expect(tokenizer.isSpecial(2002)).toBe(true)
     expect(tokenizer.isSpecial(2005)).toBe(false)
     expect(tokenizer.tokenId('<think>')).toBe(2005)
     expect(tokenizer.tokenId('no such token')).toBeNull()
     expect(tokenizer.vocabularySize).toBe(2009)
-    expect(tokenizer.paddedVocabularySize).toBe(2048)
   })
+})
 
-  it('prefers chat_template.jinja, then the template named default', async () => {
-    const list = '{"chat_template":[{"name":"tool_use","template":"t"},{"name":"default","template":"d"}]}'
-    const named = await variant({ 'tokenizer_config.json': () => list })
-    expect((await loadTokenizer(named)).chatTemplate).toBe('d')
-    const file = await variant({ 'chat_template.jinja': () => 'j' })
-    expect((await loadTokenizer(file)).chatTemplate).toBe('j')
-    const none = await variant({ 'tokenizer_config.json': () => '{}' })
-    expect((await loadTokenizer(none)).chatTemplate).toBeNull()
-  })
-
-  it('names the special tokens, also when they are written as objects', async () => {
-    const folder = await variant({
-      'tokenizer_config.json': () => '{"bos_token":{"content":"<|im_start|>"},"eos_token":"<|im_end|>"}',
-    })
-    expect((await loadTokenizer(folder)).specialTokens).toEqual({
-      bos_token: '<|im_start|>',
-      eos_token: '<|im_end|>',
-    })
-  })
-
-  it('refuses a decoder that it cannot follow, and one that is byte-level only in part', async () => {
+describe('refused is', () => {
+  it('a decoder of an unsupported kind, and one that is byte-level only in part', async () => {
     const decodedBy = (decoder: string) =>
-      variant({
-        'tokenizer.json': (old) =>
-          old.replace(/"decoder":\{"type":"ByteLevel"[^}]*\}/, `"decoder":${decoder}`),
-      })
-    const ctc = await decodedBy(
-      '{"type":"CTC","pad_token":"<pad>","word_delimiter_token":"|","cleanup":true}',
-    )
-    await expect(loadTokenizer(ctc)).rejects.toThrow(
-      /tokenizer-.* a step CTC of a kind that is not supported/,
-    )
-    const mixed = await decodedBy('{"type":"Sequence","decoders":[{"type":"ByteLevel"},{"type":"Fuse"}]}')
-    await expect(loadTokenizer(mixed)).rejects.toThrow(/only in part \(ByteLevel \+ Fuse\)/)
+      createTokenizer(json.replace(/"decoder":\{"type":"ByteLevel"[^}]*\}/, `"decoder":${decoder}`))
+    const ctc = '{"type":"CTC","pad_token":"<pad>","word_delimiter_token":"|","cleanup":true}'
+    await expect(decodedBy(ctc)).rejects.toThrow(/a step CTC of a kind that is not supported/)
+    const mixed = '{"type":"Sequence","decoders":[{"type":"ByteLevel"},{"type":"Fuse"}]}'
+    await expect(decodedBy(mixed)).rejects.toThrow(/only in part \(ByteLevel \+ Fuse\)/)
   })
 
-  it('refuses a file whose control tokens the library numbers otherwise', async () => {
-    const folder = await variant({
-      'tokenizer.json': (old) => {
-        const file = JSON.parse(old)
-        for (const token of file.added_tokens) token.id += 1
-        return JSON.stringify(file)
-      },
-    })
-    await expect(loadTokenizer(folder)).rejects.toThrow(
+  it('a file whose added tokens have other ids in the library', async () => {
+    const file = JSON.parse(json)
+    for (const token of file.added_tokens) token.id += 1
+    await expect(createTokenizer(JSON.stringify(file))).rejects.toThrow(
       /the token <\|endoftext\|> is 2000 .* 2001 in the file/,
     )
   })
 
-  it('names the file that it cannot use', async () => {
-    const folder = await variant({ 'generation_config.json': () => '{"temperature": "hot"}' })
-    await expect(loadTokenizer(folder)).rejects.toThrow(/generation_config\.json cannot be used/)
-    await expect(loadTokenizer('models/no-such-model')).rejects.toThrow(/models\/no-such-model/)
+  it('a file of another shape', async () => {
+    await expect(createTokenizer('{}')).rejects.toThrow('tokenizer.json cannot be used')
   })
 })

@@ -3,12 +3,13 @@ import { createScriptWriter, type ScriptWriter } from '#apps/simulator/persona/w
 import type { Script } from '#apps/simulator/sampling/script.ts'
 import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
 import { createChatRenderer } from '#libs/chat-template/chat-renderer.ts'
-import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { readModelFolder } from '#libs/model-files/model-files.ts'
+import { createModel } from '#libs/model-files/model.ts'
 
 const EOS = 2_002
 
-export const tokenizer = await loadTokenizer('models/tiny')
-const renderer = createChatRenderer(tokenizer)
+export const { tokenizer, template } = await createModel(await readModelFolder('models/tiny'))
+const renderer = createChatRenderer(template)
 const FAMILIES = {
   plain: { reasoning: 'none', toolCalls: 'hermes' },
   thinking: { reasoning: { open: '<think>', close: '</think>' }, toolCalls: 'hermes' },

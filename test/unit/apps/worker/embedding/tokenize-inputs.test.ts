@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createTokenizeInputs } from '#apps/worker/embedding/tokenize-inputs.ts'
-import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { loadTokenizer } from '#test/support/load-tokenizer.ts'
 
 const tokenizer = await loadTokenizer('models/tiny')
 const tokenizeInputs = createTokenizeInputs(tokenizer)

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { createRenderPrompt } from '#apps/worker/prompt/render-prompt.ts'
 import { createChatRenderer, type Chat } from '#libs/chat-template/chat-renderer.ts'
-import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { readModelFolder } from '#libs/model-files/model-files.ts'
+import { createModel } from '#libs/model-files/model.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
 
-const tiny = await loadTokenizer('models/tiny')
-const renderer = createChatRenderer(tiny)
-const chats = { ...renderer, render: async (chat: Chat) => renderer.render(chat) }
+const { tokenizer: tiny, template } = await createModel(await readModelFolder('models/tiny'))
+const plain = createChatRenderer(template)
+const renderer = { ...plain, render: async (chat: Chat) => plain.render(chat) }
 const WINDOW = 512
 
 /** Renders one message, and counts how much of it was tokenized. */
@@ -23,8 +24,8 @@ async function promptOf(content: string) {
   const job = generationJob()
   if (job.request.kind !== 'chat') throw new Error('a chat is rendered')
   const request = { ...job.request, messages: [{ role: 'user' as const, content }] }
-  const prompt = await createRenderPrompt({ chats, tokenizer, family })({ ...job, request }, WINDOW)
-  const pieces = renderer.render({ messages: request.messages, tools: [], switches: {} })
+  const prompt = await createRenderPrompt({ renderer, tokenizer, family })({ ...job, request }, WINDOW)
+  const pieces = plain.render({ messages: request.messages, tools: [], switches: {} })
   return { prompt, characters, whole: await tiny.encodePieces(pieces) }
 }
 
@@ -58,7 +59,7 @@ it('calls that a caller replays have ids that the family takes', async () => {
     return ['x']
   }
   const family = { callIds: 'nine-characters' as const, effort: { off: {}, low: {}, high: {}, max: {} } }
-  const renderPrompt = createRenderPrompt({ chats: { ...chats, render }, tokenizer: tiny, family })
+  const renderPrompt = createRenderPrompt({ renderer: { ...renderer, render }, tokenizer: tiny, family })
   await renderPrompt({ ...job, request: { ...job.request, messages } }, WINDOW)
   const [call, result] = rendered[0]?.messages ?? []
   expect(result).toMatchObject({ toolCallId: expect.stringMatching(/^[0-9a-f]{9}$/) })
@@ -69,8 +70,8 @@ it.each([
   ['that adds descriptions to a text', "{{ '// ' + tool.description }}", '// ;// what;'],
   ['that prints whatever they are', '{{ tool.description | tojson }}', 'null;"what";'],
 ])('a template %s takes a tool without one', async (_name, printed, expected) => {
-  const chatTemplate = `{% for t in tools %}{% set tool = t.function %}${printed};{% endfor %}`
-  const own = createChatRenderer({ ...tiny, chatTemplate })
+  const source = `{% for t in tools %}{% set tool = t.function %}${printed};{% endfor %}`
+  const own = createChatRenderer({ ...template, source })
   const job = generationJob()
   if (job.request.kind !== 'chat') throw new Error('a chat is rendered')
   const tools = [null, 'what'].map((description) => ({
@@ -79,7 +80,7 @@ it.each([
     parameters: {},
   }))
   const { ids } = await createRenderPrompt({
-    chats: { ...own, render: async (chat: Chat) => own.render(chat) },
+    renderer: { ...own, render: async (chat: Chat) => own.render(chat) },
     tokenizer: tiny,
     family: { callIds: 'opaque', effort: { off: {}, low: {}, high: {}, max: {} } },
   })({ ...job, request: { ...job.request, tools } }, WINDOW)

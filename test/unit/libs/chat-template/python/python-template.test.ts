@@ -8,7 +8,7 @@ const { values, snippets } = z
     values: z.record(z.string(), z.unknown()),
     snippets: z.array(z.object({ template: z.string(), text: z.string().nullable() })).min(40),
   })
-  .parse(JSON.parse(readFileSync('test/fixtures/text/template-snippets.json', 'utf8')))
+  .parse(JSON.parse(readFileSync('test/fixtures/chat-template/template-snippets.json', 'utf8')))
 
 /** What Python renders and the engine does not: a template with it is refused. */
 const LACKING = [
@@ -71,7 +71,7 @@ it.for([...DIFFERENT])('%s is still something else', ([template, text]) => {
   expect(snippets.find((snippet) => snippet.template === template)?.text).not.toBe(text)
 })
 
-it('tells templates the date in Python’s words', () => {
+it('writes the date for templates in Python’s words', () => {
   const template = createPythonTemplate(
     "{{ strftime_now('%A %a %d %B %b %m %Y %y %H:%M:%S %I %p %%') }}",
     () => {
@@ -79,7 +79,7 @@ it('tells templates the date in Python’s words', () => {
     },
   )
   expect(template.render({})).toBe('Wednesday Wed 02 January Jan 01 2030 30 15:04:05 03 PM %')
-  expect(() => render("{{ strftime_now('%Q') }}")).toThrow('a date has no %Q')
+  expect(() => render("{{ strftime_now('%Q') }}")).toThrow('the date field %Q is not supported')
 })
 
 it('leaves alone a template’s own names', () => {

@@ -33,11 +33,11 @@ const FIELDS: Readonly<Record<string, (date: Date) => string>> = {
   '%': () => '%',
 }
 
-/** Python's `strftime` in English and local time. Throws for a field that no chat template has. */
+/** Python's `strftime` in English and local time. Throws for a field that no known chat template uses. */
 export function formatDate(date: Date, format: string): string {
   return format.replaceAll(/%(.)/gsu, (whole, name: string) => {
     const field = FIELDS[name]
-    if (field === undefined) throw new Error(`a date has no ${whole}`)
+    if (field === undefined) throw new Error(`the date field ${whole} is not supported`)
     return field(date)
   })
 }

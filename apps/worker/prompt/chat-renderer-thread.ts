@@ -1,10 +1,10 @@
-// The thread on which large chats are rendered: a conversation in, the pieces of its prompt or a refusal out.
+// The thread on which large chats are rendered: receives a chat, returns the pieces of its prompt or the refusal.
 import { workerData } from 'node:worker_threads'
 import {
   ChatTemplateError,
   createChatRenderer,
   type Chat,
-  type ChatRendererOptions,
+  type ChatTemplate,
 } from '#libs/chat-template/chat-renderer.ts'
 import { serveTasks } from '#libs/threads/serve-tasks.ts'
 
@@ -12,8 +12,8 @@ export type Rendered =
   | { readonly status: 'rendered'; readonly pieces: string[] }
   | { readonly status: 'refused'; readonly message: string }
 
-const settings: ChatRendererOptions = workerData
-const renderer = createChatRenderer(settings)
+const template: ChatTemplate = workerData
+const renderer = createChatRenderer(template)
 
 serveTasks((chat: Chat): Rendered => {
   try {

@@ -14,10 +14,10 @@ import {
 } from './template-nodes.ts'
 
 /**
- * A loop, whose parts are rewritten already, as Python runs it, and what must stand before it. The engine goes through
- * lists alone, keeps what one round has set for the next one, and forgets what a round has printed before `break` and
- * `continue`. So each round begins with the variables as they were before the loop, and one that is left goes on
- * without doing anything, as do the rounds after a `break`.
+ * Rewrites a loop, whose parts are rewritten already. Returns it with the assignments that must precede it. The engine
+ * iterates over lists only, keeps the variables that a round has set for the next one, and drops the output of a round
+ * before `break` and `continue`. So each round begins with the variables as they were before the loop; after `break` or
+ * `continue` the round runs to its end without effect, and so do the rounds after a `break`.
  */
 export function rewriteLoop(given: Node): Node[] {
   const loop = throughKeys(given)
@@ -36,8 +36,8 @@ export function rewriteLoop(given: Node): Node[] {
 }
 
 /**
- * A loop through the sorted pairs of a dictionary goes through its keys, sorted by us: the engine would sort them with
- * the marks that travel with a caller's texts.
+ * A loop over `dictsort` iterates over the dictionary's keys, sorted by `.sortedKeys`: the engine would include the
+ * marks of a caller's texts in the order.
  */
 function throughKeys(loop: Node): Node {
   const { iterable, loopvar } = loop
@@ -55,12 +55,12 @@ function throughKeys(loop: Node): Node {
   }
 }
 
-/** Through a text by its characters, not at all through what is undefined. */
+/** A string is iterated by characters; an undefined value is empty. */
 function toIterable(part: unknown): unknown {
   if (!isNode(part)) return part
   if (part.type === 'SelectExpression') return { ...part, lhs: toIterable(part['lhs']) }
   if (part.type !== 'ArrayLiteral') return ifText(part, call('.characters', [part]), orElse(part, list([])))
-  // It unpacks no tuples.
+  // The engine does not unpack tuples.
   return list(
     nodesOf(part['value']).map((item) =>
       item.type === 'TupleLiteral' ? list(nodesOf(item['value'])) : item,
@@ -91,13 +91,13 @@ function withoutExits(body: readonly Node[], level: number): readonly Node[] {
   return [when(not(identifier(ended)), [set(left, not(truth)), ...guard(body)])]
 }
 
-/** Those of loops inside are gone. */
+/** Inner loops are rewritten already and have no exits left. */
 function hasExit(node: Node): boolean {
   if (node.type === 'Break' || node.type === 'Continue') return true
   return node.type === 'If' && [...nodesOf(node['body']), ...nodesOf(node['alternate'])].some(hasExit)
 }
 
-/** The template's own, in this scope. */
+/** The template's own variables that are set in this scope. */
 function namesSetBy(node: Node): string[] {
   if (node.type === 'If') return [...nodesOf(node['body']), ...nodesOf(node['alternate'])].flatMap(namesSetBy)
   return node.type === 'Set' ? namesIn(node['assignee']).filter((name) => !name.startsWith('.')) : []
@@ -109,7 +109,7 @@ function namesIn(target: unknown): string[] {
   return target.type === 'TupleLiteral' ? nodesOf(target['value']).flatMap(namesIn) : []
 }
 
-/** How many loops lie in each other. */
+/** How deeply loops are nested. */
 function depthOf(block: readonly Node[]): number {
   const depths = block.map((node) => {
     const inside = [...nodesOf(node['body']), ...nodesOf(node['alternate']), ...nodesOf(node['defaultBlock'])]

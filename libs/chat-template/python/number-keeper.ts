@@ -1,15 +1,14 @@
 export type NumberKeeper = {
-  /** `JSON.parse`, with numbers that JavaScript would print differently replaced by marks. Throws SyntaxError. */
+  /** `JSON.parse`, with numbers that JavaScript would print differently as marked strings. Throws SyntaxError. */
   readonly parse: (json: string) => unknown
-  /** Puts the kept numbers where their marks came out. */
+  /** Replaces the marks in a rendered text by their numbers. */
   readonly restore: (text: string) => string
 }
 
 /**
- * Templates print numbers as Python does (`1.0` stays `1.0`, 64-bit integers keep their digits), and models
- * were trained on that; JavaScript has one kind of number and loses both. So the numbers that would change
- * travel through the template as marked strings. The mark is a Unicode noncharacter, which text never holds. Keys
- * that look like whole numbers end in one too: JavaScript would put those before all others.
+ * Python prints `1.0` as `1.0` and all digits of 64-bit integers, and models were trained on that; JavaScript's numbers
+ * lose both. So the numbers that would change pass through the template as marked strings. The mark is a Unicode
+ * noncharacter. Keys that look like integers end in one too, because JavaScript would order them before all others.
  */
 export function createNumberKeeper(): NumberKeeper {
   const kept: string[] = []
@@ -34,18 +33,18 @@ export function createNumberKeeper(): NumberKeeper {
   }
 }
 
-/** What kind of number a text of `parse` stands for; null: it is a text. */
+/** The kind of number that a string of `parse` stands for; null for an ordinary string. */
 export function keptKind(text: string): 'integer' | 'float' | null {
   if (!text.startsWith(MARK)) return null
   if (text.startsWith(INTEGER, MARK.length)) return 'integer'
   return text.startsWith(FLOAT, MARK.length) ? 'float' : null
 }
 
-/** A kept number as a text of its own; every other text as it is. */
+/** Turns a kept number into a string that prints like it; returns other strings unchanged. */
 export const asText = (text: string): string =>
   keptKind(text) === null ? text : MARK + TEXT + text.slice(MARK.length + FLOAT.length)
 
-/** JSON that the engine wrote of values of `parse`: kept numbers without quotes, and all noncharacters unescaped. */
+/** Corrects JSON that the engine wrote of values of `parse`: kept numbers lose their quotes, noncharacters their escapes. */
 export function toPythonJson(json: string): string {
   return json
     .replaceAll(ESCAPES, (escape) =>
@@ -64,7 +63,7 @@ function markKey(whole: string, text: string, colon: string | undefined): string
   return colon !== undefined && /^\d+$/.test(text) ? `"${text}${KEY_MARK}"` : whole
 }
 
-// Without upper and lower case: a filter may change that of a text.
+// Not letters, because a filter may change their case.
 const INTEGER = '#'
 const FLOAT = '.'
 const TEXT = '_'
@@ -74,10 +73,10 @@ const QUOTED = new RegExp(`"${MARK}[${INTEGER}${FLOAT}](\\d+${MARK})"`, 'gu')
 
 const ESCAPED_BACKSLASH = '\\\\'
 
-/** What stands for the marks of numbers and keys, and for those of a token guard, in JSON of ASCII alone. */
+/** The marks of numbers and keys, and those of a token guard, as JSON writes them in ASCII. */
 const ESCAPES = /\\(?:\\|udbbf\\udff[ef]|ufdd[01])/gu
 
-/** What `json.dumps(json.loads(source))` writes in Python. */
+/** Python's `json.dumps(json.loads(source))`. */
 function toPythonNumber(source: string): string {
   if (/^-?\d+$/.test(source)) return source === '-0' ? '0' : source
   const value = Number(source)

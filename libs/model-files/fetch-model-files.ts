@@ -4,53 +4,53 @@ import { loadProto } from '#libs/grpc/load-proto.ts'
 import { UNLIMITED_MESSAGES } from '#libs/grpc/serve-grpc.ts'
 import type { GetTokenizerChunk__Output } from '#proto/types/smg/grpc/common/GetTokenizerChunk.ts'
 import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
-import { isTokenizerFile, type TokenizerFiles } from './tokenizer-files.ts'
+import { isModelFile, type ModelFiles } from './model-files.ts'
 import { unzip } from './unzip.ts'
 
-/** The servicer limits nothing; these are the limits of its own gateway. */
+/** vLLM's servicer sets no limits; these are those of vLLM's own gateway for the same call. */
 const LIMITS = { packedBytes: 200 * 2 ** 20, entries: 50, unpackedBytes: 500 * 2 ** 20 }
 const TIMEOUT_MS = 60_000
 
 /**
- * The tokenizer's files of the engine at `address` (`host:port`), by vLLM's GetTokenizer: a zip in chunks, with its
- * SHA-256 in the last one. Opens a connection for this one call. Throws when the engine does not answer or has no such
- * files (one that was started with a Hugging Face id instead of a folder has none to give), and for an archive that is
- * incomplete, damaged or larger than a tokenizer can be: always a TokenizerFetchError.
+ * Fetches the model's files from the engine at `address` (`host:port`) with vLLM's GetTokenizer, which streams a zip in
+ * chunks and sends its SHA-256 with the last one. Opens a connection for this call. Throws a ModelFetchError when the
+ * engine does not answer or has no such files (it has none when it was started with a Hugging Face id instead of a
+ * folder), and for an archive that is incomplete, damaged or larger than the limits.
  */
-export async function fetchTokenizerFiles(
+export async function fetchModelFiles(
   address: string,
   { packedBytes = LIMITS.packedBytes, timeoutMs = TIMEOUT_MS } = {},
-): Promise<TokenizerFiles> {
+): Promise<ModelFiles> {
   const { VllmEngine } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine
   const options = { ...UNLIMITED_MESSAGES, 'grpc.enable_http_proxy': 0, 'grpc.enable_retries': 0 }
   const client = new VllmEngine(address, credentials.createInsecure(), options)
   try {
     const archive = await receive(client.GetTokenizer({}, { deadline: Date.now() + timeoutMs }), packedBytes)
-    const files = await unzip(archive, LIMITS, isTokenizerFile)
-    if (!files.has('tokenizer.json')) throw new Error('it sends no tokenizer.json')
+    const files = await unzip(archive, LIMITS, isModelFile)
+    if (!files.has('tokenizer.json')) throw new Error('its archive has no tokenizer.json')
     return files
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error)
-    throw new TokenizerFetchError(`the engine at ${address} gives no tokenizer: ${problem}`, error)
+    throw new ModelFetchError(`the engine at ${address} sent no usable model files: ${problem}`, error)
   } finally {
     client.close()
   }
 }
 
-export class TokenizerFetchError extends Error {
-  /** The engine did not answer: it may not have started yet. */
-  readonly mayPass: boolean
+export class ModelFetchError extends Error {
+  /** The engine did not answer, for instance because it is still starting. */
+  readonly isTransient: boolean
 
   constructor(message: string, cause: unknown) {
     super(message, { cause })
-    this.name = 'TokenizerFetchError'
-    this.mayPass = cause instanceof Error && 'code' in cause && UNANSWERED.has(cause.code)
+    this.name = 'ModelFetchError'
+    this.isTransient = cause instanceof Error && 'code' in cause && UNANSWERED.has(cause.code)
   }
 }
 
 const UNANSWERED: ReadonlySet<unknown> = new Set([status.UNAVAILABLE, status.DEADLINE_EXCEEDED])
 
-/** Leaving the loop early cancels the call. */
+/** Leaves the loop early, which cancels the call, when the chunks exceed `packedBytes`. */
 async function receive(
   chunks: AsyncIterable<GetTokenizerChunk__Output> & { cancel(): void },
   packedBytes: number,
@@ -62,7 +62,7 @@ async function receive(
   try {
     for await (const chunk of chunks) {
       bytes += chunk.data.length
-      if (bytes > packedBytes) throw new Error(`it sends more than ${packedBytes} bytes`)
+      if (bytes > packedBytes) throw new Error(`its archive has more than ${packedBytes} bytes`)
       hash.update(chunk.data)
       parts.push(chunk.data)
       sha256 = chunk.sha256
@@ -71,6 +71,6 @@ async function receive(
     chunks.cancel()
   }
   if (hash.digest('hex') !== sha256.toLowerCase())
-    throw new Error('what it sends has another SHA-256 than it says')
+    throw new Error('the SHA-256 of its archive is not the one it sent')
   return Buffer.concat(parts)
 }

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { status } from '@grpc/grpc-js'
 import { pino } from 'pino'
 import { afterAll, expect, it } from 'vitest'
-import { createModelLoader, type LoadProblem } from '#apps/worker/model-loader.ts'
+import { createServedModels, type LoadProblem } from '#apps/worker/served-models.ts'
 import { createTokenizer } from '#libs/tokenizer/tokenizer.ts'
-import { TokenizerFetchError } from '#libs/model-files/fetch-tokenizer-files.ts'
-import { readTokenizerFolder, type TokenizerFiles } from '#libs/model-files/tokenizer-files.ts'
+import { ModelFetchError } from '#libs/model-files/fetch-model-files.ts'
+import { readModelFolder, type ModelFiles } from '#libs/model-files/model-files.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-loader-'))
 afterAll(async () => await rm(folder, { recursive: true }))
@@ -17,22 +17,22 @@ await writeFile(join(folder, 'away.json'), '{ "family": "hermes" }')
 await writeFile(join(folder, 'near.json'), '{ "family": "hermes", "folder": "tiny" }')
 await writeFile(join(folder, 'broken.json'), '{ "family": "hermes", "folder": "lost" }')
 
-const tiny = await readTokenizerFolder('models/tiny')
-const unusable: TokenizerFiles = new Map([...tiny, ['tokenizer.json', Buffer.from('{}')]])
+const tiny = await readModelFolder('models/tiny')
+const unusable: ModelFiles = new Map([...tiny, ['tokenizer.json', Buffer.from('{}')]])
 
 const refusal = (code: number, details: string) =>
-  new TokenizerFetchError(details, Object.assign(new Error(details), { code }))
+  new ModelFetchError(details, Object.assign(new Error(details), { code }))
 
-/** A loader whose engines answer so, and with the tiny model's files where nothing is said. */
-function loaderUnderTest(toAnswer: (engine: string) => Error | TokenizerFiles | undefined = () => undefined) {
+/** Served models whose engines answer with `toAnswer`, or with the tiny model's files where it returns nothing. */
+function servedModels(toAnswer: (engine: string) => Error | ModelFiles | undefined = () => undefined) {
   const logged: string[] = []
   const asked: string[] = []
   const problems = new Map<string, LoadProblem>()
   const seen: (string | undefined)[] = []
   let opened = 0
-  const load = createModelLoader({
+  const load = createServedModels({
     modelsFolder: folder,
-    tokenizers: { get: createTokenizer },
+    toTokenizer: createTokenizer,
     async fetchFiles(engine) {
       seen.push(problems.get(engine)?.reason)
       asked.push(engine)
@@ -40,7 +40,7 @@ function loaderUnderTest(toAnswer: (engine: string) => Error | TokenizerFiles | 
       if (answer instanceof Error) throw answer
       return answer
     },
-    openChats() {
+    openRenderer() {
       opened += 1
       return { render: async () => [], isForged: () => false, close: async () => {} }
     },
@@ -55,7 +55,7 @@ const toLevel = (line: string) => pino.levels.labels[JSON.parse(line).level] ?? 
 
 it('an engine that does not answer yet is waited for', async () => {
   const answers = [refusal(status.UNAVAILABLE, 'refused'), refusal(status.DEADLINE_EXCEEDED, 'late')]
-  const { load, logged, seen } = loaderUnderTest(() => answers.shift())
+  const { load, logged, seen } = servedModels(() => answers.shift())
   const { tokenizer } = await load({ model: 'm', files: 'away', engine: 'e:1' })
   expect(tokenizer.tokenId('<think>')).toBe(2005)
   expect(logged).toEqual(['info', 'info'])
@@ -64,10 +64,10 @@ it('an engine that does not answer yet is waited for', async () => {
 
 it('what does not pass by waiting is an error once, until it is another one', async () => {
   const none = refusal(status.INTERNAL, 'no folder')
-  const torn = new TokenizerFetchError('torn', new Error('torn'))
+  const torn = new ModelFetchError('torn', new Error('torn'))
   const late = refusal(status.UNAVAILABLE, 'refused')
   const answers = [none, none, torn, torn, late, torn, unusable]
-  const { load, logged, seen, problems } = loaderUnderTest(() => answers.shift())
+  const { load, logged, seen, problems } = servedModels(() => answers.shift())
   await load({ model: 'm', files: 'away', engine: 'e:1' })
   expect(logged).toEqual(['error', 'error', 'info', 'error', 'error'])
   expect(seen.slice(0, 7)).toEqual([undefined, 'no folder', 'no folder', 'torn', 'torn', undefined, 'torn'])
@@ -82,13 +82,13 @@ it('what is wrong with one engine of a model is an error once, whatever its othe
     ['e:1', [none, none, none, none]],
     ['e:2', [late, late, late, late]],
   ])
-  const { load, logged } = loaderUnderTest((engine) => answers.get(engine)?.shift())
+  const { load, logged } = servedModels((engine) => answers.get(engine)?.shift())
   await Promise.all(['e:1', 'e:2'].map(async (engine) => await load({ model: 'm', files: 'away', engine })))
   expect(logged.toSorted()).toEqual(['error', 'info', 'info', 'info', 'info'])
 })
 
 it('a model with a folder is loaded once for all its engines, one without once for each', async () => {
-  const { load, asked, opened } = loaderUnderTest()
+  const { load, asked, opened } = servedModels()
   const near = await Promise.all(
     ['e:1', 'e:2'].map(async (engine) => await load({ model: 'n', files: 'near', engine })),
   )
@@ -102,7 +102,7 @@ it('a model with a folder is loaded once for all its engines, one without once f
 })
 
 it('what is wrong with a model’s own files is refused at once', async () => {
-  const { load, logged } = loaderUnderTest()
+  const { load, logged } = servedModels()
   await expect(load({ model: 'm', files: 'none', engine: 'e:1' })).rejects.toThrow(/none\.json/)
   await expect(load({ model: 'm', files: 'broken', engine: 'e:1' })).rejects.toThrow(/lost cannot be read/)
   expect(logged).toEqual([])

@@ -1,7 +1,7 @@
-import { keptKind } from './python-numbers.ts'
-import { isPythonEqual, toRuntimeValue, type RuntimeValue } from './python-values.ts'
+import { keptKind } from './number-keeper.ts'
+import { isPythonEqual, toRuntimeValue, type RuntimeValue } from './runtime-value.ts'
 
-/** Jinja's tests that the template engine answers otherwise than Python does, or does not have. */
+/** Jinja's tests that the template engine lacks or evaluates differently from Python. */
 export const TESTS: Readonly<Record<string, (value: RuntimeValue) => boolean>> = {
   string: (value) => typeof value.value === 'string' && keptKind(value.value) === null,
   number: (value) => numberKind(value) !== null,
@@ -18,7 +18,7 @@ export function isIn(item: RuntimeValue, container: RuntimeValue): boolean {
   if (Array.isArray(value)) return value.some((other) => isPythonEqual(item, toRuntimeValue(other)))
   if (value instanceof Map) return typeof item.value === 'string' && value.has(item.value)
   if (typeof value === 'string' && typeof item.value === 'string') return value.includes(item.value)
-  throw new Error(`a ${item.type} cannot be looked for in a ${type}`)
+  throw new Error(`a ${item.type} cannot be searched in a ${type}`)
 }
 
 function numberKind({ type, value }: RuntimeValue): 'integer' | 'float' | 'boolean' | null {
@@ -28,7 +28,7 @@ function numberKind({ type, value }: RuntimeValue): 'integer' | 'float' | 'boole
   return type === 'FloatValue' ? 'float' : 'integer'
 }
 
-/** What is undefined is so too, with nothing in it. */
+/** Jinja's undefined value is iterable, and empty. */
 function isIterable({ type, value }: RuntimeValue): boolean {
   if (typeof value === 'string') return keptKind(value) === null
   return Array.isArray(value) || value instanceof Map || type === 'UndefinedValue'

@@ -1,19 +1,17 @@
 import { pino } from 'pino'
 import { expect, it, onTestFinished } from 'vitest'
-import { createRenderChat } from '#apps/worker/prompt/render-chat.ts'
+import { createThreadedChatRenderer } from '#apps/worker/prompt/threaded-chat-renderer.ts'
 import { ChatTemplateError, createChatRenderer, type Chat } from '#libs/chat-template/chat-renderer.ts'
-import { loadTokenizer } from '#libs/tokenizer/tokenizer.ts'
+import { readModelFolder } from '#libs/model-files/model-files.ts'
+import { createModel } from '#libs/model-files/model.ts'
 
-const tiny = await loadTokenizer('models/tiny')
-const renderer = createChatRenderer(tiny)
+const { template } = await createModel(await readModelFolder('models/tiny'))
+const renderer = createChatRenderer(template)
 
-function openChats(chatTemplate = tiny.chatTemplate) {
-  const chats = createRenderChat({
-    model: { ...tiny, chatTemplate },
-    log: pino({ level: 'silent' }),
-  })
-  onTestFinished(async () => await chats.close())
-  return chats
+function openRenderer(source = template.source) {
+  const opened = createThreadedChatRenderer({ ...template, source }, pino({ level: 'silent' }))
+  onTestFinished(async () => await opened.close())
+  return opened
 }
 
 const chat = (more: Partial<Chat> = {}): Chat => ({
@@ -40,7 +38,7 @@ const LARGE: Record<string, Chat> = {
 it.each(Object.entries(LARGE))(
   'renders %s as the renderer does, and not on the event loop',
   async (_name, large) => {
-    const { render } = openChats()
+    const { render } = openRenderer()
     const rendering = render(large)
     expect(await Promise.race([rendering, Promise.resolve('later')])).toBe('later')
     expect(await rendering).toEqual(renderer.render(large))
@@ -48,12 +46,12 @@ it.each(Object.entries(LARGE))(
 )
 
 it('renders small chats in the turn in which they come', async () => {
-  const { render } = openChats()
+  const { render } = openRenderer()
   expect(await Promise.race([render(chat()), Promise.resolve('later')])).toEqual(renderer.render(chat()))
 })
 
-it('tells a refusal of the template as it is, small or large', async () => {
-  const { render } = openChats("{{ raise_exception('roles must alternate') }}")
+it('reports a refusal of the template unchanged, for small and large chats', async () => {
+  const { render } = openRenderer("{{ raise_exception('roles must alternate') }}")
   for (const refused of [chat(), ...Object.values(LARGE)]) {
     const error = await render(refused).catch((error: unknown) => error)
     expect(error).toBeInstanceOf(ChatTemplateError)

@@ -1,44 +1,42 @@
-import type { Logger } from '#libs/telemetry/logger.ts'
 import {
   ChatTemplateError,
   createChatRenderer,
   type Chat,
   type ChatRenderer,
-  type ChatRendererOptions,
+  type ChatTemplate,
 } from '#libs/chat-template/chat-renderer.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
 import { createTaskThread, TaskThreadError } from '#libs/threads/task-thread.ts'
-import type { Rendered } from './thread.ts'
+import type { Rendered } from './chat-renderer-thread.ts'
 
-export type RenderChat = {
-  /** As the renderer does it, wherever that is best done. Throws a ChatTemplateError. */
+/** A ChatRenderer that does not block the event loop. */
+export type ThreadedChatRenderer = {
+  /** Throws a ChatTemplateError, and a TaskThreadError when too many chats wait. */
   render(chat: Chat): Promise<string[]>
   isForged: ChatRenderer['isForged']
   close(): Promise<void>
 }
 
 /**
- * More than the slots of an engine, so that nobody is refused. What the longest bodies hold is rendered in a
- * second; a template with loops in its loops might take longer.
+ * `waiting` exceeds the slots of an engine, so that no chat is refused for it. The largest bodies render within a
+ * second; only a template with nested loops may take longer.
  */
 const LIMITS = { waiting: 4_096, taskMs: 10_000, heapMib: 512 }
 
-/** Renders in one or two milliseconds, whatever it consists of. */
+/** A chat of this size renders in one or two milliseconds. */
 const SMALL_CHARACTERS = 16_384
 
-/** What a message or a tool costs beyond its text: a tool with no text at all takes 30 µs. */
+/** The cost of a message or a tool beyond its text, in characters: an empty tool takes 30 µs. */
 const PIECE_CHARACTERS = 100
 
 /**
- * Small chats are rendered at once. Large ones would stop every stream of this process for as long as they take
- * (0.3 s for 10,000 tools), so they go to a thread, which has the same template.
+ * Renders small chats at once, on the event loop. Large chats would block every stream of this process while they
+ * render (0.3 s for 10,000 tools), so a thread with the same template renders them.
  */
-export function createRenderChat(deps: { model: ChatRendererOptions; log: Logger }): RenderChat {
-  const { model, log } = deps
-  const { chatTemplate, toolTemplate, specialTokens, addedTokens } = model
-  const settings: ChatRendererOptions = { chatTemplate, toolTemplate, specialTokens, addedTokens }
-  const renderer = createChatRenderer(settings)
-  const module = new URL('thread.ts', import.meta.url)
-  const thread = createTaskThread<Chat>({ name: 'chats', module, settings, limits: LIMITS, log })
+export function createThreadedChatRenderer(template: ChatTemplate, log: Logger): ThreadedChatRenderer {
+  const renderer = createChatRenderer(template)
+  const module = new URL('chat-renderer-thread.ts', import.meta.url)
+  const thread = createTaskThread<Chat>({ name: 'chats', module, settings: template, limits: LIMITS, log })
   return {
     async render(chat) {
       if (isSmall(chat)) return renderer.render(chat)
@@ -56,7 +54,7 @@ export function createRenderChat(deps: { model: ChatRendererOptions; log: Logger
   }
 }
 
-/** Counts no further than it must. */
+/** Stops counting as soon as the chat is known to be large. */
 function isSmall({ messages, tools }: Chat): boolean {
   let room = SMALL_CHARACTERS - PIECE_CHARACTERS * (messages.length + tools.length)
   for (const message of messages) {

@@ -1,15 +1,15 @@
-import { asText, keptKind } from './python-numbers.ts'
+import { asText, keptKind } from './number-keeper.ts'
 
-/** A value while a template runs: as the engine has it, whose classes are its own affair. */
+/** A value while a template runs: the fields of the engine's own classes that are used here. */
 export type RuntimeValue = { readonly type: string; readonly value: unknown }
 
-/** As Python's `str` writes a value, which is what a template prints. */
+/** Python's `str`, which a template prints. */
 export function toPythonText(value: RuntimeValue): string {
   if (value.type === 'UndefinedValue') return ''
   return typeof value.value === 'string' ? asText(value.value) : toPythonSource(value)
 }
 
-/** Python's `==`. Numbers are equal by value, texts are never numbers. */
+/** Python's `==`: numbers are equal by value, and a string never equals a number. */
 export function isPythonEqual(a: RuntimeValue, b: RuntimeValue): boolean {
   const [left, right] = [a.value, b.value]
   if (Array.isArray(left) && Array.isArray(right)) {
@@ -36,7 +36,7 @@ export function toRuntimeValue(value: unknown): RuntimeValue {
   if (typeof value === 'object' && value !== null && 'type' in value && 'value' in value) {
     return { type: String(value.type), value: value.value }
   }
-  throw new Error('the template engine has a value of an unknown kind')
+  throw new Error('the template engine passed a value of an unknown kind')
 }
 
 /** Python's `repr`. */
@@ -72,7 +72,7 @@ function quote(text: string): string {
   return mark + escaped + mark
 }
 
-/** Unassigned characters are left alone: ours that travel with a text are among them. */
+/** Unassigned characters are not escaped, because the marks of callers' texts are among them. */
 const UNPRINTABLE = /[\\'"\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu
 
 const SHORT_ESCAPES = new Map([

@@ -1,16 +1,16 @@
-import { rewriteLoop } from './python-loops.ts'
-import { STRING_METHODS } from './python-strings.ts'
-import { TESTS } from './python-tests.ts'
+import { rewriteLoop } from './rewrite-loop.ts'
+import { STRING_METHODS } from './string-methods.ts'
+import { TESTS } from './jinja-tests.ts'
 import { call, ifText, isNode, list, literal, nodesOf, not, orElse, type Node } from './template-nodes.ts'
 
 /**
- * A block of a parsed template, changed to say what it says in Python. It calls functions whose names begin with a dot,
- * which `python-template.ts` has.
+ * Rewrites a block of a parsed template so that it has Python's meaning. The result calls the functions of
+ * `python-template.ts`, whose names begin with a dot.
  */
 export function rewriteBlock(block: readonly unknown[]): Node[] {
   return block.flatMap((item) => {
     const node = rewrite(item)
-    if (!isNode(node)) throw new Error('the template was parsed into something unknown')
+    if (!isNode(node)) throw new Error('the parsed template holds a part of an unknown kind')
     if (node.type === 'For') return rewriteLoop(node)
     return STATEMENTS.has(node.type) ? [node] : [call('.text', [node])]
   })
@@ -18,7 +18,7 @@ export function rewriteBlock(block: readonly unknown[]): Node[] {
 
 const BLOCKS: ReadonlySet<string> = new Set(['body', 'alternate', 'defaultBlock'])
 
-/** What is in a block and prints nothing of its own, or only plain text. */
+/** Parts of a block that print nothing, or constant text; every other part prints a value. */
 const STATEMENTS: ReadonlySet<string> = new Set([
   'StringLiteral',
   'If',
@@ -82,7 +82,7 @@ function replaceOperator(node: Node): Node {
   }
 }
 
-/** What a text is put together from must all be texts: the engine makes one of anything. */
+/** Only strings can be added to a string; the engine would convert any value. */
 function replaceSum(node: Node): Node {
   const { left, right } = node
   return isText(left) || isText(right) ? call('.sum', [...partsOf(left), right]) : node
@@ -101,7 +101,7 @@ function partsOf(part: unknown): unknown[] {
   return isSum ? [...partsOf(part['left']), part['right']] : [part]
 }
 
-/** What Jinja makes a text of before it filters it. */
+/** Filters before which Jinja converts the operand to a string. */
 const TEXT_FILTERS: ReadonlySet<unknown> = new Set([
   'upper',
   'lower',
@@ -111,7 +111,7 @@ const TEXT_FILTERS: ReadonlySet<unknown> = new Set([
   'trim',
 ])
 
-/** Whose operands may be undefined: there is nothing to filter. */
+/** Filters whose operand may be undefined, which is then an empty list. */
 const LIST_FILTERS: ReadonlySet<unknown> = new Set(['list', 'map', 'selectattr', 'rejectattr'])
 
 function replaceFilter(node: Node): Node {
@@ -144,7 +144,7 @@ function replaceTest(node: Node): Node {
   return node['negate'] === true ? not(test) : test
 }
 
-/** A dictionary may have a method, or a key, of the same name. */
+/** Only strings: a dictionary may have a method, or a key, of the same name. */
 function replaceMethod(node: Node): Node {
   const { callee, args } = node
   if (isNode(callee) && callee['value'] === 'strftime_now' && Array.isArray(args)) return call('.now', args)
@@ -162,12 +162,12 @@ function replaceKey(node: Node): Node {
   if (node['computed'] !== true || !isNode(property)) return node
   if (property.type === 'SliceExpression' || property.type === 'StringLiteral') return node
   const found = { ...node, property: call('.key', [property]) }
-  // Each `ifText` runs its operand twice, and many templates split a text again and again.
+  // `ifText` evaluates its operand twice, and many templates split a string repeatedly.
   if (isSplit(object)) return found
   return ifText(object, { ...found, object: call('.characters', [object]) }, found)
 }
 
-/** What a text was split into is no text. */
+/** `split` returns a list, never a string. */
 function isSplit(part: unknown): boolean {
   if (!isNode(part) || part.type !== 'CallExpression' || !isNode(part['callee'])) return false
   const { property } = part['callee']

@@ -1,8 +1,8 @@
 type Method = (text: string, ...args: readonly unknown[]) => string | number | boolean | string[]
 
 /**
- * Methods of Python's strings that chat templates call and that the template engine lacks, or has without their
- * arguments. Places are counted in characters.
+ * The string methods of Python that chat templates call and that the template engine lacks, or has without their
+ * arguments. Indices count characters, not UTF-16 units.
  */
 export const STRING_METHODS: Readonly<Record<string, Method>> = {
   find: (text, part) => placeOf(text, text.indexOf(needText(part))),
@@ -34,10 +34,10 @@ export const STRING_METHODS: Readonly<Record<string, Method>> = {
   isspace: (text) => ARE_BLANK.test(text),
 }
 
-/** As Jinja's filter of that name, which Python's method is not: a word goes on behind an apostrophe. */
+/** Jinja's filter `title`, which differs from Python's method: an apostrophe does not end a word. */
 export const toTitle = (text: string): string => text.replaceAll(/[^-\s({[<]+/gu, (word) => capitalize(word))
 
-/** What Python takes for a blank: JavaScript leaves separators of ASCII alone, and takes the byte order mark. */
+/** Python's white space. JavaScript's lacks the ASCII separators and includes the byte order mark. */
 const BLANK = '[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]'
 const IS_BLANK = new RegExp(`^${BLANK}$`, 'u')
 const ARE_BLANK = new RegExp(`^${BLANK}+$`, 'u')
@@ -47,7 +47,7 @@ const LAST_LINE_END = /(?:\r\n|[\n\r\v\f\u0085\u2028\u2029])$/u
 
 function needText(value: unknown): string {
   if (typeof value === 'string') return value
-  throw new Error('a text is expected')
+  throw new Error('a string is expected')
 }
 
 const placeOf = (text: string, unit: number): number =>
@@ -78,7 +78,7 @@ function stripEnd(text: string, characters?: unknown): string {
   return all.slice(0, all.findLastIndex((character) => !stripped.has(character)) + 1).join('')
 }
 
-/** How many stand at the beginning, or at the end. */
+/** Counts the blanks at the beginning (step 1) or at the end (step -1). */
 function countBlanks(text: string, step: 1 | -1): number {
   let count = 0
   while (count < text.length && IS_BLANK.test(text.at(step === 1 ? count : -1 - count) ?? '')) count += 1

@@ -4,8 +4,8 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { bundleTokenizer } from '#apps/simulator/tokenizer-bundle.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import { bindGrpc } from '#libs/grpc/serve-grpc.ts'
-import { fetchTokenizerFiles } from '#libs/model-files/fetch-tokenizer-files.ts'
-import { readTokenizerFolder } from '#libs/model-files/tokenizer-files.ts'
+import { fetchModelFiles } from '#libs/model-files/fetch-model-files.ts'
+import { readModelFolder } from '#libs/model-files/model-files.ts'
 import type { GetTokenizerChunk } from '#proto/types/smg/grpc/common/GetTokenizerChunk.ts'
 import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
 
@@ -38,14 +38,14 @@ function send(call: Call, data: Buffer, hash = sha256(data)): void {
 describe('the files of an engine', () => {
   it('are those of its folder', async () => {
     const address = await serve((call) => send(call, bundle))
-    expect(await fetchTokenizerFiles(address)).toEqual(await readTokenizerFolder('models/tiny'))
+    expect(await fetchModelFiles(address)).toEqual(await readModelFolder('models/tiny'))
   })
 
   it('are not taken when the hash is another one, or is missing', async () => {
     const wrong = await serve((call) => send(call, bundle, sha256(Buffer.from('other'))))
-    await expect(fetchTokenizerFiles(wrong)).rejects.toThrow(/another SHA-256 than it says/)
+    await expect(fetchModelFiles(wrong)).rejects.toThrow(/SHA-256 of its archive is not the one it sent/)
     const missing = await serve((call) => send(call, bundle, ''))
-    await expect(fetchTokenizerFiles(missing)).rejects.toThrow(/another SHA-256 than it says/)
+    await expect(fetchModelFiles(missing)).rejects.toThrow(/SHA-256 of its archive is not the one it sent/)
   })
 
   it('are not taken when the stream ends early or says nothing', async () => {
@@ -53,9 +53,9 @@ describe('the files of an engine', () => {
       call.write({ data: bundle.subarray(0, 1_000), sha256: '' })
       call.end()
     })
-    await expect(fetchTokenizerFiles(cut)).rejects.toThrow(/SHA-256/)
+    await expect(fetchModelFiles(cut)).rejects.toThrow(/SHA-256/)
     const empty = await serve((call) => call.end())
-    await expect(fetchTokenizerFiles(empty)).rejects.toThrow(/SHA-256/)
+    await expect(fetchModelFiles(empty)).rejects.toThrow(/SHA-256/)
   })
 
   it('are not received without end: the call is cancelled', async () => {
@@ -68,7 +68,7 @@ describe('the files of an engine', () => {
       call.on('drain', more)
       more()
     })
-    await expect(fetchTokenizerFiles(address, { packedBytes: 1_000_000 })).rejects.toThrow(
+    await expect(fetchModelFiles(address, { packedBytes: 1_000_000 })).rejects.toThrow(
       /more than 1000000 bytes/,
     )
     await cancelled
@@ -76,18 +76,18 @@ describe('the files of an engine', () => {
 
   it('are not waited for without end', async () => {
     const address = await serve(() => {})
-    await expect(fetchTokenizerFiles(address, { timeoutMs: 100 })).rejects.toThrow(/DEADLINE_EXCEEDED/)
+    await expect(fetchModelFiles(address, { timeoutMs: 100 })).rejects.toThrow(/DEADLINE_EXCEEDED/)
   })
 
-  it('must have a tokenizer.json, and the reason of an engine without them is told', async () => {
+  it('must have a tokenizer.json, and the reason of an engine without them is reported', async () => {
     const empty = Buffer.concat([Buffer.from([0x50, 0x4b, 0x05, 0x06]), Buffer.alloc(18)])
     const without = await serve((call) => send(call, empty))
-    await expect(fetchTokenizerFiles(without)).rejects.toThrow(/sends no tokenizer\.json/)
+    await expect(fetchModelFiles(without)).rejects.toThrow(/its archive has no tokenizer\.json/)
     const refuses = await serve((call) =>
       call.emit('error', { code: status.INTERNAL, details: 'Tokenizer directory not found' }),
     )
-    await expect(fetchTokenizerFiles(refuses)).rejects.toThrow(`${refuses} gives no tokenizer`)
-    await expect(fetchTokenizerFiles(refuses)).rejects.toThrow(/directory not found/)
+    await expect(fetchModelFiles(refuses)).rejects.toThrow(`${refuses} sent no usable model files`)
+    await expect(fetchModelFiles(refuses)).rejects.toThrow(/directory not found/)
   })
 })
 
@@ -98,17 +98,17 @@ it.for([
   [status.UNIMPLEMENTED, false],
   [status.NOT_FOUND, false],
   [null, false],
-] as const)('a failure with status %s may pass: %s', async ([code, mayPass]) => {
+] as const)('a failure with status %s is transient: %s', async ([code, isTransient]) => {
   const address = await serve((call) => {
     if (code === null) send(call, bundle, 'another')
     else call.emit('error', { code, details: 'x' })
   })
-  await expect(fetchTokenizerFiles(address)).rejects.toMatchObject({ name: 'TokenizerFetchError', mayPass })
+  await expect(fetchModelFiles(address)).rejects.toMatchObject({ name: 'ModelFetchError', isTransient })
 })
 
 it('leaves no connection behind', async () => {
   const address = await serve((call) => send(call, bundle))
-  await fetchTokenizerFiles(address)
+  await fetchModelFiles(address)
   const [server] = servers.splice(0)
   // Ends only when no client is connected any more.
   const closed = Promise.withResolvers<Error | undefined>()
