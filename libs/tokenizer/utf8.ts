@@ -1,7 +1,7 @@
 /**
- * How many of the last bytes of `bytes[0, end)` begin a UTF-8 character that is not finished yet (0 to 3).
- * Bytes that can never become a character do not count: a lenient decoder replaces them whatever follows, so
- * cutting before the tail gives the same text as decoding everything at once.
+ * Returns how many of the last bytes of `bytes[0, end)` begin an incomplete UTF-8 character (0 to 3). Bytes that cannot
+ * become a character do not count, because a lenient decoder replaces them independently of what follows: decoding
+ * the bytes before the tail and the rest separately gives the same text as decoding them together.
  */
 export function incompleteTail(bytes: Uint8Array, end: number): number {
   for (let length = 1; length <= 3 && length <= end; length++) {
@@ -13,7 +13,7 @@ export function incompleteTail(bytes: Uint8Array, end: number): number {
   return 0
 }
 
-/** Bytes of the character that `lead` begins; 0 for bytes that begin none. */
+/** The length in bytes of the character that `lead` begins; 0 for a byte that begins none. */
 function characterLength(lead: number): number {
   if (lead < 0xc2) return 0
   if (lead < 0xe0) return 2
@@ -21,7 +21,7 @@ function characterLength(lead: number): number {
   return lead < 0xf5 ? 4 : 0
 }
 
-/** The second byte is narrower after some leads: no overlong forms, no surrogates, nothing above U+10FFFF. */
+/** Some leads restrict the second byte, to exclude overlong forms, surrogates and values above U+10FFFF. */
 function validPrefix(bytes: Uint8Array, start: number, length: number): boolean {
   if (length < 2) return true
   const lead = bytes[start] ?? 0

@@ -39,10 +39,10 @@ const add = defineCommand({
   async run({ name, from, engine, family, modelsDir }) {
     const folder = modelsDir ?? defaultFolder()
     if (!/^[\w-][\w.-]*$/u.test(name))
-      throw new CommandError('usage', `NAME ${JSON.stringify(name)} is no file name`)
+      throw new CommandError('usage', `NAME ${JSON.stringify(name)} is not a file name`)
     const files = await asRefusal(async () => await readFiles(from, engine))
     const model = await asRefusal(async () => await createModel(files))
-    const guess = family === undefined ? toGuess(files, model) : { family, because: 'you said so' }
+    const guess = family === undefined ? toGuess(files, model) : { family, because: 'given with --family' }
     const chosen = await asRefusal(async () => await readFamily(folder, guess.family))
     await asRefusal(async () => await writeModel(folder, { name, family: guess.family, files }))
     const answer = {
@@ -72,7 +72,7 @@ const add = defineCommand({
 
 const check = defineCommand({
   name: 'models check',
-  summary: 'Compares the prompts of a model, token by token, with what transformers makes of them.',
+  summary: 'Compares the prompts of a model, token by token, with those of transformers.',
   fields: z.strictObject({ name: NAME, modelsDir: MODELS_DIR }),
   examples: ['models check demo', 'models check my-model --models-dir ./models'],
   async run({ name, modelsDir }) {

@@ -46,7 +46,7 @@ export function createThreadedChatRenderer(template: ChatTemplate, log: Logger):
         throw new ChatTemplateError(rendered.message)
       } catch (error) {
         if (!(error instanceof TaskThreadError) || error.reason === 'too-many') throw error
-        throw new ChatTemplateError("the messages take the model's chat template too long", error)
+        throw new ChatTemplateError("the model's chat template takes too long to render the messages", error)
       }
     },
     isForged: renderer.isForged,

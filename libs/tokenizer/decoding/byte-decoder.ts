@@ -3,8 +3,8 @@ import { createByteTable } from './byte-table.ts'
 import type { TokenDecoder } from './token-decoder.ts'
 
 /**
- * Of a byte-level vocabulary: a token stands for the same bytes wherever it is. The parts of a stream together equal
- * `decode` of all its ids, however the bytes of a character are spread over them.
+ * A decoder for byte-level vocabularies, in which a token always stands for the same bytes. The concatenated parts of a
+ * stream equal `decode` of all its ids, also where the bytes of a character are spread over several of them.
  */
 export function createByteDecoder(tokens: readonly (string | undefined)[]): TokenDecoder {
   const table = createByteTable(tokens)

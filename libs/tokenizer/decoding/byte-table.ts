@@ -1,15 +1,15 @@
 import { incompleteTail } from '../utf8.ts'
 
 /**
- * Id → bytes of a byte-level BPE vocabulary, in one block of memory: decoding a token is a look-up, and a
- * vocabulary of 200,000 tokens costs a few megabytes instead of an object a token.
+ * Maps the ids of a byte-level BPE vocabulary to bytes, in one block of memory: a vocabulary of 200,000 tokens takes a
+ * few megabytes instead of an object per token.
  */
 export type ByteTable = {
   /** One more than the highest id. */
   readonly size: number
   /** A view of the table; null when the id is unknown. */
   readonly bytes: (id: number) => Uint8Array | null
-  /** `''` when the id is unknown, null when the token's bytes alone are not whole UTF-8 characters. */
+  /** `''` when the id is unknown, null when the token's bytes are not complete UTF-8 characters. */
   readonly text: (id: number) => string | null
   /** The bytes of all ids; unknown ids add nothing. */
   readonly concat: (ids: ArrayLike<number>) => Uint8Array
@@ -26,7 +26,7 @@ export function createByteTable(tokens: readonly (string | undefined)[]): ByteTa
   encoded.forEach((bytes, id) => block.set(bytes, starts[id]))
 
   const known = Uint8Array.from(tokens, (token) => (token === undefined ? 0 : 1))
-  /** Filled on first use: most of a vocabulary never appears. */
+  /** Filled on first use, because most of a vocabulary never appears. */
   const texts: (string | null | undefined)[] = Array.from({ length: size })
   const view = (id: number) => block.subarray(starts[id], starts[id + 1])
 
@@ -72,8 +72,8 @@ function wholeText(bytes: Uint8Array): string | null {
 }
 
 /**
- * As Hugging Face's ByteLevel decoder does it: a token made only of the byte alphabet stands for those bytes,
- * any other token (added ones, mostly) for its own UTF-8.
+ * As Hugging Face's ByteLevel decoder does: a token that consists of the byte alphabet stands for those bytes, every
+ * other token (most added tokens) for its own UTF-8.
  */
 function toBytes(token: string): Uint8Array {
   const bytes = new Uint8Array(token.length)
@@ -86,10 +86,7 @@ function toBytes(token: string): Uint8Array {
   return bytes.subarray(0, length)
 }
 
-/**
- * GPT-2's alphabet: printable Latin-1 bytes stand for themselves, the 68 others take the code points from
- * U+0100 in order.
- */
+/** GPT-2's alphabet: printable Latin-1 bytes are their own characters, the 68 others are U+0100 and up, in order. */
 const BYTE_OF_CHARACTER: ReadonlyMap<string, number> = (() => {
   const printable = (byte: number) =>
     (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 
-/** The steps of a tokenizer.json's decoder, as far as models that write text have them. */
+/** The decoder steps of a tokenizer.json that text models use. */
 export const DecoderStep = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ByteLevel') }),
   z.object({ type: z.literal('ByteFallback') }),
   z.object({ type: z.literal('Fuse') }),
   z.object({
     type: z.literal('Replace'),
-    /** The other kind are Oniguruma's regular expressions, which JavaScript's differ from. */
+    /** The other kind, Oniguruma's regular expressions, differs from JavaScript's. */
     pattern: z.strictObject({ String: z.string() }),
     content: z.string(),
   }),
@@ -16,7 +16,7 @@ export const DecoderStep = z.discriminatedUnion('type', [
     type: z.literal('Metaspace'),
     replacement: z.string(),
     prepend_scheme: z.enum(['first', 'never', 'always']).optional(),
-    /** The older name of the same choice. */
+    /** The older name of the same option. */
     add_prefix_space: z.boolean().optional(),
   }),
   z.object({ type: z.literal('WordPiece'), prefix: z.string(), cleanup: z.boolean() }),
@@ -26,7 +26,7 @@ export type DecoderStep = z.infer<typeof DecoderStep>
 
 const AnyStep = z.looseObject({ type: z.string(), decoders: z.array(z.unknown()).optional() })
 
-/** One step after the other, sequences unrolled. Throws for a step of a kind that we do not know. */
+/** Returns the steps in order, with sequences unrolled. Throws for an unsupported kind. */
 export function parseDecoderSteps(decoder: unknown): DecoderStep[] {
   if (decoder === null || decoder === undefined) return []
   const { type, decoders } = AnyStep.parse(decoder)
@@ -37,8 +37,8 @@ export function parseDecoderSteps(decoder: unknown): DecoderStep[] {
 }
 
 /**
- * What Hugging Face's library makes of these tokens: every step changes the list, and what is left is joined. Without
- * any steps tokens are words.
+ * Decodes as Hugging Face's library does: each step maps the list of tokens, and the result is joined. Without any
+ * steps the tokens are joined by blanks.
  */
 export function runDecoderSteps(steps: readonly DecoderStep[], tokens: readonly string[]): string {
   if (steps.length === 0) return tokens.join(' ')
@@ -73,13 +73,13 @@ function runStep(step: DecoderStep, tokens: readonly string[]): readonly string[
 const BYTE_TOKEN = /^<0x([0-9A-Fa-f]{2})>$/
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The byte that a token stands for when a vocabulary falls back to bytes: `<0x41>` is 65. */
+/** The byte that a token stands for in a vocabulary with byte fallback (`<0x41>` is 65), or null. */
 export function toByte(token: string): number | null {
   const digits = BYTE_TOKEN.exec(token)?.[1]
   return digits === undefined ? null : parseInt(digits, 16)
 }
 
-/** A run of bytes is text if all of it is; else every one of its bytes is U+FFFD. */
+/** A run of byte tokens that is not valid UTF-8 as a whole becomes U+FFFD for each byte. */
 function fromBytes(tokens: readonly string[]): string[] {
   const parts: string[] = []
   let run: number[] = []
@@ -117,7 +117,7 @@ function strip(token: string, { content, start, stop }: Extract<DecoderStep, { t
   return characters.slice(from, to).join('')
 }
 
-/** English as people write it, which a vocabulary of words has taken apart. */
+/** Removes the blanks that WordPiece puts inside English words and before punctuation. */
 const CLEANUP = [
   [' .', '.'],
   [' ?', '?'],

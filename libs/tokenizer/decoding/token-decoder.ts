@@ -1,13 +1,13 @@
-/** Ids to text. Ids without a token are nothing; bytes that are no UTF-8 become U+FFFD. */
+/** Ids to text. Unknown ids add nothing; invalid UTF-8 becomes U+FFFD. */
 export type TokenDecoder = {
   readonly decode: (ids: ArrayLike<number>) => string
   readonly stream: () => TextStream
 }
 
-/** A text that follows another one, id by id. Synchronous: this runs once a token. */
+/** Decodes the continuation of a text, id by id. Synchronous, because it runs once per token. */
 export type TextStream = {
-  /** What this id completes: often one token's text, `''` while a character is unfinished. */
+  /** Returns the text that this id completes: usually its own, `''` while a character is incomplete. */
   readonly push: (id: number) => string
-  /** What is left of an unfinished character, as U+FFFD. */
+  /** Returns the rest of an incomplete character, as U+FFFD. */
   readonly flush: () => string
 }

@@ -3,12 +3,13 @@ import { runDecoderSteps, toByte, type DecoderStep } from './decoder-steps.ts'
 import type { TextStream, TokenDecoder } from './token-decoder.ts'
 
 /**
- * Of a vocabulary whose tokens read differently where a text begins and beside other tokens (Metaspace, byte fallback,
- * WordPiece). A stream decodes a window of the last tokens, whose beginning is known text, and gives what is new.
+ * A decoder for vocabularies whose tokens have another text at the beginning and beside other tokens (Metaspace, byte
+ * fallback, WordPiece). A stream decodes a window of the last tokens, whose beginning has a known text, and returns the
+ * rest.
  *
- * The parts of a stream together are the text that all its ids have behind another word, with one difference: where
- * bytes are no UTF-8, `decode` has U+FFFD for each byte of the whole run, the whole characters among them included; a
- * stream has given those already.
+ * The concatenated parts of a stream are the text of all its ids after another word, with one difference: in a run of
+ * bytes that is not valid UTF-8, `decode` replaces every byte by U+FFFD, the bytes of complete characters included; a
+ * stream has returned those characters already.
  */
 export function createWindowDecoder(
   tokens: readonly (string | undefined)[],
@@ -21,12 +22,12 @@ export function createWindowDecoder(
     let knownText = runDecoderSteps(steps, known)
     let pending: string[] = []
 
-    function give(count: number): string {
+    function take(count: number): string {
       const ready = pending.slice(0, count)
       pending = pending.slice(count)
       const text = runDecoderSteps(steps, [...known, ...ready]).slice(knownText.length)
       const last = ready.at(-1)
-      // Bytes that come are no part of the bytes that were given.
+      // Bytes that follow do not belong to a run whose text was returned.
       known = last === undefined || (fallsBack && toByte(last) !== null) ? [WORD] : [WORD, last]
       knownText = runDecoderSteps(steps, known)
       return text
@@ -38,9 +39,9 @@ export function createWindowDecoder(
         if (token === undefined) return ''
         pending.push(token)
         const unfinished = fallsBack ? unfinishedBytes(pending) : 0
-        return unfinished === pending.length ? '' : give(pending.length - unfinished)
+        return unfinished === pending.length ? '' : take(pending.length - unfinished)
       },
-      flush: () => (pending.length === 0 ? '' : give(pending.length)),
+      flush: () => (pending.length === 0 ? '' : take(pending.length)),
     }
   }
 
@@ -53,10 +54,10 @@ export function createWindowDecoder(
   }
 }
 
-/** What every text follows. A noncharacter, which no step changes and no token holds. */
+/** Precedes every window. A noncharacter, which no step changes and no token contains. */
 const WORD = '\uFDD0'
 
-/** How many tokens at the end are bytes of a character that may still be finished: 0 to 3. */
+/** The number of tokens at the end that are bytes of an incomplete character: 0 to 3. */
 function unfinishedBytes(tokens: readonly string[]): number {
   const bytes: number[] = []
   for (const token of tokens.slice(-3).reverse()) {

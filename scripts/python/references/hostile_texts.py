@@ -1,4 +1,4 @@
-"""Texts on which tokenizers are known to disagree, and random ones."""
+"""Texts on which tokenizers are known to disagree, and random texts."""
 
 import random
 

@@ -1,5 +1,5 @@
-"""Writes OUT/NAME.json for each FOLDER/NAME.jinja: what `render_chats.py` writes for a model, here with the tokenizer
-of MODEL, whichever model the template is of. `npm run test:templates` runs this, and compares."""
+"""Writes OUT/NAME.json for each FOLDER/NAME.jinja: the reference that `render_chats.py` writes for a model, with the
+tokenizer of MODEL, independently of the template's own model. `npm run test:templates` runs this and compares."""
 
 import sys
 from pathlib import Path

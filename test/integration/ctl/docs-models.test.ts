@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 afterAll(async () => await simulator.stop())
 
-/** In a folder of its own, with an engine of its own, and without Python: the tiny model's reference is there. */
+/** Runs a command in a scratch folder, against this test's engine. Python is replaced by the tiny model's reference. */
 async function run(code: string): Promise<string> {
   if (code.startsWith('npm run references -- models/')) {
     const name = code.trim().split('/').at(-1) ?? ''
@@ -60,7 +60,7 @@ describe('a model whose prompts differ', () => {
     )
   })
 
-  it('is refused too when the template that its file names is what differs', async () => {
+  it('is refused too when the difference is in the template that its file names', async () => {
     await millrace(['models', 'add', 'again', '--from', 'models/tiny', '--models-dir', models])
     await copyFile('models/tiny/chat-reference.json', join(models, 'again', 'chat-reference.json'))
     await writeFile(join(models, 'again', 'loud.jinja'), '{{ messages[0].content | upper }}')
@@ -71,7 +71,7 @@ describe('a model whose prompts differ', () => {
     expect(stdout).toContain('here it is "BE BRIEF.')
   })
 
-  it('is told, in a line, what is wrong with its files', async () => {
+  it('is refused with one line that says what is wrong with its files', async () => {
     await millrace(['models', 'add', 'wrong', '--from', 'models/tiny', '--models-dir', models])
     await copyFile('models/tiny/chat-reference.json', join(models, 'wrong', 'chat-reference.json'))
     await writeFile(join(models, 'wrong', 'broken.jinja'), '{{ messages')
@@ -91,7 +91,7 @@ describe('a model whose prompts differ', () => {
     }
   })
 
-  it('without a reference is told how to make one, and one that is there is not overwritten', async () => {
+  it('without a reference is refused with the command that makes one, and an existing model is not overwritten', async () => {
     const add = ['models', 'add', 'third', '--from', 'models/tiny', '--models-dir', models]
     expect((await millrace(add)).code).toBe(0)
     expect(await millrace(['models', 'check', 'third', '--models-dir', models])).toMatchObject({
@@ -104,13 +104,13 @@ describe('a model whose prompts differ', () => {
     })
   })
 
-  it('and what cannot be one is refused before anything is written', async () => {
+  it('that cannot be added is refused before anything is written', async () => {
     const refused = [
       [['x', '--from', 'docs'], 1, 'there is no docs/tokenizer.json'],
       [['x', '--from', 'test/fixtures/tokenizers/unigram'], 1, 'give --family'],
       [['x', '--from', 'models/tiny', '--family', 'nonsense'], 1, 'nonsense.json cannot be used'],
       [['x', '--engine', '127.0.0.1:1'], 1, 'sent no usable model files'],
-      [['../x', '--from', 'models/tiny'], 2, 'is no file name'],
+      [['../x', '--from', 'models/tiny'], 2, 'is not a file name'],
       [['x'], 2, 'either --from or --engine'],
     ] as const
     for (const [words, code, stderr] of refused) {

@@ -62,7 +62,7 @@ it('an engine that does not answer yet is waited for', async () => {
   expect(seen).toEqual([undefined, undefined, undefined])
 })
 
-it('what does not pass by waiting is an error once, until it is another one', async () => {
+it('an error that waiting does not end is logged once, until the reason changes', async () => {
   const none = refusal(status.INTERNAL, 'no folder')
   const torn = new ModelFetchError('torn', new Error('torn'))
   const late = refusal(status.UNAVAILABLE, 'refused')
@@ -75,7 +75,7 @@ it('what does not pass by waiting is an error once, until it is another one', as
   expect([...problems]).toEqual([])
 })
 
-it('what is wrong with one engine of a model is an error once, whatever its others say', async () => {
+it('an error of one engine of a model is logged once, independently of its other engines', async () => {
   const none = refusal(status.INTERNAL, 'no folder')
   const late = refusal(status.UNAVAILABLE, 'refused')
   const answers = new Map([
@@ -87,7 +87,7 @@ it('what is wrong with one engine of a model is an error once, whatever its othe
   expect(logged.toSorted()).toEqual(['error', 'info', 'info', 'info', 'info'])
 })
 
-it('a model with a folder is loaded once for all its engines, one without once for each', async () => {
+it('a model with a folder is loaded once for all its engines, a model without one once per engine', async () => {
   const { load, asked, opened } = servedModels()
   const near = await Promise.all(
     ['e:1', 'e:2'].map(async (engine) => await load({ model: 'n', files: 'near', engine })),
@@ -101,7 +101,7 @@ it('a model with a folder is loaded once for all its engines, one without once f
   expect([asked.toSorted(), opened()]).toEqual([['e:1', 'e:2'], 3])
 })
 
-it('what is wrong with a model’s own files is refused at once', async () => {
+it('an error in a model’s own files rejects at once', async () => {
   const { load, logged } = servedModels()
   await expect(load({ model: 'm', files: 'none', engine: 'e:1' })).rejects.toThrow(/none\.json/)
   await expect(load({ model: 'm', files: 'broken', engine: 'e:1' })).rejects.toThrow(/lost cannot be read/)

@@ -154,7 +154,7 @@ describe('arguments of earlier tool calls', () => {
     expect(render({ messages: withCall(text), tools: [], switches: {} }).join('')).toBe(printed)
   })
 
-  it('have their control tokens torn where a template writes them in ASCII', () => {
+  it('have their control tokens split where a template writes them in ASCII', () => {
     const { render } = createChatRenderer({
       source: '{{ messages[1].tool_calls[0].function.arguments | tojson(ensure_ascii=true) }}',
       specialTokens: {},
@@ -217,7 +217,7 @@ describe('what templates see', () => {
 })
 
 describe('refusals', () => {
-  it('carry the words of the template', () => {
+  it('carry the template’s message', () => {
     const template = "{{ raise_exception('System messages must come first') }}"
     expect(() => render(template)).toThrow(ChatTemplateError)
     expect(() => render(template)).toThrow(/System messages must come first/)

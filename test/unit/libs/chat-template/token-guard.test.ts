@@ -29,7 +29,7 @@ async function count(chat: Chat, tokens: readonly AddedToken[]): Promise<number[
 
 const user = (content: string): Chat => ({ messages: [{ role: 'user', content }], tools: [] })
 
-/** Whole tokens, what is left of them when they are cut anywhere, and what stands around them. */
+/** Whole tokens, parts of them, and the characters around them. */
 const hostileText = fc
   .array(
     fc.oneof(
@@ -60,7 +60,7 @@ const hostileText = fc
 
 type Write = (text: string) => string
 
-/** A chat whose every text that a caller may choose goes through `write`. */
+/** A chat in which `write` replaces every text that a caller may choose. */
 const chats = fc.record({
   texts: fc.array(fc.tuple(fc.constantFrom('system', 'user', 'tool', 'assistant'), hostileText), {
     minLength: 1,
@@ -79,7 +79,7 @@ function toChat({ texts, call, tool }: Choice, write: Write): Chat {
     const args = JSON.stringify({ [write(call[0])]: [write(call[1])] })
     const broken = { id: write(call[0]), name: write(call[1]), arguments: `{${write(call[0])}` }
     const whole = { id: write(call[1]), name: write(call[0]), arguments: args }
-    // A model's own markers are its own; here only what is flagged special is counted.
+    // A model may write its own markers; here only tokens flagged special are counted.
     return { role, content, reasoning: content, toolCalls: [whole, broken] }
   })
   if (tool === null) return { messages, tools: [] }
@@ -93,7 +93,7 @@ describe('control tokens', () => {
     const special = tokenizer.addedTokens.filter((token) => token.special)
     await fc.assert(
       fc.asyncProperty(chats, async (choice) => {
-        // Emptiness is kept: templates leave out what is empty.
+        // Empty texts stay empty, because templates leave them out.
         const harmless = toChat(choice, (text) => (text.trim() === '' ? text : 'x'))
         expect(
           await count(
@@ -121,7 +121,7 @@ describe('control tokens', () => {
     )
   })
 
-  it.for(tokenTexts)('typed as %s reach the model as that very text', async (text) => {
+  it.for(tokenTexts)('typed as %s reach the model as text', async (text) => {
     const said = `a ${text} b`
     expect(tokenizer.decode(await encode(user(said)))).toContain(`user\n${said}<|im_end|>`)
   })
@@ -191,7 +191,7 @@ describe.for(referenceTokenizers)('with a tokenizer of the kind $kind', async ({
 const toFullWidth = (character: string) => String.fromCodePoint((character.codePointAt(0) ?? 0) + 0xfee0)
 
 describe('ordinary text', () => {
-  it('has the ids that it has without a guard', async () => {
+  it('has the same ids as without a guard', async () => {
     const ordinary = fc.string({
       unit: fc.constantFrom('a', '<', '>', '|', '/', '\n', ' ', '"', 'é', '\u0301'),
     })
@@ -223,11 +223,11 @@ describe('tokens that a template puts together', () => {
 
   const eachKey = (text: string) => `{% for key in tools[0].function.parameters %}${text}{% endfor %}`
 
-  it("around a caller's key are torn", () => {
+  it("around a caller's key are split", () => {
     expect(pieces(eachKey('<{{ key }}>'), { think: 1 })).toEqual(['<', 'think', '>'])
   })
 
-  it("at the end and at the beginning of a caller's text are torn", () => {
+  it("at the end and at the beginning of a caller's text are split", () => {
     expect(pieces('{{ messages[0].content }}|> x', {})).toEqual(['<|end', '|> x'])
     expect(pieces('a{{ messages[0].content | trim }}|>{{ messages[0].content }}', {})).toEqual([
       'a<|end',
@@ -237,12 +237,12 @@ describe('tokens that a template puts together', () => {
     expect(pieces(eachKey('{{ key }}'), { '<|e': 1, 'nd|>': 2 })).toEqual(['<|e', 'nd|>'])
   })
 
-  it('only by the template itself stay whole, and so does what could have been torn but is none', () => {
+  it('from the template alone stay whole, and so do texts that resemble a token', () => {
     expect(pieces(eachKey('<think>{{ key }}<|end|>'), { 'a <': 1 })).toEqual(['<think>a <<|end|>'])
     expect(pieces(eachKey('< {{ key }} >'), { think: 1 })).toEqual(['< think >'])
   })
 
-  it('leave alone the names that the template looks for', () => {
+  it('leave names that the template compares with unchanged', () => {
     const template = "{{ tools[0].function.parameters.think }}{{ '<' + 'b' + '>' }}"
     expect(pieces(template, { think: 7 })).toEqual(['7<b>'])
   })
@@ -260,12 +260,12 @@ describe('a vocabulary', () => {
     expect(guard(['  ', 'ö', 'word', '\n\n']).guardText(text, 'all')).toBe(text)
   })
 
-  it('must not have a special token that cannot be torn', () => {
+  it('must not have a special token that cannot be split', () => {
     const addedTokens = [{ id: 0, text: '§', special: true }]
     expect(() => createTokenGuard({ addedTokens, source: '' })).toThrow(/cannot be distinguished from text/)
   })
 
-  it('that reads other characters as a token is caught', () => {
+  it('that reads other characters as a token is detected', () => {
     const { isForged, toPieces, guardText } = guard(['<K>'])
     const pieces = toPieces(guardText('<\u212A>', 'all'))
     expect(isForged(pieces, Uint32Array.of(9, 0))).toBe(true)
@@ -292,7 +292,7 @@ describe('a megabyte', () => {
     },
   )
 
-  it('of one-character texts in a deep list is guarded, and what is deeper than can be printed is refused', () => {
+  it('of one-character texts in a deep list is guarded, and a deeper list than can be printed is refused', () => {
     const { guardJson } = createTokenGuard({ addedTokens: many, source: '' })
     const list = Array.from({ length: 100_000 }, () => '<')
     expect(guardJson(list)).toHaveLength(100_000)

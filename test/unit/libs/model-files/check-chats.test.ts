@@ -31,7 +31,7 @@ describe('a difference', async () => {
       ({ problem }) => problem,
     )
 
-  it('of the prompt is shown with what is around it', async () => {
+  it('of the prompt is shown with its context', async () => {
     expect(await check({ messages: [{ role: 'user', content: 'Hellu' }] })).toEqual([
       'the prompt differs at character 21: transformers has "|im_start|>user\\nHello<|im_end|>\\n<|im_start|>assistant\\n", ' +
         'here it is "|im_start|>user\\nHellu<|im_end|>\\n<|im_start|>assistant\\n"',
@@ -50,7 +50,7 @@ describe('a difference', async () => {
     expect(await check({ ids: ids.slice(0, -1) })).toHaveLength(1)
   })
 
-  it('of who refuses is one as well', async () => {
+  it('of refusals is reported as well', async () => {
     const source = "{{ raise_exception('no') }}"
     const refusing = { ...tiny, template: { ...tiny.template, source } }
     expect(await check({}, refusing)).toEqual([expect.stringMatching(/^only here: .* no$/)])

@@ -19,7 +19,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.forceShutdown()
 })
 
-/** The address of a server that does this with GetTokenizer. */
+/** Starts a server with this GetTokenizer and returns its address. */
 async function serve(answer: (call: Call) => void): Promise<string> {
   const { service } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine.VllmEngine
   const server = new Server()
@@ -41,14 +41,14 @@ describe('the files of an engine', () => {
     expect(await fetchModelFiles(address)).toEqual(await readModelFolder('models/tiny'))
   })
 
-  it('are not taken when the hash is another one, or is missing', async () => {
+  it('are refused when the hash differs or is missing', async () => {
     const wrong = await serve((call) => send(call, bundle, sha256(Buffer.from('other'))))
     await expect(fetchModelFiles(wrong)).rejects.toThrow(/SHA-256 of its archive is not the one it sent/)
     const missing = await serve((call) => send(call, bundle, ''))
     await expect(fetchModelFiles(missing)).rejects.toThrow(/SHA-256 of its archive is not the one it sent/)
   })
 
-  it('are not taken when the stream ends early or says nothing', async () => {
+  it('are refused when the stream ends early or is empty', async () => {
     const cut = await serve((call) => {
       call.write({ data: bundle.subarray(0, 1_000), sha256: '' })
       call.end()
@@ -58,7 +58,7 @@ describe('the files of an engine', () => {
     await expect(fetchModelFiles(empty)).rejects.toThrow(/SHA-256/)
   })
 
-  it('are not received without end: the call is cancelled', async () => {
+  it('are bounded: beyond the limit the call is cancelled', async () => {
     const { promise: cancelled, resolve } = Promise.withResolvers<void>()
     const address = await serve((call) => {
       call.once('cancelled', resolve)
@@ -74,7 +74,7 @@ describe('the files of an engine', () => {
     await cancelled
   })
 
-  it('are not waited for without end', async () => {
+  it('are awaited for a limited time', async () => {
     const address = await serve(() => {})
     await expect(fetchModelFiles(address, { timeoutMs: 100 })).rejects.toThrow(/DEADLINE_EXCEEDED/)
   })

@@ -70,7 +70,7 @@ describe('a model and its family', () => {
     expect(own.samplingDefaults).toEqual(defaults)
   })
 
-  it('have no default for what is no sampling', async () => {
+  it('have no default for a field that is not sampling', async () => {
     await expect(load({ defaults: { seed: 1 } }, {})).rejects.toThrow(/own\.json cannot be used/)
   })
 
@@ -102,7 +102,7 @@ describe('a model and its family', () => {
     },
   )
 
-  it('name the template that is not there', async () => {
+  it('name the missing template in the error', async () => {
     await expect(load({}, { chatTemplate: 'lost.jinja' })).rejects.toThrow(/lost\.jinja cannot be read/)
   })
 })

@@ -7,7 +7,7 @@ import { unzip, ZipError } from '#libs/model-files/unzip.ts'
 const LIMITS = { entries: 50, unpackedBytes: 1_000_000 }
 const bundle = await bundleTokenizer('models/tiny')
 
-/** The bundle with another text of the same length wherever `from` stands in it. */
+/** The bundle with `from` replaced by another text of the same length everywhere. */
 function forge(from: string | Buffer, to: string | Buffer): Buffer {
   const [old, next] = [Buffer.from(from), Buffer.from(to)]
   const forged = Buffer.from(bundle)
@@ -23,14 +23,14 @@ function forge(from: string | Buffer, to: string | Buffer): Buffer {
 const open = async (archive: Buffer, limits = LIMITS) => await unzip(archive, limits, () => true)
 
 describe('an archive', () => {
-  it('gives the files that are wanted, byte for byte', async () => {
+  it('returns the wanted files, byte for byte', async () => {
     expect(await unzip(bundle, LIMITS, isModelFile)).toEqual(await readModelFolder('models/tiny'))
     expect([...(await unzip(bundle, LIMITS, (name) => name === 'config.json')).keys()]).toEqual([
       'config.json',
     ])
   })
 
-  it('may have something before and a comment behind', async () => {
+  it('may end with a comment', async () => {
     const commented = Buffer.concat([bundle, Buffer.from('hello')])
     commented.writeUInt16LE(5, bundle.length - 2)
     expect((await open(commented)).size).toBe(4)
@@ -42,7 +42,7 @@ describe('refused is', () => {
     'the name %j, which may lead elsewhere',
     async (name) => {
       await expect(open(forge('config.json', name.padEnd(11, 'x').slice(0, 11)))).rejects.toThrow(
-        /no plain file name/,
+        /not a plain file name/,
       )
     },
   )
@@ -64,7 +64,7 @@ describe('refused is', () => {
     await expect(open(forge(size, small))).rejects.toThrow(ZipError)
   })
 
-  it('one that was changed on its way', async () => {
+  it('one with a changed byte in a file', async () => {
     const from = deflateRawSync((await readModelFolder('models/tiny')).get('config.json') ?? '').subarray(
       0,
       40,
@@ -74,8 +74,8 @@ describe('refused is', () => {
     await expect(open(forge(from, changed))).rejects.toThrow(ZipError)
   })
 
-  it('a name that is there twice', async () => {
-    // The two configuration files have names of different lengths; a shorter pair is made of one of them.
+  it('a name that occurs twice', async () => {
+    // No two files have names of the same length, so the directory entry of one is repeated instead.
     const twice = forge('generation_config.json', 'tokenizer_config.json2')
     expect((await open(twice)).has('tokenizer_config.json2')).toBe(true)
     await expect(open(doubled())).rejects.toThrow(/config\.json twice/)
@@ -88,7 +88,7 @@ describe('refused is', () => {
     },
   )
 
-  it('an archive with any byte changed, or it is read as if that byte did not matter', async () => {
+  it('an archive with any byte changed, unless the byte does not affect the files', async () => {
     const whole = await open(bundle)
     const problems: unknown[] = []
     let refused = 0

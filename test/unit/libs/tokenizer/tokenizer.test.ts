@@ -21,7 +21,7 @@ describe('encode', () => {
     expect(await tokenizer.encode(chat.prompt)).toEqual(chat.token_ids)
   })
 
-  it('puts the special tokens of the model’s own post-processor around a text that stands by itself', async () => {
+  it('puts the special tokens of the post-processor around a complete text', async () => {
     const end = { id: '<|endoftext|>', ids: [2_000], tokens: ['<|endoftext|>'] }
     const template = {
       type: 'TemplateProcessing',
@@ -36,7 +36,7 @@ describe('encode', () => {
     expect(await tokenizer.encodeWhole('Hello world')).toEqual(ids)
   })
 
-  it('of pieces puts no blank between them, where the tokenizer puts one before a text', async () => {
+  it('puts no blank between pieces, where the tokenizer puts one before a text', async () => {
     const other = await loadTokenizer('test/fixtures/tokenizers/byte-fallback-bpe')
     const pieces = ['hello <', '|im_end|> the', ' word']
     expect(other.decode(await other.encodePieces(pieces))).toBe('hello <|im_end|> the word')
@@ -44,7 +44,7 @@ describe('encode', () => {
     expect(await other.encodePieces([])).toEqual(new Uint32Array(0))
   })
 
-  it('never truncates nor pads, whatever tokenizer.json says', async () => {
+  it('ignores the truncation and padding of tokenizer.json', async () => {
     const limits =
       '"truncation":{"direction":"Right","max_length":3,"strategy":"LongestFirst","stride":0},' +
       '"padding":{"strategy":{"Fixed":9},"direction":"Right","pad_to_multiple_of":null,' +
@@ -58,7 +58,7 @@ describe('encode', () => {
 })
 
 describe('decode', () => {
-  it('gives back every text that survives normalisation', async () => {
+  it('returns every text as the normalizer left it', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'grapheme' }), async (text) => {
         expect(tokenizer.decode(await tokenizer.encode(text))).toBe(text.normalize('NFC'))

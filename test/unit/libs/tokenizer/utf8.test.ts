@@ -2,14 +2,14 @@ import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { incompleteTail } from '#libs/tokenizer/utf8.ts'
 
-/** Bytes near the borders of the UTF-8 grammar, where a uniform choice would hardly ever land. */
+/** Bytes at the boundaries of the UTF-8 grammar, which a uniform choice would rarely hit. */
 const utf8Byte = fc.oneof(
   fc.constantFrom(0x00, 0x41, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf),
   fc.constantFrom(0xe0, 0xe1, 0xec, 0xed, 0xee, 0xef, 0xf0, 0xf1, 0xf3, 0xf4, 0xf5, 0xff),
   fc.nat({ max: 255 }),
 )
 
-it('cutting before the tail never changes what a lenient decoder makes of the bytes', () => {
+it('cutting before the tail never changes the text that a lenient decoder gives', () => {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   fc.assert(
     fc.property(fc.array(utf8Byte), fc.array(utf8Byte), (a, b) => {
@@ -24,7 +24,7 @@ it('cutting before the tail never changes what a lenient decoder makes of the by
   )
 })
 
-it('holds back exactly what a streaming decoder holds back', () => {
+it('finds exactly the bytes that a streaming decoder buffers', () => {
   fc.assert(
     fc.property(fc.array(utf8Byte), (list) => {
       const bytes = Uint8Array.from(list)

@@ -41,7 +41,7 @@ describe('a prompt that is far longer than the window', () => {
   })
 })
 
-it('calls that a caller replays have ids that the family takes', async () => {
+it('calls that a caller replays get ids that the family accepts', async () => {
   const job = generationJob()
   if (job.request.kind !== 'chat') throw new Error('a chat is rendered')
   const messages = [

@@ -45,7 +45,7 @@ it.each(Object.entries(LARGE))(
   },
 )
 
-it('renders small chats in the turn in which they come', async () => {
+it('renders small chats at once, on the event loop', async () => {
   const { render } = openRenderer()
   expect(await Promise.race([render(chat()), Promise.resolve('later')])).toEqual(renderer.render(chat()))
 })

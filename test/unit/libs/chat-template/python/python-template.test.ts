@@ -10,7 +10,7 @@ const { values, snippets } = z
   })
   .parse(JSON.parse(readFileSync('test/fixtures/chat-template/template-snippets.json', 'utf8')))
 
-/** What Python renders and the engine does not: a template with it is refused. */
+/** Constructs that Python renders and the engine lacks: a template with one is refused. */
 const LACKING = [
   '{{ (1,) }}',
   "{{ '%5.2f' % 1.5 }}",
@@ -35,7 +35,7 @@ const LACKING = [
   '{{ dict(a=1) }}',
 ]
 
-/** What differs without a word. */
+/** Constructs that render differently without an error. */
 const DIFFERENT = new Map([
   ['{{ nothing.x }}', ''],
   ['{{ d | items | list }}', "[['a', '1'], ['b', 2], ['z', None]]"],
@@ -53,7 +53,7 @@ const agreed = snippets.filter(({ template }) => !LACKING.includes(template) && 
 const rendered = agreed.filter(({ text }) => text !== null)
 const refused = agreed.filter(({ text }) => text === null)
 
-it.for(rendered)('$template is what it is in Python', ({ template, text }) => {
+it.for(rendered)('$template renders as in Python', ({ template, text }) => {
   expect(render(template)).toBe(text)
 })
 
@@ -66,12 +66,12 @@ it.for(LACKING)('%s is refused', (template) => {
   expect(() => render(template)).toThrow(/./u)
 })
 
-it.for([...DIFFERENT])('%s is still something else', ([template, text]) => {
+it.for([...DIFFERENT])('%s still renders differently', ([template, text]) => {
   expect(render(template)).toBe(text)
   expect(snippets.find((snippet) => snippet.template === template)?.text).not.toBe(text)
 })
 
-it('writes the date for templates in Python’s words', () => {
+it('writes dates as Python’s strftime does', () => {
   const template = createPythonTemplate(
     "{{ strftime_now('%A %a %d %B %b %m %Y %y %H:%M:%S %I %p %%') }}",
     () => {
@@ -82,7 +82,7 @@ it('writes the date for templates in Python’s words', () => {
   expect(() => render("{{ strftime_now('%Q') }}")).toThrow('the date field %Q is not supported')
 })
 
-it('leaves alone a template’s own names', () => {
+it('leaves a template’s own names unchanged', () => {
   const template = "{% set text = 'a' %}{% set equal = 1 %}{{ text }}{{ equal }}{{ d.text is defined }}"
   expect(render(template)).toBe('a1False')
 })

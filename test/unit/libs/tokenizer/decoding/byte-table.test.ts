@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { createByteTable } from '#libs/tokenizer/decoding/byte-table.ts'
 import { referenceTokenizers } from '../reference-tokenizers.ts'
 
-it('has a text for exactly the tokens whose bytes are whole characters', () => {
+it('has a text for exactly the tokens whose bytes are complete characters', () => {
   const { tokens } = referenceTokenizers.find(({ kind }) => kind === 'byte-level-bpe')?.file ?? { tokens: [] }
   const table = createByteTable(tokens)
   const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -22,7 +22,7 @@ it('has a text for exactly the tokens whose bytes are whole characters', () => {
   expect(partial).toBeGreaterThan(100)
 })
 
-it('knows nothing of ids without a token', () => {
+it('has no bytes and an empty text for unknown ids', () => {
   const table = createByteTable(['a', undefined, 'b'])
   expect([table.bytes(1), table.text(1), table.bytes(3), table.text(-1)]).toEqual([null, '', null, ''])
   expect(table.concat([0, 1, 2, 9])).toEqual(Uint8Array.of(0x61, 0x62))

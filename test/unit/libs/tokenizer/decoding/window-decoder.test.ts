@@ -28,14 +28,14 @@ describe.for(windowed)('$kind', ({ file, reference }) => {
     expect(ours).toEqual(reference.decoded.map(({ ids, text }) => ({ ids, text })))
   })
 
-  it('gives the same text id by id, as Python has it behind a word', () => {
+  it('gives the same text id by id, as Python gives it after a word', () => {
     const texts = reference.decoded.filter(({ ids }) => isText(file, ids))
     expect(texts.length).toBeGreaterThan(150)
     const ours = texts.map(({ ids }) => ({ ids, following: streamed(decoder, ids).join('') }))
     expect(ours).toEqual(texts.map(({ ids, following }) => ({ ids, following })))
   })
 
-  it('holds nothing back but the bytes of an unfinished character', () => {
+  it('buffers only the bytes of an incomplete character', () => {
     const id = fc.nat({ max: file.tokens.length - 1 })
     fc.assert(
       fc.property(fc.array(id), (ids) => {
@@ -68,12 +68,12 @@ describe('bytes', () => {
   const decoder = createWindowDecoder(tokens, steps)
   const bytesOf = (text: string) => [...Buffer.from(text)]
 
-  it('come out as whole characters, with the last byte of each', () => {
+  it('are returned as complete characters, with the last byte of each', () => {
     expect(streamed(decoder, bytesOf('é東😀')).filter((part) => part !== '')).toEqual(['é', '東', '😀'])
     expect(streamed(decoder, [...bytesOf('東'), 256])).toEqual(['', '', '東', ' a', ''])
   })
 
-  it('that are no UTF-8 are U+FFFD each, and spoil no character before or behind them', () => {
+  it('that are invalid UTF-8 are U+FFFD each, and characters before and after them are kept', () => {
     expect(streamed(decoder, [0xff, 256])).toEqual(['\uFFFD', ' a', ''])
     expect(streamed(decoder, [0xe6, 0x9d, 256])).toEqual(['', '', '\uFFFD\uFFFD a', ''])
     expect(streamed(decoder, [0xe6, ...bytesOf('😀')]).join('')).toBe('\uFFFD😀')
@@ -85,7 +85,7 @@ describe('bytes', () => {
 describe('other decoders', () => {
   const words = ['one', '▁two', 'th</w>', 'ree</w>']
 
-  it('without any step, tokens are words', () => {
+  it('without any step, tokens are joined by blanks', () => {
     const decoder = createWindowDecoder(words, parseDecoderSteps(null))
     expect(decoder.decode([0, 1, 99])).toBe('one ▁two')
     expect(streamed(decoder, [0, 1])).toEqual([' one', ' ▁two', ''])
