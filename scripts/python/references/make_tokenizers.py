@@ -1,6 +1,6 @@
-"""Trains one small tokenizer of each kind that models use, and writes what Python makes of the hostile texts and of
-random ids with each of them. `npm run references` runs this; the files are in test/fixtures/tokenizers. Training is
-not the same twice, so a tokenizer that is there stays as it is."""
+"""Trains one small tokenizer of each kind that models use, encodes the hostile texts and decodes random ids with each of
+them, and writes the results. `npm run references` runs this; the files are in test/fixtures/tokenizers. Training is not
+reproducible, so an existing tokenizer is kept."""
 
 import json
 import random
@@ -117,7 +117,7 @@ def with_markers(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def random_ids(tokenizer: Tokenizer, seed: int, count: int) -> list[list[int]]:
-    """Half of the lists are of any ids, half of short runs around one place: bytes stand side by side."""
+    """Half of the lists have any ids, half only low ones, so that byte tokens are adjacent."""
     source = random.Random(seed)
     size = tokenizer.get_vocab_size()
 
@@ -153,7 +153,7 @@ def main(folder: Path) -> None:
                 {
                     "ids": ids,
                     "text": tokenizer.decode(ids, skip_special_tokens=False),
-                    # Behind a word, as in the middle of a text.
+                    # After a word, as in the middle of a text.
                     "following": following(tokenizer, ids),
                 }
                 for ids in lists

@@ -1,6 +1,6 @@
-"""Writes FOLDER/chat-reference.json: canned conversations as transformers renders and tokenizes them with the model
-in FOLDER. `npm run references` runs this; `npx millrace models check` compares. A conversation that the template
-refuses is kept with the reason: it is to be refused by us as well."""
+"""Writes FOLDER/chat-reference.json: fixed conversations as transformers renders and tokenizes them with the model in
+FOLDER. `npm run references` runs this; `npx millrace models check` compares. A conversation that the template refuses is
+written with the reason, and Millrace has to refuse it as well."""
 
 import datetime
 import json
@@ -13,7 +13,7 @@ from transformers.utils import chat_template_utils
 
 
 class FixedDate(datetime.datetime):
-    """Templates may name the date, which is to be the same whenever this runs."""
+    """The same date at every run, for templates that name it."""
 
     @classmethod
     def now(cls, tz=None):
@@ -122,7 +122,7 @@ SWITCHES = [
 
 
 def to_message(message: dict) -> dict:
-    """As vLLM hands a message to a template: parsed arguments, and no field that is not there."""
+    """A message as vLLM passes it to a template: arguments parsed, absent fields left out."""
     if message["role"] == "tool":
         return {"role": "tool", "content": message["content"], "tool_call_id": message["toolCallId"]}
     if message["role"] != "assistant":
@@ -153,7 +153,7 @@ def render(tokenizer: PreTrainedTokenizerFast, conversation: dict, switches: dic
             tokenize=False,
             **switches,
         )
-    except Exception as error:  # A template refuses with an exception of any kind.
+    except Exception as error:  # Templates refuse with exceptions of any kind.
         return {"refused": f"{type(error).__name__}: {error}"[:300]}
     return {"prompt": prompt, "ids": tokenizer(prompt, add_special_tokens=False)["input_ids"]}
 
@@ -165,7 +165,7 @@ def make_reference(tokenizer: PreTrainedTokenizerFast) -> tuple[str, int]:
     for switches in SWITCHES:
         for conversation, without in zip(CONVERSATIONS, plain, strict=True):
             rendered = render(tokenizer, conversation, switches)
-            # A switch that changes nothing is no switch of this template.
+            # A switch that changes nothing is not one of this template's.
             if switches == {} or rendered != without:
                 cases.append({"tools": [], **conversation, "switches": switches, **rendered})
     made_by = f"transformers {version('transformers')}, tokenizers {version('tokenizers')}"

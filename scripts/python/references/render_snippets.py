@@ -1,4 +1,4 @@
-"""Writes what Jinja makes of small templates, each with one thing in it that JavaScript's engine has done otherwise."""
+"""Renders small templates with Jinja2, each with a construct that the JavaScript engine handles differently."""
 
 import json
 import sys
@@ -112,7 +112,7 @@ SNIPPETS = [
     "{% with a = 1 %}{{ a }}{% endwith %}",
     "{{ 1e3 }}",
     "{{ dict(a=1) }}",
-    # Where they still differ without a word.
+    # Constructs that still differ without an error.
     "{{ nothing.x }}",
     "{{ d | items | list }}",
     "{{ nothing | tojson }}",

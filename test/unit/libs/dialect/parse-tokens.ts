@@ -6,7 +6,8 @@ import { ModelFamily } from '#libs/dialect/family.ts'
 import { readModelFolder } from '#libs/model-files/model-files.ts'
 import { createModel } from '#libs/model-files/model.ts'
 
-export const { tokenizer, eosIds } = await createModel(await readModelFolder('models/tiny'))
+const tiny = await createModel(await readModelFolder('models/tiny'))
+export const { tokenizer } = tiny
 
 export const recordings = z
   .array(z.object({ name: z.string(), text: z.string(), chunks: z.array(z.array(z.int())) }))
@@ -42,7 +43,7 @@ export function createParser(options: Options = {}) {
   return createOutputParser({
     generationId: '0199-generation',
     tokenizer,
-    endIds: eosIds,
+    endIds: tiny.eosIds,
     family: { toolCalls: 'hermes', reasoning: THINK, callIds: 'opaque' },
     tools: [weather],
     singleCall: false,

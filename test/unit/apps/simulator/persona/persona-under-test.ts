@@ -8,8 +8,9 @@ import { createModel } from '#libs/model-files/model.ts'
 
 const EOS = 2_002
 
-export const { tokenizer, template } = await createModel(await readModelFolder('models/tiny'))
-const renderer = createChatRenderer(template)
+const tiny = await createModel(await readModelFolder('models/tiny'))
+export const { tokenizer } = tiny
+const renderer = createChatRenderer(tiny.template)
 const FAMILIES = {
   plain: { reasoning: 'none', toolCalls: 'hermes' },
   thinking: { reasoning: { open: '<think>', close: '</think>' }, toolCalls: 'hermes' },
