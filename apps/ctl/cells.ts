@@ -1,8 +1,8 @@
 import { formatCredits } from '#libs/money/nano-credits.ts'
 
-/** How values are shown to people. All of them pass null on, which a table shows as nothing. */
+/** The forms in which tables show values. Null stays null, which a table shows as an empty cell. */
 
-/** Nano-credits, as credits. */
+/** Nano-credits as credits. */
 export function toCredits(nano: string): string
 export function toCredits(nano: string | null): string | null
 export function toCredits(nano: string | null): string | null {

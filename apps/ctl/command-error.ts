@@ -1,14 +1,14 @@
-/** What the process exits with; 0 is that all went well. */
+/** The exit codes of failures; 0 is success. */
 export const EXIT_CODES = {
-  /** Billing refused it, or its answer is bad news. */
+  /** Billing refused the request, or its answer reports a problem. */
   refused: 1,
-  /** The command line or the environment is wrong; nothing was asked. */
+  /** The command line or the environment is wrong; no request was sent. */
   usage: 2,
-  /** Billing was not reached, or could not answer: whether a change was made is not known. */
+  /** Billing was not reached or could not answer: it is not known whether a change was made. */
   unreachable: 3,
 } as const
 
-/** A failure that the operator is told about, in the words of its message. */
+/** A failure whose message is printed for the operator. */
 export class CommandError extends Error {
   readonly kind: keyof typeof EXIT_CODES
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { parseAnswer, type Admin, type Ask } from './admin.ts'
+import type { AnswerOf, AnsweringOperation, InputOf, ReadOperation } from '#libs/admin-contract/operation.ts'
+import { parseAnswer, type Admin } from './admin.ts'
 import { CommandError } from './command-error.ts'
 import { fieldOf, text, readText, toNumber, toOptionName } from './fields.ts'
 import { readPages } from './read-pages.ts'
@@ -8,21 +9,21 @@ import { formatTable, type Column } from './table.ts'
 export type Context = {
   readonly admin: Admin
   readonly isJson: boolean
-  /** Onto standard output, as fast as it is taken. */
+  /** To standard output; resolves when more may be written. */
   write(text: string): Promise<void>
-  /** One line on standard error. */
-  tell(line: string): void
+  /** Prints one line on standard error. */
+  note(line: string): void
 }
 
-/** What came of a command: for programs as billing answered it, for people as a text. */
+/** The result of a command: the answer of billing for programs, and a text for people. */
 export type Outcome = {
   readonly answer: unknown
   readonly text: string
-  /** It was answered, and says that something is wrong. */
-  readonly isBadNews?: boolean
+  /** The answer reports a problem. */
+  readonly isProblem?: boolean
 }
 
-/** Undefined where it has written all itself. */
+/** Undefined where the command has written its output itself. */
 export type Run = (context: Context) => Promise<Outcome | undefined>
 
 export type Command = {
@@ -30,9 +31,9 @@ export type Command = {
   readonly name: string
   readonly summary: string
   readonly fields: z.ZodObject
-  /** What follows `millrace`. */
+  /** Each follows `millrace` on the command line. */
   readonly examples: readonly string[]
-  /** Throws a CommandError for what is missing or wrong, before anything is asked. */
+  /** Throws a CommandError for a missing or wrong field, before any request is sent. */
   prepare(given: Readonly<Record<string, unknown>>): Run
 }
 
@@ -55,57 +56,97 @@ export function defineCommand<Fields extends z.ZodObject>(
   }
 }
 
-/** A command that is one request. */
-export function defineCall<Fields extends z.ZodObject, Answer extends z.ZodType>(
-  description: Description<Fields> & {
-    request(given: z.output<Fields>, context: Context): Ask | Promise<Ask>
-    readonly answer: Answer
-    show(answer: z.output<Answer>): string
-    isBadNews?(answer: z.output<Answer>): boolean
+/**
+ * The fields of a command that calls an operation: those of its input, under the same names. Text stands for values of
+ * any kind, because billing validates them.
+ */
+type FieldsFor<Input> = { readonly [Name in keyof Input]: z.ZodType<Loose<Input[Name]>> }
+
+type Loose<Value> = Value extends string
+  ? string | number | boolean
+  : Value extends object
+    ? { [Name in keyof Value]: Loose<Value[Name]> }
+    : Value
+
+type Named = Omit<Command, 'fields' | 'prepare' | 'summary'> & {
+  /** The operation's own summary unless given. */
+  readonly summary?: string
+}
+
+/** A command that calls one operation with its fields. */
+export function defineCall<Op extends AnsweringOperation>(
+  description: Named & {
+    readonly operation: Op
+    readonly fields: FieldsFor<InputOf<Op>>
+    readonly silenceMs?: number
+    show(answer: AnswerOf<Op>): string
+    isProblem?(answer: AnswerOf<Op>): boolean
   },
 ): Command {
-  const { request, answer: schema, show, isBadNews, ...rest } = description
+  const { operation, fields, silenceMs, show, isProblem, summary = operation.summary, ...rest } = description
   return defineCommand({
     ...rest,
-    async run(given, context) {
-      const answer = await context.admin.ask(await request(given, context))
-      const parsed = parseAnswer(schema, answer)
-      return { answer, text: show(parsed), isBadNews: isBadNews?.(parsed) ?? false }
+    summary,
+    fields: z.strictObject(fields),
+    async run(given, { admin }) {
+      const answer = await admin.ask(operation, given, silenceMs === undefined ? {} : { silenceMs })
+      return toOutcome(operation, answer, { show, isProblem })
     },
   })
+}
+
+/** The outcome of a command that showed one answer. Throws a CommandError for an answer that is not as described. */
+export function toOutcome<Op extends AnsweringOperation>(
+  operation: Op,
+  answer: unknown,
+  {
+    show,
+    isProblem = () => false,
+  }: {
+    show: (answer: AnswerOf<Op>) => string
+    isProblem?: ((answer: AnswerOf<Op>) => boolean) | undefined
+  },
+): Outcome {
+  const parsed = parseAnswer<Op['answer']>(operation.answer, answer)
+  return { answer, text: show(parsed), isProblem: isProblem(parsed) }
 }
 
 const DEFAULT_LIMIT = 50
 
 const PAGE = {
-  limit: readText({ value: 'NUMBER', help: `at most so many; ${DEFAULT_LIMIT} unless told` }, toNumber),
-  cursor: text('CURSOR', 'go on where an earlier list ended'),
+  limit: readText({ value: 'NUMBER', help: `how many at most; default ${DEFAULT_LIMIT}` }, toNumber),
+  cursor: text('CURSOR', 'continue after an earlier list'),
 }
 
-/** What was given to a list, read before. */
-const Listing = z
-  .object({ limit: z.number().default(DEFAULT_LIMIT), cursor: z.string().optional() })
-  .catchall(z.union([z.string(), z.number(), z.boolean(), z.undefined()]))
+/** The fields of a list, parsed before. */
+const Listing = z.looseObject({
+  limit: z.number().default(DEFAULT_LIMIT),
+  cursor: z.string().optional(),
+})
 
-/** A command that lists what is at `path`, page after page. Its fields are the query. */
-export function defineList<Item extends z.ZodType>(
-  description: Omit<Command, 'fields' | 'prepare'> & {
-    readonly fields: Readonly<Record<string, z.ZodType>>
-    readonly path: string
-    readonly item: Item
-    readonly columns: readonly Column<z.output<Item>>[]
+type ListOperation = ReadOperation & {
+  readonly answer: z.ZodType<{ data: unknown[]; nextCursor: string | null }>
+}
+
+/** A command that lists the items of an operation, page after page. */
+export function defineList<Op extends ListOperation>(
+  description: Named & {
+    readonly operation: Op
+    readonly fields: Omit<FieldsFor<InputOf<Op>>, 'limit' | 'cursor'>
+    readonly columns: readonly Column<AnswerOf<Op>['data'][number]>[]
   },
 ): Command {
-  const { path, item, columns, fields, ...rest } = description
+  const { operation, columns, fields, summary = operation.summary, ...rest } = description
   return defineCommand({
     ...rest,
+    summary,
     fields: z.strictObject({ ...fields, ...PAGE }),
-    async run(given, { admin, tell }) {
+    async run(given, { admin, note }) {
       const { limit, cursor, ...query } = Listing.parse(given)
-      const answer = await readPages(admin, { path, query, limit, cursor })
-      const items = parseAnswer(z.array(item), answer.data)
-      if (answer.nextCursor !== null) tell(`there is more: go on with --cursor ${answer.nextCursor}`)
-      return { answer, text: formatTable(columns, items) }
+      const answer = await readPages(admin, { operation, query, limit, cursor })
+      const { data } = parseAnswer<Op['answer']>(operation.answer, answer)
+      if (answer.nextCursor !== null) note(`there is more: continue with --cursor ${answer.nextCursor}`)
+      return { answer, text: formatTable(columns, data) }
     },
   })
 }

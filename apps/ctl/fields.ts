@@ -1,22 +1,22 @@
 import { z } from 'zod'
 
 /**
- * How a field of a command is given. Arguments are told by their place, in the order of the fields; the others by
+ * How a field of a command is given: arguments by their position, in the order of the fields, and the others by
  * `--name`, with the field's name in kebab-case.
  */
 export type Field = {
   readonly kind: 'argument' | 'rest' | 'text' | 'flag'
-  /** What stands for the value in a help text. */
+  /** The placeholder of the value in a help text. */
   readonly value: string
   readonly help: string
 }
 
 const fields = z.registry<Field>()
 
-/** Throws for a schema that none of the functions below made: a command's mistake. */
+/** Throws for a schema that none of the functions below made, which is a bug of the command. */
 export function fieldOf(schema: z.core.$ZodType): Field {
   const field = fields.get(schema)
-  if (field === undefined) throw new Error('a field of a command does not say how it is given')
+  if (field === undefined) throw new Error('a field of a command was not made by a function of fields.ts')
   return field
 }
 
@@ -26,7 +26,7 @@ export function argument(value: string, help: string) {
   return Text.clone().register(fields, { kind: 'argument', value, help })
 }
 
-/** All arguments that are left, at least one. */
+/** The remaining arguments, at least one. */
 export function restArguments(value: string, help: string) {
   return z.array(Text, 'is missing').register(fields, { kind: 'rest', value, help })
 }
@@ -43,7 +43,7 @@ export function flag(help: string) {
   return z.boolean().default(false).register(fields, { kind: 'flag', value: '', help })
 }
 
-/** An option whose text is turned into something else. `read` throws a RangeError for a text that it cannot read. */
+/** An option whose text is converted. `read` throws a RangeError for a text that it cannot read. */
 export function readText<Value>(option: { value: string; help: string }, read: (text: string) => Value) {
   return toRead(read)
     .optional()
@@ -78,7 +78,7 @@ export function toNumber(given: string): number {
 export const REASON = text('TEXT', 'why, for the audit log')
 export const REQUIRED_REASON = requiredText('TEXT', 'why, for the audit log')
 
-/** As it is written on the command line. */
+/** The field's name as it is written on the command line. */
 export function toOptionName(name: string): string {
   return `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }

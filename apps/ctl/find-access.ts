@@ -9,15 +9,15 @@ export type Access = { readonly url: string; readonly token: string }
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
-/** What `npm start` notes in its state folder, as far as it matters here. */
+/** The used part of `cluster.json`, which `npm start` writes to its state folder. */
 const ClusterFile = z.object({
   processes: z.array(z.object({ addresses: z.object({ admin: z.string().optional() }) })),
 })
 const SecretsFile = z.object({ adminToken: z.string() })
 
 /**
- * Whom to ask, and as whom: what the options say, else the environment, else the cluster of a running `npm start`. The
- * token of that cluster is sent to that cluster alone. Throws a CommandError when something is missing.
+ * The address and the token: from the options, else from the environment, else of the cluster of a running `npm start`.
+ * The token of that cluster is sent only to that cluster. Throws a CommandError when one of them is missing.
  */
 export function findAccess(
   options: { readonly url?: string | undefined; readonly tokenFile?: string | undefined },
@@ -39,7 +39,7 @@ function findLocalUrl(home: string): string {
   if (admin?.addresses.admin !== undefined) return admin.addresses.admin
   throw new CommandError(
     'usage',
-    `No npm start runs in ${home}: start one, or tell where billing is with --url or MILLRACE_ADMIN_URL.`,
+    `No npm start runs in ${home}: start one, or give the address of billing with --url or MILLRACE_ADMIN_URL.`,
   )
 }
 
@@ -54,7 +54,10 @@ function assertUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isPlain = url?.username === '' && url.password === '' && url.search === '' && url.hash === ''
   if (isPlain && /^https?:$/.test(url.protocol)) return text
-  throw new CommandError('usage', 'The URL of billing is wrong: expected one such as http://127.0.0.1:8090.')
+  throw new CommandError(
+    'usage',
+    'The URL of billing is wrong: expected a URL such as http://127.0.0.1:8090.',
+  )
 }
 
 function readTokenFile(path: string): string {
@@ -65,13 +68,13 @@ function readTokenFile(path: string): string {
   }
 }
 
-/** As it goes into a header. Never shown. */
+/** Rejects what an HTTP header cannot carry. The token is never printed. */
 function assertToken(token: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return token
   throw new CommandError('usage', 'The token is wrong: expected one line of printable characters.')
 }
 
-/** Undefined where there is no such file, or something else in it. */
+/** Undefined where the file is missing or not JSON. */
 function readJson(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'))

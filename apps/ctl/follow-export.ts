@@ -4,9 +4,9 @@ import { CommandError } from './command-error.ts'
 const Line = z.object({ cursor: z.string() })
 
 /**
- * Writes an export to its end, portion after portion: each is asked for with the cursor of the last line before it.
- * Of CSV the titles are written once. Throws a CommandError with the cursor to go on with when it is cut off; what was
- * written until then are whole lines.
+ * Writes an export to its end, portion after portion: each is requested with the cursor of the last line before it.
+ * CSV titles are written once. Throws a CommandError with the cursor to continue with when the export is cut off; only
+ * whole lines are written.
  */
 export async function followExport(
   io: {
@@ -56,10 +56,10 @@ async function* splitLines(chunks: AsyncIterable<string>): AsyncGenerator<string
     }
     rest += chunk.slice(end)
   }
-  if (rest !== '') throw new Error('its last line has no end')
+  if (rest !== '') throw new Error('the last line is incomplete')
 }
 
-/** The last column of either format. */
+/** The cursor is the last column of either format. */
 function readCursor(format: 'csv' | 'jsonl', line: string): string {
   if (format === 'jsonl') return Line.parse(JSON.parse(line)).cursor
   return line.slice(line.lastIndexOf(',') + 1).trim()
@@ -67,6 +67,6 @@ function readCursor(format: 'csv' | 'jsonl', line: string): string {
 
 function toCutOff(error: unknown, cursor: string | undefined): CommandError {
   const problem = error instanceof Error ? error.message : String(error)
-  const advice = cursor === undefined ? 'start again' : `go on with --cursor ${cursor}`
+  const advice = cursor === undefined ? 'start again' : `continue with --cursor ${cursor}`
   return new CommandError('unreachable', `The export was cut off (${problem}): ${advice}.`, { cause: error })
 }

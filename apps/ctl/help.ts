@@ -2,16 +2,19 @@ import type { Command } from './command.ts'
 import { fieldOf, toOptionName } from './fields.ts'
 
 const GLOBAL_OPTIONS = [
-  ['--url URL', 'where billing is (MILLRACE_ADMIN_URL; else the npm start that runs here)'],
-  ['--token-file FILE', 'a file with the token (else MILLRACE_ADMIN_TOKEN; that npm start needs none)'],
+  ['--url URL', 'address of billing (default: MILLRACE_ADMIN_URL, else the npm start that runs here)'],
+  [
+    '--token-file FILE',
+    'a file with the token (default: MILLRACE_ADMIN_TOKEN; not needed for that npm start)',
+  ],
   ['--json', 'the exact answer: amounts are nano-credits (10⁻⁹ credit), as text'],
-  ['--help', 'this text; of one command, its options and examples'],
+  ['--help', 'this text; after a command, its options and examples'],
 ] as const
 
-const EXIT_CODES = `Exit codes: 0 it is well; 1 it was refused, or what was checked does not agree; 2 the command line is wrong;
+const EXIT_CODES = `Exit codes: 0 success; 1 billing refused, or a check failed; 2 the command line is wrong;
 3 billing was not reached or could not answer. Tables show credits, and times in UTC.`
 
-/** About the one command with that name, else about all that begin with these words; all of them where none does. */
+/** The help of the command with that name, else of the commands whose names begin with these words, else of all. */
 export function formatHelp(commands: readonly Command[], words: readonly string[]): string {
   const name = words.join(' ')
   const two = words.slice(0, 2).join(' ')
@@ -23,7 +26,7 @@ export function formatHelp(commands: readonly Command[], words: readonly string[
 
 function formatOverview(commands: readonly Command[]): string {
   return [
-    'millrace: asks billing, as its operators do; adds and checks the files of models.\n',
+    'millrace: the command line of operators, over billing and the files of models.\n',
     section(
       'Commands',
       commands.map((command) => [usageOf(command), command.summary]),
@@ -39,14 +42,14 @@ function formatCommand(command: Command): string {
     isRequired: !schema.safeParse(undefined).success,
     ...fieldOf(schema),
   }))
-  const told = fields.map(({ name, kind, value, help, isRequired }): [string, string] => {
+  const lines = fields.map(({ name, kind, value, help, isRequired }): [string, string] => {
     const isOption = kind === 'text' || kind === 'flag'
     const left = isOption ? `${toOptionName(name)} ${value}`.trimEnd() : value
     return [left, isOption && isRequired ? `${help} (required)` : help]
   })
   return [
     `millrace ${usageOf(command)}\n\n${command.summary}\n`,
-    ...(told.length === 0 ? [] : [section('Arguments and options', told)]),
+    ...(lines.length === 0 ? [] : [section('Arguments and options', lines)]),
     section('Options of every command', GLOBAL_OPTIONS),
     `Examples\n${command.examples.map((example) => `  npx millrace ${example}\n`).join('')}`,
   ].join('\n')

@@ -1,4 +1,4 @@
-// The operators' command line: asks billing's `/admin/v1` and shows what it answers. scripts/millrace.mjs starts it.
+// The operators' command line, a client of billing's admin interface. scripts/millrace.mjs starts it.
 import { once } from 'node:events'
 import { loadConfig } from '#libs/config/load-config.ts'
 import { EXIT_CODES } from './command-error.ts'
@@ -6,10 +6,10 @@ import { CtlConfig } from './config.ts'
 import { runCommand } from './run-command.ts'
 
 process.stdout.on('error', (error) => {
-  // Whoever reads our output may have had enough, as `head` has.
+  // The reader of the output may close it early, as `head` does.
   if ('code' in error && error.code === 'EPIPE') process.exit(0)
   process.stderr.write(`The output cannot be written: ${error.message}\n`)
-  // What was asked may have been done.
+  // The change may have been made.
   process.exit(EXIT_CODES.unreachable)
 })
 
@@ -17,5 +17,5 @@ process.exitCode = await runCommand(process.argv.slice(2), loadConfig(CtlConfig,
   async write(text) {
     if (text !== '' && !process.stdout.write(text)) await once(process.stdout, 'drain')
   },
-  tell: (line) => void process.stderr.write(`${line}\n`),
+  note: (line) => void process.stderr.write(`${line}\n`),
 })

@@ -12,7 +12,7 @@ const GLOBAL = {
 } as const satisfies ParseArgsConfig['options']
 
 export type CommandLine =
-  /** Of the commands whose names begin with these words. */
+  /** Help on the commands whose names begin with these words. */
   | { readonly kind: 'help'; readonly words: readonly string[] }
   | {
       readonly kind: 'run'
@@ -26,7 +26,7 @@ type ParseOptions = Readonly<Record<string, { readonly type: 'string' | 'boolean
 
 type Values = Readonly<Record<string, string | boolean | undefined>>
 
-/** Throws a CommandError for what no command understands. */
+/** Throws a CommandError for words that are no valid command. */
 export function parseCommandLine(commands: readonly Command[], words: readonly string[]): CommandLine {
   const { values, positionals } = parse(commands, words)
   if (values['help'] === true) return { kind: 'help', words: positionals }
@@ -40,13 +40,13 @@ export function parseCommandLine(commands: readonly Command[], words: readonly s
   }
 }
 
-/** Knows the options of all commands, so that they may stand before the command as well as behind it. */
+/** Accepts the options of all commands, so that options may stand before the command as well as after it. */
 function parse(
   commands: readonly Command[],
   words: readonly string[],
 ): { values: Values; positionals: string[] } {
   if (words.some((word) => /^--token(?:=|$)/.test(word))) {
-    const problem = 'Everybody on this machine can read the arguments of a process, and a token is a secret.'
+    const problem = 'A token is a secret, and every user of this machine can read the arguments of a process.'
     throw new CommandError('usage', `${problem} Set MILLRACE_ADMIN_TOKEN, or give --token-file.`)
   }
   const options = Object.fromEntries(commands.flatMap(toParseOptions))
@@ -57,15 +57,15 @@ function parse(
       allowPositionals: true,
     })
   } catch (error) {
-    // Its first sentence says what is wrong; the others give advice that does not fit here.
+    // The first sentence names the problem; the others give advice that does not fit here.
     const [problem = ''] = String(error instanceof Error ? error.message : error).split(/\. |\n/)
     throw new CommandError('usage', `${problem.replace(/\.$/, '')}. See millrace --help.`, { cause: error })
   }
 }
 
 /**
- * An amount such as -5 is no option: it goes behind --. There are no options with digits. One behind an option that
- * needs a value stays, and is refused: moved, it would become an amount, and the next argument the option's value.
+ * An amount such as -5 is no option, so it is moved behind --. No option begins with a digit. An amount behind an option
+ * that needs a value stays there and is refused: otherwise the option would take the next argument as its value.
  */
 function moveNegativeNumbers(words: readonly string[], options: ParseOptions): string[] {
   if (words.includes('--')) return [...words]
@@ -102,7 +102,7 @@ function toUnknownCommand(commands: readonly Command[], positionals: readonly st
   const isGroup = commands.some(({ name }) => name.startsWith(`${first} `))
   if (!isGroup) return new CommandError('usage', `There is no command ${first}. See millrace --help.`)
   const problem =
-    second === undefined ? `${first} alone is no command` : `There is no command ${first} ${second}`
+    second === undefined ? `${first} needs a second word` : `There is no command ${first} ${second}`
   return new CommandError('usage', `${problem}. See millrace ${first} --help.`)
 }
 
@@ -112,7 +112,7 @@ function toArguments(command: Command, given: readonly string[]): Record<string,
   const rest = names.find(({ kind }) => kind === 'rest')
   const extra = given.slice(places.length)
   if (rest === undefined && extra.length > 0) {
-    throw new CommandError('usage', `millrace ${command.name}: ${extra.join(' ')} is too much.`)
+    throw new CommandError('usage', `millrace ${command.name}: ${extra.join(' ')} was not expected.`)
   }
   return {
     ...Object.fromEntries(places.map(({ name }, place) => [name, given[place]])),

@@ -8,13 +8,13 @@ import { parseCommandLine } from './parse-command-line.ts'
 import { toPrintable } from './table.ts'
 
 export type Terminal = {
-  /** Onto standard output, as fast as it is taken. */
+  /** To standard output; resolves when more may be written. */
   write(text: string): Promise<void>
-  /** One line on standard error. */
-  tell(line: string): void
+  /** Prints one line on standard error. */
+  note(line: string): void
 }
 
-/** Does what the words of a command line say, and resolves with the exit code. */
+/** Runs the command of a command line and resolves with the exit code. */
 export async function runCommand(
   words: readonly string[],
   config: CtlConfig,
@@ -28,7 +28,7 @@ export async function runCommand(
     }
     const { run, isJson } = line
     const context = {
-      // Not every command asks billing, and only those that do need to know where it is.
+      // Commands that do not call billing need no address and no token.
       get admin() {
         return createAdmin(findAccess(line, config))
       },
@@ -37,16 +37,16 @@ export async function runCommand(
     }
     const outcome = await run(context)
     if (outcome === undefined) return 0
-    if (!isJson && outcome.text === '') terminal.tell('nothing found')
+    if (!isJson && outcome.text === '') terminal.note('nothing found')
     await terminal.write(isJson ? `${JSON.stringify(outcome.answer, null, 2)}\n` : outcome.text)
-    return outcome.isBadNews === true ? EXIT_CODES.refused : 0
+    return outcome.isProblem === true ? EXIT_CODES.refused : 0
   } catch (error) {
     if (!(error instanceof CommandError)) {
-      // A mistake of ours: nobody knows what was done, which is not what a refusal says.
-      terminal.tell(`Unexpected: ${error instanceof Error ? error.stack : String(error)}`)
+      // A bug: it is not known whether a change was made, so the exit code must not be the one of a refusal.
+      terminal.note(`Unexpected: ${error instanceof Error ? error.stack : String(error)}`)
       return EXIT_CODES.unreachable
     }
-    terminal.tell(toPrintable(error.message))
+    terminal.note(toPrintable(error.message))
     return EXIT_CODES[error.kind]
   }
 }

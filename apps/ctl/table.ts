@@ -1,8 +1,8 @@
 export type Column<Item> = {
   readonly title: string
-  /** Null where there is nothing. */
+  /** Null for an empty cell. */
   cell(item: Item): string | number | null
-  /** Numbers and amounts stand at the right. */
+  /** For numbers and amounts. */
   readonly align?: 'right'
 }
 
@@ -11,8 +11,8 @@ const NOTHING = '-'
 const CHARACTERS = new Intl.Segmenter()
 
 /**
- * Lines of aligned columns under their titles, for people. A column with nothing in any row is left out; without rows
- * the text is empty.
+ * Lines of aligned columns under their titles. A column that is empty in every row is left out; without rows the text is
+ * empty.
  */
 export function formatTable<Item>(columns: readonly Column<Item>[], items: readonly Item[]): string {
   if (items.length === 0) return ''
@@ -25,7 +25,7 @@ export function formatTable<Item>(columns: readonly Column<Item>[], items: reado
     .join('')
 }
 
-/** One line a field: its name, and its value beside it. */
+/** One line for each field: name and value. */
 export function formatFields(
   fields: readonly (readonly [name: string, value: string | number | null])[],
 ): string {
@@ -33,7 +33,7 @@ export function formatFields(
   return fields.map(([, value], row) => `${names[row] ?? ''}${GAP}${toText(value)}\n`).join('')
 }
 
-/** What a terminal would obey instead of show is shown as its code: names are chosen by others. */
+/** Control characters are replaced by their codes: names come from customers, and a terminal would obey them. */
 export function toPrintable(text: string): string {
   return text.replaceAll(/\p{C}/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
@@ -50,7 +50,7 @@ function alignColumn(texts: readonly string[], align?: 'right'): string[] {
   })
 }
 
-/** In characters as people count them, not in the units that JavaScript counts. */
+/** In user-perceived characters. */
 function lengthOf(text: string): number {
   return [...CHARACTERS.segment(text)].length
 }

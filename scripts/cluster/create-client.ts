@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { createAdminClient } from './admin-client.ts'
+import { createAdminClient } from '#libs/admin-contract/admin-client.ts'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { readJson, writePrivate } from './private-file.ts'
 
 const Account = z.object({ id: z.string() })
-const Key = z.object({ id: z.string(), secret: z.string() })
 const CREDITS = '100'
 
 /**
@@ -23,20 +23,19 @@ export async function createClient(options: {
   const accountPath = join(home, 'account.json')
   const clientPath = join(home, 'client.env')
   const known = readJson(accountPath, Account)
-  const isKnown =
-    known !== undefined && (await admin.find(`/admin/v1/accounts/${encodeURIComponent(known.id)}`)) !== null
-  const account = isKnown ? known : Account.parse(await admin.post('/admin/v1/accounts', { name: 'demo' }))
-  if (!isKnown) writePrivate(accountPath, JSON.stringify({ id: account.id }))
-  const path = `/admin/v1/accounts/${encodeURIComponent(account.id)}`
+  const isKnown = known !== undefined && (await admin.find(ADMIN.readAccount, { account: known.id })) !== null
+  const account = (isKnown ? known : await admin.call(ADMIN.createAccount, { name: 'demo' })).id
+  if (!isKnown) writePrivate(accountPath, JSON.stringify({ id: account }))
   // The idempotency key makes this once, also after a start that ended between account and credits.
-  await admin.post(`${path}/topups`, {
+  await admin.call(ADMIN.topUp, {
+    account,
     credits: CREDITS,
     idempotencyKey: 'first-start',
     reason: 'demo credits',
   })
   const secret =
     (isKnown ? readSecret(clientPath) : undefined) ??
-    Key.parse(await admin.post(`${path}/keys`, { name: 'npm start' })).secret
+    (await admin.call(ADMIN.createKey, { account, name: 'npm start' })).secret
   writePrivate(clientPath, `OPENAI_BASE_URL=${baseUrl}\nOPENAI_API_KEY=${secret}\n`)
   return secret
 }

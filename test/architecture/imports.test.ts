@@ -4,6 +4,7 @@ import { sourceFiles, type SourceFile } from './source-files.ts'
 
 /** Which lib may import which. A lib that is not here may not exist. */
 const LIBS: Readonly<Record<string, readonly string[]>> = {
+  'admin-contract': ['contracts', 'money'],
   'api-key': [],
   'billing-client': ['contracts', 'grpc', 'money', 'telemetry'],
   'catalog-file': ['contracts'],

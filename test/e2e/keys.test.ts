@@ -1,7 +1,8 @@
 import { APIError, OpenAI } from 'openai'
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import type { InputOf } from '#libs/admin-contract/operation.ts'
 import { priceTokens } from '#libs/money/price.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { demoPrices } from '../support/catalog.ts'
@@ -33,17 +34,14 @@ afterEach(async () => await expectBalancedBooks(cluster, [account]))
 
 type TestKey = { id: string; secret: string }
 
-const TestKey = z.object({ id: z.string(), secret: z.string() })
+type Limits = Omit<InputOf<typeof ADMIN.changeKey>, 'key'>
 
-async function createKey(limits: object = {}): Promise<TestKey> {
-  return TestKey.parse(await cluster.admin.post(`/admin/v1/accounts/${account.id}/keys`, limits))
+async function createKey(limits: Limits = {}): Promise<TestKey> {
+  return await cluster.admin.call(ADMIN.createKey, { account: account.id, ...limits })
 }
 
-/** A change by an operator: of its fields, or by an action such as `disable`. */
-const patchKey = async ({ id }: TestKey, fields: object) =>
-  await cluster.admin.patch(`/admin/v1/keys/${id}`, fields)
-const actOnKey = async ({ id }: TestKey, action: string, fields: object = {}) =>
-  await cluster.admin.post(`/admin/v1/keys/${id}/${action}`, fields)
+const changeKey = async ({ id }: TestKey, limits: Limits) =>
+  await cluster.admin.call(ADMIN.changeKey, { key: id, ...limits })
 
 const clientsOf = ({ secret }: { secret: string }) =>
   cluster.gateways.map(({ baseUrl }) => new OpenAI({ baseURL: baseUrl, apiKey: secret, maxRetries: 0 }))
@@ -108,12 +106,12 @@ test("a key's list of models is what its clients see and use, at every gateway, 
   const missing = { status: 404, code: 'model_not_found', message: `404 Unknown model '${SLOW}'` }
   expect(await askEverywhere(key, SLOW)).toEqual([missing, missing])
 
-  await patchKey(key, { models: [SLOW] })
+  await changeKey(key, { models: [SLOW] })
   await expect.poll(() => listEverywhere(key), PUSHED).toEqual([[SLOW], [SLOW]])
   expect(await askEverywhere(key, SLOW)).toEqual(OK)
   expect(await askEverywhere(key)).toMatchObject([{ status: 404 }, { status: 404 }])
 
-  await patchKey(key, { models: null })
+  await changeKey(key, { models: null })
   await expect.poll(() => listEverywhere(key), PUSHED).toEqual(await listEverywhere(other))
   expect(await askEverywhere(key)).toEqual(OK)
   expect(await askEverywhere(other, SLOW)).toEqual(OK)
@@ -191,16 +189,16 @@ test.each([
 test('a disabled key is refused at every gateway within a second, and works again when it is enabled', async () => {
   const key = await createKey()
   expect(await statuses(key)).toEqual([200])
-  await actOnKey(key, 'disable')
+  await cluster.admin.call(ADMIN.disableKey, { key: key.id })
   await expect.poll(() => statuses(key), PUSHED).toEqual([401])
-  await actOnKey(key, 'enable')
+  await cluster.admin.call(ADMIN.enableKey, { key: key.id })
   await expect.poll(() => statuses(key), PUSHED).toEqual([200])
 })
 
 test('a revoked key is refused at every gateway within a second', async () => {
   const key = await createKey()
   expect(await statuses(key)).toEqual([200])
-  await actOnKey(key, 'revoke')
+  await cluster.admin.call(ADMIN.revokeKey, { key: key.id })
   await expect.poll(() => statuses(key), PUSHED).toEqual([401])
 })
 
@@ -208,7 +206,7 @@ test('a key is refused at every gateway within a second of its end', async () =>
   const key = await createKey()
   expect(await statuses(key)).toEqual([200])
   const endMs = Date.now() + 2_000
-  await patchKey(key, { expiresAt: new Date(endMs).toISOString() })
+  await changeKey(key, { expiresAt: new Date(endMs).toISOString() })
   expect(await statuses(key)).toEqual([200])
   expect(Date.now()).toBeLessThan(endMs)
   await expect.poll(() => statuses(key), { timeout: endMs + 1_000 - Date.now(), interval: 20 }).toEqual([401])
@@ -231,7 +229,7 @@ test('a key that a gateway still believes in spends nothing: the reservation che
 test('after a rotation both secrets work, and when the overlap is over only the new one', async () => {
   const old = await createKey()
   expect(await statuses(old)).toEqual([200])
-  const next = TestKey.parse(await actOnKey(old, 'rotate', { overlapSeconds: 3 }))
+  const next = await cluster.admin.call(ADMIN.rotateKey, { key: old.id, overlapSeconds: 3 })
   expect(await statuses(next)).toEqual([200])
   expect(await statuses(old)).toEqual([200])
   await expect.poll(() => statuses(old), { timeout: 4_000, interval: 50 }).toEqual([401])

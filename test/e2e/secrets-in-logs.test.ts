@@ -2,15 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { Client } from 'pg'
 import { expect, test } from 'vitest'
-import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { createApiKey } from '#libs/api-key/api-key.ts'
 import { chat } from '../support/chat.ts'
 import { ADMIN_TOKEN, startCluster } from '../support/cluster.ts'
 import { createPostgres, type TestPostgres } from '../support/postgres.ts'
 import { createRedis } from '../support/redis.ts'
-
-const WithSecret = z.object({ secret: z.string() })
-const WithToken = z.object({ token: z.string() })
 
 const secret = (name: string) => `${name}-${randomUUID().replaceAll('-', '')}`
 
@@ -30,13 +27,15 @@ test('no secret is in any log at the level trace, whatever fails', async () => {
   const account = await cluster.createAccount('10')
   const poor = await cluster.createAccount('0.000000001')
   const revoked = await cluster.createAccount('10')
-  await cluster.admin.post(`/admin/v1/keys/${revoked.keyId}/revoke`, {})
-  const rotated = WithSecret.parse(
-    await cluster.admin.post(`/admin/v1/keys/${account.keyId}/rotate`, { overlapSeconds: 3_600 }),
-  )
-  const credential = WithToken.parse(
-    await cluster.admin.post('/admin/v1/credentials', { name: 'somebody', role: 'support' }),
-  )
+  await cluster.admin.call(ADMIN.revokeKey, { key: revoked.keyId })
+  const rotated = await cluster.admin.call(ADMIN.rotateKey, {
+    key: account.keyId,
+    overlapSeconds: 3_600,
+  })
+  const credential = await cluster.admin.call(ADMIN.createCredential, {
+    name: 'somebody',
+    role: 'support',
+  })
   const [unknown, malformed, wrongToken] = [createApiKey(), secret('malformed'), secret('admin-token')]
   const ask = async (apiKey: string) =>
     (await chat({ baseUrl: cluster.baseUrl, apiKey, content: 'Hello' })).status

@@ -1,5 +1,6 @@
 import { Client } from 'pg'
 import { expect, test } from 'vitest'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { chat, chatOk } from '../support/chat.ts'
@@ -28,7 +29,7 @@ test('gateway, billing and database work with certificates on both sides of each
   const account = await cluster.createAccount('10')
   const call = { baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Hello' }
   expect((await chatOk(call)).text).toBe('You said: Hello')
-  await cluster.admin.post(`/admin/v1/keys/${account.keyId}/revoke`, {})
+  await cluster.admin.call(ADMIN.revokeKey, { key: account.keyId })
   await expect.poll(async () => (await chat(call)).status, { timeout: 1_000, interval: 20 }).toBe(401)
   await expectBalancedBooks(cluster, [account])
 

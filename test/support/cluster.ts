@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { z } from 'zod'
-import { createAdminClient, type AdminClient } from '#scripts/cluster/admin-client.ts'
+import { createAdminClient, type AdminClient } from '#libs/admin-contract/admin-client.ts'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { freePort } from './free-port.ts'
 import { createDatabase } from './postgres.ts'
 import { startApp, type RunningApp } from './processes.ts'
@@ -135,20 +135,26 @@ export async function startCluster(options: {
       cluster.billing = await startBilling()
     },
     async createAccount(credits) {
-      const { id } = Id.parse(await admin.post('/admin/v1/accounts', { name: 'test' }))
-      await admin.post(`/admin/v1/accounts/${id}/topups`, {
-        credits,
-        idempotencyKey: randomUUID(),
-        reason: 'test',
-      })
-      const key = Key.parse(await admin.post(`/admin/v1/accounts/${id}/keys`, { name: 'test' }))
+      const { id } = await admin.call(ADMIN.createAccount, { name: 'test' })
+      const idempotencyKey = randomUUID()
+      await admin.call(ADMIN.topUp, { account: id, credits, idempotencyKey, reason: 'test' })
+      const key = await admin.call(ADMIN.createKey, { account: id, name: 'test' })
       return { id, keyId: key.id, apiKey: key.secret }
     },
     async balance({ id }) {
-      return Account.parse(await admin.get(`/admin/v1/accounts/${id}`))
+      const { postedNano, heldNano, availableNano, openHolds } = await admin.call(ADMIN.readAccount, {
+        account: id,
+      })
+      return {
+        posted: BigInt(postedNano),
+        held: BigInt(heldNano),
+        available: BigInt(availableNano),
+        openHolds,
+      }
     },
     async reconcile() {
-      return Reconciliation.parse(await admin.get('/admin/v1/reconciliation'))
+      const { counts } = await admin.call(ADMIN.reconcile, {})
+      return Object.fromEntries(counts.map(({ question, rows }) => [question, rows]))
     },
     async metric(app, name, labels = {}) {
       const text = await (await fetch(`${app.opsUrl}/metrics`)).text()
@@ -164,21 +170,6 @@ export async function startCluster(options: {
   }
   return cluster
 }
-
-const Id = z.object({ id: z.string() })
-const Key = z.object({ id: z.string(), secret: z.string() })
-const Nano = z.string().transform((text) => BigInt(text))
-const Account = z
-  .object({ postedNano: Nano, heldNano: Nano, availableNano: Nano, openHolds: z.int() })
-  .transform(({ postedNano, heldNano, availableNano, openHolds }) => ({
-    posted: postedNano,
-    held: heldNano,
-    available: availableNano,
-    openHolds,
-  }))
-const Reconciliation = z
-  .object({ counts: z.array(z.object({ question: z.string(), rows: z.int() })) })
-  .transform(({ counts }) => Object.fromEntries(counts.map(({ question, rows }) => [question, rows])))
 
 function sumMetric(text: string, name: string, labels: Record<string, string>): number {
   let sum = 0

@@ -1,5 +1,5 @@
-import { z } from 'zod'
-import { NOTHING, defineRead, type Operation } from './operation.ts'
+import { ADMIN, type OperationId } from '#libs/admin-contract/admin-contract.ts'
+import { implementRead, type Implementation } from './implement.ts'
 import { ACCOUNT_OPERATIONS } from './resources/accounts.ts'
 import { ALARM_OPERATIONS } from './resources/alarms.ts'
 import { AUDIT_OPERATIONS } from './resources/audit.ts'
@@ -13,24 +13,10 @@ import { LEDGER_OPERATIONS } from './resources/ledger.ts'
 import { RECONCILIATION_OPERATIONS } from './resources/reconciliation.ts'
 import { REQUEST_OPERATIONS } from './resources/requests.ts'
 import { USAGE_OPERATIONS } from './resources/usage.ts'
-import { Role } from './roles.ts'
 
-const whoAmI = defineRead({
-  id: 'whoAmI',
-  method: 'GET',
-  url: '/me',
-  summary: 'Tells whose token this is.',
-  path: NOTHING,
-  query: NOTHING,
-  body: NOTHING,
-  answer: z.object({ name: z.string(), role: Role }).meta({ id: 'Actor' }),
-  errors: [],
-  run: async (_asked, { actor }) => actor,
-})
-
-/** Every operation but the description of them all. */
-export const OPERATIONS: readonly Operation[] = [
-  whoAmI,
+/** The compiler makes sure that each operation of the contract is implemented here, and no other. */
+export const OPERATIONS: { readonly [Id in OperationId]: Implementation<(typeof ADMIN)[Id]> } = {
+  whoAmI: implementRead(ADMIN.whoAmI, async (_asked, { actor }) => actor),
   ...ACCOUNT_OPERATIONS,
   ...KEY_OPERATIONS,
   ...KEY_STATE_OPERATIONS,
@@ -44,4 +30,4 @@ export const OPERATIONS: readonly Operation[] = [
   ...RECONCILIATION_OPERATIONS,
   ...AUDIT_OPERATIONS,
   ...CREDENTIAL_OPERATIONS,
-]
+}

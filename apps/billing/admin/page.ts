@@ -1,55 +1,48 @@
 import { sql, type Expression, type Kysely, type SqlBool } from 'kysely'
 import { z } from 'zod'
+import { Id, Text } from '#libs/admin-contract/fields.ts'
 import type { Tables } from '../database/tables.ts'
 import { AdminError } from './admin-error.ts'
-import { Id, Text, countIn } from './fields.ts'
 
-const DEFAULT_LIMIT = 50
-const MAX_LIMIT = 500
+/** Cursors are opaque to callers: each is the text that names the last row of a page. */
 
-const WRONG_CURSOR = 'expected a cursor of an earlier answer'
-
-/** Where a page begins: opaque to callers, the text within is the operation's. */
-const CursorText = z
+const Seq = z
   .string()
-  .max(1_000)
-  .transform((text) => Buffer.from(text, 'base64url').toString())
+  .regex(/^\d{1,18}$/)
+  .transform(BigInt)
 
-/** After a row with this number. */
-export const SeqCursor = CursorText.pipe(z.string().regex(/^\d{1,18}$/, WRONG_CURSOR)).transform(BigInt)
+/** The number of the row after which the page begins. Throws an AdminError for a wrong cursor. */
+export function toSeq(cursor: string): bigint {
+  return readCursor(Seq, decode(cursor))
+}
 
-/** After the row with this id. */
-export const IdCursor = CursorText.pipe(Id)
+/** The sorted columns of the row after which the page begins. Throws an AdminError for a wrong cursor. */
+export function toTuple(cursor: string, length: number): readonly string[] {
+  return readCursor(z.array(Text).length(length), parseJson(decode(cursor)))
+}
 
-/** After the row whose sorted columns are these texts. */
-export const TupleCursor = CursorText.transform((text, context) => {
-  try {
-    return z.array(Text).parse(JSON.parse(text))
-  } catch {
-    context.addIssue({ code: 'custom', message: WRONG_CURSOR })
-    return z.NEVER
-  }
-})
-
-export const Limit = countIn({ min: 1, max: MAX_LIMIT }).default(DEFAULT_LIMIT)
-
-export function pageOf<Item extends z.ZodType>(name: string, item: Item) {
-  return z
-    .object({
-      data: z.array(item),
-      nextCursor: z
-        .string()
-        .nullable()
-        .meta({ description: 'Of the page after this one; null: it is the last.' }),
-    })
-    .meta({ id: name })
+/**
+ * The rows of a list, newest first by `created_at` and `id`, that come after the one with the cursor's id. `alias` is
+ * the table's in the query. Throws an AdminError when there is no such row.
+ */
+export async function isAfterCursor(
+  db: Kysely<Tables>,
+  { table, alias }: { table: 'accounts' | 'api_keys' | 'reservations'; alias: string },
+  cursor: string,
+): Promise<Expression<SqlBool>> {
+  const rowId = readCursor(Id, decode(cursor))
+  const row = await db.selectFrom(table).select('id').where('id', '=', rowId).executeTakeFirst()
+  if (row === undefined) throw wrongCursor()
+  const [createdAt, id] = [sql.ref(`${alias}.created_at`), sql.ref(`${alias}.id`)]
+  return sql<SqlBool>`(${createdAt}, ${id}) < (
+    select c.created_at, c.id from ${sql.table(table)} c where c.id = ${rowId})`
 }
 
 export function toCursor(text: string): string {
   return Buffer.from(text).toString('base64url')
 }
 
-/** `rows` was asked for with one row more than `limit`, which tells whether there are others. */
+/** The query asked for one row more than `limit`: with it, there is another page. */
 export function toPage<Row, Item>(
   rows: readonly Row[],
   limit: number,
@@ -63,18 +56,25 @@ export function toPage<Row, Item>(
   }
 }
 
-/**
- * The rows of a list, newest first by `created_at` and `id`, that come after the one with the cursor's id. `alias` is
- * the table's in the query. Throws an AdminError when there is no such row.
- */
-export async function isAfterCursor(
-  db: Kysely<Tables>,
-  { table, alias }: { table: 'accounts' | 'api_keys' | 'reservations'; alias: string },
-  cursor: string,
-): Promise<Expression<SqlBool>> {
-  const row = await db.selectFrom(table).select('id').where('id', '=', cursor).executeTakeFirst()
-  if (row === undefined) throw new AdminError('invalid_request', `'cursor': ${WRONG_CURSOR}`, 'cursor')
-  const [createdAt, id] = [sql.ref(`${alias}.created_at`), sql.ref(`${alias}.id`)]
-  return sql<SqlBool>`(${createdAt}, ${id}) < (
-    select c.created_at, c.id from ${sql.table(table)} c where c.id = ${cursor})`
+function decode(cursor: string): string {
+  return Buffer.from(cursor, 'base64url').toString()
+}
+
+function readCursor<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  throw wrongCursor()
+}
+
+function wrongCursor(): AdminError {
+  return new AdminError('invalid_request', "'cursor': expected a cursor of an earlier answer", 'cursor')
+}
+
+/** Undefined for a text that is no JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

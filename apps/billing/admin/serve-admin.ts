@@ -1,36 +1,36 @@
 import { Readable } from 'node:stream'
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
+import { ADMIN_ROOT } from '#libs/admin-contract/admin-contract.ts'
+import { ADMIN_ERRORS } from '#libs/admin-contract/admin-errors.ts'
+import type { Operation } from '#libs/admin-contract/operation.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { isConflict, isDatabaseAway } from '../database/database-errors.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Reconcile } from '../reconciliation/reconcile.ts'
-import { ADMIN_ERRORS, AdminError, toErrorBody } from './admin-error.ts'
-import { describeAdmin } from './openapi/describe-admin.ts'
-import type { Actor, AdminContext, Asked, Export, Operation } from './operation.ts'
+import { AdminError, toErrorBody } from './admin-error.ts'
+import { describeAdmin } from './describe-admin.ts'
+import type { Actor, AdminContext, Asked, Export, Implementation } from './implement.ts'
 import { OPERATIONS } from './operations.ts'
-import { ROLES_OF, mayDo, type OperationId } from './roles.ts'
 import { createSignIn } from './sign-in.ts'
 import { writeAudit } from './write-audit.ts'
 
-const ROOT = '/admin/v1'
-
-/** A catalog of some hundred models. */
+/** Enough for a catalog of some hundred models. */
 const MAX_BODY_BYTES = 1024 * 1024
 
 const UPLOAD_LIMIT_MS = 30_000
 
-/** Longer than the longest answer takes to begin: a reconciliation from the first entry on. */
+/** Longer than the slowest answer takes to begin: a reconciliation from the first entry on. */
 const IDLE_LIMIT_MS = 11 * 60_000
 
 const MAX_TRIES = 3
 
-/** Each has a connection for minutes, of the few that operators have. */
+/** Each may use one of the few database connections of the admin interface for minutes. */
 const MAX_COMPARISONS = 2
 
 /**
- * The operators' HTTP interface, not listening yet. Its own port and its own credentials: nothing of it is reachable
- * through the public interface. Every operation is in `operations.ts`; who may call it, in `roles.ts`.
+ * The admin interface's HTTP server, not listening yet. It has its own port and its own credentials: no operation is
+ * reachable through the public interface. `#libs/admin-contract` describes the operations, `operations.ts` implements them.
  */
 export function createAdminServer(deps: {
   db: Kysely<Tables>
@@ -74,35 +74,44 @@ export function createAdminServer(deps: {
     throw new AdminError('not_found', 'There is no such operation.')
   })
 
-  function actorOf(request: FastifyRequest, id: OperationId): Actor {
+  function actorOf(request: FastifyRequest, { roles }: Operation): Actor {
     const actor = actors.get(request)
     if (actor === undefined) throw new Error('a request was served without a sign-in')
-    if (mayDo(actor.role, id)) return actor
-    const needed = ROLES_OF[id].join(' or ')
+    if (roles.includes(actor.role)) return actor
+    const needed = roles.join(' or ')
     throw new AdminError('forbidden', `This needs the role ${needed}; the token has the role ${actor.role}.`)
   }
 
-  for (const operation of OPERATIONS) {
+  function serve(id: string, implementation: Implementation): void {
+    const { operation } = implementation
     app.route({
       method: operation.method,
-      url: ROOT + operation.url.replaceAll(/\{(\w+)\}/g, ':$1'),
+      url: ADMIN_ROOT + operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       // Before the body is read.
-      onRequest: async (request) => void actorOf(request, operation.id),
+      onRequest: async (request) => void actorOf(request, operation),
       async handler(request, reply) {
-        const actor = actorOf(request, operation.id)
-        const asked = { path: request.params, query: request.query, body: request.body ?? {} }
+        const actor = actorOf(request, operation)
+        const asked = { params: request.params, query: request.query, body: request.body ?? {} }
         const context = { db, actor, now: new Date(nowMs()), reconcile }
-        if (operation.kind === 'read') return await operation.serve(asked, context)
-        if (operation.kind === 'export') return sendExport(reply, await operation.serve(asked, context), log)
-        return reply.status(operation.status).send(await change(operation, asked, context))
+        switch (implementation.kind) {
+          case 'read':
+            return await implementation.serve(asked, context)
+          case 'export':
+            return sendExport(reply, await implementation.serve(asked, context), log)
+          case 'change': {
+            const answer = await change({ id, ...implementation }, asked, context)
+            return reply.status(implementation.status).send(answer)
+          }
+        }
       },
     })
   }
+  for (const [id, implementation] of Object.entries(OPERATIONS)) serve(id, implementation)
 
   let description: string | undefined
-  app.get(`${ROOT}/openapi.json`, async (request, reply) => {
-    actorOf(request, 'describeInterface')
-    description ??= JSON.stringify(describeAdmin(OPERATIONS))
+  // Every role may read it, so signing in is enough.
+  app.get(`${ADMIN_ROOT}/openapi.json`, async (_request, reply) => {
+    description ??= JSON.stringify(describeAdmin())
     return reply.type('application/json; charset=utf-8').send(description)
   })
   return app
@@ -110,7 +119,7 @@ export function createAdminServer(deps: {
 
 /** The change and its audit entry, as one transaction. */
 async function change(
-  operation: Operation & { kind: 'change' },
+  operation: Implementation & { kind: 'change'; id: string },
   asked: Asked,
   context: AdminContext,
 ): Promise<unknown> {
@@ -132,7 +141,10 @@ function boundComparisons(reconcile: Reconcile): Reconcile {
   let running = 0
   return async (whole) => {
     if (running >= MAX_COMPARISONS) {
-      throw new AdminError('unavailable', 'Others compare the books right now; ask again in a while.')
+      throw new AdminError(
+        'unavailable',
+        'Other comparisons of the books are running; try again in a minute.',
+      )
     }
     running += 1
     try {
@@ -143,7 +155,7 @@ function boundComparisons(reconcile: Reconcile): Reconcile {
   }
 }
 
-/** An export that fails midway ends its connection: a truncated answer must not look whole. */
+/** An export that fails midway ends its connection, so that a truncated answer does not look complete. */
 function sendExport(reply: FastifyReply, { contentType, parts }: Export, log: Logger): FastifyReply {
   const stream = Readable.from(parts)
   stream.on('error', (error) => log.error({ err: error }, 'an export was cut off'))
@@ -151,8 +163,8 @@ function sendExport(reply: FastifyReply, { contentType, parts }: Export, log: Lo
 }
 
 /**
- * Whatever content type it claims (curl's -d claims a form), the body is JSON. An operation without required fields
- * may come without one.
+ * The body is read as JSON whatever its content type (curl's -d declares a form). It may be empty for an operation
+ * without required fields.
  */
 function readJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
@@ -179,7 +191,7 @@ function toAdminError(error: unknown): AdminError {
     return new AdminError('invalid_request', 'The request could not be read.')
   }
   if (isDatabaseAway(error)) {
-    return new AdminError('unavailable', 'The database did not answer in time; try again, or ask for less.')
+    return new AdminError('unavailable', 'The database did not answer in time; try again, or request less.')
   }
-  return new AdminError('internal_error', 'It failed inside the service; the log says why.')
+  return new AdminError('internal_error', 'The service failed; its log has the cause.')
 }

@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { Tables } from '../database/tables.ts'
 import { AdminError } from './admin-error.ts'
-import type { Actor } from './operation.ts'
+import type { Actor } from './implement.ts'
 
 /** What every token begins with, so that secret scanners find it. */
 const TOKEN_PREFIX = 'mr_admin_'

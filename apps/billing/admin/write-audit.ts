@@ -1,12 +1,11 @@
 import type { Kysely } from 'kysely'
 import type { Tables } from '../database/tables.ts'
-import type { AdminContext, AuditEntry } from './operation.ts'
-import type { OperationId } from './roles.ts'
+import type { AdminContext, AuditEntry } from './implement.ts'
 
 /** Remembers a change, in its own transaction: neither is ever there without the other. */
 export async function writeAudit(
   { db, actor, now }: Pick<AdminContext, 'actor' | 'now'> & { db: Kysely<Tables> },
-  action: OperationId,
+  action: string,
   { target, reason, details }: AuditEntry,
 ): Promise<void> {
   await db

@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect, type Generated, type JSONColumnType } from 'kysely'
 import type { Pool } from 'pg'
-import type { Role } from '../admin/roles.ts'
+import type { Role } from '#libs/admin-contract/roles.ts'
 
 /** The tables of `sql/tables/` that are used outside of the money functions. Only those functions move money. */
 export type Tables = {

@@ -1,21 +1,9 @@
-import { z } from 'zod'
-import { pathOf } from '../admin.ts'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import type { Account } from '#libs/admin-contract/resources/accounts.ts'
 import { toCredits, toTime } from '../cells.ts'
 import { defineCall, defineList } from '../command.ts'
 import { REASON, REQUIRED_REASON, argument, text } from '../fields.ts'
 import { formatFields, type Column } from '../table.ts'
-
-export const Account = z.object({
-  id: z.string(),
-  name: z.string(),
-  status: z.string(),
-  postedNano: z.string(),
-  heldNano: z.string(),
-  availableNano: z.string(),
-  openHolds: z.number(),
-  createdAt: z.string(),
-})
-export type Account = z.infer<typeof Account>
 
 export const ACCOUNT = argument('ACCOUNT', 'id of the account')
 
@@ -31,54 +19,44 @@ const COLUMNS: readonly Column<Account>[] = [
 
 const list = defineList({
   name: 'accounts list',
-  summary: 'Lists accounts, the newest first.',
+  operation: ADMIN.listAccounts,
   fields: {
     name: text('TEXT', 'a part of the name; case does not matter'),
     status: text('STATUS', 'active or closed'),
   },
   examples: ['accounts list', 'accounts list --name acme --status active'],
-  path: '/accounts',
-  item: Account,
   columns: COLUMNS,
 })
 
 const show = defineCall({
   name: 'accounts show',
-  summary: 'Shows an account and its balance.',
-  fields: z.strictObject({ account: ACCOUNT }),
+  operation: ADMIN.readAccount,
+  fields: { account: ACCOUNT },
   examples: ['accounts show 3f0c1f0e-5a7e-4b7c-9a53-0d5f4c1f7a11'],
-  request: ({ account }) => ({ method: 'GET', path: pathOf`/accounts/${account}` }),
-  answer: Account,
   show: showAccount,
 })
 
 const create = defineCall({
   name: 'accounts create',
-  summary: 'Makes an account without credits.',
-  fields: z.strictObject({ name: argument('NAME', 'whose it is'), reason: REASON }),
+  operation: ADMIN.createAccount,
+  fields: { name: argument('NAME', 'of the customer'), reason: REASON },
   examples: ['accounts create acme', 'accounts create acme --reason "contract 17"'],
-  request: (body) => ({ method: 'POST', path: '/accounts', body }),
-  answer: Account,
   show: showAccount,
 })
 
 const close = defineCall({
   name: 'accounts close',
-  summary: 'Closes an account: its keys stop working at once, its balance stays.',
-  fields: z.strictObject({ account: ACCOUNT, reason: REQUIRED_REASON }),
+  operation: ADMIN.closeAccount,
+  fields: { account: ACCOUNT, reason: REQUIRED_REASON },
   examples: ['accounts close 3f0c1f0e-5a7e-4b7c-9a53-0d5f4c1f7a11 --reason unpaid'],
-  request: ({ account, ...body }) => ({ method: 'POST', path: pathOf`/accounts/${account}/close`, body }),
-  answer: Account,
   show: showAccount,
 })
 
 const reopen = defineCall({
   name: 'accounts reopen',
-  summary: 'Opens a closed account again, with the keys that it had.',
-  fields: z.strictObject({ account: ACCOUNT, reason: REQUIRED_REASON }),
+  operation: ADMIN.reopenAccount,
+  fields: { account: ACCOUNT, reason: REQUIRED_REASON },
   examples: ['accounts reopen 3f0c1f0e-5a7e-4b7c-9a53-0d5f4c1f7a11 --reason paid'],
-  request: ({ account, ...body }) => ({ method: 'POST', path: pathOf`/accounts/${account}/reopen`, body }),
-  answer: Account,
   show: showAccount,
 })
 

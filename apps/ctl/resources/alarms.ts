@@ -1,22 +1,11 @@
-import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import type { Alarm } from '#libs/admin-contract/resources/alarms.ts'
 import { toTime } from '../cells.ts'
 import { defineList } from '../command.ts'
 import { text } from '../fields.ts'
 import type { Column } from '../table.ts'
 
-export const Alarm = z.object({
-  requestId: z.string(),
-  kind: z.string(),
-  epoch: z.number(),
-  outcome: z.string(),
-  promptTokens: z.number(),
-  cachedTokens: z.number(),
-  completionTokens: z.number(),
-  worker: z.string(),
-  seenAt: z.string(),
-})
-
-export const ALARM_COLUMNS: readonly Column<z.infer<typeof Alarm>>[] = [
+export const ALARM_COLUMNS: readonly Column<Alarm>[] = [
   { title: 'seen', cell: ({ seenAt }) => toTime(seenAt) },
   { title: 'kind', cell: ({ kind }) => kind },
   { title: 'request', cell: ({ requestId }) => requestId },
@@ -30,11 +19,9 @@ export const ALARM_COLUMNS: readonly Column<z.infer<typeof Alarm>>[] = [
 
 const list = defineList({
   name: 'alarms',
-  summary: 'Lists settlements that should not exist, the newest first; nothing was charged for them.',
+  operation: ADMIN.listAlarms,
   fields: { kind: text('KIND', 'unknown, released or different') },
   examples: ['alarms', 'alarms --kind different'],
-  path: '/alarms',
-  item: Alarm,
   columns: ALARM_COLUMNS,
 })
 

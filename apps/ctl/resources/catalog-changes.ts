@@ -1,18 +1,9 @@
-import { z } from 'zod'
+import type { CatalogChange } from '#libs/admin-contract/resources/catalog.ts'
 import { toCredits } from '../cells.ts'
 import { toPrintable } from '../table.ts'
 
-/** One field of a model that becomes another; `before` is null of a model that was not there. */
-export const CatalogChange = z.object({
-  model: z.string(),
-  field: z.string(),
-  before: z.unknown(),
-  after: z.unknown(),
-})
-export type CatalogChange = z.infer<typeof CatalogChange>
-
 /**
- * A block of lines for each model: `+` before one that is new, `-` before one that is only disabled, `~` before any
+ * A block of lines for each model: `+` before one that is new, `-` before one that is only disabled, and `~` before any
  * other.
  */
 export function formatChanges(changes: readonly CatalogChange[]): string {

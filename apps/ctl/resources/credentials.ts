@@ -1,41 +1,28 @@
-import { z } from 'zod'
-import { pathOf } from '../admin.ts'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import type { Credential } from '#libs/admin-contract/resources/credentials.ts'
 import { toTime } from '../cells.ts'
 import { defineCall } from '../command.ts'
 import { REASON, argument } from '../fields.ts'
 import { formatFields, formatTable } from '../table.ts'
 
-const Credential = z.object({
-  id: z.string(),
-  name: z.string(),
-  role: z.string(),
-  createdAt: z.string(),
-  revokedAt: z.string().nullable(),
-})
-type Credential = z.infer<typeof Credential>
-
 const create = defineCall({
   name: 'credentials create',
-  summary: 'Makes a credential of the operators’ interface and shows its token, once.',
-  fields: z.strictObject({
-    name: argument('NAME', 'whose it is; never given twice'),
+  operation: ADMIN.createCredential,
+  fields: {
+    name: argument('NAME', 'of the person or the tool; cannot be used again'),
     role: argument('ROLE', 'owner, support or ops'),
     reason: REASON,
-  }),
+  },
   examples: ['credentials create helpdesk support'],
-  request: (body) => ({ method: 'POST', path: '/credentials', body }),
-  answer: Credential.extend({ token: z.string() }),
   show: ({ token, ...credential }) =>
-    `${showCredential(credential)}\n${token}\nThis is its token. It is shown only here.\n`,
+    `${showCredential(credential)}\n${token}\nThis is its token. It is shown only once.\n`,
 })
 
 const list = defineCall({
   name: 'credentials list',
-  summary: 'Lists the credentials, revoked ones too; never their tokens.',
-  fields: z.strictObject({}),
+  operation: ADMIN.listCredentials,
+  fields: {},
   examples: ['credentials list'],
-  request: () => ({ method: 'GET', path: '/credentials' }),
-  answer: z.object({ data: z.array(Credential) }),
   show: ({ data }) =>
     formatTable(
       [
@@ -51,15 +38,9 @@ const list = defineCall({
 
 const revoke = defineCall({
   name: 'credentials revoke',
-  summary: 'Revokes a credential, for good and at once.',
-  fields: z.strictObject({ credential: argument('CREDENTIAL', 'its id'), reason: REASON }),
+  operation: ADMIN.revokeCredential,
+  fields: { credential: argument('CREDENTIAL', 'its id'), reason: REASON },
   examples: ['credentials revoke 0b0f4d1e-7c0c-4f0e-9a56-6f2f9f6f2a10 --reason "left the team"'],
-  request: ({ credential, ...body }) => ({
-    method: 'POST',
-    path: pathOf`/credentials/${credential}/revoke`,
-    body,
-  }),
-  answer: Credential,
   show: showCredential,
 })
 

@@ -1,69 +1,36 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { pathOf } from '../admin.ts'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import type { InputOf } from '#libs/admin-contract/operation.ts'
+import type { CreditMovement } from '#libs/admin-contract/resources/credits.ts'
 import { toCredits, toYesNo } from '../cells.ts'
-import { defineCall, type Context } from '../command.ts'
+import { defineCall, defineCommand, toOutcome } from '../command.ts'
 import { REQUIRED_REASON, argument, text } from '../fields.ts'
 import { formatFields } from '../table.ts'
-import { ACCOUNT, Account } from './accounts.ts'
+import { ACCOUNT } from './accounts.ts'
 
-const Movement = z.object({
-  id: z.string(),
-  amountNano: z.string(),
-  postedNano: z.string(),
-  replayed: z.boolean(),
-})
-
-const MOVEMENT = {
-  reason: REQUIRED_REASON,
-  idempotencyKey: text('KEY', 'the same key moves credits once; made and told unless given'),
-}
-
-const topUp = defineCall({
+const topUp = defineMovement({
   name: 'credits topup',
-  summary: 'Gives an account credits that were paid for.',
-  fields: z.strictObject({
-    account: ACCOUNT,
-    credits: argument('CREDITS', 'such as 25 or 0.5'),
-    ...MOVEMENT,
-  }),
+  operation: ADMIN.topUp,
+  help: 'such as 25 or 0.5',
   examples: [
     'credits topup 3f0c1f0e-5a7e-4b7c-9a53-0d5f4c1f7a11 25 --reason "invoice 17" --idempotency-key invoice-17',
   ],
-  request: ({ account, ...body }, context) => ({
-    method: 'POST',
-    path: pathOf`/accounts/${account}/topups`,
-    body: { ...body, idempotencyKey: toIdempotencyKey(body, context) },
-  }),
-  answer: Movement,
-  show: showMovement,
 })
 
-const adjust = defineCall({
+const adjust = defineMovement({
   name: 'credits adjust',
-  summary: 'Corrects a balance: gives credits, or with -CREDITS takes what is available.',
-  fields: z.strictObject({
-    account: ACCOUNT,
-    credits: argument('CREDITS', 'such as 2, or -2 to take them'),
-    ...MOVEMENT,
-  }),
+  operation: ADMIN.adjust,
+  help: 'such as 2, or -2 to take them',
   examples: ['credits adjust 3f0c1f0e-5a7e-4b7c-9a53-0d5f4c1f7a11 -2.5 --reason "paid twice"'],
-  request: ({ account, ...body }, context) => ({
-    method: 'POST',
-    path: pathOf`/accounts/${account}/adjustments`,
-    body: { ...body, idempotencyKey: toIdempotencyKey(body, context) },
-  }),
-  answer: Movement,
-  show: showMovement,
 })
 
 const show = defineCall({
   name: 'credits show',
-  summary: 'Shows the credits of an account: what is there, and what running requests hold of it.',
-  fields: z.strictObject({ account: ACCOUNT }),
+  operation: ADMIN.readAccount,
+  summary: 'Shows the credits of an account: the balance, the held part and the available part.',
+  fields: { account: ACCOUNT },
   examples: ['credits show 3f0c1f0e-5a7e-4b7c-9a53-0d5f4c1f7a11'],
-  request: ({ account }) => ({ method: 'GET', path: pathOf`/accounts/${account}` }),
-  answer: Account,
   show: ({ postedNano, heldNano, availableNano }) =>
     formatFields([
       ['posted', toCredits(postedNano)],
@@ -74,15 +41,36 @@ const show = defineCall({
 
 export const CREDIT_COMMANDS = [topUp, adjust, show] as const
 
-/** Told before anything is asked: whoever gets no answer repeats the command with this key, and nothing moves twice. */
-function toIdempotencyKey(given: { idempotencyKey?: string | undefined }, { tell }: Context): string {
-  if (given.idempotencyKey !== undefined) return given.idempotencyKey
-  const key = randomUUID()
-  tell(`--idempotency-key ${key}`)
-  return key
+function defineMovement({
+  operation,
+  help,
+  ...rest
+}: {
+  readonly name: string
+  readonly operation: typeof ADMIN.topUp | typeof ADMIN.adjust
+  readonly help: string
+  readonly examples: readonly string[]
+}) {
+  return defineCommand({
+    ...rest,
+    summary: operation.summary,
+    fields: z.strictObject({
+      account: ACCOUNT,
+      credits: argument('CREDITS', help),
+      reason: REQUIRED_REASON,
+      idempotencyKey: text('KEY', 'the same key moves credits once; generated and printed unless given'),
+    }),
+    async run({ idempotencyKey: givenKey, ...given }, { admin, note }) {
+      const idempotencyKey = givenKey ?? randomUUID()
+      // Printed before the call: after a lost answer, the command can be repeated with the same key.
+      if (givenKey === undefined) note(`--idempotency-key ${idempotencyKey}`)
+      const input: InputOf<typeof operation> = { ...given, idempotencyKey }
+      return toOutcome(operation, await admin.ask(operation, input), { show: showMovement })
+    },
+  })
 }
 
-function showMovement({ id, amountNano, postedNano, replayed }: z.infer<typeof Movement>): string {
+function showMovement({ id, amountNano, postedNano, replayed }: CreditMovement): string {
   return formatFields([
     ['movement', id],
     ['credits', toCredits(amountNano)],

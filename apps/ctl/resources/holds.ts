@@ -1,33 +1,18 @@
-import { z } from 'zod'
-import { pathOf } from '../admin.ts'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { toCredits, toTime } from '../cells.ts'
 import { defineCall, defineList } from '../command.ts'
 import { REQUIRED_REASON, argument, text } from '../fields.ts'
 import { formatFields, toPrintable } from '../table.ts'
 
-const Hold = z.object({
-  id: z.string(),
-  accountId: z.string(),
-  keyId: z.string(),
-  model: z.string(),
-  amountNano: z.string(),
-  grantedTokens: z.number(),
-  ageSeconds: z.number(),
-  deadline: z.string(),
-  expiresAt: z.string(),
-})
-
 const list = defineList({
   name: 'holds list',
-  summary: 'Lists what running requests hold, the newest first.',
+  operation: ADMIN.listHolds,
   fields: {
     account: text('ACCOUNT', 'id of the account'),
     model: text('MODEL', 'id of the model'),
     olderThanSeconds: text('SECONDS', 'only holds at least that old'),
   },
   examples: ['holds list', 'holds list --older-than-seconds 3600'],
-  path: '/holds',
-  item: Hold,
   columns: [
     { title: 'hold', cell: ({ id }) => id },
     { title: 'account', cell: ({ accountId }) => accountId },
@@ -42,14 +27,13 @@ const list = defineList({
 
 const release = defineCall({
   name: 'holds release',
-  summary: 'Gives an open hold back by force; a settlement that comes later charges nothing.',
-  fields: z.strictObject({
-    hold: argument('HOLD', 'its id, which is that of its request'),
+  operation: ADMIN.releaseHold,
+  summary: 'Releases an open hold by force; a later settlement charges nothing.',
+  fields: {
+    hold: argument('HOLD', 'its id, which is the id of its request'),
     reason: REQUIRED_REASON,
-  }),
+  },
   examples: ['holds release 5b1f9a52-7b0e-4a4e-8f0d-2f6f3f1f6f10 --reason "ticket 4711"'],
-  request: ({ hold, ...body }) => ({ method: 'POST', path: pathOf`/holds/${hold}/release`, body }),
-  answer: z.object({ id: z.string(), freedNano: z.string(), warning: z.string() }),
   show: ({ id, freedNano, warning }) =>
     `${formatFields([
       ['hold', id],

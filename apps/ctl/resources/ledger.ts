@@ -1,20 +1,21 @@
 import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { defineCommand } from '../command.ts'
 import { CommandError } from '../command-error.ts'
 import { readText, text, toNumber } from '../fields.ts'
 import { followExport } from '../follow-export.ts'
 
-/** Asked for at a time. */
+/** The entries of one request. */
 const PORTION = 100_000
 
 const exportLedger = defineCommand({
   name: 'ledger export',
-  summary: 'Writes ledger entries, the oldest first, all of them unless told; amounts are nano-credits.',
+  summary: 'Writes ledger entries, the oldest first; amounts are nano-credits.',
   fields: z.strictObject({
-    account: text('ACCOUNT', 'only what credits or debits it'),
-    format: readText({ value: 'FORMAT', help: 'jsonl (unless told) or csv' }, toFormat),
-    limit: readText({ value: 'NUMBER', help: 'at most so many' }, toNumber),
-    cursor: text('CURSOR', 'go on after the line that had it'),
+    account: text('ACCOUNT', 'only entries that credit or debit it'),
+    format: readText({ value: 'FORMAT', help: 'jsonl (default) or csv' }, toFormat),
+    limit: readText({ value: 'NUMBER', help: 'how many at most; default: all' }, toNumber),
+    cursor: text('CURSOR', 'continue after the line with this cursor'),
   }),
   examples: [
     'ledger export --format csv > ledger.csv',
@@ -24,7 +25,7 @@ const exportLedger = defineCommand({
   async run({ account, format = 'jsonl', limit, cursor }, { admin, isJson, write }) {
     if (isJson && format === 'csv') throw new CommandError('usage', 'An export is either --json or CSV.')
     const open = async (portion: { limit: number; cursor: string | undefined }) =>
-      await admin.open({ method: 'GET', path: '/ledger', query: { account, format, ...portion } })
+      await admin.open(ADMIN.exportLedger, { account, format, ...portion })
     await followExport({ open, write }, { format, limit, cursor, portion: PORTION })
     return undefined
   },

@@ -87,7 +87,7 @@ const check = defineCommand({
       text:
         differences.map(formatDifference).join('') +
         `${name}: ${differences.length} of ${reference.cases.length} prompts differ from those of ${reference.madeBy}\n`,
-      isBadNews: differences.length > 0,
+      isProblem: differences.length > 0,
     }
   },
 })

@@ -1,22 +1,15 @@
 import { z } from 'zod'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
-import { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import type { AnswerOf, InputOf } from '#libs/admin-contract/operation.ts'
+import type { PriceVersion } from '#libs/admin-contract/resources/catalog.ts'
 import { toCredits, toTime, toYesNo } from '../cells.ts'
-import { defineCall, defineList } from '../command.ts'
+import { defineCall, defineCommand, defineList, toOutcome } from '../command.ts'
 import { CommandError } from '../command-error.ts'
 import { REASON, flag, restArguments, text } from '../fields.ts'
 import { formatTable, type Column } from '../table.ts'
-import { CatalogChange, formatChanges } from './catalog-changes.ts'
-
-const PriceVersion = z.object({
-  id: z.string(),
-  model: z.string(),
-  effectiveFrom: z.string(),
-  inputPriceNano: z.string(),
-  cachedInputPriceNano: z.string(),
-  outputPriceNano: z.string(),
-})
-type PriceVersion = z.infer<typeof PriceVersion>
+import { formatChanges } from './catalog-changes.ts'
 
 type Prices = Pick<PriceVersion, 'inputPriceNano' | 'cachedInputPriceNano' | 'outputPriceNano'>
 
@@ -45,60 +38,63 @@ const VERSIONS: readonly Column<PriceVersion>[] = [
 
 const list = defineCall({
   name: 'models list',
-  summary: 'Shows the models as they are now, and the prices to come.',
-  fields: z.strictObject({}),
+  operation: ADMIN.readCatalog,
+  summary: 'Shows the current models, and the prices to come.',
+  fields: {},
   examples: ['models list', 'models list --json'],
-  request: () => ({ method: 'GET', path: '/catalog' }),
-  answer: z.object({ models: z.array(ModelSpec), scheduled: z.array(PriceVersion) }),
   show: ({ models, scheduled }) =>
     formatTable(MODELS, models) +
     (scheduled.length === 0 ? '' : `\nPrices to come\n${formatTable(VERSIONS, scheduled)}`),
 })
 
-const publish = defineCall({
+const publish = defineCommand({
   name: 'models publish',
-  summary: 'Makes the catalog what the files say together; a model that they lack is disabled.',
+  summary: 'Replaces the catalog by the files together; a model that they lack is disabled.',
   fields: z.strictObject({
     files: restArguments('FILE', 'a catalog file, as billing reads it at its start'),
-    at: text('TIME', 'when prices and new models begin, such as 2030-01-01T00:00:00Z; now unless told'),
-    dryRun: flag('only tell what would change'),
+    at: text('TIME', 'when prices and new models begin, such as 2030-01-01T00:00:00Z; default: now'),
+    dryRun: flag('only show the changes'),
     reason: REASON,
   }),
   examples: [
     'models publish deploy/catalog.demo.json deploy/catalog.sandbox.json --dry-run',
     'models publish catalog.json --at 2030-01-01T00:00:00Z --reason "prices of 2030"',
   ],
-  async request({ files, at, dryRun, reason }) {
-    const models = await readModels(files)
-    const body = { models, effectiveAt: at, reason }
-    return { method: 'POST', path: '/catalog', query: { dryRun }, body }
-  },
-  answer: z.object({ dryRun: z.boolean(), effectiveAt: z.string(), changes: z.array(CatalogChange) }),
-  show({ dryRun, effectiveAt, changes }) {
-    if (changes.length === 0) return 'Nothing changes.\n'
-    const verb = dryRun ? 'Would change, from' : 'Changed, from'
-    return `${formatChanges(changes)}\n${verb} ${toTime(effectiveAt)} on. Prices are credits per 1,000,000 tokens.\n`
+  async run({ files, at, dryRun, reason }, { admin }) {
+    const input: InputOf<typeof ADMIN.publishCatalog> = {
+      models: await readModels(files),
+      effectiveAt: at,
+      reason,
+      dryRun: dryRun ? 'true' : 'false',
+    }
+    return toOutcome(ADMIN.publishCatalog, await admin.ask(ADMIN.publishCatalog, input), {
+      show: showPublication,
+    })
   },
 })
 
 const prices = defineList({
   name: 'models prices',
-  summary: 'Lists prices as they were, are and will be, the latest published first.',
-  fields: { model: text('MODEL', 'only of this one') },
+  operation: ADMIN.listPriceVersions,
+  fields: { model: text('MODEL', 'only of this model') },
   examples: ['models prices', 'models prices --model demo-chat'],
-  path: '/price-versions',
-  item: PriceVersion,
   columns: VERSIONS,
 })
 
 export const MODEL_COMMANDS = [list, publish, prices] as const
+
+function showPublication({ dryRun, effectiveAt, changes }: AnswerOf<typeof ADMIN.publishCatalog>): string {
+  if (changes.length === 0) return 'Nothing changes.\n'
+  const verb = dryRun ? 'Would change, from' : 'Changed, from'
+  return `${formatChanges(changes)}\n${verb} ${toTime(effectiveAt)} on. Prices are credits per 1,000,000 tokens.\n`
+}
 
 async function readModels(files: readonly string[]): Promise<ModelSpec[]> {
   try {
     return await readCatalogFiles(files)
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error)
-    // Of several lines where a model is wrong.
+    // The message has several lines where a model is wrong.
     throw new CommandError('usage', problem.replaceAll(/\s*\n\s*/g, ' '), { cause: error })
   }
 }

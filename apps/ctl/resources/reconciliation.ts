@@ -1,21 +1,19 @@
-import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { toTime, toYesNo } from '../cells.ts'
 import { defineCall, defineList } from '../command.ts'
 import { flag } from '../fields.ts'
 import { formatTable } from '../table.ts'
 
-/** Longer than the longest comparison may take, from the first entry on. */
-const PATIENCE_MS = 11 * 60_000
-
-const Counts = z.array(z.object({ question: z.string(), rows: z.number() }))
+/** Longer than a comparison from the first entry on may take. */
+const SILENCE_MS = 11 * 60_000
 
 const reconcile = defineCall({
   name: 'reconcile',
+  operation: ADMIN.reconcile,
   summary: 'Compares the books with themselves, now; exits with 1 when they do not agree.',
-  fields: z.strictObject({ whole: flag('from the first entry on, seals included: may take minutes') }),
+  fields: { whole: flag('from the first entry on, seals included: may take minutes') },
   examples: ['reconcile', 'reconcile --whole'],
-  request: (query) => ({ method: 'GET', path: '/reconciliation', query, patienceMs: PATIENCE_MS }),
-  answer: z.object({ whole: z.boolean(), agrees: z.boolean(), counts: Counts }),
+  silenceMs: SILENCE_MS,
   show: ({ agrees, counts }) =>
     formatTable(
       [
@@ -24,16 +22,14 @@ const reconcile = defineCall({
       ],
       counts,
     ) + (agrees ? '\nThe books agree.\n' : '\nTHE BOOKS DO NOT AGREE: every row above 0 contradicts them.\n'),
-  isBadNews: ({ agrees }) => !agrees,
+  isProblem: ({ agrees }) => !agrees,
 })
 
 const runs = defineList({
   name: 'reconciliations',
-  summary: 'Lists the scheduled comparisons, the newest first.',
+  operation: ADMIN.listReconciliations,
   fields: {},
   examples: ['reconciliations --limit 96'],
-  path: '/reconciliation/runs',
-  item: z.object({ at: z.string(), agrees: z.boolean(), counts: Counts }),
   columns: [
     { title: 'at', cell: ({ at }) => toTime(at) },
     { title: 'agrees', cell: ({ agrees }) => toYesNo(agrees) },

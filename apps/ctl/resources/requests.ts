@@ -1,65 +1,16 @@
-import { z } from 'zod'
-import { pathOf } from '../admin.ts'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import type { RequestHold, RequestPrices, Settlement } from '#libs/admin-contract/resources/requests.ts'
 import { toCredits, toTime, toYesNo } from '../cells.ts'
 import { defineCall } from '../command.ts'
 import { argument } from '../fields.ts'
 import { formatFields, formatTable } from '../table.ts'
-import { ALARM_COLUMNS, Alarm } from './alarms.ts'
-
-const Hold = z.object({
-  state: z.string(),
-  amountNano: z.string(),
-  estimatedInputTokens: z.number(),
-  exactInputTokens: z.number().nullable(),
-  wantedTokens: z.number(),
-  grantedTokens: z.number(),
-  clamped: z.boolean(),
-  createdAt: z.string(),
-  deadline: z.string(),
-  expiresAt: z.string(),
-  closedAt: z.string().nullable(),
-})
-
-const Prices = z.object({
-  version: z.string(),
-  effectiveFrom: z.string(),
-  inputPriceNano: z.string(),
-  cachedInputPriceNano: z.string(),
-  outputPriceNano: z.string(),
-})
-
-const Settlement = z.object({
-  outcome: z.string(),
-  promptTokens: z.number(),
-  cachedTokens: z.number(),
-  completionTokens: z.number(),
-  costNano: z.string(),
-  chargedNano: z.string(),
-  writtenOffNano: z.string(),
-  late: z.boolean(),
-  worker: z.string(),
-  epoch: z.number(),
-  settledAt: z.string(),
-})
-
-const RequestRecord = z.object({
-  id: z.string(),
-  accountId: z.string().nullable(),
-  keyId: z.string().nullable(),
-  model: z.string().nullable(),
-  hold: Hold.nullable(),
-  prices: Prices.nullable(),
-  settlement: Settlement.nullable(),
-  alarms: z.array(Alarm),
-})
+import { ALARM_COLUMNS } from './alarms.ts'
 
 const show = defineCall({
   name: 'requests show',
-  summary: 'Shows all that billing knows of one request: what it held, used and cost, and who ran it.',
-  fields: z.strictObject({ request: argument('ID', 'its x-request-id, or the id of its answer') }),
+  operation: ADMIN.readRequest,
+  fields: { request: argument('ID', 'its x-request-id, or the id of its answer') },
   examples: ['requests show chatcmpl-5b1f9a52-7b0e-4a4e-8f0d-2f6f3f1f6f10'],
-  request: ({ request }) => ({ method: 'GET', path: pathOf`/requests/${request}` }),
-  answer: RequestRecord,
   show: ({ id, accountId, keyId, model, hold, prices, settlement, alarms }) =>
     [
       formatFields([
@@ -77,7 +28,7 @@ const show = defineCall({
 
 export const REQUEST_COMMANDS = [show] as const
 
-function showHold(hold: z.infer<typeof Hold>): string {
+function showHold(hold: RequestHold): string {
   return formatFields([
     ['  state', hold.state],
     ['  credits', toCredits(hold.amountNano)],
@@ -92,7 +43,7 @@ function showHold(hold: z.infer<typeof Hold>): string {
   ])
 }
 
-function showPrices(prices: z.infer<typeof Prices>): string {
+function showPrices(prices: RequestPrices): string {
   return formatFields([
     ['  version', prices.version],
     ['  from', toTime(prices.effectiveFrom)],
@@ -102,7 +53,7 @@ function showPrices(prices: z.infer<typeof Prices>): string {
   ])
 }
 
-function showSettlement(settlement: z.infer<typeof Settlement>): string {
+function showSettlement(settlement: Settlement): string {
   return formatFields([
     ['  outcome', settlement.outcome],
     ['  prompt tokens', settlement.promptTokens],

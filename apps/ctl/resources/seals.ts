@@ -1,23 +1,12 @@
-import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { toTime } from '../cells.ts'
 import { defineList } from '../command.ts'
 
-const Seal = z.object({
-  day: z.string(),
-  firstSeq: z.string(),
-  lastSeq: z.string(),
-  entries: z.string(),
-  sha256: z.string(),
-  sealedAt: z.string(),
-})
-
 const list = defineList({
   name: 'seals',
-  summary: 'Lists the daily seals of the ledger, the newest first.',
+  operation: ADMIN.listSeals,
   fields: {},
   examples: ['seals', 'seals --limit 366 --json'],
-  path: '/seals',
-  item: Seal,
   columns: [
     { title: 'day', cell: ({ day }) => day },
     { title: 'first', cell: ({ firstSeq }) => firstSeq, align: 'right' },

@@ -1,39 +1,23 @@
-import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { toCredits } from '../cells.ts'
 import { defineList } from '../command.ts'
 import { requiredText, text } from '../fields.ts'
 
-const Usage = z.object({
-  day: z.string().nullable(),
-  accountId: z.string().nullable(),
-  keyId: z.string().nullable(),
-  model: z.string().nullable(),
-  requests: z.number(),
-  promptTokens: z.number(),
-  cachedTokens: z.number(),
-  completionTokens: z.number(),
-  costNano: z.string(),
-  chargedNano: z.string(),
-  writtenOffNano: z.string(),
-})
-
 const usage = defineList({
   name: 'usage',
-  summary: 'Sums up what was settled, by day, account, key and model.',
+  operation: ADMIN.summarizeUsage,
   fields: {
     from: requiredText('DAY', 'the first day, such as 2030-01-01 (UTC)'),
     to: requiredText('DAY', 'the last day'),
     account: text('ACCOUNT', 'id of the account'),
     key: text('KEY', 'id of the key'),
     model: text('MODEL', 'id of the model'),
-    by: text('LIST', 'what to tell apart: of day,account,key,model; all of them unless told'),
+    by: text('LIST', 'the dimensions, of day,account,key,model; default: all'),
   },
   examples: [
     'usage --from 2030-01-01 --to 2030-01-31 --by model',
     'usage --from 2030-01-01 --to 2030-01-31 --by day,key --account 3f0c1f0e-5a7e-4b7c-9a53-0d5f4c1f7a11',
   ],
-  path: '/usage',
-  item: Usage,
   columns: [
     { title: 'day', cell: ({ day }) => day },
     { title: 'account', cell: ({ accountId }) => accountId },

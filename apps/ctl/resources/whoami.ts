@@ -1,14 +1,12 @@
-import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { defineCall } from '../command.ts'
 import { formatFields } from '../table.ts'
 
 const whoAmI = defineCall({
   name: 'whoami',
-  summary: 'Tells whose token is used.',
-  fields: z.strictObject({}),
+  operation: ADMIN.whoAmI,
+  fields: {},
   examples: ['whoami'],
-  request: () => ({ method: 'GET', path: '/me' }),
-  answer: z.object({ name: z.string(), role: z.string() }),
   show: ({ name, role }) =>
     formatFields([
       ['name', name],

@@ -1,26 +1,13 @@
-import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { toCredits, toTime, toYesNo } from '../cells.ts'
 import { defineList } from '../command.ts'
 import { text } from '../fields.ts'
 
-const WriteOff = z.object({
-  requestId: z.string(),
-  accountId: z.string(),
-  model: z.string(),
-  costNano: z.string(),
-  chargedNano: z.string(),
-  writtenOffNano: z.string(),
-  late: z.boolean(),
-  settledAt: z.string(),
-})
-
 const list = defineList({
   name: 'write-offs',
-  summary: 'Lists costs that no charge could cover, the newest first.',
+  operation: ADMIN.listWriteOffs,
   fields: { account: text('ACCOUNT', 'id of the account') },
   examples: ['write-offs', 'write-offs --account 3f0c1f0e-5a7e-4b7c-9a53-0d5f4c1f7a11'],
-  path: '/write-offs',
-  item: WriteOff,
   columns: [
     { title: 'request', cell: ({ requestId }) => requestId },
     { title: 'account', cell: ({ accountId }) => accountId },

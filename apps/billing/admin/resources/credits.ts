@@ -1,65 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { DatabaseError } from 'pg'
-import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import type { CreditMovement } from '#libs/admin-contract/resources/credits.ts'
 import { AdminError } from '../admin-error.ts'
-import { Id, Nano, POSITIVE_AMOUNT, Reason, SIGNED_AMOUNT, Text, oneAmount } from '../fields.ts'
-import { NOTHING, defineChange, type AdminContext, type Changed } from '../operation.ts'
-import { AccountPath } from './accounts.ts'
+import { implementChange, type AdminContext, type Changed } from '../implement.ts'
 
-const IdempotencyKey = Text.min(1).max(200).meta({
-  description: 'The same key moves credits once, however often it is sent.',
-})
+const topUp = implementChange(ADMIN.topUp, ({ params, body }, context) =>
+  move(context, params.account, { ...body, function: 'top_up' }),
+)
 
-const Movement = z
-  .object({
-    id: Id,
-    amountNano: Nano,
-    postedNano: Nano.meta({ description: 'Of the account, as it is now.' }),
-    replayed: z.boolean().meta({ description: 'It had been done before; nothing moved now.' }),
-  })
-  .meta({ id: 'CreditMovement' })
+const adjust = implementChange(ADMIN.adjust, ({ params, body }, context) =>
+  move(context, params.account, { ...body, function: 'adjust' }),
+)
 
-const topUp = defineChange({
-  id: 'topUp',
-  method: 'POST',
-  url: '/accounts/{account}/topups',
-  status: 201,
-  summary: 'Gives an account credits that were paid for.',
-  path: AccountPath,
-  query: NOTHING,
-  body: movementOf(POSITIVE_AMOUNT),
-  answer: Movement,
-  errors: ['not_found', 'conflict', 'request_too_large'],
-  run: ({ path, body }, context) => move(context, path.account, { ...body, function: 'top_up' }),
-})
-
-const adjust = defineChange({
-  id: 'adjust',
-  method: 'POST',
-  url: '/accounts/{account}/adjustments',
-  status: 201,
-  summary: 'Corrects a balance: gives credits, or takes what is available.',
-  path: AccountPath,
-  query: NOTHING,
-  body: movementOf(SIGNED_AMOUNT),
-  answer: Movement,
-  errors: ['not_found', 'conflict', 'insufficient_credits', 'request_too_large'],
-  run: ({ path, body }, context) => move(context, path.account, { ...body, function: 'adjust' }),
-})
-
-export const CREDIT_OPERATIONS = [topUp, adjust] as const
-
-function movementOf(amount: typeof POSITIVE_AMOUNT) {
-  return z
-    .strictObject({ ...amount, idempotencyKey: IdempotencyKey, reason: Reason })
-    .transform(({ idempotencyKey, reason, ...given }, context) => {
-      const amountNano = oneAmount(given)
-      if (amountNano !== null) return { amountNano, idempotencyKey, reason }
-      context.addIssue({ code: 'custom', path: ['credits'], message: 'give either credits or amountNano' })
-      return z.NEVER
-    })
-}
+export const CREDIT_OPERATIONS = { topUp, adjust }
 
 type Asked = {
   readonly function: 'top_up' | 'adjust'
@@ -78,7 +33,7 @@ async function move(
   { db, now }: AdminContext,
   account: string,
   { amountNano, idempotencyKey, reason, ...asked }: Asked,
-): Promise<Changed<z.input<typeof Movement>>> {
+): Promise<Changed<CreditMovement>> {
   const call = sql`${sql.raw(asked.function)}(movement => ${randomUUID()}, account => ${account},
     amount => ${amountNano}, why => ${reason}, key => ${idempotencyKey}, at => ${now})`
   const { rows } = await sql<Answer>`select status, movement_id as id, posted from ${call}`

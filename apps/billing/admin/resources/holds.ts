@@ -1,49 +1,15 @@
 import { sql } from 'kysely'
-import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import { RELEASE_WARNING } from '#libs/admin-contract/resources/holds.ts'
 import { AdminError } from '../admin-error.ts'
-import { Id, ModelId, Nano, Reason, Time, countIn } from '../fields.ts'
-import { NOTHING, defineChange, defineRead } from '../operation.ts'
-import { IdCursor, Limit, isAfterCursor, pageOf, toPage } from '../page.ts'
+import { implementChange, implementRead } from '../implement.ts'
+import { isAfterCursor, toPage } from '../page.ts'
 import { assertModel } from './catalog.ts'
 import { readAccount } from './accounts.ts'
 
-const MAX_AGE_S = 10 * 365 * 24 * 60 * 60
-
-const Hold = z
-  .object({
-    id: Id,
-    accountId: Id,
-    keyId: Id,
-    model: z.string(),
-    amountNano: Nano,
-    inputTokens: z.int(),
-    grantedTokens: z.int(),
-    createdAt: Time,
-    ageSeconds: z.int(),
-    deadline: Time,
-    expiresAt: Time.meta({
-      description: 'From then on it may expire, once the settlements until then are read.',
-    }),
-  })
-  .meta({ id: 'Hold' })
-
-const listHolds = defineRead({
-  id: 'listHolds',
-  method: 'GET',
-  url: '/holds',
-  summary: 'Lists open holds, the newest first.',
-  path: NOTHING,
-  query: z.strictObject({
-    account: Id.optional(),
-    model: ModelId.optional(),
-    olderThanSeconds: countIn({ min: 0, max: MAX_AGE_S }).optional(),
-    limit: Limit,
-    cursor: IdCursor.optional(),
-  }),
-  body: NOTHING,
-  answer: pageOf('HoldPage', Hold),
-  errors: ['not_found'],
-  async run({ query: { account, model, olderThanSeconds, limit, cursor } }, { db, now }) {
+const listHolds = implementRead(
+  ADMIN.listHolds,
+  async ({ query: { account, model, olderThanSeconds, limit, cursor } }, { db, now }) => {
     let holds = db
       .selectFrom('reservations as r')
       .selectAll()
@@ -83,26 +49,11 @@ const listHolds = defineRead({
       cursor: ({ id }) => id,
     })
   },
-})
+)
 
-const Release = z.object({ id: Id, freedNano: Nano, warning: z.string() }).meta({ id: 'ReleasedHold' })
-
-const WARNING =
-  'If its generation still runs, its settlement will charge nothing and raise the alarm released.'
-
-const releaseHold = defineChange({
-  id: 'releaseHold',
-  method: 'POST',
-  url: '/holds/{hold}/release',
-  status: 200,
-  summary: 'Gives an open hold back by force.',
-  description: WARNING,
-  path: z.strictObject({ hold: Id }),
-  query: NOTHING,
-  body: z.strictObject({ reason: Reason }),
-  answer: Release,
-  errors: ['not_found', 'conflict', 'request_too_large'],
-  async run({ path: { hold: id }, body: { reason } }, { db, now }) {
+const releaseHold = implementChange(
+  ADMIN.releaseHold,
+  async ({ params: { hold: id }, body: { reason } }, { db, now }) => {
     const read = () =>
       db.selectFrom('reservations').select(['state', 'amount']).where('id', '=', id).executeTakeFirst()
     const before = await read()
@@ -115,10 +66,10 @@ const releaseHold = defineChange({
     }
     const freedNano = String(after.amount)
     return {
-      answer: { id, freedNano, warning: WARNING },
+      answer: { id, freedNano, warning: RELEASE_WARNING },
       audit: { target: id, reason, details: { freedNano } },
     }
   },
-})
+)
 
-export const HOLD_OPERATIONS = [listHolds, releaseHold] as const
+export const HOLD_OPERATIONS = { listHolds, releaseHold }

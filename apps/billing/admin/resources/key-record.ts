@@ -1,54 +1,10 @@
 import { sql, type Kysely } from 'kysely'
-import { z } from 'zod'
+import type { Key } from '#libs/admin-contract/resources/keys.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
-import { Id, ModelId, Nano, PositiveNano, Time } from '../fields.ts'
-
-const Period = z.enum(['day', 'week', 'month', 'total']).meta({
-  description: 'Days, weeks (from Monday) and months begin at midnight UTC; the total never begins anew.',
-})
-
-export const Models = z.array(ModelId).min(1).max(100)
-
-export const SpendLimit = z.strictObject({ amountNano: PositiveNano, period: Period })
-
-export const PerMinute = z.int().min(1).max(1_000_000_000)
-
-export const KeyRecord = z
-  .object({
-    id: Id,
-    accountId: Id,
-    name: z.string().nullable(),
-    prefix: z.string().meta({ description: 'The first characters of the secret.' }),
-    last4: z.string(),
-    status: z.enum(['active', 'disabled', 'revoked', 'expired']),
-    expiresAt: Time.nullable(),
-    models: z
-      .array(z.string())
-      .nullable()
-      .meta({ description: 'The only models that it may use; null: all.' }),
-    spendLimit: z.object({ amountNano: Nano, period: Period }).nullable(),
-    requestsPerMinute: z.int().nullable(),
-    tokensPerMinute: z.int().nullable(),
-    spending: z
-      .object({
-        periodStart: Time.nullable().meta({ description: 'Null: from the beginning.' }),
-        spentNano: Nano,
-        heldNano: Nano,
-        leftNano: Nano,
-      })
-      .nullable()
-      .meta({ description: 'In the current period of its spend limit; null where it has none.' }),
-    lastUsedAt: Time.nullable().meta({ description: 'The newest settlement of one of its requests.' }),
-    rotatedFrom: Id.nullable(),
-    createdAt: Time,
-    revokedAt: Time.nullable(),
-  })
-  .meta({ id: 'Key' })
-export type KeyRecord = z.input<typeof KeyRecord>
 
 /** Throws an AdminError when there is no such key. */
-export async function readKeyRecord(db: Kysely<Tables>, id: string, now: Date): Promise<KeyRecord> {
+export async function readKeyRecord(db: Kysely<Tables>, id: string, now: Date): Promise<Key> {
   const key = await selectKeys(db, now).where('k.id', '=', id).executeTakeFirst()
   if (key === undefined) throw new AdminError('not_found', `There is no key ${id}.`)
   return toKeyRecord(key, now)
@@ -79,7 +35,7 @@ export function selectKeys(db: Kysely<Tables>, now: Date) {
 
 type KeyRow = Awaited<ReturnType<ReturnType<typeof selectKeys>['executeTakeFirstOrThrow']>>
 
-export function toKeyRecord(key: KeyRow, now: Date): KeyRecord {
+export function toKeyRecord(key: KeyRow, now: Date): Key {
   const hasExpired = key.expires_at !== null && key.expires_at <= now
   return {
     id: key.id,
@@ -100,7 +56,7 @@ export function toKeyRecord(key: KeyRow, now: Date): KeyRecord {
   }
 }
 
-function toSpending(key: KeyRow): Pick<KeyRecord, 'spendLimit' | 'spending'> {
+function toSpending(key: KeyRow): Pick<Key, 'spendLimit' | 'spending'> {
   const { spend_limit: limit, spend_period: period } = key
   if (limit === null || period === null) return { spendLimit: null, spending: null }
   const [spent, held] = [key.spent ?? 0n, key.held ?? 0n]

@@ -1,32 +1,17 @@
 import type { Kysely, Selectable } from 'kysely'
-import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import type { Key } from '#libs/admin-contract/resources/keys.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
-import { Reason } from '../fields.ts'
-import { NOTHING, defineChange, type AdminContext, type Changed } from '../operation.ts'
+import { implementChange, type AdminContext, type Changed } from '../implement.ts'
 import { readAccount } from './accounts.ts'
-import { KeyRecord, readKeyRecord } from './key-record.ts'
-import { KeyPath, NewKey, insertKey } from './keys.ts'
+import { readKeyRecord } from './key-record.ts'
+import { insertKey } from './keys.ts'
 
-const MAX_OVERLAP_S = 30 * 24 * 60 * 60
-
-const WithReason = z.strictObject({ reason: Reason.optional() })
-
-const rotateKey = defineChange({
-  id: 'rotateKey',
-  method: 'POST',
-  url: '/keys/{key}/rotate',
-  status: 201,
-  summary: 'Makes a successor with a new secret; the old secret works on for overlapSeconds.',
-  description:
-    'The successor has the name, the expiry and the limits of the old key, under an id of its own: its spend limit counts from zero.',
-  path: KeyPath,
-  query: NOTHING,
-  body: z.strictObject({ overlapSeconds: z.int().min(0).max(MAX_OVERLAP_S), reason: Reason.optional() }),
-  answer: NewKey,
-  errors: ['not_found', 'conflict', 'request_too_large'],
-  async run({ path, body: { overlapSeconds, reason } }, { db, now }) {
-    const old = await lockKey(db, path.key)
+const rotateKey = implementChange(
+  ADMIN.rotateKey,
+  async ({ params, body: { overlapSeconds, reason } }, { db, now }) => {
+    const old = await lockKey(db, params.key)
     if (old.status !== 'active' || (old.expires_at !== null && old.expires_at <= now)) {
       throw new AdminError('conflict', 'Only a key that works can be rotated.')
     }
@@ -55,51 +40,21 @@ const rotateKey = defineChange({
     const details = { successor: id, overlapSeconds, oldExpiresAt: end.toISOString() }
     return { answer: { ...key, secret }, audit: { target: old.id, reason, details } }
   },
-})
+)
 
-const disableKey = defineChange({
-  id: 'disableKey',
-  method: 'POST',
-  url: '/keys/{key}/disable',
-  status: 200,
-  summary: 'Stops a key until it is enabled again.',
-  path: KeyPath,
-  query: NOTHING,
-  body: WithReason,
-  answer: KeyRecord,
-  errors: ['not_found', 'conflict', 'request_too_large'],
-  run: ({ path, body }, context) => setStatus(context, { id: path.key, status: 'disabled', ...body }),
-})
+const disableKey = implementChange(ADMIN.disableKey, ({ params, body }, context) =>
+  setStatus(context, { id: params.key, status: 'disabled', ...body }),
+)
 
-const enableKey = defineChange({
-  id: 'enableKey',
-  method: 'POST',
-  url: '/keys/{key}/enable',
-  status: 200,
-  summary: 'Lets a disabled key work again.',
-  path: KeyPath,
-  query: NOTHING,
-  body: WithReason,
-  answer: KeyRecord,
-  errors: ['not_found', 'conflict', 'request_too_large'],
-  run: ({ path, body }, context) => setStatus(context, { id: path.key, status: 'active', ...body }),
-})
+const enableKey = implementChange(ADMIN.enableKey, ({ params, body }, context) =>
+  setStatus(context, { id: params.key, status: 'active', ...body }),
+)
 
-const revokeKey = defineChange({
-  id: 'revokeKey',
-  method: 'POST',
-  url: '/keys/{key}/revoke',
-  status: 200,
-  summary: 'Stops a key for good: at once for spending, within moments at every gateway.',
-  path: KeyPath,
-  query: NOTHING,
-  body: WithReason,
-  answer: KeyRecord,
-  errors: ['not_found', 'request_too_large'],
-  run: ({ path, body }, context) => setStatus(context, { id: path.key, status: 'revoked', ...body }),
-})
+const revokeKey = implementChange(ADMIN.revokeKey, ({ params, body }, context) =>
+  setStatus(context, { id: params.key, status: 'revoked', ...body }),
+)
 
-export const KEY_STATE_OPERATIONS = [rotateKey, disableKey, enableKey, revokeKey] as const
+export const KEY_STATE_OPERATIONS = { rotateKey, disableKey, enableKey, revokeKey }
 
 async function setStatus(
   { db, now }: AdminContext,
@@ -108,7 +63,7 @@ async function setStatus(
     status,
     reason,
   }: { id: string; status: 'active' | 'disabled' | 'revoked'; reason?: string | undefined },
-): Promise<Changed<KeyRecord>> {
+): Promise<Changed<Key>> {
   const before = await lockKey(db, id)
   if (before.status === status) return { answer: await readKeyRecord(db, id, now), audit: null }
   if (before.status === 'revoked') throw new AdminError('conflict', 'The key is revoked, which is for good.')

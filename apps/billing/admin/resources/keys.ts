@@ -1,56 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
-import { z } from 'zod'
 import { createApiKey, hashApiKey } from '#libs/api-key/api-key.ts'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import { PREFIX_LENGTH, type KeyLimits } from '#libs/admin-contract/resources/keys.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
-import { Id, Name, Reason, Text, TimeInput } from '../fields.ts'
-import { NOTHING, defineChange, defineRead } from '../operation.ts'
-import { IdCursor, Limit, isAfterCursor, pageOf, toPage } from '../page.ts'
-import { AccountPath, readAccount } from './accounts.ts'
-import {
-  KeyRecord,
-  Models,
-  PerMinute,
-  SpendLimit,
-  readKeyRecord,
-  selectKeys,
-  toKeyRecord,
-} from './key-record.ts'
+import { implementChange, implementRead } from '../implement.ts'
+import { isAfterCursor, toPage } from '../page.ts'
+import { readAccount } from './accounts.ts'
+import { readKeyRecord, selectKeys, toKeyRecord } from './key-record.ts'
 
-/** Of a secret, shown to people: enough to recognize it, not to use it. */
-const PREFIX_LENGTH = 12
-
-/** What a key may do; null takes the limit away. */
-const Limits = z.object({
-  name: Name.nullable().optional(),
-  expiresAt: TimeInput.nullable().optional(),
-  models: Models.nullable().optional(),
-  spendLimit: SpendLimit.nullable().optional(),
-  requestsPerMinute: PerMinute.nullable().optional(),
-  tokensPerMinute: PerMinute.nullable().optional(),
-})
-type Limits = z.output<typeof Limits>
-
-export const NewKey = KeyRecord.extend({
-  secret: z.string().meta({ description: 'Shown only here; stored as its hash.' }),
-}).meta({ id: 'NewKey' })
-
-export const KeyPath = z.strictObject({ key: Id })
-
-const createKey = defineChange({
-  id: 'createKey',
-  method: 'POST',
-  url: '/accounts/{account}/keys',
-  status: 201,
-  summary: 'Makes a key and shows its secret, once.',
-  path: AccountPath,
-  query: NOTHING,
-  body: z.strictObject({ ...Limits.shape, reason: Reason.optional() }),
-  answer: NewKey,
-  errors: ['not_found', 'conflict', 'request_too_large'],
-  async run({ path, body: { reason, ...limits } }, { db, now }) {
-    const account = await readAccount(db, path.account)
+const createKey = implementChange(
+  ADMIN.createKey,
+  async ({ params, body: { reason, ...limits } }, { db, now }) => {
+    const account = await readAccount(db, params.account)
     if (account.status !== 'active') throw new AdminError('conflict', 'The account is closed.')
     const columns = await toColumns(db, limits, now)
     const { id, secret } = await insertKey(db, {
@@ -65,25 +28,11 @@ const createKey = defineChange({
       audit: { target: id, reason, details: { account: account.id, ...toDetails(limits) } },
     }
   },
-})
+)
 
-const listKeys = defineRead({
-  id: 'listKeys',
-  method: 'GET',
-  url: '/keys',
-  summary: 'Lists keys, the newest first.',
-  path: NOTHING,
-  query: z.strictObject({
-    account: Id.optional(),
-    prefix: Text.min(1).max(PREFIX_LENGTH).optional().meta({ description: 'What the secret begins with.' }),
-    last4: Text.length(4).optional(),
-    limit: Limit,
-    cursor: IdCursor.optional(),
-  }),
-  body: NOTHING,
-  answer: pageOf('KeyPage', KeyRecord),
-  errors: ['not_found'],
-  async run({ query: { account, prefix, last4, limit, cursor } }, { db, now }) {
+const listKeys = implementRead(
+  ADMIN.listKeys,
+  async ({ query: { account, prefix, last4, limit, cursor } }, { db, now }) => {
     let keys = selectKeys(db, now)
       .orderBy('k.created_at', 'desc')
       .orderBy('k.id', 'desc')
@@ -100,52 +49,30 @@ const listKeys = defineRead({
       cursor: ({ id }) => id,
     })
   },
-})
+)
 
-const readKey = defineRead({
-  id: 'readKey',
-  method: 'GET',
-  url: '/keys/{key}',
-  summary: 'Shows a key and what it spent; never its secret.',
-  path: KeyPath,
-  query: NOTHING,
-  body: NOTHING,
-  answer: KeyRecord,
-  errors: ['not_found'],
-  run: async ({ path }, { db, now }) => await readKeyRecord(db, path.key, now),
-})
+const readKey = implementRead(
+  ADMIN.readKey,
+  async ({ params }, { db, now }) => await readKeyRecord(db, params.key, now),
+)
 
-const changeKey = defineChange({
-  id: 'changeKey',
-  method: 'PATCH',
-  url: '/keys/{key}',
-  status: 200,
-  summary: 'Changes the name, the expiry and the limits of a key; null takes a limit away.',
-  path: KeyPath,
-  query: NOTHING,
-  body: z
-    .strictObject({ ...Limits.shape, reason: Reason.optional() })
-    .refine(
-      ({ reason: _reason, ...limits }) => Object.keys(limits).length > 0,
-      'give at least one field to change',
-    ),
-  answer: KeyRecord,
-  errors: ['not_found', 'conflict', 'request_too_large'],
-  async run({ path, body: { reason, ...limits } }, { db, now }) {
-    const before = await readKeyRecord(db, path.key, now)
+const changeKey = implementChange(
+  ADMIN.changeKey,
+  async ({ params, body: { reason, ...limits } }, { db, now }) => {
+    const before = await readKeyRecord(db, params.key, now)
     if (before.status === 'revoked')
       throw new AdminError('conflict', 'The key is revoked, which is for good.')
     await db
       .updateTable('api_keys')
       .set(await toColumns(db, limits, now))
-      .where('id', '=', path.key)
+      .where('id', '=', params.key)
       .execute()
-    const answer = await readKeyRecord(db, path.key, now)
-    return { answer, audit: { target: path.key, reason, details: toDetails(limits) } }
+    const answer = await readKeyRecord(db, params.key, now)
+    return { answer, audit: { target: params.key, reason, details: toDetails(limits) } }
   },
-})
+)
 
-export const KEY_OPERATIONS = [createKey, listKeys, readKey, changeKey] as const
+export const KEY_OPERATIONS = { createKey, listKeys, readKey, changeKey }
 
 type KeyColumns = Pick<
   Tables['api_keys'],
@@ -191,7 +118,7 @@ export async function insertKey(
 }
 
 /** Only the columns that `limits` names. */
-async function toColumns(db: Kysely<Tables>, limits: Limits, now: Date): Promise<Partial<KeyColumns>> {
+async function toColumns(db: Kysely<Tables>, limits: KeyLimits, now: Date): Promise<Partial<KeyColumns>> {
   const { name, expiresAt, models, spendLimit, requestsPerMinute, tokensPerMinute } = limits
   if (expiresAt && expiresAt <= now) {
     throw new AdminError('invalid_request', "'expiresAt': expected a time in the future", 'expiresAt')
@@ -220,7 +147,7 @@ async function assertModels(db: Kysely<Tables>, models: readonly string[]): Prom
 }
 
 /** As the audit log has them: amounts as text. */
-function toDetails({ spendLimit, ...limits }: Limits): Record<string, unknown> {
+function toDetails({ spendLimit, ...limits }: KeyLimits): Record<string, unknown> {
   if (spendLimit === undefined) return limits
   return {
     ...limits,

@@ -1,107 +1,51 @@
 import { sql, type Kysely } from 'kysely'
-import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import { LEDGER_COLUMNS, type LedgerEntry } from '#libs/admin-contract/resources/ledger.ts'
 import type { LedgerKind, Tables } from '../../database/tables.ts'
-import { Id, Nano, Time, countIn } from '../fields.ts'
-import { NOTHING, defineExport, defineRead } from '../operation.ts'
-import { Limit, SeqCursor, pageOf, toCursor, toPage } from '../page.ts'
+import { implementExport, implementRead } from '../implement.ts'
+import { toCursor, toPage, toSeq } from '../page.ts'
 import { readAccount } from './accounts.ts'
-
-const MAX_ENTRIES = 1_000_000
 
 /** Read and written at a time: no query is long, and a slow reader makes nothing wait. */
 const PORTION = 1_000
-
-/** Those of the service itself, such as revenue, have ids that no generator makes. */
-const LedgerAccount = z.guid()
-
-const Entry = z
-  .object({
-    seq: z.string(),
-    kind: z.enum(['topup', 'adjustment', 'charge', 'write-off']),
-    ref: Id.meta({ description: 'Of the top-up, of the adjustment, or of the request.' }),
-    debitAccount: LedgerAccount,
-    creditAccount: LedgerAccount,
-    amountNano: Nano,
-    postedAt: Time.meta({ description: 'To the microsecond, as it is sealed.' }),
-    cursor: z.string().meta({ description: 'To go on after this entry.' }),
-  })
-  .meta({ id: 'LedgerEntry' })
-type Entry = z.input<typeof Entry>
-
-const CSV_COLUMNS = Object.keys(Entry.shape)
-const CsvLine = z.string().meta({ description: `The first line names the columns: ${CSV_COLUMNS.join()}.` })
 
 /** Content types and how a portion is written in each. No value needs quotes in CSV: they have no commas. */
 const FORMATS = {
   jsonl: {
     contentType: 'application/jsonl',
     header: '',
-    line: (entry: Entry) => `${JSON.stringify(entry)}\n`,
+    line: (entry: LedgerEntry) => `${JSON.stringify(entry)}\n`,
   },
   csv: {
     contentType: 'text/csv',
-    header: `${CSV_COLUMNS.join()}\r\n`,
-    line: (entry: Entry) => `${Object.values(entry).join()}\r\n`,
+    header: `${LEDGER_COLUMNS.join()}\r\n`,
+    line: (entry: LedgerEntry) => `${Object.values(entry).join()}\r\n`,
   },
 } as const
 
-const exportLedger = defineExport({
-  id: 'exportLedger',
-  method: 'GET',
-  url: '/ledger',
-  summary: 'Exports ledger entries, the oldest first, as JSON Lines or CSV.',
-  description:
-    'Asked again with the cursor of the last line, it goes on from there and misses nothing, however long ago that was. An answer that was cut off ends its connection with an error.',
-  path: NOTHING,
-  query: z.strictObject({
-    account: Id.optional().meta({ description: 'Only what credits or debits it.' }),
-    format: z.enum(['jsonl', 'csv']).optional(),
-    limit: countIn({ min: 1, max: MAX_ENTRIES })
-      .default(MAX_ENTRIES)
-      .meta({ description: `At most so many entries; ${MAX_ENTRIES} unless told.` }),
-    cursor: SeqCursor.optional(),
-  }),
-  body: NOTHING,
-  lines: { 'application/jsonl': Entry, 'text/csv': CsvLine },
-  errors: ['not_found'],
-  async run({ query: { account, format = 'jsonl', limit, cursor = 0n } }, { db }) {
+const exportLedger = implementExport(
+  ADMIN.exportLedger,
+  async ({ query: { account, format = 'jsonl', limit, cursor } }, { db }) => {
     if (account !== undefined) await readAccount(db, account)
     const { contentType, header, line } = FORMATS[format]
     const horizon = await readHorizon(db)
-    const portions = readPortions(db, { account, after: cursor, horizon, limit })
+    const portions = readPortions(db, {
+      account,
+      after: cursor === undefined ? 0n : toSeq(cursor),
+      horizon,
+      limit,
+    })
     async function* parts() {
       if (header !== '') yield header
       for await (const entries of portions) yield entries.map(line).join('')
     }
     return { contentType, parts: parts() }
   },
-})
+)
 
-const WriteOff = z
-  .object({
-    requestId: Id,
-    accountId: Id,
-    keyId: Id,
-    model: z.string(),
-    costNano: Nano,
-    chargedNano: Nano,
-    writtenOffNano: Nano,
-    late: z.boolean(),
-    settledAt: Time,
-  })
-  .meta({ id: 'WriteOff' })
-
-const listWriteOffs = defineRead({
-  id: 'listWriteOffs',
-  method: 'GET',
-  url: '/write-offs',
-  summary: 'Lists costs that no charge could cover, the newest first.',
-  path: NOTHING,
-  query: z.strictObject({ account: Id.optional(), limit: Limit, cursor: SeqCursor.optional() }),
-  body: NOTHING,
-  answer: pageOf('WriteOffPage', WriteOff),
-  errors: ['not_found'],
-  async run({ query: { account, limit, cursor } }, { db }) {
+const listWriteOffs = implementRead(
+  ADMIN.listWriteOffs,
+  async ({ query: { account, limit, cursor } }, { db }) => {
     let writeOffs = db
       .selectFrom('ledger as l')
       .innerJoin('usage as u', 'u.reservation_id', 'l.ref')
@@ -113,7 +57,7 @@ const listWriteOffs = defineRead({
     if (account !== undefined) {
       writeOffs = writeOffs.where('u.account_id', '=', (await readAccount(db, account)).id)
     }
-    if (cursor !== undefined) writeOffs = writeOffs.where('l.seq', '<', cursor)
+    if (cursor !== undefined) writeOffs = writeOffs.where('l.seq', '<', toSeq(cursor))
     return toPage(await writeOffs.execute(), limit, {
       item: (row) => ({
         requestId: row.reservation_id,
@@ -129,9 +73,9 @@ const listWriteOffs = defineRead({
       cursor: ({ seq }) => seq.toString(),
     })
   },
-})
+)
 
-export const LEDGER_OPERATIONS = [exportLedger, listWriteOffs] as const
+export const LEDGER_OPERATIONS = { exportLedger, listWriteOffs }
 
 /** Up to which number nothing is missing any more. */
 async function readHorizon(db: Kysely<Tables>): Promise<bigint> {
@@ -148,7 +92,7 @@ type Range = {
   readonly limit: number
 }
 
-async function* readPortions(db: Kysely<Tables>, range: Range): AsyncGenerator<Entry[]> {
+async function* readPortions(db: Kysely<Tables>, range: Range): AsyncGenerator<LedgerEntry[]> {
   let { after, limit } = range
   while (limit > 0) {
     const most = Math.min(PORTION, limit)
@@ -191,7 +135,7 @@ async function readEntries(
 }
 
 /** In the order of the columns. */
-function toEntry(row: EntryRow): Entry {
+function toEntry(row: EntryRow): LedgerEntry {
   return {
     seq: row.seq.toString(),
     kind: row.kind,

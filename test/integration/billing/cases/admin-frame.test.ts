@@ -3,11 +3,12 @@ import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { OPERATIONS } from '#apps/billing/admin/operations.ts'
-import { ROLES_OF, type OperationId, type Role } from '#apps/billing/admin/roles.ts'
 import { createAdminServer } from '#apps/billing/admin/serve-admin.ts'
 import { openPool } from '#apps/billing/database/open-pool.ts'
 import { toKysely } from '#apps/billing/database/tables.ts'
 import { createReconcile } from '#apps/billing/reconciliation/reconcile.ts'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import type { Role } from '#libs/admin-contract/roles.ts'
 import { createOperator, refusal, type Operator } from '../support/operator.ts'
 import { ADMIN_TOKEN, log, openBillingDatabase, type BillingDatabase } from '../support/billing-database.ts'
 
@@ -106,14 +107,20 @@ describe('credentials', () => {
 })
 
 describe('roles', () => {
-  test('are known for exactly the operations that there are', () => {
-    const served = [...OPERATIONS.map(({ id }) => id), 'describeInterface']
-    expect(served.toSorted()).toEqual(Object.keys(ROLES_OF).toSorted())
+  /** The operations that a role may not call. */
+  const forbidden = (role: Role): string[] =>
+    Object.entries(ADMIN).flatMap(([id, { roles }]) =>
+      roles.some((allowed) => allowed === role) ? [] : [id],
+    )
+
+  test('are those of the contract, whose operations are all served', () => {
+    const served = Object.entries(OPERATIONS).map(([id, { operation }]) => [id, operation.roles])
+    expect(Object.fromEntries(served)).toEqual(
+      Object.fromEntries(Object.entries(ADMIN).map(([id, { roles }]) => [id, roles])),
+    )
   })
 
-  test('say what each of them may do', () => {
-    const forbidden = (role: Role) =>
-      OPERATIONS.filter(({ id }) => !ROLES_OF[id].some((allowed) => allowed === role)).map(({ id }) => id)
+  test('allow each role its operations', () => {
     expect(forbidden('owner')).toEqual([])
     expect(forbidden('support').toSorted()).toEqual([
       'createCredential',
@@ -146,8 +153,8 @@ describe('roles', () => {
     async (role) => {
       const { operator } = await signUp(role)
       const refused: { id: string; body: unknown }[] = []
-      for (const { id, method, url } of OPERATIONS) {
-        const path = url.replaceAll(/\{\w+\}/g, randomUUID())
+      for (const [id, { method, path: template }] of Object.entries(ADMIN)) {
+        const path = template.replaceAll(/\{\w+\}/g, randomUUID())
         const { status, body } = await operator.ask(
           method,
           path,
@@ -155,9 +162,12 @@ describe('roles', () => {
         )
         if (status === 403) refused.push({ id, body })
       }
-      const message = (id: OperationId) => expect.stringContaining(`the role ${ROLES_OF[id].join(' or ')};`)
+      const rolesOf = new Map<string, readonly Role[]>(
+        Object.entries(ADMIN).map(([id, { roles }]) => [id, roles]),
+      )
+      const message = (id: string) => expect.stringContaining(`the role ${rolesOf.get(id)?.join(' or ')};`)
       expect(refused).toEqual(
-        OPERATIONS.filter(({ id }) => !ROLES_OF[id].some((allowed) => allowed === role)).map(({ id }) => ({
+        forbidden(role).map((id) => ({
           id,
           body: { error: { ...refusal('forbidden').error, message: message(id) } },
         })),

@@ -1,50 +1,63 @@
 import type { FastifyInstance } from 'fastify'
 import { expect } from 'vitest'
-import { z } from 'zod'
+import type { z } from 'zod'
+import { ADMIN, ADMIN_ROOT } from '#libs/admin-contract/admin-contract.ts'
+import { toAdminRequest } from '#libs/admin-contract/admin-request.ts'
+import type { AnsweringOperation } from '#libs/admin-contract/operation.ts'
 
 export type Asked = { status: number; body: unknown }
 
-/** What tests do as an operator, through the operators' interface; `ask` also sees refusals. */
+/** An operator of the admin interface. `ask` sends any request, also a wrong one, and returns refusals as well. */
 export type Operator = ReturnType<typeof createOperator>
 
 export function createOperator(app: FastifyInstance, token: string) {
   async function ask(method: 'GET' | 'POST' | 'PATCH', path: string, payload?: object): Promise<Asked> {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-    const url = `/admin/v1${path}`
+    const url = `${ADMIN_ROOT}${path}`
     const response = await app.inject({ method, url, headers, ...(payload && { payload }) })
     const isJson = response.headers['content-type']?.toString().split(';')[0] === 'application/json'
     return { status: response.statusCode, body: isJson ? response.json() : response.body }
   }
 
-  async function demand<Answer>(answer: z.ZodType<Answer>, asked: Promise<Asked>): Promise<Answer> {
-    const { status, body } = await asked
-    if (status >= 400) throw new Error(`refused with ${status}: ${JSON.stringify(body)}`)
-    return answer.parse(body)
+  /** The parsed answer of an operation. Throws for a refusal. */
+  async function call<Op extends AnsweringOperation>(
+    operation: Op,
+    input: Readonly<Record<string, unknown>>,
+  ): Promise<z.output<Op['answer']>> {
+    const { method, target, body: payload } = toAdminRequest(operation, input)
+    const headers = { authorization: `Bearer ${token}` }
+    const response = await app.inject({ method, url: target, headers, ...(payload && { payload }) })
+    if (response.statusCode >= 400) throw new Error(`refused with ${response.statusCode}: ${response.body}`)
+    return parse<Op['answer']>(operation.answer, response.json())
   }
 
   return {
     ask,
     async createAccount(): Promise<string> {
-      return (await demand(WithId, ask('POST', '/accounts', { name: 'test' }))).id
+      return (await call(ADMIN.createAccount, { name: 'test' })).id
     },
     async topUp(account: string, { nano, idempotencyKey }: { nano: bigint; idempotencyKey: string }) {
-      const body = { amountNano: nano.toString(), idempotencyKey, reason: 'test' }
-      await demand(WithId, ask('POST', `/accounts/${account}/topups`, body))
+      await call(ADMIN.topUp, { account, amountNano: nano.toString(), idempotencyKey, reason: 'test' })
     },
     async createKey(account: string, limits: object = {}): Promise<{ keyId: string; secret: string }> {
-      const { id, secret } = await demand(NewKey, ask('POST', `/accounts/${account}/keys`, limits))
+      const { id, secret } = await call(ADMIN.createKey, { account, ...limits })
       return { keyId: id, secret }
     },
     async revokeKey(key: string) {
-      await demand(WithId, ask('POST', `/keys/${key}/revoke`))
+      await call(ADMIN.revokeKey, { key })
     },
     async balance(account: string) {
-      return await demand(Balance, ask('GET', `/accounts/${account}`))
+      const { postedNano, heldNano, openHolds } = await call(ADMIN.readAccount, { account })
+      return { posted: BigInt(postedNano), held: BigInt(heldNano), openHolds }
     },
     async reconcile() {
-      return (await demand(Reconciliation, ask('GET', '/reconciliation?whole=true'))).counts
+      return (await call(ADMIN.reconcile, { whole: 'true' })).counts
     },
   }
+}
+
+function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  return schema.parse(value)
 }
 
 /** The error object, whatever its message says. */
@@ -58,11 +71,3 @@ export function refusal(code: string, param?: string) {
     },
   }
 }
-
-const WithId = z.object({ id: z.string() })
-const NewKey = z.object({ id: z.string(), secret: z.string() })
-const Nano = z.string().transform(BigInt)
-const Balance = z
-  .object({ postedNano: Nano, heldNano: Nano, openHolds: z.int() })
-  .transform(({ postedNano, heldNano, openHolds }) => ({ posted: postedNano, held: heldNano, openHolds }))
-const Reconciliation = z.object({ counts: z.array(z.object({ question: z.string(), rows: z.int() })) })

@@ -1,12 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
-import { createAdmin, pathOf } from '#apps/ctl/admin.ts'
+import { createAdmin } from '#apps/ctl/admin.ts'
 import { CommandError } from '#apps/ctl/command-error.ts'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown
 
-/** What answers in billing's place, and its URL. */
+/** Starts a server in billing's place and returns its URL. */
 async function serve(listener: Listener): Promise<string> {
   const server = createServer((request, response) => void listener(request, response))
   onTestFinished(() => {
@@ -26,15 +27,10 @@ const answerWith =
   (_request: IncomingMessage, response: ServerResponse): void =>
     void response.writeHead(status).end(body)
 
-const GET = { method: 'GET', path: '/me' } as const
-
-async function failure(listener: Listener, patienceMs?: number): Promise<[string, string]> {
+async function failure(listener: Listener, silenceMs = 60_000): Promise<[string, string]> {
   const url = await serve(listener)
   try {
-    await createAdmin({ url, token: 'x' }).ask({
-      ...GET,
-      ...(patienceMs === undefined ? {} : { patienceMs }),
-    })
+    await createAdmin({ url, token: 'x' }).ask(ADMIN.whoAmI, {}, { silenceMs })
   } catch (error) {
     if (error instanceof CommandError) return [error.kind, error.message.replace(url, 'URL')]
     throw error
@@ -45,7 +41,7 @@ async function failure(listener: Listener, patienceMs?: number): Promise<[string
 const errorOf = (code: string) =>
   JSON.stringify({ error: { message: 'Its words.', type: 'api_error', code } })
 
-test('a request has its token, path, query and body, and nothing that is undefined', async () => {
+test('a request is sent with its token, path, query and body', async () => {
   const seen: unknown[] = []
   const url = await serve(async (request, response) => {
     const { method, headers } = request
@@ -53,38 +49,28 @@ test('a request has its token, path, query and body, and nothing that is undefin
     response.end('{"amountNano":"9007199254740993"}')
   })
   const admin = createAdmin({ url: `${url}/`, token: 'a-token' })
-  const answer = await admin.ask({
-    method: 'POST',
-    path: pathOf`/accounts/${'../credentials?x'}/close`,
-    query: { limit: 5, cursor: undefined, whole: false },
-    body: { reason: 'näe', name: undefined },
-  })
+  const answer = await admin.ask(ADMIN.publishCatalog, { models: [], reason: 'näe', dryRun: false })
   expect(answer).toEqual({ amountNano: '9007199254740993' })
   expect(seen).toEqual([
-    [
-      'POST',
-      '/admin/v1/accounts/..%2Fcredentials%3Fx/close?limit=5&whole=false',
-      'Bearer a-token',
-      '{"reason":"näe"}',
-    ],
+    ['POST', '/admin/v1/catalog?dryRun=false', 'Bearer a-token', '{"models":[],"reason":"näe"}'],
   ])
 })
 
-test('a refusal is told in the words of billing', async () => {
+test('a refusal has the message of billing', async () => {
   expect(await failure(answerWith(409, errorOf('conflict')))).toEqual(['refused', 'Its words. (conflict)'])
 })
 
-test('a billing that cannot answer has not refused', async () => {
+test('an unavailable billing is no refusal', async () => {
   expect(await failure(answerWith(503, errorOf('unavailable')))).toEqual([
     'unreachable',
     'Its words. (unavailable)',
   ])
 })
 
-test('something else in the place of billing is told apart', async () => {
+test('an answer of another server is recognized', async () => {
   expect(await failure(answerWith(404, '<html>not here</html>'))).toEqual([
     'unreachable',
-    'URL answered 404, but not as billing does.',
+    'URL answered 404, and not with an error of billing.',
   ])
   expect(await failure(answerWith(200, '<html>welcome</html>'))).toEqual([
     'unreachable',
@@ -92,19 +78,19 @@ test('something else in the place of billing is told apart', async () => {
   ])
 })
 
-test('silence ends after the patience, before an answer and within one', async () => {
-  const silent = ['unreachable', 'URL does not answer: it said nothing for 0.05 s']
+test('silence is given up, before an answer and within one', async () => {
+  const silent = ['unreachable', 'URL does not answer: it sent nothing for 0.05 s']
   expect(await failure(() => undefined, 50)).toEqual(silent)
   const half = (_request: IncomingMessage, response: ServerResponse) => void response.write('{')
   expect((await failure(half, 50))[0]).toBe('unreachable')
 })
 
-test('an answer that is cut off is no whole one', async () => {
+test('an answer that is cut off is an error', async () => {
   const cut = (_request: IncomingMessage, response: ServerResponse) => {
     response.write('{}', () => response.destroy())
   }
   expect((await failure(cut))[0]).toBe('unreachable')
   const url = await serve(cut)
-  const answer = await createAdmin({ url, token: 'x' }).open(GET)
+  const answer = await createAdmin({ url, token: 'x' }).open(ADMIN.whoAmI, {})
   await expect(Array.fromAsync(answer)).rejects.toThrow('aborted')
 })

@@ -34,7 +34,7 @@ const NOBODY: Context = {
   admin: { ask: () => Promise.reject(new Error('asked')), open: () => Promise.reject(new Error('asked')) },
   isJson: false,
   write: async () => undefined,
-  tell: () => undefined,
+  note: () => undefined,
 }
 
 async function parsed(...words: string[]): Promise<unknown> {

@@ -6,7 +6,7 @@ import { parseCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 /** In small letters, as the database has it: the audit log is searched by text. */
 export const Id = z.uuid().toLowerCase()
 
-/** What PostgreSQL can store: no NUL, and no half of a surrogate pair. */
+/** Text that PostgreSQL can store: without NUL and without half of a surrogate pair. */
 export const Text = z
   .string()
   .refine(
@@ -16,7 +16,7 @@ export const Text = z
 
 export const Name = Text.trim().min(1).max(200)
 
-/** Why a person did it: for whoever reads the audit log. */
+/** Why an operator makes a change; for the readers of the audit log. */
 export const Reason = Text.trim().min(1).max(500)
 
 export const ModelId = Text.min(1).max(200)
@@ -24,13 +24,13 @@ export const ModelId = Text.min(1).max(200)
 /** Nano-credits (10⁻⁹ credit) as text, because JSON readers round large numbers. */
 export const Nano = z.string().meta({ pattern: '^-?\\d+$', example: '1500000000' })
 
-/** As answered. */
+/** A time in an answer. */
 export const Time = z.string().meta({ format: 'date-time', example: '2030-01-01T00:00:00.000Z' })
 
-/** As asked. */
+/** A time in a request. */
 export const TimeInput = z.iso.datetime({ offset: true }).transform((text) => new Date(text))
 
-/** UTC. */
+/** In UTC. */
 export const Day = z.iso.date()
 
 /** A number in a query. */
@@ -46,31 +46,22 @@ export function countIn({ min, max }: { min: number; max: number }) {
     .meta({ type: 'integer', minimum: min, maximum: max })
 }
 
+/** A yes or no in a query. */
 export const Flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 
 /** Nano-credits above zero. */
 export const PositiveNano = toAmount(parseNano).meta({ example: '1500000000' })
 
-/** What credits are given in: either as credits or as nano-credits. */
+/** Credits to give, either in credits or in nano-credits. */
 export const POSITIVE_AMOUNT = {
   credits: toAmount(parseCredits).optional().meta({ example: '1.5' }),
   amountNano: PositiveNano.optional(),
 }
 
-/** The same with a sign: below zero it is taken. */
+/** Credits to give, or to take where the amount is below zero. */
 export const SIGNED_AMOUNT = {
   credits: toAmount(signed(parseCredits)).optional().meta({ example: '-1.5' }),
   amountNano: toAmount(signed(parseNano)).optional().meta({ example: '-1500000000' }),
-}
-
-/** Exactly one of the two was given; null otherwise. */
-export function oneAmount(given: {
-  credits?: bigint | undefined
-  amountNano?: bigint | undefined
-}): bigint | null {
-  const { credits, amountNano } = given
-  if ((credits === undefined) === (amountNano === undefined)) return null
-  return credits ?? amountNano ?? null
 }
 
 function toAmount(read: (text: string) => bigint) {
@@ -85,7 +76,7 @@ function toAmount(read: (text: string) => bigint) {
     })
 }
 
-/** Digits alone: BigInt would take blanks and hexadecimals as well. */
+/** Digits alone: BigInt would also accept blanks and hexadecimals. */
 function parseNano(text: string): bigint {
   if (!/^\d{1,19}$/.test(text)) throw new RangeError('not an amount of nano-credits')
   return toNanoCredits(text)

@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import { ADMIN_ERRORS, AdminErrorBody, type AdminErrorCode } from '../admin-error.ts'
-import type { Operation } from '../operation.ts'
-import { ROLES_OF } from '../roles.ts'
+import { ADMIN, ADMIN_ROOT } from '#libs/admin-contract/admin-contract.ts'
+import { ADMIN_ERRORS, AdminErrorBody, type AdminErrorCode } from '#libs/admin-contract/admin-errors.ts'
+import type { Operation } from '#libs/admin-contract/operation.ts'
 
 const ABOUT = `Accounts, keys, credits and the books of one Millrace, for its operators and their tools.
 
-Amounts are whole nano-credits (10⁻⁹ credit) as text. Times and days are UTC. Lists come in pages: ask again with
-nextCursor until it is null. Everything that changes is in the audit log.`
+Amounts are whole nano-credits (10⁻⁹ credit) as text. Times and days are UTC. Lists come in pages: repeat the request
+with nextCursor as its cursor until nextCursor is null. Every change is in the audit log.`
 
-/** What every operation can answer with, whatever was asked. */
+/** The errors of every operation. */
 const COMMON_ERRORS = [
   'invalid_request',
   'invalid_token',
@@ -17,12 +17,12 @@ const COMMON_ERRORS = [
   'unavailable',
 ] as const
 
-/** The operators' interface as an OpenAPI 3.1 document, made of the schemas that validate. */
-export function describeAdmin(operations: readonly Operation[]) {
+/** The contract of the admin interface as an OpenAPI 3.1 document. */
+export function describeAdmin() {
   const paths: Record<string, Record<string, object>> = {}
-  for (const operation of operations) {
-    const path = (paths[operation.url] ??= {})
-    path[operation.method.toLowerCase()] = describeOperation(operation)
+  for (const [id, operation] of Object.entries(ADMIN)) {
+    const path = (paths[operation.path] ??= {})
+    path[operation.method.toLowerCase()] = { operationId: id, ...describeOperation(operation) }
   }
   return {
     openapi: '3.1.0',
@@ -32,7 +32,7 @@ export function describeAdmin(operations: readonly Operation[]) {
       description: ABOUT,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/admin/v1' }],
+    servers: [{ url: ADMIN_ROOT }],
     security: [{ token: [] }],
     paths,
     components: {
@@ -45,26 +45,32 @@ export function describeAdmin(operations: readonly Operation[]) {
 }
 
 function describeOperation(operation: Operation) {
-  const roles = `Roles: ${ROLES_OF[operation.id].join(', ')}.`
+  const roles = `Roles: ${operation.roles.join(', ')}.`
   return {
-    operationId: operation.id,
     summary: operation.summary,
     description: operation.description === undefined ? roles : `${operation.description}\n\n${roles}`,
     parameters: [
-      ...describeParameters('path', operation.path),
+      ...describeParameters('path', operation.params),
       ...describeParameters('query', operation.query),
     ],
     ...describeRequest(operation),
-    responses: { ...describeAnswer(operation), ...describeErrors([...COMMON_ERRORS, ...operation.errors]) },
+    responses: {
+      ...describeAnswer(operation),
+      ...describeErrors([
+        ...COMMON_ERRORS,
+        ...operation.errors,
+        ...(operation.kind === 'change' ? (['request_too_large'] as const) : []),
+      ]),
+    },
   }
 }
 
-function describeParameters(place: 'path' | 'query', schema: z.ZodObject) {
+function describeParameters(location: 'path' | 'query', schema: z.ZodObject) {
   return Object.entries(schema.shape).map(([name, field]) => {
     const { description, ...described } = toSchema(field)
     return {
       name,
-      in: place,
+      in: location,
       required: !z.safeParse(field, undefined).success,
       ...(description === undefined ? {} : { description }),
       schema: described,
@@ -88,7 +94,7 @@ function describeAnswer(operation: Operation) {
   return { 200: { description: 'One line each.', content: Object.fromEntries(content) } }
 }
 
-/** Several of our codes may have one status. */
+/** Several codes may share a status. */
 function describeErrors(codes: readonly AdminErrorCode[]) {
   const statuses = Map.groupBy(codes, (code) => ADMIN_ERRORS[code].status)
   return Object.fromEntries([...statuses].map(([status, rows]) => [status, describeStatus(rows)]))
@@ -101,7 +107,7 @@ function describeStatus(codes: readonly AdminErrorCode[]) {
   }
 }
 
-/** Every schema that has a name; where one is part of another, the other refers to it. */
+/** Every schema with an id; a schema that contains another one refers to it. */
 function describeSchemas() {
   const { schemas } = z.toJSONSchema(z.globalRegistry, { io: 'input', uri: toReference })
   return Object.fromEntries(
@@ -109,7 +115,7 @@ function describeSchemas() {
   )
 }
 
-/** A reference where it has a name. */
+/** A reference where the schema has an id. */
 function toSchema(schema: z.ZodType): Record<string, unknown> {
   const id = z.globalRegistry.get(schema)?.id
   if (id !== undefined) return { $ref: toReference(id) }

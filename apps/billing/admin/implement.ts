@@ -1,0 +1,108 @@
+import type { Kysely } from 'kysely'
+import type { z } from 'zod'
+import type {
+  ChangeOperation,
+  ExportOperation,
+  Operation,
+  ReadOperation,
+} from '#libs/admin-contract/operation.ts'
+import type { Role } from '#libs/admin-contract/roles.ts'
+import type { Tables } from '../database/tables.ts'
+import type { Reconcile } from '../reconciliation/reconcile.ts'
+import { toInvalidRequest } from './admin-error.ts'
+
+/** The name and the role of the credential that a request came with. */
+export type Actor = { readonly name: string; readonly role: Role }
+
+export type AdminContext = {
+  /** For a change: its transaction. */
+  readonly db: Kysely<Tables>
+  readonly actor: Actor
+  readonly now: Date
+  readonly reconcile: Reconcile
+}
+
+/** The audit log's entry for a change. Never contains a secret. */
+export type AuditEntry = {
+  /** The id of the changed resource. */
+  readonly target: string
+  readonly reason?: string | undefined
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+/** `audit` is null where the change was in effect before. */
+export type Changed<Answer> = { readonly answer: Answer; readonly audit: AuditEntry | null }
+
+/** `parts` are read one after another, as fast as the caller reads the answer. */
+export type Export = { readonly contentType: string; readonly parts: AsyncIterable<string> }
+
+/** A request, not validated. */
+export type Asked = { readonly params: unknown; readonly query: unknown; readonly body: unknown }
+
+/** A validated request. */
+type Parsed<Op extends Operation> = {
+  readonly params: z.output<Op['params']>
+  readonly query: z.output<Op['query']>
+  readonly body: z.output<Op['body']>
+}
+
+/** One operation of the contract, with the function that serves it. Throws an AdminError for a request that is wrong. */
+export type Implementation<Op extends Operation = Operation> = { readonly operation: Op } & (
+  | { readonly kind: 'read'; serve(asked: Asked, context: AdminContext): Promise<unknown> }
+  | {
+      readonly kind: 'change'
+      readonly status: 200 | 201
+      /** Is called again when its transaction conflicted with another one. */
+      serve(asked: Asked, context: AdminContext): Promise<Changed<unknown>>
+    }
+  | { readonly kind: 'export'; serve(asked: Asked, context: AdminContext): Promise<Export> }
+)
+
+export function implementRead<Op extends ReadOperation>(
+  operation: Op,
+  run: (asked: Parsed<Op>, context: AdminContext) => Promise<z.input<Op['answer']>>,
+): Implementation<Op> {
+  return {
+    operation,
+    kind: 'read',
+    serve: async (asked, context) => await run(parse(operation, asked), context),
+  }
+}
+
+/** `run` is called in a transaction, which writes the audit entry as well. */
+export function implementChange<Op extends ChangeOperation>(
+  operation: Op,
+  run: (asked: Parsed<Op>, context: AdminContext) => Promise<Changed<z.input<Op['answer']>>>,
+): Implementation<Op> {
+  return {
+    operation,
+    kind: 'change',
+    status: operation.status,
+    serve: async (asked, context) => await run(parse(operation, asked), context),
+  }
+}
+
+export function implementExport<Op extends ExportOperation>(
+  operation: Op,
+  run: (asked: Parsed<Op>, context: AdminContext) => Promise<Export>,
+): Implementation<Op> {
+  return {
+    operation,
+    kind: 'export',
+    serve: async (asked, context) => await run(parse(operation, asked), context),
+  }
+}
+
+function parse<Op extends Operation>(operation: Op, { params, query, body }: Asked): Parsed<Op> {
+  return {
+    params: parseWith<Op['params']>(operation.params, params),
+    query: parseWith<Op['query']>(operation.query, query),
+    body: parseWith<Op['body']>(operation.body, body),
+  }
+}
+
+function parseWith<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const result = schema.safeParse(value)
+  if (result.success) return result.data
+  throw toInvalidRequest(result.error)
+}

@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { Text, Time, TimeInput } from '../fields.ts'
+import { defineRead } from '../operation.ts'
+import { PAGE, pageOf } from '../page.ts'
+import { ALL, Role } from '../roles.ts'
+
+const Word = Text.min(1).max(200)
+
+const AuditRecord = z
+  .object({
+    seq: z.string(),
+    at: Time,
+    actor: z.string().meta({ description: 'Name of the credential.' }),
+    role: Role,
+    action: z.string().meta({ description: 'The operation.' }),
+    target: z.string().nullable().meta({ description: 'Id of the changed resource.' }),
+    reason: z.string().nullable(),
+    details: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'AuditRecord' })
+
+export const AUDIT = {
+  listAudit: defineRead({
+    path: '/audit',
+    summary: 'Lists the changes that operators made, the newest first.',
+    roles: ALL,
+    query: z.strictObject({
+      actor: Word.optional(),
+      action: Word.optional(),
+      target: Word.optional(),
+      from: TimeInput.optional(),
+      to: TimeInput.optional().meta({ description: 'Exclusive.' }),
+      ...PAGE,
+    }),
+    answer: pageOf('AuditPage', AuditRecord),
+  }),
+}

@@ -1,0 +1,168 @@
+import { z } from 'zod'
+import { Id, ModelId, Name, Nano, PositiveNano, Reason, Text, Time, TimeInput } from '../fields.ts'
+import { defineChange, defineRead } from '../operation.ts'
+import { PAGE, pageOf } from '../page.ts'
+import { ALL, CUSTOMERS } from '../roles.ts'
+import { AccountPath } from './accounts.ts'
+
+/** How much of a secret is stored and shown: enough to recognize it, too little to use it. */
+export const PREFIX_LENGTH = 12
+
+const MAX_OVERLAP_S = 30 * 24 * 60 * 60
+
+const Period = z.enum(['day', 'week', 'month', 'total']).meta({
+  description: 'Days, weeks (from Monday) and months begin at midnight UTC; the total never resets.',
+})
+
+const PerMinute = z.int().min(1).max(1_000_000_000)
+
+/** The limits of a key in a request; null removes one. */
+const KeyLimits = z.strictObject({
+  name: Name.nullable().optional(),
+  expiresAt: TimeInput.nullable().optional(),
+  models: z.array(ModelId).min(1).max(100).nullable().optional(),
+  spendLimit: z.strictObject({ amountNano: PositiveNano, period: Period }).nullable().optional(),
+  requestsPerMinute: PerMinute.nullable().optional(),
+  tokensPerMinute: PerMinute.nullable().optional(),
+})
+export type KeyLimits = z.output<typeof KeyLimits>
+
+const Limited = KeyLimits.extend({ reason: Reason.optional() })
+
+export const Key = z
+  .object({
+    id: Id,
+    accountId: Id,
+    name: z.string().nullable(),
+    prefix: z.string().meta({ description: 'The first characters of the secret.' }),
+    last4: z.string(),
+    status: z.enum(['active', 'disabled', 'revoked', 'expired']),
+    expiresAt: Time.nullable(),
+    models: z
+      .array(z.string())
+      .nullable()
+      .meta({ description: 'The only models that it may use; null: all.' }),
+    spendLimit: z.object({ amountNano: Nano, period: Period }).nullable(),
+    requestsPerMinute: z.int().nullable(),
+    tokensPerMinute: z.int().nullable(),
+    spending: z
+      .object({
+        periodStart: Time.nullable().meta({ description: 'Null: from the beginning.' }),
+        spentNano: Nano,
+        heldNano: Nano,
+        leftNano: Nano,
+      })
+      .nullable()
+      .meta({ description: 'In the current period of its spend limit; null where it has none.' }),
+    lastUsedAt: Time.nullable().meta({ description: 'The newest settlement of one of its requests.' }),
+    rotatedFrom: Id.nullable(),
+    createdAt: Time,
+    revokedAt: Time.nullable(),
+  })
+  .meta({ id: 'Key' })
+export type Key = z.infer<typeof Key>
+
+const NewKey = Key.extend({
+  secret: z.string().meta({ description: 'Shown only here; stored as its hash.' }),
+}).meta({ id: 'NewKey' })
+
+const KeyPath = z.strictObject({ key: Id })
+
+/** The operations that only change the state of a key. */
+const STATE = {
+  method: 'POST',
+  roles: CUSTOMERS,
+  params: KeyPath,
+  body: z.strictObject({ reason: Reason.optional() }),
+  answer: Key,
+} as const
+
+export const KEYS = {
+  createKey: defineChange({
+    method: 'POST',
+    path: '/accounts/{account}/keys',
+    status: 201,
+    summary: 'Creates a key and shows its secret, once.',
+    roles: CUSTOMERS,
+    params: AccountPath,
+    body: Limited,
+    answer: NewKey,
+    errors: ['not_found', 'conflict'],
+  }),
+
+  listKeys: defineRead({
+    path: '/keys',
+    summary: 'Lists keys, the newest first; never their secrets.',
+    roles: ALL,
+    query: z.strictObject({
+      account: Id.optional(),
+      prefix: Text.min(1).max(PREFIX_LENGTH).optional().meta({ description: 'The start of the secret.' }),
+      last4: Text.length(4).optional(),
+      ...PAGE,
+    }),
+    answer: pageOf('KeyPage', Key),
+    errors: ['not_found'],
+  }),
+
+  readKey: defineRead({
+    path: '/keys/{key}',
+    summary: 'Shows a key and its spending; never its secret.',
+    roles: ALL,
+    params: KeyPath,
+    answer: Key,
+    errors: ['not_found'],
+  }),
+
+  changeKey: defineChange({
+    method: 'PATCH',
+    path: '/keys/{key}',
+    summary: 'Changes the name, the expiry and the limits of a key; null removes a limit.',
+    roles: CUSTOMERS,
+    params: KeyPath,
+    body: Limited.refine(
+      ({ reason: _reason, ...limits }) => Object.keys(limits).length > 0,
+      'give at least one field to change',
+    ),
+    answer: Key,
+    errors: ['not_found', 'conflict'],
+  }),
+
+  rotateKey: defineChange({
+    method: 'POST',
+    path: '/keys/{key}/rotate',
+    status: 201,
+    summary: 'Creates a successor and shows its secret, once; the old secret stays valid for overlapSeconds.',
+    description:
+      'The successor has the name, the expiry and the limits of the old key, under an id of its own: its spend limit counts from zero.',
+    roles: CUSTOMERS,
+    params: KeyPath,
+    body: z.strictObject({
+      overlapSeconds: z.int().min(0).max(MAX_OVERLAP_S),
+      reason: Reason.optional(),
+    }),
+    answer: NewKey,
+    errors: ['not_found', 'conflict'],
+  }),
+
+  disableKey: defineChange({
+    ...STATE,
+    path: '/keys/{key}/disable',
+    summary: 'Disables a key until it is enabled again.',
+    errors: ['not_found', 'conflict'],
+  }),
+
+  enableKey: defineChange({
+    ...STATE,
+    path: '/keys/{key}/enable',
+    summary: 'Enables a disabled key.',
+    errors: ['not_found', 'conflict'],
+  }),
+
+  revokeKey: defineChange({
+    ...STATE,
+    path: '/keys/{key}/revoke',
+    summary:
+      'Revokes a key permanently: it spends nothing from now on, and gateways refuse it within moments.',
+    errors: ['not_found'],
+  }),
+}

@@ -1,0 +1,10 @@
+import { z } from 'zod'
+
+export const Role = z.enum(['owner', 'support', 'ops'])
+export type Role = z.infer<typeof Role>
+
+/** The sets of roles that operations name. Support has customers' accounts, keys and credits; ops the service. */
+export const ALL = ['owner', 'support', 'ops'] as const
+export const CUSTOMERS = ['owner', 'support'] as const
+export const SERVICE = ['owner', 'ops'] as const
+export const OWNER = ['owner'] as const
