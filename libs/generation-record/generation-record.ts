@@ -6,8 +6,8 @@ import type { Settlement } from '#libs/contracts/settlement.ts'
 import {
   fairKey,
   finishKey,
-  promisedKey,
-  promisesKey,
+  issuedKey,
+  issuedAtKey,
   promptKey,
   recordKey,
   settlementStreamKey,
@@ -20,7 +20,7 @@ import { createRunScript } from './run-script.ts'
 
 export type Admission = { readonly admitted: boolean; readonly tag: number; readonly ahead: number }
 
-/** `opened` by this call; the others found a record, made by an earlier call or by a cancel. */
+/** `opened` by this call; the other states are those of a record that an earlier call or a cancel had created. */
 export type Opening =
   | { readonly status: 'opened' | 'waiting' | 'settled' }
   | { readonly status: 'claimed'; readonly worker: string }
@@ -45,23 +45,23 @@ export type SettleResult = 'recorded' | 'settled' | 'stale'
  * settled. Every function is one atomic script and may be repeated.
  */
 export type GenerationRecord = {
-  /** Hands out a fair tag, or refuses when more than `mostAhead` are before it. */
+  /** Issues a fair tag, or refuses when more than `mostAhead` generations are before it. */
   admit(model: string, generation: { id: string; accountId: string; mostAhead: number }): Promise<Admission>
-  /** Creates the record and its place among the waiting, or tells what a record that is there says. */
+  /** Creates the record and adds it to the waiting set, or returns the state of the record that exists. */
   open(job: GenerationJob, tag: number): Promise<Opening>
-  /** Takes a generation for `worker`, with its whole job. Throws a ZodError when the job cannot be read. */
+  /** Claims a generation for `worker` and returns its whole job. Throws a ZodError when the job cannot be read. */
   claim(model: string, ticket: GenerationTicket, worker: string): Promise<Claim>
-  /** Its caller left: settles what waits, marks what runs. */
+  /** Settles a waiting generation, or marks a running one as cancelled. */
   cancel(model: string, id: string): Promise<Cancellation>
-  /** Opens the next epoch; `job` replaces the recorded one when its hold was replaced. */
+  /** Opens the next epoch; `job` replaces the recorded job unless `keepJob`. */
   raise(job: GenerationJob, ended: { epoch: number; keepJob: boolean }): Promise<Raise>
-  /** Ends it. The first settlement of the current epoch wins. */
+  /** Ends the generation. The first settlement of the current epoch wins. */
   settle(model: string, settlement: Omit<Settlement, 'by'>): Promise<SettleResult>
 }
 
 /**
- * `self` is the boot id of the process that acts. A record lives until its generation's deadline plus
- * `graceMs`, so that a late settlement still finds its fence.
+ * `self` is the boot id of this process. A record lives until its generation's deadline plus `graceMs`, so that a late
+ * settlement is still fenced.
  */
 export function createGenerationRecord(options: {
   redis: Redis
@@ -77,8 +77,8 @@ export function createGenerationRecord(options: {
       const keys = [
         waitingKey(model),
         waitingExpiryKey(model),
-        promisedKey(model),
-        promisesKey(model),
+        issuedKey(model),
+        issuedAtKey(model),
         finishKey(model),
         fairKey(model),
       ]
@@ -93,8 +93,8 @@ export function createGenerationRecord(options: {
         recordKey(job.model, job.id),
         waitingKey(job.model),
         waitingExpiryKey(job.model),
-        promisedKey(job.model),
-        promisesKey(job.model),
+        issuedKey(job.model),
+        issuedAtKey(job.model),
         promptKey(job.model, job.id),
       ]
       const expireAtMs = String(job.deadlineMs + graceMs)
@@ -124,7 +124,7 @@ export function createGenerationRecord(options: {
         settlementStreamKey(model),
         promptKey(model, id),
       ]
-      // A tombstone only has to outlive a command that is still on its way, which is bounded by the grace.
+      // A tombstone must outlive an `open` that is still on its way, which takes less than the grace.
       const tombstoneUntilMs = String(nowMs() + graceMs)
       const reply = CancelReply.parse(await run('cancel', keys, [id, self, tombstoneUntilMs]))
       return reply[0] === 'claimed' ? { status: 'claimed', worker: reply[1] } : { status: reply[0] }

@@ -6,7 +6,7 @@ import { MAX_BODY_BYTES } from '#libs/contracts/max-body-bytes.ts'
 const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
 
-/** Above this a request leaves the record and travels compressed in a side key of its own. */
+/** A larger request is not stored in the record, but compressed in a side key. */
 const INLINE_REQUEST_BYTES = 8_192
 
 /**
@@ -17,7 +17,7 @@ const MAX_REQUEST_BYTES = 6 * MAX_BODY_BYTES
 
 type PackedJob = { readonly jobText: string; readonly requestBytes: Buffer }
 
-/** Splits a job into what the record carries and, for a large request, the side key's bytes (else empty). */
+/** Splits a job into the text for the record and, for a large request, the bytes for the side key (else empty). */
 export async function packRequest(job: GenerationJob): Promise<PackedJob> {
   const { request, ...rest } = job
   const requestText = JSON.stringify(request)
@@ -27,7 +27,7 @@ export async function packRequest(job: GenerationJob): Promise<PackedJob> {
   return { jobText: JSON.stringify(rest), requestBytes: await deflate(requestText) }
 }
 
-/** Puts a job together again; the caller checks its shape. */
+/** Joins the parts of a job; the caller validates it. */
 export async function unpackRequest(jobText: string, requestBytes: Buffer): Promise<unknown> {
   const job: object = JSON.parse(jobText)
   if (requestBytes.length === 0) return job

@@ -11,8 +11,8 @@ export type RunScript = (
 ) => Promise<unknown>
 
 /**
- * Runs the scripts beside this file by their hash; a server that does not know one (a new or restarted one)
- * gets it with the call. Replies hold Buffers, because a compressed prompt is not text.
+ * Runs the scripts beside this file by their hash; a server that does not know one (a new or restarted server) receives
+ * its text with the call. Replies contain Buffers, because a compressed request is not text.
  */
 export function createRunScript(redis: Redis): RunScript {
   return async (name, keys, args) => {

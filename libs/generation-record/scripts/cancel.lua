@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
--- The caller left, or the gateway does not know whether its enqueueing happened.
+-- Cancels a generation: its caller left, or the gateway does not know whether it was enqueued.
 --
 -- KEYS  1 record   2 waiting   3 expiry   4 settlements   5 prompt (side key)
 -- ARGV  1 id   2 by (boot id)   3 Unix ms at which a tombstone is dropped
--- Returns { 'released' }          it never ran and never will; settled at 0
---         { 'claimed', worker }   a worker has it; it is marked, tell that worker
+-- Returns { 'released' }          it never ran and never will; it is settled at 0
+--         { 'claimed', worker }   this worker has it; it is marked, and the caller sends the worker a stop
 --         { 'settled' }           it ended before
 --
--- Of an unknown id it leaves a settled record, a tombstone, so that an `open` still on its way finds it.
+-- For an unknown id a settled record is left, a tombstone, for an `open` that is still on its way.
 local record, waiting, expiry, settlements, prompt = unpack(KEYS)
 local id, by, tombstone_until = unpack(ARGV)
 

@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
--- A worker takes a generation out of the waiting. The only place that decides who may run it.
+-- A worker takes a generation out of the waiting set. Only this script decides which worker runs it.
 --
 -- KEYS  1 record   2 waiting   3 expiry   4 fair   5 prompt (side key)
 -- ARGV  1 id   2 epoch of the ticket   3 worker
 -- Returns { 'claimed', job, compressed request or '' }, or { reason } with one of
---   gone       no record: it ended long ago
---   settled    it ended, or was cancelled while it waited
---   cancelled  its caller left while an earlier worker had it
---   stale      a newer epoch exists, or an older one than the ticket's
+--   gone       there is no record: the generation ended long ago
+--   settled    the generation ended, or was cancelled while it waited
+--   cancelled  it was cancelled while an earlier worker had it
+--   stale      the record has another epoch than the ticket
 --   taken      another worker has this epoch
 local record, waiting, expiry, fair, prompt = unpack(KEYS)
 local id, epoch, worker = unpack(ARGV)

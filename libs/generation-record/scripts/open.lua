@@ -1,17 +1,17 @@
 #!lua
--- Creates a generation's record and its place among the waiting. Runs before the ticket is added.
+-- Creates a generation's record and adds it to the waiting set. Runs before the ticket is added.
 --
--- KEYS  1 record   2 waiting   3 expiry   4 promised   5 promises   6 prompt (side key)
+-- KEYS  1 record   2 waiting   3 expiry   4 issued   5 issued_at   6 prompt (side key)
 -- ARGV  1 id   2 tag   3 job (JSON)   4 Unix ms at which the record is dropped
 --       5 the request, compressed, or '' when the job carries it
--- Returns { 'opened' }, or what a record that is already there says (a repeated call, or a tombstone that
--- `cancel` left because this call's outcome was unknown for too long):
+-- Returns { 'opened' }, or the state of a record that exists (the call is repeated, or `cancel` left a tombstone
+-- because the outcome of this call was unknown for too long):
 --   { 'waiting' }   { 'claimed', worker }   { 'settled' }
-local record, waiting, expiry, promised, promises, prompt = unpack(KEYS)
+local record, waiting, expiry, issued, issued_at, prompt = unpack(KEYS)
 local id, tag, job, expire_at, request = unpack(ARGV)
 
-redis.call('ZREM', promised, id)
-redis.call('ZREM', promises, id)
+redis.call('ZREM', issued, id)
+redis.call('ZREM', issued_at, id)
 local state = redis.call('HMGET', record, 'epoch', 'settled', 'worker')
 if state[2] then return { 'settled' } end
 if state[3] then return { 'claimed', state[3] } end

@@ -6,7 +6,7 @@
 --       4 Unix ms at which the record is dropped
 -- Returns { 'raised', new epoch }, or { reason }: gone | settled | cancelled | stale
 --
--- It waits at 1, before every fair tag: it has waited its turn once.
+-- The generation waits at 1, before every fair tag, because it has waited for its turn before.
 local record, waiting, expiry = unpack(KEYS)
 local id, epoch, job, expire_at = unpack(ARGV)
 

@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
--- Ends a generation: the fence, the usage and the entry for billing in one step. The first settlement of the
--- current epoch wins; whoever comes later learns that it is over.
+-- Ends a generation: fence, usage and the entry for billing in one step. The first settlement of the current
+-- epoch wins; later ones return 'settled'.
 --
 -- KEYS  1 record   2 waiting   3 expiry   4 settlements   5 prompt (side key)
 -- ARGV  1 id   2 epoch   3 outcome   4 prompt tokens   5 cached tokens   6 completion tokens   7 by (boot id)
 --       8 receipt, or ''
 -- Returns 'recorded' (this call settled it), 'settled' (it was already), or 'stale' (a newer epoch runs it)
 --
--- A record that is gone outlived its deadline and grace; its settlement is recorded all the same, and billing,
+-- A missing record has expired after deadline and grace. Its settlement is recorded all the same; billing, which is
 -- idempotent by id, decides.
 local record, waiting, expiry, settlements, prompt = unpack(KEYS)
 local id, epoch, outcome, prompt_tokens, cached_tokens, completion_tokens, by, receipt = unpack(ARGV)

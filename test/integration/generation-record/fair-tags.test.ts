@@ -23,7 +23,7 @@ async function queue(model: string, accountId: string, mostAhead = 1_000_000) {
   return { job, ...admission }
 }
 
-test('a flooding account waits behind itself, its neighbour only behind the first of the flood', async () => {
+test('a flooding account waits behind its own generations, another account only behind the first of them', async () => {
   const model = `model-${randomUUID()}`
   const flood = []
   for (let turn = 0; turn < 50; turn += 1) flood.push(await queue(model, 'flooder'))
@@ -33,7 +33,7 @@ test('a flooding account waits behind itself, its neighbour only behind the firs
   expect(neighbour.ahead).toBe(1)
 })
 
-test('who has more than allowed ahead is refused and leaves no trace', async () => {
+test('a generation with more than the allowed number ahead is refused and changes nothing', async () => {
   const model = `model-${randomUUID()}`
   for (let turn = 0; turn < 5; turn += 1) await queue(model, 'flooder')
   const refused = await queue(model, 'flooder', 4)
@@ -42,15 +42,15 @@ test('who has more than allowed ahead is refused and leaves no trace', async () 
   expect(await queue(model, 'flooder', 5)).toMatchObject({ admitted: true, tag: refused.tag })
 })
 
-test('a tag that was handed out counts as ahead before it is used', async () => {
+test('an issued tag counts as ahead before it is used', async () => {
   const model = `model-${randomUUID()}`
-  await record.admit(model, { id: 'promised', accountId: 'first', mostAhead: 0 })
+  await record.admit(model, { id: 'issued', accountId: 'first', mostAhead: 0 })
   expect(await queue(model, 'second', 0)).toMatchObject({ admitted: false, ahead: 1 })
 })
 
-test('a tag that nobody used dies after two seconds', async () => {
+test('an unused tag expires after two seconds', async () => {
   const model = `model-${randomUUID()}`
-  await record.admit(model, { id: 'promised', accountId: 'first', mostAhead: 0 })
+  await record.admit(model, { id: 'issued', accountId: 'first', mostAhead: 0 })
   await expect
     .poll(
       async () => (await record.admit(model, { id: 'later', accountId: 'second', mostAhead: 0 })).admitted,
@@ -61,7 +61,7 @@ test('a tag that nobody used dies after two seconds', async () => {
     .toBe(true)
 })
 
-test('an account that comes back starts at the tag that is being served', async () => {
+test('an account without waiting generations starts at the virtual time', async () => {
   const model = `model-${randomUUID()}`
   const flood = []
   for (let turn = 0; turn < 10; turn += 1) flood.push(await queue(model, 'flooder'))
@@ -77,7 +77,7 @@ test('tags stop at the highest BullMQ priority', async () => {
   expect((await queue(model, 'worn-out')).tag).toBe(2_097_151)
 })
 
-test('tags start anew when nothing waits and none was handed out for two seconds', async () => {
+test('tags restart when no generation waits and none was issued for two seconds', async () => {
   const model = `model-${randomUUID()}`
   const { job } = await queue(model, 'first')
   await redis.hset(fairKey(model), 'v', '500')
@@ -85,12 +85,12 @@ test('tags start anew when nothing waits and none was handed out for two seconds
   expect((await queue(model, 'second')).tag).toBe(500)
   await record.cancel(model, (await queue(model, 'third')).job.id)
   for (const id of await redis.zrange(waitingKey(model), '0', '-1')) await record.cancel(model, id)
-  // The clock of the tags is Redis' own; an old `last` is what two quiet seconds leave behind.
+  // Tags use the clock of Redis; an old `last` stands for two seconds without a tag.
   await redis.hset(fairKey(model), 'last', '0')
   expect((await queue(model, 'fourth')).tag).toBe(2)
 })
 
-test('what waited beyond its deadline no longer counts', async () => {
+test('a generation that waited beyond its deadline no longer counts', async () => {
   const model = `model-${randomUUID()}`
   const job = generationJob({ model, deadlineMs: Date.now() - 120_000 })
   await record.admit(model, { id: job.id, accountId: 'gone', mostAhead: 0 })

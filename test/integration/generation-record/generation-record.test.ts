@@ -36,7 +36,7 @@ async function opened(fields: Partial<ChatJob> = {}): Promise<ChatJob> {
   return job
 }
 
-test('a worker claims what a gateway opened, with the whole job', async () => {
+test('a worker claims a generation that a gateway opened, with the whole job', async () => {
   const job = await opened()
   expect(await record.claim(job.model, { id: job.id, epoch: 1 }, 'worker-1')).toEqual({
     status: 'claimed',
@@ -44,7 +44,7 @@ test('a worker claims what a gateway opened, with the whole job', async () => {
   })
 })
 
-test('a large prompt travels compressed beside the record and is gone after the settlement', async () => {
+test('a large prompt is stored compressed beside the record and deleted with the settlement', async () => {
   const content = randomBytes(20_000).toString('hex')
   const job = await opened({
     request: { ...generationJob().request, messages: [{ role: 'user', content }] },
@@ -61,7 +61,7 @@ test('a large prompt travels compressed beside the record and is gone after the 
   expect(await redis.hexists(recordKey(job.model, job.id), 'job')).toBe(0)
 })
 
-test('only one worker gets an epoch, and it may ask again', async () => {
+test('only one worker gets an epoch, and it may repeat its claim', async () => {
   const job = await opened()
   const ticket = { id: job.id, epoch: 1 }
   expect((await record.claim(job.model, ticket, 'worker-1')).status).toBe('claimed')
@@ -69,7 +69,7 @@ test('only one worker gets an epoch, and it may ask again', async () => {
   expect((await record.claim(job.model, ticket, 'worker-1')).status).toBe('claimed')
 })
 
-test('a cancelled generation that waited is settled at nothing and never runs', async () => {
+test('a generation that is cancelled while it waits is settled at 0 and never runs', async () => {
   const job = await opened()
   expect(await record.cancel(job.model, job.id)).toEqual({ status: 'released' })
   expect(await record.claim(job.model, { id: job.id, epoch: 1 }, 'worker-1')).toEqual({ status: 'settled' })
@@ -88,7 +88,7 @@ test('a cancelled generation that waited is settled at nothing and never runs', 
   expect(await record.cancel(job.model, job.id)).toEqual({ status: 'settled' })
 })
 
-test('cancelling a running generation names its worker and leaves the settlement to it', async () => {
+test('cancelling a running generation returns its worker, which settles it', async () => {
   const job = await opened()
   await record.claim(job.model, { id: job.id, epoch: 1 }, 'worker-1')
   expect(await record.cancel(job.model, job.id)).toEqual({ status: 'claimed', worker: 'worker-1' })
@@ -107,7 +107,7 @@ test('cancelling an unknown generation leaves a tombstone that a late open finds
   expect(await redis.pttl(recordKey(job.model, job.id))).toBeGreaterThan(0)
 })
 
-test('opening twice is opening once, and tells what became of it', async () => {
+test('a repeated open changes nothing and returns the state of the record', async () => {
   const job = await opened()
   expect(await record.open(job, 2)).toEqual({ status: 'waiting' })
   expect(await redis.zcard(waitingKey(job.model))).toBe(1)
@@ -133,7 +133,7 @@ test('the first settlement of the current epoch wins', async () => {
   expect(await settlements(job.model)).toEqual([{ ...settlement, by: 'gateway-1' }])
 })
 
-test('a raised generation belongs to its new epoch alone', async () => {
+test('after a raise only the new epoch can be claimed and settled', async () => {
   const job = await opened()
   await record.claim(job.model, { id: job.id, epoch: 1 }, 'worker-1')
   const dearer = { ...job, hold: { ...job.hold, amountNano: '5' } }
@@ -166,7 +166,7 @@ test('a settled or cancelled generation is not raised', async () => {
   expect(await record.raise(generationJob(), { epoch: 1, keepJob: true })).toEqual({ status: 'gone' })
 })
 
-test('a settlement whose record has expired is still recorded for billing to decide', async () => {
+test('a settlement whose record has expired is still recorded for billing', async () => {
   const model = `model-${randomUUID()}`
   expect(await record.settle(model, { id: 'late', epoch: 1, outcome: 'completed', ...USAGE })).toBe(
     'recorded',
@@ -174,7 +174,7 @@ test('a settlement whose record has expired is still recorded for billing to dec
   expect(await settlements(model)).toHaveLength(1)
 })
 
-test('ending work is possible while Redis refuses everything that needs memory', async () => {
+test('claim, settle and cancel work while Redis is out of memory', async () => {
   const server = await createRedis()
   const full = new Redis(server.url)
   try {
