@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
-/** What every key begins with, so that secret scanners find keys in public code. */
+/** Every key begins with it, so that secret scanners find keys in public code. */
 const KEY_PREFIX = 'mr_live_'
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -21,14 +21,14 @@ export function createApiKey(): string {
   return body + checksum(body)
 }
 
-/** Whether `text` has a key's form and checksum: refuses typos and garbage without asking anyone. */
+/** Whether `text` has the form and the checksum of a key, so that typos are refused without a look-up. */
 export function isWellFormedApiKey(text: string): boolean {
   return SHAPE.test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)))
 }
 
 /**
- * SHA-256 of the whole text, under which the key is stored and looked up. A slow hash would add nothing to 196
- * random bits and would let callers exhaust us.
+ * SHA-256 of the whole text, under which the key is stored and looked up. A slow hash would not protect 196 random bits
+ * any better, and would let callers exhaust the CPU.
  */
 export function hashApiKey(text: string): Buffer {
   return createHash('sha256').update(text).digest()
@@ -38,7 +38,7 @@ function randomText(length: number): string {
   const characters: string[] = []
   while (characters.length < length) {
     for (const byte of randomBytes(length)) {
-      // Bytes above the largest multiple of 62 would make some characters likelier than others.
+      // Bytes above the largest multiple of 62 would make some characters more likely than others.
       if (byte < 256 - (256 % BASE) && characters.length < length)
         characters.push(ALPHABET.charAt(byte % BASE))
     }
@@ -49,7 +49,7 @@ function randomText(length: number): string {
 function checksum(text: string): string {
   let rest = crc32(text)
   let digits = ''
-  for (let place = 0; place < CHECKSUM_LENGTH; place += 1) {
+  for (let digit = 0; digit < CHECKSUM_LENGTH; digit += 1) {
     digits = ALPHABET.charAt(rest % BASE) + digits
     rest = Math.floor(rest / BASE)
   }

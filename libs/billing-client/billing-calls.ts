@@ -1,7 +1,7 @@
 import type { NanoCredits } from '#libs/money/nano-credits.ts'
 import type { TokenPrices } from '#libs/money/price.ts'
 
-/** Sets credits aside for one generation. Same id and same fields: the same answer, however often it is sent. */
+/** Sets credits aside for one generation. A repeated call with the same id and fields gets the same answer. */
 export type ReserveCall = {
   /** UUID, the generation's id. */
   readonly reservationId: string
@@ -22,10 +22,10 @@ export type ReplaceCall = {
   readonly outputTokens: number
 }
 
-/** Grows a hold while its generation runs. It only grows, so calls may be repeated and may overtake each other. */
+/** Grows a hold while its generation runs. A hold only grows, so calls may be repeated and may arrive in any order. */
 export type ExtendCall = {
   readonly reservationId: string
-  /** Wanted in all, not the difference; 0 leaves the amount. */
+  /** The wanted total, not the difference; 0 leaves the amount. */
   readonly outputTokens: number
   /** Unix milliseconds; null leaves the deadline. */
   readonly deadlineMs: number | null
@@ -33,16 +33,16 @@ export type ExtendCall = {
 
 export type HoldPrices = TokenPrices & { readonly cachedInputPriceNano: bigint }
 
-/** Answer to a reserve, a replace or an extend. Only `granted` holds money. */
+/** The answer to a reserve, a replace or an extend. Only `granted` holds money. */
 export type HoldAnswer =
   | {
       readonly status: 'granted'
       readonly amountNano: NanoCredits
       readonly outputTokens: number
-      /** Money, neither the caller nor the model, set `outputTokens`. */
+      /** `outputTokens` was limited by the available money, not by the caller or the model. */
       readonly clamped: boolean
       readonly prices: HoldPrices
-      /** What was granted, signed by billing: its settlement carries it. */
+      /** The grant, signed by billing; its settlement carries it. */
       readonly receipt: string
     }
   | {
@@ -51,14 +51,14 @@ export type HoldAnswer =
       readonly availableNano: NanoCredits
       readonly heldNano: NanoCredits
     }
-  /** The key had its requests or tokens of this minute. */
+  /** The key has used up its requests or tokens of this minute. */
   | { readonly status: 'key-rate'; readonly retryAfterS: number }
   | { readonly status: 'key-invalid' }
   | { readonly status: 'model-unknown' }
   /** The id is known with other parameters, or its money is no longer held. */
   | { readonly status: 'conflict' }
 
-/** What a gateway may know of a key: never the key itself. */
+/** A key as gateways know it: never the key itself. */
 export type BillingKey = {
   readonly keyId: string
   readonly accountId: string
@@ -71,7 +71,7 @@ export type BillingKey = {
 }
 
 export type KeyChanges = {
-  /** Forget every key known so far, before taking `keys`. */
+  /** Every key known so far must be forgotten before `keys` are stored. */
   readonly resync: boolean
   readonly keys: readonly BillingKey[]
 }

@@ -29,40 +29,40 @@ import { followStream } from './follow-stream.ts'
 import { createMoneyStream } from './money-stream.ts'
 
 /**
- * Billing, as the gateway sees it. Every function that asks rejects with BillingUnavailable when no answer comes
- * within its time-out; a call that billing calls malformed rejects with a RangeError.
+ * The gateway's client of billing. Every call rejects with BillingUnavailable when no answer arrives within its timeout,
+ * and with a RangeError when billing refuses it as malformed.
  */
 export type BillingClient = {
   reserve(call: ReserveCall): Promise<HoldAnswer>
-  /** Only of a held reservation, and once; the same numbers again get the same answer. */
+  /** Only for a held reservation, and once; a repeated call with the same numbers gets the same answer. */
   replace(call: ReplaceCall): Promise<HoldAnswer>
-  /** Only of a held reservation. */
+  /** Only for a held reservation. */
   extend(call: ExtendCall): Promise<HoldAnswer>
   /**
-   * Gives a hold back whole. Of an unknown id it leaves a mark that refuses a reserve on its way. False: the
-   * money was settled or had expired before.
+   * Releases a whole hold. For an unknown id it leaves a mark, so that a reserve that arrives later is refused. False:
+   * the hold had been settled or had expired.
    */
   release(reservationId: string): Promise<boolean>
   /** Null: unknown, revoked or expired. */
   lookUpKey(sha256: Buffer): Promise<BillingKey | null>
   /**
-   * Tells every change of a key until the returned function is called, across restarts of billing. Connected
-   * means that no change can be missed; the changes of a gap are told when it ends.
+   * Reports every change of a key until the returned function is called, across restarts of billing. While connected, no
+   * change can be missed; the changes of a gap are reported when it ends.
    */
   watchKeys(listeners: {
     onChanges: (changes: KeyChanges) => void
     onState?: (connected: boolean) => void
   }): () => void
-  /** Tells the whole catalog at once and whenever it changes, until the returned function is called. */
+  /** Reports the whole catalog at once and after each change, until the returned function is called. */
   watchCatalog(listeners: {
     onCatalog: (models: ModelSpec[]) => void
     onState: (connected: boolean) => void
   }): () => void
-  /** Ends everything; what is outstanding rejects. */
+  /** Ends all streams; outstanding calls reject. */
   close(): void
 }
 
-/** grpc's own limits on reconnecting, and pings that notice a peer which stopped answering. */
+/** Limits of grpc's own reconnecting, and keep-alive pings that detect a peer that stopped answering. */
 const CHANNEL_OPTIONS = {
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.min_reconnect_backoff_ms': 100,
@@ -74,12 +74,12 @@ const CHANNEL_OPTIONS = {
 /** Connects to billing at `address` (`host:port`), now or whenever it can be reached. */
 export function createBillingClient(options: {
   address: string
-  /** How billing is trusted and told who calls; plaintext unless told. */
+  /** TLS for both sides; plaintext unless given. */
   credentials?: ChannelCredentials
   log?: Logger
-  /** For each call, 2 s unless told. */
+  /** For each call; 2 s unless given. */
   timeoutMs?: number
-  /** Money calls that may wait for an answer at once, 10,000 unless told. */
+  /** How many money calls may wait for an answer at once; 10,000 unless given. */
   maxOutstanding?: number
 }): BillingClient {
   const { address, log, timeoutMs = 2_000, maxOutstanding = 10_000 } = options
@@ -89,7 +89,7 @@ export function createBillingClient(options: {
   const money = createMoneyStream({ open: () => client.money(), timeoutMs, maxOutstanding })
   const stops = new Set<() => void>()
 
-  /** Lets `close` end a watch that nobody stopped. */
+  /** Registers a watch, so that `close` ends it. */
   function keep(stop: () => void): () => void {
     stops.add(stop)
     return () => {
@@ -118,7 +118,7 @@ export function createBillingClient(options: {
     },
     async release(reservationId) {
       const reply = readReply(await money.ask({ release: { reservationId }, call: 'release' }))
-      if (!reply.release) throw new BillingUnavailable('it answered a release with something else')
+      if (!reply.release) throw new BillingUnavailable('the answer to a release is of another kind')
       return reply.release.released
     },
     async lookUpKey(sha256) {
@@ -166,7 +166,7 @@ export function createBillingClient(options: {
 
 function readHold(answer: MoneyReply__Output): HoldAnswer {
   const { hold } = readReply(answer)
-  if (!hold) throw new BillingUnavailable('it answered a hold with something else')
+  if (!hold) throw new BillingUnavailable('the answer to a hold is of another kind')
   return fromHoldMessage(hold)
 }
 

@@ -1,9 +1,9 @@
 /**
- * Billing could not be asked, or did not answer in time. What was asked may still have happened, unless `nothingDone`:
- * repeat it with the same reservation id, or refuse the caller.
+ * Billing could not be reached, or did not answer in time. The call may have taken effect, unless `nothingDone`: repeat it
+ * with the same reservation id, or refuse the caller.
  */
 export class BillingUnavailable extends Error {
-  /** It was too busy and said so. Undoing what never happened would only keep it busy. */
+  /** Billing refused the call because it was overloaded, so there is nothing to undo. */
   readonly nothingDone: boolean
 
   constructor(reason: string, options: { cause?: unknown; nothingDone?: boolean } = {}) {

@@ -23,14 +23,14 @@ import type {
 } from './billing-calls.ts'
 
 /**
- * Between `proto/billing.proto` and our types, both ways: the gateway's side and billing's side of one wire
- * stand in one file, so that they cannot drift apart. Functions that read a message throw a RangeError or a
- * ZodError for values outside the protocol.
+ * Conversion between `proto/billing.proto` and our types in both directions. The gateway's and billing's side stand in one
+ * file, so that they stay consistent. Functions that read a message throw a RangeError or a ZodError for values outside
+ * the protocol.
  */
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** As in `Settlement`: more tokens than this is a bug, not a request. */
+/** The limit of `Settlement` as well: a larger number is a bug of the sender. */
 const MAX_TOKENS = 1_000_000_000
 
 export function toReserveMessage(call: ReserveCall): Reserve {

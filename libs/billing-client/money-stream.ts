@@ -17,7 +17,7 @@ type Waiting = {
 }
 
 export type MoneyStream = {
-  /** Rejects with BillingUnavailable when no reply comes: see `createMoneyStream`. */
+  /** Rejects with BillingUnavailable when no reply arrives: see `createMoneyStream`. */
   ask(call: MoneyCall): Promise<MoneyReply__Output>
   close(): void
 }
@@ -30,8 +30,8 @@ const MAX_CALLS_PER_MESSAGE = 512
  *
  * Each call ends within `timeoutMs`. When a working stream breaks (a replica of billing restarts), its
  * unanswered calls are sent once more on a new stream, which is safe because they are idempotent; when no
- * stream can be opened they fail at once. grpc itself paces the attempts to connect. At most `maxOutstanding`
- * calls wait; more are refused.
+ * stream can be opened they fail at once. grpc itself limits the rate of connection attempts. At most
+ * `maxOutstanding` calls wait; more are refused.
  */
 export function createMoneyStream(options: {
   open: () => Stream
@@ -47,7 +47,7 @@ export function createMoneyStream(options: {
   let closed = false
 
   function ask(call: MoneyCall): Promise<MoneyReply__Output> {
-    if (closed) return Promise.reject(new BillingUnavailable('this client is closed'))
+    if (closed) return Promise.reject(new BillingUnavailable('the client is closed'))
     if (outstanding.size >= maxOutstanding) {
       const reason = `${maxOutstanding} calls wait already`
       return Promise.reject(new BillingUnavailable(reason, { nothingDone: true }))
@@ -91,7 +91,7 @@ export function createMoneyStream(options: {
     opened.on('data', ({ replies }: MoneyReplies__Output) => {
       for (const reply of replies) {
         const waiting = take(reply.seq)
-        waiting?.resolve(waiting.sentBefore ? withoutPromise(reply) : reply)
+        waiting?.resolve(waiting.sentBefore ? toUnavailable(reply) : reply)
       }
     })
     // `status` follows every end, also every error; without this listener an error would be thrown.
@@ -126,7 +126,7 @@ export function createMoneyStream(options: {
     close() {
       closed = true
       for (const seq of outstanding.keys()) {
-        take(seq)?.reject(new BillingUnavailable('this client was closed'))
+        take(seq)?.reject(new BillingUnavailable('the client was closed'))
       }
       stream?.cancel()
       stream = null
@@ -134,8 +134,8 @@ export function createMoneyStream(options: {
   }
 }
 
-/** That nothing was done is true of the second time that a call was sent; the first time may have done it. */
-function withoutPromise(reply: MoneyReply__Output): MoneyReply__Output {
+/** OVERLOADED says that this sending of a call had no effect; an earlier sending of it may have had one. */
+function toUnavailable(reply: MoneyReply__Output): MoneyReply__Output {
   const { failure } = reply
   return failure?.reason === 'OVERLOADED'
     ? { ...reply, failure: { ...failure, reason: 'UNAVAILABLE' } }

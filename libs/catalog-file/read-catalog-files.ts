@@ -2,21 +2,22 @@ import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { CatalogFile, type ModelSpec } from '#libs/contracts/model-spec.ts'
 
-/** A variable's value: one catalog file or several, separated by commas. */
+/** The value of an environment variable: the paths of catalog files, separated by commas. */
 export const CatalogPaths = z
   .string()
   .transform((text) => text.split(',').map((path) => path.trim()))
   .pipe(z.array(z.string().min(1, 'expected file names, separated by commas')))
 
 /**
- * Reads and checks catalog files as one catalog, in their order. Throws an Error that names the file and what is
- * wrong with it; an id that two of them have is wrong as well.
+ * Reads and checks catalog files as one catalog, in their order. Throws an Error that names the file and the problem;
+ * a model id in two files is a problem as well.
  */
 export async function readCatalogFiles(paths: readonly string[]): Promise<ModelSpec[]> {
   const models = new Map<string, ModelSpec>()
   for (const path of paths) {
     for (const model of await readFileOfModels(path)) {
-      if (models.has(model.id)) throw new Error(`${path} has a model ${model.id}, as a file before it has`)
+      if (models.has(model.id))
+        throw new Error(`${path} has the model ${model.id}, which an earlier file has too`)
       models.set(model.id, model)
     }
   }

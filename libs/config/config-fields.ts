@@ -1,17 +1,17 @@
 import { z } from 'zod'
 
-/** The pieces from which the apps' environment schemas are made. Values arrive as text. */
+/** Fields of the apps' environment schemas. Values arrive as text. */
 
 export const Port = z.coerce.number('expected a port number').int().min(0).max(65_535)
 
-/** `host:port`. Port 0 asks the kernel for a free one. */
+/** `host:port`. With port 0 the kernel chooses a free one. */
 export const HostPort = z.string().regex(/^[^\s:]+:\d{1,5}$/, 'expected host:port')
 
 export const RedisUrl = z.url({ protocol: /^rediss?$/, error: 'expected a redis:// or rediss:// URL' })
 
 const LogLevel = z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
 
-/** JSON text in a variable, checked by `schema`. */
+/** A variable with JSON text, checked by `schema`. */
 export function jsonVariable<Schema extends z.ZodType>(schema: Schema) {
   return z
     .string()
@@ -27,21 +27,21 @@ export function jsonVariable<Schema extends z.ZodType>(schema: Schema) {
 }
 
 /**
- * How long a record and a hold outlive their generation's deadline. One field, because gateway, worker and
- * billing must be given the same.
+ * How long a record and a hold outlive their generation's deadline. One field, because gateway, worker and billing must
+ * have the same value.
  */
 export const HoldGraceMs = z.coerce.number().int().min(1_000).max(3_600_000).default(60_000)
 
-/** How long what runs may run on after SIGTERM. */
+/** How long running generations may continue after SIGTERM. */
 export const DrainGraceMs = z.coerce.number().int().min(0).default(25_000)
 
-/** Every app listens here for operators: /metrics, /healthz, /readyz. */
+/** Logging, and the address of /metrics, /healthz and /readyz, which every app serves. */
 export const OpsFields = {
   LOG_LEVEL: LogLevel.default('info'),
   OPS_HOST: z.string().default('127.0.0.1'),
 }
 
-/** For `superRefine`: where a variable is set, those that it needs must be set as well. */
+/** For `superRefine`: a variable that is set needs other variables to be set as well. */
 export function setTogether(needs: Readonly<Record<string, readonly string[]>>) {
   return (config: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void => {
     for (const [name, needed] of Object.entries(needs)) {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The environment is wrong. The message names every wrong variable and what was expected. */
+/** The environment is wrong. The message names every wrong variable and the expected value. */
 export class ConfigError extends Error {
   constructor(problems: readonly string[]) {
     super(`wrong configuration: ${problems.join('; ')}`)
@@ -12,8 +12,8 @@ export class ConfigError extends Error {
 
 /**
  * Reads an app's configuration from the environment through its one schema. Empty variables count as absent,
- * because shells and compose files cannot unset. Throws a ConfigError that names each wrong variable and shows its
- * value, unless it may have a secret in it.
+ * because shells and compose files cannot unset them. Throws a ConfigError that names each wrong variable and shows its
+ * value, unless it may contain a secret.
  */
 export function loadConfig<Schema extends z.ZodType>(
   schema: Schema,
@@ -32,7 +32,7 @@ export function loadConfig<Schema extends z.ZodType>(
   return Object.freeze(result.data)
 }
 
-/** URLs have passwords in them. */
+/** URLs may contain passwords. */
 const SECRET = /TOKEN|SECRET|PASSWORD|URL/
 
 function describe(name: string, value: string | undefined): string {

@@ -3,8 +3,8 @@ import { loadPackageDefinition } from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
 
 /**
- * How messages look in TypeScript. The generated types in `proto/types/` are written with the same options
- * (`scripts/generate-proto-types.ts` reads this constant), so that types and values cannot disagree.
+ * The representation of messages in TypeScript. The types in `proto/types/` are generated with the same options
+ * (`scripts/generate-proto-types.ts` reads this constant), so that types and values agree.
  * 64-bit integers are strings: JavaScript numbers would round nano-credits.
  */
 export const PROTO_OPTIONS = {
@@ -18,8 +18,8 @@ const PROTO_FOLDER = fileURLToPath(new URL('../../proto/', import.meta.url))
 
 /**
  * Loads one file of `proto/` and returns its package tree.
- * The caller names the generated `ProtoGrpcType` of that file; that is the one cast between a file read at
- * run time and its types, and it is right because both come from the same file and the same options.
+ * The caller gives the generated `ProtoGrpcType` of that file. This is the only cast between a file read at run time and
+ * its types; it is correct because both are made from the same file with the same options.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function loadProto<ProtoGrpcType>(file: 'billing.proto' | 'vllm_engine.proto'): ProtoGrpcType {

@@ -4,8 +4,8 @@ import { createSecureContext } from 'node:tls'
 import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js'
 
 /**
- * How a server proves who it is, and whom it lets in: paths of PEM files. Without a certificate it speaks plaintext;
- * with `clientCa` only clients with a certificate of that authority are let in.
+ * Paths of PEM files: the server's certificate, its key, and the authority of client certificates. Without a certificate
+ * the server speaks plaintext; with `clientCa` it accepts only clients with a certificate of that authority.
  */
 export type ServerTlsFiles = {
   readonly cert: string | undefined
@@ -13,14 +13,14 @@ export type ServerTlsFiles = {
   readonly clientCa: string | undefined
 }
 
-/** Whom a client trusts, and how it proves who it is. Without `ca` it speaks plaintext. */
+/** Paths of PEM files: the trusted authority, and the client's certificate and key. Without `ca` it speaks plaintext. */
 export type ClientTlsFiles = {
   readonly ca: string | undefined
   readonly cert: string | undefined
   readonly key: string | undefined
 }
 
-/** Reads the files now: changed ones count from the next start on. Throws when they cannot be used. */
+/** Reads the files once: changed files take effect at the next start. Throws when they cannot be used. */
 export function readServerCredentials({ cert, key, clientCa }: ServerTlsFiles): ServerCredentials {
   if (cert === undefined || key === undefined) return ServerCredentials.createInsecure()
   const pair = readPair(cert, key)
@@ -28,7 +28,7 @@ export function readServerCredentials({ cert, key, clientCa }: ServerTlsFiles): 
   return ServerCredentials.createSsl(ca, [{ cert_chain: pair.cert, private_key: pair.key }], ca !== null)
 }
 
-/** As `readServerCredentials`. The server's certificate must be for the host of the address that is called. */
+/** Like `readServerCredentials`. The server's certificate must be for the host of the called address. */
 export function readChannelCredentials({ ca, cert, key }: ClientTlsFiles): ChannelCredentials {
   if (ca === undefined) return ChannelCredentials.createInsecure()
   const pair = cert === undefined || key === undefined ? {} : readPair(cert, key)
@@ -46,7 +46,7 @@ function readPair(certFile: string, keyFile: string): { cert: Buffer; key: Buffe
   return pair
 }
 
-/** OpenSSL takes a file without any certificate for an authority that vouches for nobody. */
+/** Checked here because OpenSSL accepts a file without any certificate, as an authority that trusts no peer. */
 function readAuthority(file: string): Buffer {
   const authority = readFileSync(file)
   try {

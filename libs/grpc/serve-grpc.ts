@@ -1,8 +1,8 @@
 import { Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js'
 
 /**
- * Binds `server` to `address` (`host:port`, port 0 for a free one) and resolves with the port. In plaintext unless
- * told: engines offer nothing else, and are called within a pod.
+ * Binds `server` to `address` (`host:port`, port 0 for a free one) and resolves with the port. Plaintext unless
+ * `credentials` are given: engines support nothing else, and are called within a pod.
  */
 export async function bindGrpc(
   server: Server,
@@ -17,12 +17,12 @@ export async function bindGrpc(
   return await promise
 }
 
-/** Stops taking calls, lets running ones end for `graceMs`, then cuts them. */
+/** Stops accepting calls, lets running calls end for `graceMs`, then aborts them. */
 export async function closeGrpc(server: Server, graceMs: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(() => {
     server.forceShutdown()
-    // A client that has stopped reading keeps its socket half open, and tryShutdown would wait for it for ever.
+    // A client that has stopped reading keeps its socket half open, and tryShutdown would never resolve.
     resolve()
   }, graceMs)
   server.tryShutdown(() => resolve())

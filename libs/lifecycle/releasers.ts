@@ -1,26 +1,26 @@
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 export type Releasers = {
-  /** Registers how `resource` is released and gives it back. `limitMs` bounds the release (5 s). */
+  /** Registers the release of `resource` and returns the resource. `limitMs` bounds the release; 5 s unless given. */
   add<Resource>(
     name: string,
     resource: Resource,
     release: { run: (resource: Resource) => unknown; limitMs?: number },
   ): Resource
-  /** Releases everything, last opened first. Never throws: a failing release is logged and the rest go on. */
+  /** Releases all resources, the last opened first. Never throws: a failed release is logged, and the others continue. */
   releaseAll(): Promise<void>
 }
 
-/** Who opens, closes: the list of what a process holds, in the order in which it was opened. */
+/** The open resources of a process, in the order in which they were opened. */
 export function createReleasers(log: Logger): Releasers {
-  const held: { name: string; run: () => unknown; limitMs: number }[] = []
+  const opened: { name: string; run: () => unknown; limitMs: number }[] = []
   return {
     add(name, resource, { run, limitMs = 5_000 }) {
-      held.push({ name, run: () => run(resource), limitMs })
+      opened.push({ name, run: () => run(resource), limitMs })
       return resource
     },
     async releaseAll() {
-      for (let next = held.pop(); next !== undefined; next = held.pop()) {
+      for (let next = opened.pop(); next !== undefined; next = opened.pop()) {
         const { name, run, limitMs } = next
         try {
           await within(limitMs, Promise.resolve(run()))

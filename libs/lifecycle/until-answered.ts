@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Repeats `ask` until it resolves, with pauses that double from `firstPauseMs` to `lastPauseMs`. Gives up, with
- * the last failure, once `giveUp` says so; `onFailure` is told of each failure before that.
+ * Repeats `ask` until it resolves, with pauses that double from `firstPauseMs` to `lastPauseMs`. Rejects with the last
+ * error once `giveUp` returns true; `onFailure` is called with each error before that.
  */
 export async function untilAnswered<Answer>(
   ask: () => Promise<Answer>,

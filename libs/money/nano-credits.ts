@@ -3,26 +3,26 @@ declare const nanoCredits: unique symbol
 /** An amount of money: whole nano-credits (10⁻⁹ credit). Never a JavaScript number, which rounds above 2⁵³. */
 export type NanoCredits = bigint & { readonly [nanoCredits]: true }
 
-/** int64's largest value: what a PostgreSQL bigint and a protobuf int64 hold. */
+/** The largest int64, and so the largest PostgreSQL bigint. */
 const MAX_NANO = 2n ** 63n - 1n
 
 const NANO_PER_CREDIT = 1_000_000_000n
 
-/** Throws a RangeError for negative amounts and for amounts that no int64 holds. */
+/** Throws a RangeError for negative amounts and for amounts above the largest int64. */
 export function toNanoCredits(amount: bigint | string): NanoCredits {
   const value = BigInt(amount)
   assertNanoCredits(value)
   return value
 }
 
-/** Credits as a person writes them, `12` or `0.000000001`. Throws a RangeError for anything else; never rounds. */
+/** Reads credits in decimal, such as `12` or `0.000000001`. Throws a RangeError for any other text; never rounds. */
 export function parseCredits(text: string): NanoCredits {
   const [, whole, fraction = ''] = /^(\d{1,10})(?:\.(\d{1,9}))?$/.exec(text) ?? []
   if (whole === undefined) throw new RangeError(`${JSON.stringify(text)} is not an amount of credits`)
   return toNanoCredits(whole + fraction.padEnd(9, '0'))
 }
 
-/** Credits as a person reads them: `1.5`, `0.000000001`, `-2` of a debt or a sum taken. Of any size; no rounding. */
+/** Credits in decimal, such as `1.5`, `0.000000001` or `-2`. Amounts of any size; never rounds. */
 export function formatCredits(amount: bigint): string {
   if (amount < 0n) return `-${formatCredits(-amount)}`
   const fraction = (amount % NANO_PER_CREDIT).toString().padStart(9, '0').replace(/0+$/, '')

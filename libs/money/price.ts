@@ -6,9 +6,9 @@ const TOKENS_PER_PRICE = 1_000_000n
 export type TokenPrices = { readonly inputPriceNano: bigint; readonly outputPriceNano: bigint }
 
 /**
- * What tokens cost: the products summed first, then divided and rounded up once. Billing computes holds and
- * charges in SQL (`apps/billing/sql/functions/price_tokens.sql`) by the same monotone formula, so usage within the
- * grant can never cost more than the hold; tests check the two against each other.
+ * The cost of tokens: the products are summed first, then divided and rounded up once. Billing computes holds and
+ * charges in SQL (`apps/billing/sql/functions/price_tokens.sql`) by the same monotone formula, so usage within the grant
+ * can never cost more than the hold; tests check the two against each other.
  */
 export function priceTokens(
   tokens: { input: number; cachedInput: number; output: number },
@@ -23,9 +23,9 @@ export function priceTokens(
 }
 
 /**
- * The most output tokens that `amount` pays after an exact input, or `null` when the input alone costs more.
+ * The most output tokens that `amount` pays for after an exact input, or `null` when the input alone costs more.
  * The inverse of `priceTokens` without cache discount: `priceTokens(input, result) ≤ amount` always holds.
- * A free output is bounded only by `limit`.
+ * Free output tokens are bounded only by `limit`.
  */
 export function affordableOutput(
   amount: NanoCredits,

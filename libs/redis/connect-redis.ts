@@ -2,15 +2,14 @@ import { Redis } from 'ioredis'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 /**
- * How a connection behaves while Redis is away.
- * - `fail-fast`: commands fail within 500 ms, so that a request can be refused honestly.
- * - `patient`: commands and subscriptions wait for the server to come back; for consumers and subscribers.
+ * The behaviour of a connection while Redis is unreachable.
+ * - `fail-fast`: commands fail within 500 ms, so that a request can be refused in time.
+ * - `patient`: commands and subscriptions wait until the server is back; for consumers and subscribers.
  *
- * Both give a connection up on which an answer is long overdue (a server that vanished without a word), well
- * after the longest blocking read of BullMQ.
+ * Both close a connection on which an answer is long overdue (the server vanished without closing it): after 15 s for
+ * `patient`, which is longer than BullMQ's longest blocking read.
  *
- * Neither sends a command again by itself after a reconnect: a PUBLISH or a script of unknown outcome is
- * repeated only by code that knows it to be idempotent.
+ * Neither repeats a command by itself after a reconnect: code that knows a PUBLISH or a script to be idempotent repeats it.
  */
 export type RedisPatience = 'fail-fast' | 'patient'
 
@@ -37,7 +36,7 @@ export async function connectRedis(options: {
   return redis
 }
 
-/** The settings alone, for who opens a connection without waiting for the server. */
+/** The settings alone, for a caller that opens a connection without waiting for the server. */
 export function redisOptions(patience: RedisPatience) {
   const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000)
   if (patience === 'patient') return { retryStrategy, maxRetriesPerRequest: null, socketTimeout: 15_000 }

@@ -4,16 +4,16 @@ import { collectDefaultMetrics, type Registry } from 'prom-client'
 export type Readiness = () => { ready: true } | { ready: false; reason: string }
 
 /**
- * Serves operators on a port of their own, so that nothing of it is reachable through the public one:
- * `/metrics` (Prometheus), `/healthz` (the event loop turns), `/readyz` (200, or 503 with the reason).
- * Resolves when it listens; rejects when the port is taken.
+ * Serves `/metrics` (Prometheus), `/healthz` (200 while the event loop runs) and `/readyz` (200, or 503 with the reason) on
+ * a port of their own, so that they are not reachable through the public port. Resolves when the server listens; rejects
+ * when the port is taken.
  */
 export async function serveOps(options: {
   host: string
   port: number
   registry: Registry
   readiness: Readiness
-  /** An app's own paths, by exact URL; a handler owns its whole answer. */
+  /** Further handlers of the app by exact URL; a handler writes its whole answer. */
   routes?: ReadonlyMap<string, RequestListener>
 }): Promise<Server> {
   const { registry, readiness } = options

@@ -7,16 +7,16 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 export type TicketPull = {
   /** Takes tickets until `pause` or `close`. */
   start(): void
-  /** Takes no more; a ticket that Redis is handing over at this moment still reaches `onTicket`. */
+  /** Takes no more tickets; one that Redis has already handed over still reaches `onTicket`. */
   pause(): Promise<void>
   resume(): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * The consumers' side of one model's queue. `onTicket` starts the generation elsewhere and resolves when
- * there is room for the next one: BullMQ's concurrency stays 1, its lock guards the claim only, and a lost
- * lock, a stall or a `failed` event never touches a running generation.
+ * The consumer's side of one model's queue. `onTicket` starts the generation elsewhere and resolves when there is room for
+ * the next one: BullMQ's concurrency stays 1, its lock guards the claim only, and a lost lock, a stall or a `failed` event
+ * never affects a running generation.
  *
  * `redis` must be a patient connection; BullMQ opens one more for its blocking reads.
  */

@@ -5,17 +5,17 @@ import { TICKET_QUEUE, ticketPrefix } from '#libs/generation-record/keys.ts'
 
 export type TicketQueue = {
   /**
-   * Adds "someone may claim this generation". `priority` is the fair tag, or `REQUEUE_PRIORITY`. Adding
-   * the same ticket twice adds it once. When this rejects, the ticket may still have been added: only
-   * cancelling the record settles the matter.
+   * Adds a ticket, with which a worker may claim the generation. `priority` is the fair tag, or `REQUEUE_PRIORITY`. Adding
+   * the same ticket twice adds it once. When this rejects, the ticket may have been added all the same: the record must
+   * then be cancelled.
    */
   add(model: string, ticket: GenerationTicket, priority: number): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * The producers' side of the per-model BullMQ queues, over one shared connection. A ticket says nothing but
- * id and epoch, is tried once, and leaves nothing behind when it was taken.
+ * The producer's side of the per-model BullMQ queues, over one shared connection. A ticket has only an id and an epoch, is
+ * tried once, and is removed from Redis when it was taken.
  */
 export function createTicketQueue(redis: Redis): TicketQueue {
   const queues = new Map<string, Queue<GenerationTicket>>()
@@ -26,7 +26,7 @@ export function createTicketQueue(redis: Redis): TicketQueue {
     const queue = new Queue<GenerationTicket>(TICKET_QUEUE, {
       connection: redis,
       prefix: ticketPrefix(model),
-      // BullMQ's own event stream cannot be switched off; nobody reads it, so it is kept empty.
+      // BullMQ's own event stream cannot be switched off; it has no reader, so it is kept empty.
       streams: { events: { maxLen: 0 } },
       skipVersionCheck: true,
     })
