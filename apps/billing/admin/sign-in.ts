@@ -4,10 +4,10 @@ import type { Tables } from '../database/tables.ts'
 import { AdminError } from './admin-error.ts'
 import type { Actor } from './implement.ts'
 
-/** What every token begins with, so that secret scanners find it. */
+/** Every token begins with it, so that secret scanners find tokens. */
 const TOKEN_PREFIX = 'mr_admin_'
 
-/** The name under which the configured token acts. No credential may have it. */
+/** The actor's name for the configured token. No credential may have it. */
 export const BOOTSTRAP_NAME = 'bootstrap'
 
 const WRONG_TOKEN = 'The token is wrong or revoked.'
@@ -15,8 +15,8 @@ const WRONG_TOKEN = 'The token is wrong or revoked.'
 export type SignIn = (authorization: string | undefined) => Promise<Actor>
 
 /**
- * Tells who sends an `Authorization` header. The configured token is the owner's, without the database; all others
- * are credentials, known by their hash. Throws an AdminError for what is neither.
+ * Returns the actor of an `Authorization` header. The configured token belongs to an owner, and needs no database; all
+ * other tokens are those of credentials, found by their hash. Throws an AdminError for any other header.
  */
 export function createSignIn({ db, adminToken }: { db: Kysely<Tables>; adminToken: string }): SignIn {
   const bootstrap = hashToken(adminToken)
@@ -32,7 +32,7 @@ export function createSignIn({ db, adminToken }: { db: Kysely<Tables>; adminToke
       .where('sha256', '=', sha256)
       .where('revoked_at', 'is', null)
       .executeTakeFirst()
-    // The index found it by comparing bytes as fast as they differ: of the hash, whose bytes nobody can choose.
+    // The index lookup does not take constant time, but it compares bytes of the hash, which a caller cannot choose.
     if (credential === undefined || !timingSafeEqual(credential.sha256, sha256)) {
       throw new AdminError('invalid_token', WRONG_TOKEN)
     }
@@ -40,7 +40,7 @@ export function createSignIn({ db, adminToken }: { db: Kysely<Tables>; adminToke
   }
 }
 
-/** 256 random bits. Shown once, stored as its hash. */
+/** A new token with 256 random bits. It is shown once and stored as its hash. */
 export function createToken(): string {
   return TOKEN_PREFIX + randomBytes(32).toString('base64url')
 }

@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import type { Tables } from '../database/tables.ts'
 import type { AdminContext, AuditEntry } from './implement.ts'
 
-/** Remembers a change, in its own transaction: neither is ever there without the other. */
+/** Writes the audit entry of a change, in the transaction of the change: neither is stored without the other. */
 export async function writeAudit(
   { db, actor, now }: Pick<AdminContext, 'actor' | 'now'> & { db: Kysely<Tables> },
   action: string,

@@ -19,7 +19,7 @@ import {
 } from '../billing/support/billing-database.ts'
 import { millrace, type Ended } from './millrace.ts'
 
-// Every command once, as a process of its own, against billing's operators' interface over a real database.
+// Every command once, as a process of its own, against billing's admin interface over a real database.
 
 let database: BillingDatabase
 let url = ''
@@ -40,14 +40,14 @@ async function ask(...words: string[]): Promise<Ended> {
   return await millrace(words, { MILLRACE_ADMIN_URL: url, MILLRACE_ADMIN_TOKEN: ADMIN_TOKEN })
 }
 
-/** What people see. */
+/** The text for people. */
 async function shown(...words: string[]): Promise<string> {
   const { code, stdout, stderr } = await ask(...words)
   if (code !== 0) throw new Error(`exit code ${code}: ${stderr}`)
   return stdout
 }
 
-/** The exact answer. */
+/** The parsed answer of --json. */
 async function exact<Answer>(schema: z.ZodType<Answer>, ...words: string[]): Promise<Answer> {
   return schema.parse(JSON.parse(await shown(...words, '--json')))
 }
@@ -81,7 +81,7 @@ test('accounts: create, show, list, close, reopen', async () => {
   expect(audit).toMatch(/bootstrap +owner +createAccount .* contract 17$/m)
 })
 
-test('credits: topup, adjust, show; a key is made, told, and moves credits once', async () => {
+test('credits: topup, adjust, show; an idempotency key is generated, printed, and moves credits once', async () => {
   const { id } = await exact(WithId, 'accounts', 'create', 'credits')
   const first = await ask('credits', 'topup', id, '25', '--reason', 'invoice 17')
   expect(first).toMatchObject({ code: 0 })
@@ -139,7 +139,7 @@ test('keys: create, list, show, change, disable, enable, rotate, revoke; a secre
   expect(field(revoked, 'status')).toBe('revoked')
   expect(await ask('keys', 'enable', successor.id)).toMatchObject({
     code: 1,
-    stderr: 'The key is revoked, which is for good. (conflict)\n',
+    stderr: 'The key is revoked, and a revocation is permanent. (conflict)\n',
   })
 })
 
@@ -180,7 +180,7 @@ test('models: list, publish with a difference to see first, prices', async () =>
   expect(wrong.stderr).toMatch(/second\.json is not a catalog: .*kind/)
 })
 
-test('requests, usage, holds, write-offs, alarms and the ledger tell what became of requests', async () => {
+test('requests, usage, holds, write-offs, alarms and the ledger show how requests ended', async () => {
   const { accountId, keyId } = await database.createAccount(1_400n)
   const [ran, stuck, strange] = [reserveCall(keyId), reserveCall(keyId), randomUUID()]
   await database.money.reserve([ran, stuck])
@@ -255,12 +255,12 @@ test('lists are cut at the limit, and go on', async () => {
   const first = await ask('accounts', 'list', '--name', 'page', '--limit', '2', '--json')
   const page = Listed.parse(JSON.parse(first.stdout))
   expect(page.data).toHaveLength(2)
-  expect(first.stderr).toBe(`there is more: go on with --cursor ${page.nextCursor}\n`)
+  expect(first.stderr).toBe(`there is more: continue with --cursor ${page.nextCursor}\n`)
   const rest = await exact(Listed, 'accounts', 'list', '--name', 'page', '--cursor', page.nextCursor ?? '')
   expect(rest).toMatchObject({ data: [{ name: 'page one' }], nextCursor: null })
 })
 
-test('credentials: create, list, revoke; whoami; a role may not do everything', async () => {
+test('credentials: create, list, revoke; whoami; a role is refused what it may not do', async () => {
   const name = `helpdesk ${randomUUID()}`
   const created = await shown('credentials', 'create', name, 'support')
   const token = created.trim().split('\n').at(-2) ?? ''
@@ -328,8 +328,8 @@ test('a wrong token and a wrong address are refused', async () => {
   })
 })
 
-test('no command was forgotten here', () => {
-  // docs-models.test.ts has those that ask no billing service.
+test('this file calls every command', () => {
+  // docs-models.test.ts has the commands that do not call billing.
   const names = COMMANDS.map(({ name }) => name).filter(
     (name) => !['models add', 'models check'].includes(name),
   )

@@ -39,7 +39,7 @@ async function run(code: string): Promise<string> {
 describe('docs/models.md', () => {
   it('has examples', () => expect(examples.length).toBeGreaterThan(3))
 
-  it.for(examples)('the command of line $line prints what is shown', async ({ code, expected }) => {
+  it.for(examples)('the command of line $line prints the text of the page', async ({ code, expected }) => {
     const printed = await run(code)
     expect(expected === null || matchesOutput(printed, expected), `${printed}\nis not\n\n${expected}`).toBe(
       true,
@@ -60,7 +60,7 @@ describe('a model whose prompts differ', () => {
     )
   })
 
-  it('is refused too when the difference is in the template that its file names', async () => {
+  it('is refused as well when only the template of its file differs', async () => {
     await millrace(['models', 'add', 'again', '--from', 'models/tiny', '--models-dir', models])
     await copyFile('models/tiny/chat-reference.json', join(models, 'again', 'chat-reference.json'))
     await writeFile(join(models, 'again', 'loud.jinja'), '{{ messages[0].content | upper }}')
@@ -71,7 +71,7 @@ describe('a model whose prompts differ', () => {
     expect(stdout).toContain('here it is "BE BRIEF.')
   })
 
-  it('is refused with one line that says what is wrong with its files', async () => {
+  it('is reported in one line that names the wrong file', async () => {
     await millrace(['models', 'add', 'wrong', '--from', 'models/tiny', '--models-dir', models])
     await copyFile('models/tiny/chat-reference.json', join(models, 'wrong', 'chat-reference.json'))
     await writeFile(join(models, 'wrong', 'broken.jinja'), '{{ messages')
@@ -104,7 +104,7 @@ describe('a model whose prompts differ', () => {
     })
   })
 
-  it('that cannot be added is refused before anything is written', async () => {
+  it('and a wrong model is refused before a file is written', async () => {
     const refused = [
       [['x', '--from', 'docs'], 1, 'there is no docs/tokenizer.json'],
       [['x', '--from', 'test/fixtures/tokenizers/unigram'], 1, 'give --family'],

@@ -7,7 +7,7 @@ export type Ended = { code: number; stdout: string; stderr: string }
 
 let compileCache: string | undefined
 
-/** Runs the operators' command line as a process of its own, with nothing in its environment but `env`. */
+/** Runs the operators' command line as a process of its own, with only `env` and the basics in its environment. */
 export async function millrace(
   words: readonly string[],
   env: Record<string, string> = {},

@@ -9,7 +9,7 @@ import { millrace } from './millrace.ts'
 
 const run = promisify(execFile)
 
-test('a billing that is not there ends with 3', async () => {
+test('an unreachable billing ends with 3', async () => {
   const env = { MILLRACE_ADMIN_TOKEN: 'a-token-of-the-tests' }
   expect(await millrace(['whoami', '--url', 'http://127.0.0.1:1'], env)).toEqual({
     code: 3,
@@ -18,7 +18,7 @@ test('a billing that is not there ends with 3', async () => {
   })
 })
 
-test('a wrong command line ends with 2, and tells what is wrong', async () => {
+test('a wrong command line ends with 2 and a message', async () => {
   expect(await millrace(['whoami'])).toEqual({
     code: 2,
     stdout: '',
@@ -31,8 +31,8 @@ test('a wrong command line ends with 2, and tells what is wrong', async () => {
   })
 })
 
-test('an output that cannot be written ends with 3, and tells why', async () => {
-  // A disk that is full.
+test('an output that cannot be written ends with 3 and the reason', async () => {
+  // /dev/full behaves like a full disk.
   const words = ['-c', 'exec "$0" "$1" --help > /dev/full', process.execPath]
   await expect(run('sh', [...words, join(REPOSITORY, 'scripts/millrace.mjs')])).rejects.toMatchObject({
     code: 3,
@@ -40,7 +40,7 @@ test('an output that cannot be written ends with 3, and tells why', async () => 
   })
 })
 
-test('help needs nobody', async () => {
+test('help needs no billing', async () => {
   const { code, stdout, stderr } = await millrace(['credits', 'topup', '--help'])
   expect([code, stderr]).toEqual([0, ''])
   expect(stdout).toContain('millrace credits topup ACCOUNT CREDITS')
@@ -58,10 +58,10 @@ test('npx adds no warning', async () => {
   }
   const { stdout, stderr } = await run('npx', ['millrace', '--help'], { cwd: REPOSITORY, env })
   expect(stderr).toBe('')
-  expect(stdout).toContain('millrace: asks billing')
+  expect(stdout).toContain('millrace: the command line of operators')
 })
 
-test('a checkout without its dependencies says so', async () => {
+test('a checkout without its dependencies ends with 2 and the command to install them', async () => {
   const checkout = scratchFolder('checkout')
   await cp(join(REPOSITORY, 'scripts'), join(checkout, 'scripts'), { recursive: true })
   expect(await millrace(['whoami'], {}, checkout)).toEqual({

@@ -8,7 +8,7 @@ import { AdminError } from '../admin-error.ts'
 import { implementChange, implementRead } from '../implement.ts'
 import { toPage, toSeq } from '../page.ts'
 
-/** More scheduled prices than any catalog has. */
+/** The most scheduled prices in an answer; no catalog has as many. */
 const MAX_SCHEDULED = 1_000
 
 const readCatalog = implementRead(ADMIN.readCatalog, async (_asked, { db, now }) => {
@@ -57,7 +57,7 @@ const publishCatalog = implementChange(
 
 export const CATALOG_OPERATIONS = { readCatalog, listPriceVersions, publishCatalog }
 
-/** Throws an AdminError when the catalog never had the model. */
+/** Throws an AdminError for a model that was never in the catalog. */
 export async function assertModel(db: Kysely<Tables>, model: string): Promise<void> {
   const known = await db.selectFrom('models').select('id').where('id', '=', model).executeTakeFirst()
   if (known === undefined) throw new AdminError('not_found', `There is no model ${model}.`, 'model')
@@ -69,11 +69,11 @@ function assertPublished(publication: Publication): readonly CatalogChange[] {
       return publication.changes
     case 'not-schedulable': {
       const { model, field } = publication.change
-      const problem = `Only prices and new models can begin later; ${field} of ${model} would change.`
+      const problem = `Only prices and new models can be scheduled; ${field} of ${model} would change.`
       throw new AdminError('invalid_request', problem, 'effectiveAt')
     }
     case 'price-taken': {
-      const problem = `${publication.model} has another price from exactly that time on, and a price never changes.`
+      const problem = `${publication.model} has another price from exactly that time on, and a published price cannot change.`
       throw new AdminError('conflict', problem, 'effectiveAt')
     }
   }

@@ -7,7 +7,7 @@ import { AdminError } from '../admin-error.ts'
 import { implementChange, implementRead } from '../implement.ts'
 import { BOOTSTRAP_NAME, createToken, hashToken } from '../sign-in.ts'
 
-/** More than any team has; a list needs no pages. */
+/** A bound, so that the list needs no pages. */
 const MAX_CREDENTIALS = 1_000
 
 const createCredential = implementChange(
@@ -27,7 +27,7 @@ const createCredential = implementChange(
       .select((eb) => eb.fn.countAll<bigint>().as('count'))
       .executeTakeFirstOrThrow()
     if (count >= MAX_CREDENTIALS)
-      throw new AdminError('conflict', `There are ${MAX_CREDENTIALS} credentials.`)
+      throw new AdminError('conflict', `There are ${MAX_CREDENTIALS} credentials already.`)
     const inserted =
       name !== BOOTSTRAP_NAME &&
       (await db
@@ -36,8 +36,8 @@ const createCredential = implementChange(
         .onConflict((conflict) => conflict.column('name').doNothing())
         .returning('id')
         .executeTakeFirst())
-    // The audit log names who acted, so a name is never given twice, also not after a revocation.
-    if (!inserted) throw new AdminError('conflict', `The name ${name} was given before.`, 'name')
+    // The audit log identifies actors by name, so a name is never used again, not even after a revocation.
+    if (!inserted) throw new AdminError('conflict', `The name ${name} was used before.`, 'name')
     return {
       answer: { ...toCredential(created), token },
       audit: { target: created.id, reason, details: { name, role } },

@@ -48,7 +48,7 @@ async function move(
     throw new AdminError('conflict', problem, 'idempotencyKey')
   }
   if (row.status === 'insufficient') {
-    const problem = 'The account has less available than this would take: what is held cannot be taken.'
+    const problem = 'The account has less available than this would take; held credits cannot be taken.'
     throw new AdminError('insufficient_credits', problem)
   }
   const answer = { id: row.id, amountNano: `${amountNano}`, postedNano: `${row.posted}` }
@@ -60,7 +60,7 @@ async function move(
 /** PostgreSQL's numeric_value_out_of_range: a balance is a bigint. */
 function explainOverflow(error: unknown): never {
   if (error instanceof DatabaseError && error.code === '22003') {
-    throw new AdminError('invalid_request', 'This is more than an account can have.')
+    throw new AdminError('invalid_request', 'The balance would be larger than an account can hold.')
   }
   throw error
 }

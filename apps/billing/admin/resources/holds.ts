@@ -15,7 +15,7 @@ const listHolds = implementRead(
       .selectAll()
       .select(sql<Date>`coalesce(r.extended_deadline, r.deadline)`.as('current_deadline'))
       .where('r.state', '=', 'held')
-      // Only a tombstone has none of these, and it is never held.
+      // Only a tombstone lacks these, and its state is never `held`.
       .$narrowType<{ account_id: string; key_id: string; model: string; amount: bigint }>()
       .$narrowType<{ input_tokens: number; granted_output: number; expires_at: Date }>()
       .orderBy('r.created_at', 'desc')
@@ -57,7 +57,7 @@ const releaseHold = implementChange(
     const read = () =>
       db.selectFrom('reservations').select(['state', 'amount']).where('id', '=', id).executeTakeFirst()
     const before = await read()
-    // The function would remember an id that nobody knows as released: here it is a typing error.
+    // The SQL function would record an unknown id as released; here an unknown id is a typing error.
     if (before === undefined) throw new AdminError('not_found', `There is no hold ${id}.`)
     if (before.state === 'held') await sql`select from release(ids => ${[id]}, at => ${now})`.execute(db)
     const after = await read()

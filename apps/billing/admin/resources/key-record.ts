@@ -3,14 +3,14 @@ import type { Key } from '#libs/admin-contract/resources/keys.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 
-/** Throws an AdminError when there is no such key. */
+/** Throws an AdminError for an unknown key. */
 export async function readKeyRecord(db: Kysely<Tables>, id: string, now: Date): Promise<Key> {
   const key = await selectKeys(db, now).where('k.id', '=', id).executeTakeFirst()
   if (key === undefined) throw new AdminError('not_found', `There is no key ${id}.`)
   return toKeyRecord(key, now)
 }
 
-/** Keys with what they spent and hold in the period that `now` is in. */
+/** Keys with their spent and held credits in the current period of their spend limit. */
 export function selectKeys(db: Kysely<Tables>, now: Date) {
   return db
     .selectFrom('api_keys as k')
@@ -67,7 +67,7 @@ function toSpending(key: KeyRow): Pick<Key, 'spendLimit' | 'spending'> {
       periodStart: key.period_start?.toISOString() ?? null,
       spentNano: spent.toString(),
       heldNano: held.toString(),
-      // A limit may be set below what was spent.
+      // A limit may be set below the spent amount.
       leftNano: (left > 0n ? left : 0n).toString(),
     },
   }

@@ -13,7 +13,7 @@ const rotateKey = implementChange(
   async ({ params, body: { overlapSeconds, reason } }, { db, now }) => {
     const old = await lockKey(db, params.key)
     if (old.status !== 'active' || (old.expires_at !== null && old.expires_at <= now)) {
-      throw new AdminError('conflict', 'Only a key that works can be rotated.')
+      throw new AdminError('conflict', 'Only an active key can be rotated.')
     }
     const successor = await findSuccessor(db, old)
     if (successor !== undefined) {
@@ -66,7 +66,8 @@ async function setStatus(
 ): Promise<Changed<Key>> {
   const before = await lockKey(db, id)
   if (before.status === status) return { answer: await readKeyRecord(db, id, now), audit: null }
-  if (before.status === 'revoked') throw new AdminError('conflict', 'The key is revoked, which is for good.')
+  if (before.status === 'revoked')
+    throw new AdminError('conflict', 'The key is revoked, and a revocation is permanent.')
   await db
     .updateTable('api_keys')
     .set({ status, revoked_at: status === 'revoked' ? now : null })
@@ -78,7 +79,7 @@ async function setStatus(
   }
 }
 
-/** A key that was rotated ends with its overlap, so another successor of it would end then as well. */
+/** A rotated key expires with its overlap, so that a second successor would have the expiry of the overlap. */
 async function findSuccessor(
   db: Kysely<Tables>,
   { id, account_id }: { id: string; account_id: string },

@@ -61,7 +61,7 @@ const changeKey = implementChange(
   async ({ params, body: { reason, ...limits } }, { db, now }) => {
     const before = await readKeyRecord(db, params.key, now)
     if (before.status === 'revoked')
-      throw new AdminError('conflict', 'The key is revoked, which is for good.')
+      throw new AdminError('conflict', 'The key is revoked, and a revocation is permanent.')
     await db
       .updateTable('api_keys')
       .set(await toColumns(db, limits, now))
@@ -117,7 +117,7 @@ export async function insertKey(
   return { id, secret }
 }
 
-/** Only the columns that `limits` names. */
+/** The columns of the given limits only. */
 async function toColumns(db: Kysely<Tables>, limits: KeyLimits, now: Date): Promise<Partial<KeyColumns>> {
   const { name, expiresAt, models, spendLimit, requestsPerMinute, tokensPerMinute } = limits
   if (expiresAt && expiresAt <= now) {
@@ -146,7 +146,7 @@ async function assertModels(db: Kysely<Tables>, models: readonly string[]): Prom
     throw new AdminError('invalid_request', `'models': there is no model ${unknown}`, 'models')
 }
 
-/** As the audit log has them: amounts as text. */
+/** The limits for the audit log, with amounts as text. */
 function toDetails({ spendLimit, ...limits }: KeyLimits): Record<string, unknown> {
   if (spendLimit === undefined) return limits
   return {

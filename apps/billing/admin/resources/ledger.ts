@@ -6,10 +6,10 @@ import { implementExport, implementRead } from '../implement.ts'
 import { toCursor, toPage, toSeq } from '../page.ts'
 import { readAccount } from './accounts.ts'
 
-/** Read and written at a time: no query is long, and a slow reader makes nothing wait. */
+/** The entries of one query: no query takes long, and a slow reader does not block other work. */
 const PORTION = 1_000
 
-/** Content types and how a portion is written in each. No value needs quotes in CSV: they have no commas. */
+/** Content types, and the text of one entry in each. No value contains a comma, so CSV needs no quotes. */
 const FORMATS = {
   jsonl: {
     contentType: 'application/jsonl',
@@ -77,7 +77,7 @@ const listWriteOffs = implementRead(
 
 export const LEDGER_OPERATIONS = { exportLedger, listWriteOffs }
 
-/** Up to which number nothing is missing any more. */
+/** The number up to which all entries are committed. */
 async function readHorizon(db: Kysely<Tables>): Promise<bigint> {
   const { rows } = await sql<{ seq: bigint }>`select ledger_horizon() as seq`.execute(db)
   const [row] = rows
@@ -116,7 +116,7 @@ type EntryRow = {
   posted_at: string
 }
 
-/** An account's entries are found by its two indexes, each read in order: no portion costs more than another. */
+/** An account's entries are read in order from its two indexes, so that every portion costs the same. */
 async function readEntries(
   db: Kysely<Tables>,
   { account, after, horizon, limit }: Range,

@@ -33,7 +33,7 @@ const readRequest = implementRead(ADMIN.readRequest, async ({ params: { request:
 
 export const REQUEST_OPERATIONS = { readRequest }
 
-/** Null of a tombstone: it says only that the id was released before anything was held. */
+/** Null for a tombstone, which says only that the id was released before there was a hold. */
 function toHold(row: Selectable<Tables['reservations']>): RequestHold | null {
   const { amount, input_tokens: estimated, wanted_output: wanted, granted_output: granted } = row
   const { clamped, deadline, expires_at: expiresAt } = row

@@ -11,7 +11,7 @@ import { readKeyRecord } from './key-record.ts'
 const DAY_MS = 24 * 60 * 60 * 1000
 const MAX_DAYS = 366
 
-/** What each dimension is in the table. Days are those of UTC. */
+/** The column of each dimension. Days are in UTC. */
 const COLUMNS: Readonly<Record<Dimension, string>> = {
   day: `to_char(settled_at at time zone 'UTC', 'YYYY-MM-DD')`,
   account: 'account_id::text',
@@ -45,7 +45,7 @@ const summarizeUsage = implementRead(
     if (account !== undefined) await readAccount(db, account)
     if (key !== undefined) await readKeyRecord(db, key, now)
     if (model !== undefined) await assertModel(db, model)
-    // What is not asked for is one and the same text in every row.
+    // A dimension that is not in `by` has the same text in every row.
     const columnOf = (name: Dimension) => sql.raw(by.includes(name) ? COLUMNS[name] : `''`)
     const conditions = [sql<SqlBool>`settled_at >= ${start} and settled_at < ${end}`]
     if (account !== undefined) conditions.push(sql`account_id = ${account}`)

@@ -40,7 +40,7 @@ describe('accounts', () => {
     })
   })
 
-  test('show what is held', async () => {
+  test('show the held credits', async () => {
     const { accountId, keyId } = await database.createAccount(1_000n)
     await database.money.reserve([reserveCall(keyId)])
     expect(await ask('GET', `/accounts/${accountId}`)).toMatchObject({
@@ -72,7 +72,7 @@ describe('accounts', () => {
     expect(await database.money.reserve([reserveCall(keyId)])).toMatchObject([{ status: 'granted' }])
   })
 
-  test('that nobody knows are not found', async () => {
+  test('with an unknown id are not found', async () => {
     const id = randomUUID()
     const notFound = { status: 404, body: refusal('not_found') }
     expect(await ask('GET', `/accounts/${id}`)).toEqual(notFound)
@@ -151,7 +151,7 @@ describe('credits', () => {
     expect((await ask('POST', `/accounts/${id}/topups`, payload)).body).toMatchObject({ postedNano: '7' })
   })
 
-  test('may be taken, but not what is held', async () => {
+  test('may be taken, but not the held ones', async () => {
     const { accountId, keyId } = await database.createAccount(1_000n)
     await database.money.reserve([reserveCall(keyId)])
     const take = (amountNano: string) =>
@@ -182,7 +182,7 @@ describe('credits', () => {
     expect(answer).toEqual({ status: 400, body: refusal('invalid_request', param) })
   })
 
-  test('beyond what an account can have are refused', async () => {
+  test('that make a balance too large are refused', async () => {
     const id = await newAccount()
     const most = movement({ credits: undefined, amountNano: '9223372036854775807' })
     expect((await ask('POST', `/accounts/${id}/topups`, most)).status).toBe(201)

@@ -235,7 +235,7 @@ describe('the export of the ledger', () => {
 })
 
 describe('reconciliation', () => {
-  test('counts what does not agree', async () => {
+  test('counts the rows that contradict', async () => {
     const { accountId } = await database.createAccount(1_000n)
     await database.pool.query('update accounts set posted = posted + 1 where id = $1', [accountId])
     for (const whole of [true, false]) {

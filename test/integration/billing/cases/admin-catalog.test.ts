@@ -65,13 +65,13 @@ describe('publishing', () => {
     expect((await ask('GET', '/audit')).body).toEqual({ data: [], nextCursor: null })
   })
 
-  test('what the catalog shows changes nothing', async () => {
+  test('the published form of the current catalog changes nothing', async () => {
     const { body } = await ask('GET', '/catalog')
     expect(body).toEqual({ models: [CHAT, EMBED, ODD], scheduled: [] })
     expect((await publish([CHAT, EMBED, ODD])).body).toMatchObject({ changes: [] })
   })
 
-  test('dry tells the difference and changes nothing', async () => {
+  test('dry lists the changes and makes none', async () => {
     database.clock.nowMs += 1_000
     const before = await read()
     const small = { ...EMBED, id: 'small' }
@@ -188,7 +188,7 @@ describe('publishing', () => {
     expect(await publish([CHAT, CHAT])).toEqual({ status: 400, body: refusal('invalid_request') })
   })
 
-  test('survives a start with files that say what they said before, and gives way to files that say something new', async () => {
+  test('survives a start with unchanged catalog files, and is replaced by changed ones', async () => {
     database.clock.nowMs += 1_000
     await publish([DEARER, ODD, EMBED])
     await database.loadModels([CHAT, ODD, EMBED])

@@ -36,7 +36,7 @@ describe('signing in', () => {
     ['a wrong token', { authorization: 'Bearer something-else' }],
     ['a part of the token', { authorization: `Bearer ${ADMIN_TOKEN.slice(0, -1)}` }],
     ['the token without its scheme', { authorization: ADMIN_TOKEN }],
-  ])('with %s nothing is done', async (_, headers) => {
+  ])('with %s is refused', async (_, headers) => {
     for (const url of ['/admin/v1/me', '/admin/v1/openapi.json', '/admin/v1/nowhere', '/elsewhere']) {
       const response = await database.admin.inject({ method: 'GET', url, headers })
       expect([response.statusCode, response.json()]).toEqual([401, refusal('invalid_token')])
@@ -54,7 +54,7 @@ describe('signing in', () => {
     await app.close()
   })
 
-  test('with what cannot be a credential is refused without asking the database', async () => {
+  test('with a token that cannot be a credential is refused without the database', async () => {
     const pool = await openPool({ url: database.url, log, waitMs: 5_000 })
     await pool.end()
     const db = toKysely(pool)
@@ -65,7 +65,7 @@ describe('signing in', () => {
     await app.close()
   })
 
-  test('with a credential makes whom it names', async () => {
+  test('with a credential has its role', async () => {
     const { operator } = await signUp('support')
     expect((await operator.ask('GET', '/me')).body).toMatchObject({ role: 'support' })
   })
@@ -92,7 +92,7 @@ describe('credentials', () => {
     expect(rows.filter(({ everything }) => everything.includes(token))).toEqual([])
   })
 
-  test('have names of their own, for the audit log', async () => {
+  test('have unique names, for the audit log', async () => {
     await ask('POST', '/credentials', { name: 'Ada', role: 'ops' })
     for (const name of ['Ada', 'bootstrap']) {
       const answer = await ask('POST', '/credentials', { name, role: 'ops' })
@@ -100,7 +100,7 @@ describe('credentials', () => {
     }
   })
 
-  test('have a role that there is', async () => {
+  test('have a known role', async () => {
     const answer = await ask('POST', '/credentials', { name: 'Bob', role: 'king' })
     expect(answer).toEqual({ status: 400, body: refusal('invalid_request', 'role') })
   })
@@ -149,7 +149,7 @@ describe('roles', () => {
   })
 
   test.each<Role>(['owner', 'support', 'ops'])(
-    'of %s hold for every operation, whatever it is asked',
+    'of %s are checked by every operation before its request is validated',
     async (role) => {
       const { operator } = await signUp(role)
       const refused: { id: string; body: unknown }[] = []
@@ -176,7 +176,7 @@ describe('roles', () => {
   )
 })
 
-test('attempts that are refused are in the log, with who asked and without any token', async () => {
+test('refused attempts are in the log with the actor and without any token', async () => {
   const lines: string[] = []
   const app = createAdminServer({
     db: toKysely(database.servicePool),
@@ -204,14 +204,14 @@ test('attempts that are refused are in the log, with who asked and without any t
 })
 
 describe('the audit log', () => {
-  test('is found by an id however the change was asked for', async () => {
+  test('is found by an id, also where the request had it in capitals', async () => {
     const id = await database.operator.createAccount()
     await ask('POST', `/accounts/${id.toUpperCase()}/close`, { reason: 'unpaid' })
     const { body } = await ask('GET', `/audit?target=${id}&action=closeAccount`)
     expect(body).toMatchObject({ data: [{ target: id, reason: 'unpaid' }] })
   })
 
-  test('has a change exactly when the change is there', async () => {
+  test('and its change are stored both or not at all', async () => {
     await database.pool.query('alter table admin_audit add constraint full_up check (false) not valid')
     const before = await database.pool.query('select count(*)::int as count from accounts')
     expect((await ask('POST', '/accounts', { name: 'Ada' })).status).toBe(500)
@@ -221,7 +221,7 @@ describe('the audit log', () => {
     await database.pool.query('alter table admin_audit drop constraint full_up')
   })
 
-  test('does not have a change that failed at the last moment', async () => {
+  test('has no entry of a change whose commit failed', async () => {
     await database.pool.query(`
       create function refuse_account() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
       create constraint trigger at_commit after insert on accounts deferrable initially deferred

@@ -193,7 +193,7 @@ describe('a key', () => {
     })
   })
 
-  test('that nobody knows is not found', async () => {
+  test('with an unknown id is not found', async () => {
     const notFound = { status: 404, body: refusal('not_found') }
     expect(await ask('GET', `/keys/${randomUUID()}`)).toEqual(notFound)
     expect(await ask('GET', `/keys?account=${randomUUID()}`)).toEqual(notFound)

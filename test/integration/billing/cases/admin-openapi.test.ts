@@ -31,7 +31,7 @@ afterAll(() => database.close())
 
 const AUTHORIZED = { authorization: `Bearer ${ADMIN_TOKEN}` }
 
-test('the description is served, and is OpenAPI 3.1 by the meta-schema of that', async () => {
+test('the description is served, and is valid OpenAPI 3.1', async () => {
   const response = await fetch(`${base}/openapi.json`, { headers: AUTHORIZED })
   expect(response.headers.get('content-type')).toMatch(/^application\/json/)
   const served: unknown = await response.json()
@@ -39,14 +39,14 @@ test('the description is served, and is OpenAPI 3.1 by the meta-schema of that',
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   const meta: object = JSON.parse(
     readFileSync('test/fixtures/openapi-3.1/schema.json', 'utf8')
-      // It leaves open of what dialect the schemas inside are; they are of JSON schema's own.
+      // The meta-schema leaves the dialect of the schemas open; theirs is JSON Schema's own.
       .replaceAll('"$dynamicRef": "#meta"', '"$ref": "https://json-schema.org/draft/2020-12/schema"')
       .replace('"$dynamicAnchor": "meta",', ''),
   )
   expect([ajv.validate(meta, served), ajv.errors]).toEqual([true, null])
 })
 
-test('the description has every operation, and every reference in it leads somewhere', () => {
+test('the description has every operation, and every reference in it resolves', () => {
   expect([...conformance.operations.keys()].toSorted()).toEqual(Object.keys(ADMIN).toSorted())
   const text = JSON.stringify(document)
   expect(text).not.toContain('$defs')
@@ -77,7 +77,7 @@ async function ask(id: string, { path, body }: Ask): Promise<{ status: number; a
 
 const WithId = z.object({ id: z.string() })
 
-test('every operation answers as it is described', async () => {
+test('every operation answers as described', async () => {
   const asked = new Set<string>()
   const demand = async (id: string, path: string, body?: object) => {
     asked.add(id)
@@ -157,7 +157,7 @@ test('every operation answers as it is described', async () => {
   expect([...asked].toSorted()).toEqual(Object.keys(ADMIN).toSorted())
 })
 
-test('every operation refuses as it is described', async () => {
+test('every operation refuses a wrong request as described', async () => {
   for (const [id, { path: template }] of Object.entries(ADMIN)) {
     const path = template.replaceAll(/\{\w+\}/g, crypto.randomUUID())
     const wrong = await ask(id, { path: `${path}?nonsense=1`, body: { nonsense: 1 } })

@@ -25,7 +25,7 @@ afterAll(() => database.close())
 const ask: Operator['ask'] = (...asked) => database.operator.ask(...asked)
 
 describe('requests', () => {
-  test('are read as JSON whatever content type they come with, as curl sends it', async () => {
+  test('are read as JSON whatever their content type, which curl declares as a form', async () => {
     const response = await database.admin.inject({
       method: 'POST',
       url: '/admin/v1/accounts',
@@ -38,7 +38,7 @@ describe('requests', () => {
     expect(response.statusCode).toBe(201)
   })
 
-  test('that are not there, not JSON, malformed or too large are refused in one form', async () => {
+  test('of an unknown operation, not JSON, malformed or too large are refused with an error object', async () => {
     expect(await ask('GET', '/nowhere')).toEqual({ status: 404, body: refusal('not_found') })
     expect(await ask('GET', '/accounts/%zz')).toEqual({ status: 400, body: refusal('invalid_request') })
     const headers = { authorization: `Bearer ${ADMIN_TOKEN}` }
@@ -90,7 +90,7 @@ describe('requests', () => {
     expect(await ask(...asked)).toEqual({ status: 400, body: refusal('invalid_request', param) })
   })
 
-  test('that compare the books leave connections for others', async () => {
+  test('for reconciliations leave connections for other requests', async () => {
     const blocker = await database.pool.connect()
     await blocker.query('begin; lock table accounts in access exclusive mode')
     const comparisons = [1, 2, 3].map(() => ask('GET', '/reconciliation'))
@@ -102,7 +102,7 @@ describe('requests', () => {
     expect((await ask('GET', '/reconciliation')).status).toBe(200)
   })
 
-  test('that the database does not answer are told so', async () => {
+  test('that the database does not answer are refused as unavailable', async () => {
     const pool = await openPool({
       url: database.url,
       bounds: { connections: 1, statementMs: 50 },

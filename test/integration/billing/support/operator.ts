@@ -60,7 +60,7 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): z.outp
   return schema.parse(value)
 }
 
-/** The error object, whatever its message says. */
+/** The error object with any message. */
 export function refusal(code: string, param?: string) {
   return {
     error: {

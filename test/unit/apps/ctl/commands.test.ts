@@ -4,7 +4,7 @@ import { fieldOf } from '#apps/ctl/fields.ts'
 import { formatHelp } from '#apps/ctl/help.ts'
 import { parseCommandLine } from '#apps/ctl/parse-command-line.ts'
 
-test('every command has examples, and all of them are understood as that command', () => {
+test('every command has examples, and each is parsed as that command', () => {
   for (const { name, examples } of COMMANDS) {
     expect(examples).not.toEqual([])
     for (const example of examples) {
@@ -26,7 +26,7 @@ test('an option is of one kind in all commands', () => {
   expect(mixed).toEqual([])
 })
 
-test('help tells every command, those of a group, and one with its options and examples', () => {
+test('help lists all commands, those of a group, and one command with its options and examples', () => {
   const all = formatHelp(COMMANDS, [])
   for (const { name, summary } of COMMANDS) {
     expect(all).toContain(`  ${name}`)
@@ -43,7 +43,7 @@ test('help tells every command, those of a group, and one with its options and e
   expect(formatHelp(COMMANDS, ['usage', 'x'])).toContain('millrace usage [options]')
 })
 
-/** As a shell would: quotes hold words together, and what goes to a file is the shell's. */
+/** Splits words as a shell does: quotes join words, and a redirection is the shell's. */
 function toWords(example: string): string[] {
   const [command = ''] = example.split(' > ')
   return [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')

@@ -51,7 +51,7 @@ test('options come before the environment, and the environment before the local 
   })
 })
 
-test('what is missing or wrong is told, without the token', () => {
+test('a missing or wrong value is reported without the token', () => {
   const refusal = (options: { url?: string; tokenFile?: string }, config: Record<string, string> = {}) => {
     try {
       return findAccess(options, { MILLRACE_HOME: home, ...config })

@@ -74,7 +74,7 @@ test('no more than the limit is asked for, from the cursor on', async () => {
   ])
 })
 
-test('an export that is cut off ends with whole lines and tells how to go on', async () => {
+test('an export that is cut off ends with whole lines and reports the cursor to continue with', async () => {
   let text = ''
   async function* broken() {
     yield toText([1, 2], 'csv')
@@ -86,12 +86,12 @@ test('an export that is cut off ends with whole lines and tells how to go on', a
     { format: 'csv', limit: undefined, cursor: undefined, portion: 10 },
   )
   await expect(failing).rejects.toThrow(
-    new CommandError('unreachable', 'The export was cut off (aborted): go on with --cursor 2.'),
+    new CommandError('unreachable', 'The export was cut off (aborted): continue with --cursor 2.'),
   )
   expect(text).toBe(toText([1, 2], 'csv'))
 })
 
-test('a last line without its end is not taken for a whole one', async () => {
+test('a last line without its end is an error', async () => {
   const open = async () => cut('{"cursor":"1"}', 3)
   await expect(exported({ open }, { format: 'jsonl', portion: 10 })).rejects.toThrow('start again')
 })

@@ -13,7 +13,7 @@ const give = defineCommand({
     credits: argument('CREDITS', 'how many'),
     reason: requiredText('TEXT', 'why'),
     idempotencyKey: text('KEY', 'once'),
-    dryRun: flag('only tell'),
+    dryRun: flag('only show the changes'),
     limit: readText({ value: 'NUMBER', help: 'most' }, toNumber),
   }),
   examples: [],
@@ -53,7 +53,7 @@ function refusal(...words: string[]): string {
   throw new Error('it was understood')
 }
 
-test('arguments are told by their place and options by their name, wherever they stand', async () => {
+test('arguments are read by position and options by name, wherever they stand', async () => {
   const given = {
     account: 'a1',
     credits: '5',
@@ -67,7 +67,7 @@ test('arguments are told by their place and options by their name, wherever they
   expect(await parsed(...options, 'credits', 'give', 'a1', '5')).toEqual(given)
 })
 
-test('what is not given is undefined, and a flag is false', async () => {
+test('an option that is not given is undefined, and a flag is false', async () => {
   expect(await parsed('credits', 'give', 'a1', '5', '--reason', 'x')).toEqual({
     account: 'a1',
     credits: '5',
@@ -83,7 +83,7 @@ test('an amount below zero is an argument', async () => {
   })
 })
 
-test('what looks like an amount behind an option is never taken for the amount', async () => {
+test('a negative number behind an option is never taken for the amount', async () => {
   const given = ['credits', 'give', 'a1', '--reason', '-1', '5']
   expect(refusal(...given)).toBe("Option '--reason' argument is ambiguous. See millrace --help.")
   expect(await parsed('credits', 'give', 'a1', '--reason=-1', '5')).toMatchObject({
@@ -117,12 +117,12 @@ test('help is given about the words before it', async () => {
 test.each([
   [[], 'A command is missing. See millrace --help.'],
   [['credit'], 'There is no command credit. See millrace --help.'],
-  [['credits'], 'credits alone is no command. See millrace credits --help.'],
+  [['credits'], 'credits needs a second word. See millrace credits --help.'],
   [['credits', 'take'], 'There is no command credits take. See millrace credits --help.'],
   [['credits', 'give'], 'millrace credits give: ACCOUNT is missing'],
   [['credits', 'give', 'a1', '5'], 'millrace credits give: --reason is missing'],
   [['credits', 'give', 'a1', '5', '--reason', ''], 'millrace credits give: --reason is empty'],
-  [['credits', 'give', 'a1', '5', '6', '--reason', 'x'], 'millrace credits give: 6 is too much.'],
+  [['credits', 'give', 'a1', '5', '6', '--reason', 'x'], 'millrace credits give: 6 was not expected.'],
   [
     ['credits', 'give', 'a1', '5', '--reason', 'x', '--limit', '1e3'],
     'millrace credits give: --limit is wrong: "1e3" is not a whole number',

@@ -53,7 +53,7 @@ test('fields stand beside their names', () => {
   ).toBe('id          x\nopen holds  0\nclosed      -\n')
 })
 
-test('what a terminal would obey is shown as its code', () => {
+test('a control character is shown as its code', () => {
   expect(toPrintable('a\u001B[2Jb\nc\u202Ed')).toBe(String.raw`a\u{1b}[2Jb\u{a}c\u{202e}d`)
   expect(formatTable(COLUMNS, [{ name: '\u001B]0;x\u0007', credits: null, note: null }])).toBe(
     String.raw`name` + '\n' + String.raw`\u{1b}]0;x\u{7}` + '\n',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { formatChanges } from '#apps/ctl/resources/catalog-changes.ts'
 
-test('changes are told by model: what is new, what is different, what is disabled', () => {
+test('changes are grouped by model: new, different, disabled', () => {
   const text = formatChanges([
     { model: 'new', field: 'kind', before: null, after: 'embedding' },
     { model: 'new', field: 'embedding', before: null, after: { dimensions: 256, matryoshka: true } },
