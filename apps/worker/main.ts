@@ -85,7 +85,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const publisher = createEventPublisher({
     redis: busRedis,
     worker,
-    onNobody: (gateway) => presence.suspect(gateway),
+    onNoSubscriber: (gateway) => presence.suspect(gateway),
     onPublish(events) {
       metrics.publishes.inc()
       metrics.events.inc(events)

@@ -1,10 +1,8 @@
-/** The only spelling of the bus's channels. */
-
-/** One per gateway boot: all events of all its generations. */
+/** One per gateway boot: the frames and pulses of its generations. */
 export const gatewayChannel = (gateway: string) => `mr:gateway:${gateway}`
 
-/** One per worker boot: what gateways tell it. */
+/** One per worker boot: control messages from gateways. */
 export const workerChannel = (worker: string) => `mr:worker:${worker}`
 
-/** Everybody's heartbeats. */
+/** The heartbeats of all gateways and workers. */
 export const HEARTBEAT_CHANNEL = 'mr:heartbeats'

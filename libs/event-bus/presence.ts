@@ -4,7 +4,7 @@ import { livenessKey } from '#libs/generation-record/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { HEARTBEAT_CHANNEL } from './channels.ts'
 
-/** What an engine's worker says of itself each second. */
+/** The part of a worker's heartbeat that describes one engine. */
 export const EngineState = z.strictObject({
   model: z.string(),
   /** Pulls tickets: its engine is healthy and it is not stopping. */
@@ -24,43 +24,46 @@ const Heartbeat = z.strictObject({
 export type Heartbeat = z.infer<typeof Heartbeat>
 
 export type Presence = {
-  /** Wants to know when `id` dies. Balanced by `unwatch`. */
+  /** From now on `onDeath` is called when `id` dies. Each call needs one `unwatch`. */
   watch(id: string): void
   unwatch(id: string): void
-  /** A publish reached nobody: look whether `id` still lives. */
+  /** Checks the liveness key of `id` at once: a message to it reached no subscriber. */
   suspect(id: string): void
-  /** Says at once what changed, without waiting for the next second. */
+  /** Sends a heartbeat at once, without waiting for the next second. */
   announce(): void
-  /** Deletes the liveness key and stops; the others learn at once that this process is gone. */
+  /** Deletes the liveness key and stops, so that peers notice the end of this process sooner. */
   stop(): Promise<void>
 }
 
-/** Everybody says once in this time that it lives. */
+/** Between two heartbeats of a process. */
 export const BEAT_MS = 1_000
 const LIVENESS_TTL_MS = 3_000
 const SILENT_MS = 3_000
-/** Alive by its key, but never heard: cut off from the bus. */
+/** Alive by its key, but without heartbeats for so long: cut off from the bus. */
 const CUT_OFF_MS = 15_000
 const SUSPICION_MS = 2_000
 /**
- * A tick that comes later than this after the one before was our own stall: what others said in the meantime
- * is still unread. Half a beat late is enough: with a laxer bound a stall of two seconds and a heartbeat that
- * was already a second old together looked like three seconds of silence.
+ * A tick that comes later than this after the one before shows that this process stalled: heartbeats that arrived
+ * meanwhile are still unread. The bound is half a beat, because a stall of two seconds and a heartbeat that was already
+ * a second old together look like three seconds of silence.
  */
 const OWN_STALL_MS = 1_500
-/** Without an echo for so long the subscription is on a dead connection, which sends nothing and so never fails. */
+/**
+ * Without an echo for so long the subscription's connection is taken for dead: it sends nothing, so it would never
+ * fail by itself.
+ */
 const RESUBSCRIBE_MS = 5_000
-/** An echo later than this after the one before: our own link to the bus was in doubt. */
+/** An echo later than this after the one before shows that this process was cut off from the bus. */
 const ECHO_GAP_MS = 2_000
 
 type Peer = { watchers: number; seenMs: number; missingSinceMs: number | null }
 
 /**
- * Who is alive. This process says so twice each second: with a heartbeat on the bus and with a key of 3 s on
- * the queue Redis. A watched peer is dead when it was silent for 3 s *and* its key is gone, in a store that
- * answered us throughout, while our own heartbeats came back to us over the same bus; so neither the failover
- * of a Redis nor a stall of ours looks like the death of everyone. A peer whose key lives but which is silent
- * for 15 s is cut off, and given up as well.
+ * Which processes are alive. Each second this process sends a heartbeat on the bus and writes a key that expires after
+ * 3 s on the queue Redis. A watched peer is dead when there was no heartbeat for 3 s *and* its key is gone, while the
+ * queue Redis answered throughout and this process received its own heartbeats over the same bus. So neither the
+ * failover of a Redis nor a stall of this process looks like the death of all peers. A peer whose key exists but that
+ * sent no heartbeat for 15 s is cut off, and treated as dead too.
  */
 export async function createPresence(options: {
   self: { id: string; kind: Heartbeat['kind'] }
@@ -126,11 +129,11 @@ export async function createPresence(options: {
     }
     beat()
     for (const [id, peer] of peers) {
-      if (now - peer.seenMs > SILENT_MS || peer.missingSinceMs !== null) void look(id, peer)
+      if (now - peer.seenMs > SILENT_MS || peer.missingSinceMs !== null) void checkKey(id, peer)
     }
   }
 
-  async function look(id: string, peer: Peer) {
+  async function checkKey(id: string, peer: Peer) {
     let alive: boolean
     try {
       alive = (await queue.exists(livenessKey(id))) === 1
@@ -141,15 +144,15 @@ export async function createPresence(options: {
     const now = nowMs()
     if (alive) {
       peer.missingSinceMs = null
-      if (busEchoes(now) && now - peer.seenMs > CUT_OFF_MS) bury(id, 'cut off from the bus')
+      if (busEchoes(now) && now - peer.seenMs > CUT_OFF_MS) declareDead(id, 'cut off from the bus')
       return
     }
     peer.missingSinceMs ??= now
     const silent = now - peer.seenMs > SILENT_MS && busEchoes(now) && storeAnsweredFor(now, SILENT_MS)
-    if (silent || now - peer.missingSinceMs >= SUSPICION_MS) bury(id, 'dead')
+    if (silent || now - peer.missingSinceMs >= SUSPICION_MS) declareDead(id, 'dead')
   }
 
-  function bury(id: string, how: string) {
+  function declareDead(id: string, how: string) {
     if (!peers.delete(id)) return
     log.warn({ peer: id }, `peer is ${how}`)
     onDeath(id)
@@ -176,7 +179,7 @@ export async function createPresence(options: {
     },
     suspect(id) {
       const peer = peers.get(id)
-      if (peer !== undefined && peer.missingSinceMs === null) void look(id, peer)
+      if (peer !== undefined && peer.missingSinceMs === null) void checkKey(id, peer)
     },
     announce: beat,
     async stop() {

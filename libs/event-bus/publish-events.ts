@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { gatewayChannel } from './channels.ts'
 import {
-  appendEvent,
+  appendEntry,
   encodePulse,
   startFrame,
   type FrameEntry,
@@ -11,39 +11,39 @@ import {
 } from './frame.ts'
 
 export type EventPublisher = {
-  /** Queues an event for `gateway`; it leaves at the end of this event-loop turn. Never throws. */
+  /** Queues an event for `gateway`; it is published at the end of this event-loop turn. Never throws. */
   send(gateway: string, entry: FrameEntry): void
   pulse(gateway: string, streams: Pulse['streams']): void
-  /** Sends what is queued at once; resolves when Redis has it, or has failed to. */
+  /** Publishes the queued events at once; resolves when Redis has answered or failed. */
   flush(): Promise<void>
 }
 
-/** A subscriber that gets a much larger message at once is cut off by Redis. */
+/** Redis disconnects a subscriber whose output buffer grows by much more at once. */
 const MAX_FRAME_CHARS = 256 * 1024
 
 /**
- * All events of one event-loop turn for one gateway leave in one PUBLISH: the cost of a message is paid per
- * turn and gateway, not per token. `setImmediate` runs after all sockets of this turn were read, so nothing
- * waits for a timer. A larger turn is split at 256 kB.
+ * Publishes all events of one event-loop turn for one gateway as one frame: the cost of a message is paid per turn and
+ * gateway, not per token. `setImmediate` runs after all sockets of this turn were read, so no event waits for a timer.
+ * A frame is split at 256 kB.
  *
- * `onNobody` is called when a publish reached no subscriber: a reason to look whether the gateway lives, not a
- * proof that it does not. A failed publish loses its events; the gateway notices the gap in `seq`.
+ * `onNoSubscriber` is called when a message reached no subscriber: the gateway may be dead, and the caller should check
+ * its liveness key. A failed publish loses its events; the gateway notices the gap in `seq`.
  */
 export function createEventPublisher(options: {
   redis: Redis
   worker: string
-  onNobody: (gateway: string) => void
+  onNoSubscriber: (gateway: string) => void
   onPublish: (events: number) => void
   log: Logger
 }): EventPublisher {
-  const { redis, worker, onNobody, onPublish, log } = options
+  const { redis, worker, onNoSubscriber, onPublish, log } = options
   let pending = new Map<string, PendingFrame>()
   let scheduled = false
 
   function publish(gateway: string, message: string): Promise<void> {
     return redis.publish(gatewayChannel(gateway), message).then(
       (receivers) => {
-        if (receivers === 0) onNobody(gateway)
+        if (receivers === 0) onNoSubscriber(gateway)
       },
       (error: unknown) => log.warn({ err: error, gateway }, 'publish failed'),
     )
@@ -75,7 +75,7 @@ export function createEventPublisher(options: {
         frame = { parts: startFrame(worker), chars: 0, events: 0 }
         pending.set(gateway, frame)
       }
-      appendEvent(frame.parts, entry)
+      appendEntry(frame.parts, entry)
       frame.chars += chars
       frame.events += 1
       if (!scheduled) {
@@ -84,7 +84,7 @@ export function createEventPublisher(options: {
       }
     },
     pulse(gateway, streams) {
-      // What the pulse counts must be on its way before it.
+      // The events that the pulse counts must be published before it.
       const frame = pending.get(gateway)
       if (frame !== undefined) {
         pending.delete(gateway)
@@ -98,7 +98,7 @@ export function createEventPublisher(options: {
 
 type PendingFrame = { parts: FrameParts; chars: number; events: number }
 
-/** Near enough to bound a frame; escaping and digits are estimated. */
+/** An estimate, good enough to bound a frame. */
 function approximateChars({ event, ids }: FrameEntry): number {
   const text = 'text' in event ? event.text.length : 100
   return 40 + text * 2 + ids.length * 7

@@ -1,7 +1,7 @@
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { FrameEntry } from './frame.ts'
 
-/** Events of this stream are missing and nobody will send them: a gap, a dead worker, a lost end. */
+/** Events of this stream are missing and will not come: a gap in `seq`, a dead worker, a lost end. */
 export class StreamLostError extends Error {
   constructor(reason: string, cause?: unknown) {
     super(`the stream is lost: ${reason}`, cause === undefined ? undefined : { cause })
@@ -12,30 +12,30 @@ export class StreamLostError extends Error {
 /**
  * The gateway's end of one generation's stream: events in order, each once, in batches as they arrived.
  *
- * It checks every event's epoch and seq. Iteration ends after `close`; it throws a StreamLostError after
- * `fail`, once what arrived before was taken. One consumer only.
+ * It checks every event's epoch and seq. Iteration ends after `close`; after `fail` it throws a StreamLostError, once
+ * the events that had arrived are consumed. One consumer only.
  */
 export type StreamInbox = AsyncIterable<readonly GenerationEvent[]> & {
-  /** The gateway's number for it, in every frame. */
+  /** The gateway's number for the stream. */
   readonly stream: number
   /** Boot id of the worker that claimed the current epoch; null before. */
   worker(): string | null
-  /** The record names the worker before its `claimed` event has come: from now on its death counts. */
+  /** Sets the worker that the record names, before its `generation-claimed` has arrived. */
   assumeWorker(worker: string): void
   epoch(): number
-  /** Expects the next epoch from now on; events of earlier ones are refused. */
+  /** From now on, events of earlier epochs are rejected. */
   expectEpoch(epoch: number): void
   fail(reason: string): void
   close(): void
 }
 
-/** What the subscriber alone may do with an inbox. */
+/** The subscriber's side of an inbox. */
 export type InboxFeed = {
-  /** Takes an event; `false` when its epoch is over and its sender should stop. */
+  /** Accepts an event; returns false when its epoch is over and its sender must stop. */
   accept(entry: FrameEntry): boolean
-  /** Hands what was accepted since the last call to the consumer, as one batch. */
+  /** Passes the events that were accepted since the last call to the consumer, as one batch. */
   deliver(): void
-  /** A worker says that it stands at `lastSeq`; frames are ordered, so more than was seen is a loss. */
+  /** Compares with the worker's own count. Messages are ordered, so an event that has not arrived by now is lost. */
   compare(lastSeq: number): void
 }
 

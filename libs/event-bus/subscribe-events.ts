@@ -14,11 +14,11 @@ export type EventSubscriber = {
 }
 
 /**
- * Subscribes to this gateway's one channel, once, at boot, and sorts what arrives into the inboxes of its
+ * Subscribes to this gateway's one channel, once, at boot, and distributes the events to the inboxes of its
  * generations. Stream numbers count up and are never reused, so a late event cannot reach the wrong one.
  *
- * `onStray` is called for events of streams that are closed and of epochs that are over: answering each with
- * `cancel` is what stops a worker that nobody listens to any more.
+ * `onStray` is called for events of streams that are closed and of epochs that are over; the caller answers with
+ * `cancel`, which stops the worker.
  */
 export async function subscribeEvents(options: {
   subscriber: Redis
@@ -44,16 +44,16 @@ export async function subscribeEvents(options: {
 
   function takePulse(pulse: Pulse) {
     const strays: StreamEpoch[] = []
-    const told = new Set<number>()
+    const listed = new Set<number>()
     for (const { stream, epoch, lastSeq, running } of pulse.streams) {
-      told.add(stream)
+      listed.add(stream)
       const known = streams.get(stream)
       if (known === undefined || epoch < known.inbox.epoch()) {
         if (running) strays.push({ stream, epoch })
       } else if (epoch === known.inbox.epoch()) known.feed.compare(lastSeq)
     }
     for (const { inbox } of streams.values()) {
-      if (inbox.worker() === pulse.worker && !told.has(inbox.stream))
+      if (inbox.worker() === pulse.worker && !listed.has(inbox.stream))
         inbox.fail('its worker does not know it')
     }
     if (strays.length > 0) onStray(pulse.worker, strays)

@@ -1,11 +1,10 @@
 import type { Redis } from 'ioredis'
 
 /**
- * Embedding vectors on their way from a worker to a gateway: binary keys on the bus, at which an event points.
+ * Embedding vectors travel from a worker to a gateway as binary keys on the bus; a `vectors-ready` event names them.
  *
- * They lie on the bus and not beside the record on the queue Redis, although both are keys: they are output in
- * transit, lost like a frame and as cheaply (the generation fails and costs nothing), and the queue Redis would
- * write every one of them, tens of MiB a request, into its append-only file.
+ * They are not stored beside the record on the queue Redis, which would write all of them, tens of MiB a request, to
+ * its append-only file. When they are lost, as a frame may be, the generation fails and costs nothing.
  */
 export type VectorsPlace = {
   readonly gateway: string
@@ -15,10 +14,10 @@ export type VectorsPlace = {
   readonly first: number
 }
 
-/** Longer than a worker waits for its gateway; what nobody takes goes by itself. */
+/** Longer than a worker waits for its gateway; vectors that were not taken expire. */
 const KEEP_MS = 30_000
 
-/** A gateway's keys share a hash tag, as its channel they belong to one server. */
+/** A gateway's keys share a hash tag: like its channel they belong to one server. */
 export function vectorsKey({ gateway, stream, epoch, first }: VectorsPlace): string {
   return `mr:vectors:{${gateway}}:${stream}:${epoch}:${first}`
 }
@@ -36,7 +35,7 @@ export async function writeVectors(
 }
 
 /**
- * Reads vectors and deletes them. Throws an Error when they are not there (any more), or are not `count` vectors of
+ * Reads vectors and deletes them. Throws an Error when the key does not exist, or does not hold `count` vectors of
  * `dimensions` numbers.
  */
 export async function takeVectors(
@@ -52,7 +51,7 @@ export async function takeVectors(
       `its vectors are ${bytes.length} bytes; ${count} of ${dimensions} dimensions are ${expected}`,
     )
   }
-  // A copy: bytes from the socket stand at any offset, numbers must not.
+  // A copy, because Float32Array needs an aligned offset and bytes from the socket have any.
   const numbers = new Float32Array(new Uint8Array(bytes).buffer)
   return Array.from({ length: count }, (_, at) => numbers.subarray(at * dimensions, (at + 1) * dimensions))
 }

@@ -3,18 +3,18 @@ import { z } from 'zod'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { workerChannel } from './channels.ts'
 
-/** A gateway's stream up to an epoch: a later epoch of the same stream is not meant. */
+/** A gateway's stream, up to and including an epoch. */
 const StreamEpoch = z.object({ stream: z.int(), epoch: z.int() })
 export type StreamEpoch = z.infer<typeof StreamEpoch>
 
-/** What a gateway tells a worker: stop these streams of mine; the vectors of this key are with me. */
+/** From a gateway to a worker: stop these of its streams; the vectors of this key have arrived. */
 const WorkerControl = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('cancel'), gateway: z.string(), streams: z.array(StreamEpoch) }),
   z.strictObject({ type: z.literal('vectors-taken'), key: z.string() }),
 ])
 type WorkerControl = z.infer<typeof WorkerControl>
 
-/** Tells `worker` to stop streams; resolves with whether anybody received it. */
+/** Asks `worker` to stop streams; resolves with whether a subscriber received the message. */
 export async function sendCancel(
   redis: Redis,
   worker: string,
@@ -28,13 +28,13 @@ export async function sendCancel(
   return (await redis.publish(workerChannel(worker), JSON.stringify(message))) > 0
 }
 
-/** Tells `worker` that the vectors of `key` have arrived. */
+/** Reports to `worker` that the vectors of `key` have arrived. */
 export async function sendVectorsTaken(redis: Redis, worker: string, key: string): Promise<void> {
   const message: WorkerControl = { type: 'vectors-taken', key }
   await redis.publish(workerChannel(worker), JSON.stringify(message))
 }
 
-/** Listens on this worker's own channel. */
+/** Subscribes to this worker's own channel. */
 export async function subscribeControl(options: {
   subscriber: Redis
   worker: string

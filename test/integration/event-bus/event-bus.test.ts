@@ -48,7 +48,7 @@ beforeEach(async () => {
   publisher = createEventPublisher({
     redis: connect(),
     worker: 'worker-1',
-    onNobody: (missed) => nobody.push(missed),
+    onNoSubscriber: (missed) => nobody.push(missed),
     onPublish: () => {},
     log,
   })

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import {
-  appendEvent,
+  appendEntry,
   decodeGatewayMessage,
   encodePulse,
-  FrameError,
   startFrame,
   type FrameEntry,
 } from '#libs/event-bus/frame.ts'
+import { FrameError } from '#libs/event-bus/frame-values.ts'
 
 const EVENTS: readonly GenerationEvent[] = [
   { type: 'generation-claimed', worker: 'worker-1', promptTokens: 12 },
@@ -32,14 +32,14 @@ function entriesOf(events: readonly GenerationEvent[]): FrameEntry[] {
 test('every event arrives as it was sent', () => {
   const entries = entriesOf(EVENTS)
   const parts = startFrame('worker-1')
-  for (const entry of entries) appendEvent(parts, entry)
+  for (const entry of entries) appendEntry(parts, entry)
   expect(decodeGatewayMessage(JSON.stringify(parts))).toEqual({ kind: 'frame', worker: 'worker-1', entries })
 })
 
 test('a token of plain text costs at most thirty bytes beside its text', () => {
   const parts = startFrame('worker-1')
   const empty = JSON.stringify(parts).length
-  appendEvent(parts, {
+  appendEntry(parts, {
     stream: 100_000,
     epoch: 1,
     seq: 1_000,

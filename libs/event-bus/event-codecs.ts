@@ -1,0 +1,137 @@
+import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
+import { FrameError, readArray, readNumber, readOneOf, readText } from './frame-values.ts'
+
+/** Appends what a frame holds of an event: the code of its type, and its value. */
+export function appendEvent<Type extends EventType>(parts: unknown[], event: EventOf<Type>): void {
+  const codecs: Codecs = CODECS
+  const { code, toValue } = codecs[event.type]
+  parts.push(code, toValue(event))
+}
+
+/** The event that `appendEvent` wrote; `worker` is the sender of the frame. Throws a FrameError. */
+export function toEvent(code: unknown, value: unknown, worker: string): GenerationEvent {
+  const fromValue = typeof code === 'number' ? FROM_VALUE[code] : undefined
+  if (fromValue === undefined) throw new FrameError(`unknown event ${String(code)}`)
+  return fromValue(value, worker)
+}
+
+type EventType = GenerationEvent['type']
+type EventOf<Type extends EventType> = {
+  [Each in Type]: Extract<GenerationEvent, { readonly type: Each }> & { readonly type: Each }
+}[Type]
+
+type Codec<Type extends EventType> = {
+  readonly code: number
+  readonly toValue: (event: EventOf<Type>) => unknown
+  readonly fromValue: (value: unknown, worker: string) => Extract<GenerationEvent, { readonly type: Type }>
+}
+type Codecs = { readonly [Type in EventType]: Codec<Type> }
+
+const ERROR_CODES = [
+  'invalid_request',
+  'insufficient_credits',
+  'upstream_error',
+  'model_unavailable',
+] as const
+
+/** A type of event without an entry, and two entries with the same code, do not compile. */
+const CODECS = {
+  'generation-claimed': {
+    code: 0,
+    toValue: (event) => event.promptTokens,
+    fromValue: (value, worker) => ({
+      type: 'generation-claimed',
+      worker,
+      promptTokens: readNumber(value),
+    }),
+  },
+  'generation-declined': {
+    code: 1,
+    toValue: (event) => [event.reason, event.promptTokens],
+    fromValue(value) {
+      const [reason, promptTokens] = readArray(value)
+      return {
+        type: 'generation-declined',
+        reason: readOneOf(reason, ['worker-stopping', 'hold-too-small']),
+        promptTokens: readNumber(promptTokens),
+      }
+    },
+  },
+  'reasoning-delta': {
+    code: 2,
+    toValue: (event) => event.text,
+    fromValue: (value) => ({ type: 'reasoning-delta', text: readText(value) }),
+  },
+  'text-delta': {
+    code: 3,
+    toValue: (event) => event.text,
+    fromValue: (value) => ({ type: 'text-delta', text: readText(value) }),
+  },
+  'tool-call-start': {
+    code: 4,
+    toValue: (event) => [event.index, event.id, event.name],
+    fromValue(value) {
+      const [index, id, name] = readArray(value)
+      return { type: 'tool-call-start', index: readNumber(index), id: readText(id), name: readText(name) }
+    },
+  },
+  'tool-call-delta': {
+    code: 5,
+    toValue: (event) => [event.index, event.text],
+    fromValue(value) {
+      const [index, text] = readArray(value)
+      return { type: 'tool-call-delta', index: readNumber(index), text: readText(text) }
+    },
+  },
+  'generation-end': {
+    code: 6,
+    toValue({ finishReason, usage }) {
+      const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = usage
+      return [finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens]
+    },
+    fromValue(value) {
+      const [finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens] = readArray(value)
+      return {
+        type: 'generation-end',
+        finishReason: readOneOf(finishReason, ['stop', 'length', 'tool-calls']),
+        usage: {
+          promptTokens: readNumber(promptTokens),
+          cachedTokens: readNumber(cachedTokens),
+          completionTokens: readNumber(completionTokens),
+          reasoningTokens: readNumber(reasoningTokens),
+        },
+      }
+    },
+  },
+  'generation-error': {
+    code: 7,
+    toValue: (event) => [event.code, event.message],
+    fromValue(value) {
+      const [code, message] = readArray(value)
+      return { type: 'generation-error', code: readOneOf(code, ERROR_CODES), message: readText(message) }
+    },
+  },
+  'vectors-ready': {
+    code: 8,
+    toValue: (event) => [event.first, event.count],
+    fromValue(value) {
+      const [first, count] = readArray(value)
+      return { type: 'vectors-ready', first: readNumber(first), count: readNumber(count) }
+    },
+  },
+} as const satisfies Codecs
+
+/** The types that share their code with another type. */
+type Ambiguous = {
+  [Type in EventType]: CodeOf<Type> extends CodeOf<Exclude<EventType, Type>> ? Type : never
+}[EventType]
+type CodeOf<Type extends EventType> = (typeof CODECS)[Type]['code']
+
+/** By code. */
+const FROM_VALUE = indexByCode(CODECS)
+
+function indexByCode(codecs: [Ambiguous] extends [never] ? Codecs : { readonly ambiguous: Ambiguous }) {
+  const decoders: ((value: unknown, worker: string) => GenerationEvent)[] = []
+  for (const { code, fromValue } of Object.values(codecs)) decoders[code] = fromValue
+  return decoders
+}
