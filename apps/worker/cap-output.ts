@@ -4,17 +4,17 @@ import { affordableOutput } from '#libs/money/price.ts'
 
 export type OutputCap =
   | { readonly status: 'capped'; readonly maxTokens: number }
-  /** The estimate was too low and money is not the reason: ask for an exact hold. */
+  /** The estimate was too low, and money did not clamp the hold: an exact hold is needed. */
   | { readonly status: 'hold-too-small' }
-  /** Money had set the hold, and it does not pay the exact input and one token of output. */
+  /** Money clamped the hold, and it does not pay the exact input and one token of output. */
   | { readonly status: 'insufficient-credits' }
   /** The prompt leaves no room for a token in the context window. */
   | { readonly status: 'prompt-too-long' }
 
 /**
- * Turns the hold's amount into the engine's output cap: what is left after the exact input, at the output
- * price, within the context window and the caller's limit. So no charge can exceed its hold, and a wrong
- * estimate neither creates debt nor shortens an answer that could be paid.
+ * Turns the hold's amount into the engine's output cap: the rest after the exact input, at the output price, within the
+ * context window and the caller's limit. So no charge can exceed its hold, and a wrong estimate neither creates debt
+ * nor shortens an answer that could be paid.
  */
 export function capOutput(job: GenerationJob, promptTokens: number, contextWindow: number): OutputCap {
   const wanted = Math.min(job.maxOutputTokens, contextWindow - promptTokens)
@@ -28,7 +28,7 @@ export function capOutput(job: GenerationJob, promptTokens: number, contextWindo
   return { status: 'capped', maxTokens: affordable }
 }
 
-/** Whether the hold pays an exact input that asks for no output. */
+/** Whether the hold pays the exact input of a request without output. */
 export function coversInput(hold: Hold, promptTokens: number): boolean {
   return affordableOf(hold, { input: promptTokens, limit: 0 }) !== null
 }

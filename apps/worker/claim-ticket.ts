@@ -7,12 +7,12 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 export type ClaimTicket = (model: string, ticket: GenerationTicket) => Promise<Claim>
 
 const PAUSES = { firstPauseMs: 50, lastPauseMs: 500 }
-/** Longer than a stall of Redis or of ours; afterwards the gateway finds the record claimed and watches us. */
+/** Longer than a stall of Redis or of this process. Afterwards the gateway finds the record claimed and watches us. */
 const GIVE_UP_AFTER_MS = 30_000
 
 /**
- * Claims until the record answers: a claim whose answer came too late has been made all the same, and repeating
- * it is safe. A job that this version cannot read is settled at nothing, because nobody else would end it.
+ * Repeats the claim until the record answers: a claim whose answer was lost may have been made, and repeating it is
+ * safe. A job that this version cannot parse is settled without a charge, because no other process would end it.
  */
 export function createClaimTicket(deps: {
   record: Pick<GenerationRecord, 'claim' | 'settle'>
@@ -28,7 +28,7 @@ export function createClaimTicket(deps: {
         return await record.claim(model, ticket, worker)
       } catch (error) {
         if (!(error instanceof ZodError)) throw error
-        log.error({ err: error, ...ticket }, 'a job that cannot be read is settled at nothing')
+        log.error({ err: error, ...ticket }, 'a job that cannot be parsed is settled without a charge')
         const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
         await record.settle(model, { ...ticket, outcome: 'fault', ...usage })
         return { status: 'settled' } as const

@@ -48,10 +48,10 @@ export async function connectEngine(options: {
 }
 
 /**
- * vLLM holds a grammar back until its `--reasoning-parser` has seen the thinking end: in the output, or in a prompt
- * whose template has closed it. Without a parser the grammar would forbid the thinking; with one, a model that
- * never thinks is never held to anything. Our grammars for harmony begin with its thinking, and its parser would wait
- * for an answer where there are only calls.
+ * vLLM applies a grammar only after its `--reasoning-parser` has seen the thinking end: in the output, or in a prompt
+ * whose template has closed it. Without a parser the grammar would forbid the thinking; with one, the output of a model
+ * that never thinks is never constrained. Our grammars for harmony begin with its thinking, and harmony's parser would
+ * wait for an answer where there are only calls.
  */
 function findMismatch(
   { reasoning }: Pick<ModelFamily, 'reasoning'>,
@@ -59,10 +59,10 @@ function findMismatch(
 ): string | null {
   const isTagged = typeof reasoning === 'object'
   if (isTagged && start === 'first-token') {
-    return 'the engine holds this model’s thinking to grammars too: start it with --reasoning-parser'
+    return 'the engine applies grammars to this model’s thinking too: start it with --reasoning-parser'
   }
   if (!isTagged && start === 'after-reasoning') {
-    return 'the engine waits for the end of a thinking that has no tags: start it without --reasoning-parser'
+    return 'the engine waits for thinking tags that this model does not write: start it without --reasoning-parser'
   }
   return null
 }

@@ -87,7 +87,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     worker,
     onNoSubscriber: (gateway) => presence.suspect(gateway),
     onPublish(events) {
-      metrics.publishes.inc()
+      metrics.frames.inc()
       metrics.events.inc(events)
     },
     log,

@@ -10,14 +10,17 @@ import type { EngineClient, EngineRequest } from './engine/engine-client.ts'
 import type { RunningGeneration } from './running-generations.ts'
 import type { EngineWatch } from './watch-engine.ts'
 
-/** Runs a claimed chat: render → cap → generate → parse → publish. Throws when a step fails and when `run` is stopped. */
+/**
+ * Runs a claimed chat: render → cap → generate → parse → publish. Throws when a step fails, and when the run is stopped
+ * before it is complete.
+ */
 export type RunChat = (run: RunningGeneration, job: ChatJob) => Promise<RunEnding>
 
 export function createRunChat(deps: {
   worker: string
   model: ChatModel
   engine: Pick<EngineClient, 'generate'>
-  /** The engine's own limit; a catalog may promise less, never more. */
+  /** The engine's own limit; the catalog may set less, never more. */
   contextWindow: number
   watch: Pick<EngineWatch, 'tokenSeen'>
 }): RunChat {

@@ -6,7 +6,7 @@ import type { RunEnding } from './end-run.ts'
 import type { RunningGeneration } from './running-generations.ts'
 import type { EngineWatch } from './watch-engine.ts'
 
-/** Runs a claimed embedding: tokenize → embed → deliver. Throws when a step fails and when `run` is stopped. */
+/** Runs a claimed embedding: tokenize → embed → deliver. Throws when a step fails, and when the run is stopped. */
 export type RunEmbedding = (run: RunningGeneration, request: EmbeddingRequest) => Promise<RunEnding>
 
 /** Each input counts once its vector is there: a caller that leaves midway pays for those. */
@@ -14,7 +14,7 @@ export function createRunEmbedding(deps: {
   worker: string
   tokenizeInputs: TokenizeInputs
   embedInputs: EmbedInputs
-  /** The engine's own limit; a catalog may promise less, never more. */
+  /** The engine's own limit; the catalog may set less, never more. */
   contextWindow: number
   watch: Pick<EngineWatch, 'tokenSeen'>
 }): RunEmbedding {

@@ -21,7 +21,7 @@ import { createSlots } from './slots.ts'
 import { createEngineWatch } from './watch-engine.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
-/** One engine with its worker: pulls what the engine can run, runs it, stops in order. */
+/** One engine with its worker: pulls as many generations as the engine can run, runs them, stops in order. */
 export type ServedEngine = {
   state(): EngineState
   /** Stops pulling, lets running generations end within `graceMs`, then ends them as interrupted. */
@@ -45,7 +45,7 @@ export type WorkerServices = {
   readonly log: Logger
 }
 
-/** How slowly the mean generation time follows: each generation moves it by this share. */
+/** Weight of the newest generation in the moving mean of generation times. */
 const MEAN_SHARE = 0.1
 /** A stopped generation only has to publish its last event. */
 const STOP_MS = 3_000
@@ -54,7 +54,7 @@ const STOP_MS = 3_000
 export function serveEngine(deps: {
   model: { readonly name: string; readonly tokenizer: Tokenizer; readonly chat: ChatModel }
   engine: ConnectedEngine
-  /** An engine that runs generations and gives no token for this long hangs. */
+  /** An engine that runs generations and gives no token for this long is taken for hung. */
   silenceMs: number
   services: WorkerServices
 }): ServedEngine {
@@ -89,7 +89,7 @@ export function serveEngine(deps: {
       live.set(ticketName({ id: job.id, epoch }), run)
       return run
     },
-    // A ticket that was on its way when the engine died goes back as well.
+    // A ticket that was being claimed when the engine died is declined as well.
     isStopping: () => stopping || !watch.ready(),
     runChat: createRunChat({ worker, model: model.chat, engine, contextWindow, watch }),
     runEmbedding: createRunEmbedding({
@@ -97,7 +97,7 @@ export function serveEngine(deps: {
       tokenizeInputs: createTokenizeInputs(model.tokenizer),
       embedInputs: createEmbedInputs({
         embed: engine.embed,
-        // A generation takes a slot, each of its inputs a place here: neither is more than the engine runs at once.
+        // The generations fill the slots, their inputs this limit: the engine runs no more of either at once.
         limit: createFairLimit(maxNumSeqs),
         deliver: services.deliverVectors,
       }),
@@ -111,9 +111,9 @@ export function serveEngine(deps: {
     redis: services.ticketRedis,
     model: model.name,
     log,
-    // BullMQ hands over the next ticket when this resolves: when the engine can run one more.
+    // BullMQ hands over the next ticket when this resolves, that is when the engine can run one more.
     async onTicket(ticket) {
-      // The gateway may have added it again while its claim is on its way: one run of it is enough.
+      // The gateway may add a ticket again while its claim is under way; it must not run twice.
       const name = ticketName(ticket)
       if (!ticketsInHand.has(name)) {
         ticketsInHand.add(name)
@@ -169,7 +169,7 @@ export function serveEngine(deps: {
     async drain(graceMs) {
       stopping = true
       announce()
-      // Closed before anything is waited for: a ticket that is handed over later could not be answered.
+      // Before any wait: a ticket that is handed over later could not be declined.
       await pull.close()
       await within(graceMs, slots.idle())
       stopAll('worker-stopping')

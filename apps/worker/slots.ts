@@ -1,7 +1,7 @@
 export type Slots = {
   running(): number
   capacity(): number
-  /** Runs `work` in a slot of its own; it must not reject. Taking beyond the capacity is the caller's bug. */
+  /** Runs `work` in a slot of its own; it must not reject. The caller waits for `room` first. */
   take(work: () => Promise<void>): void
   /** Resolves when a slot is free. */
   room(): Promise<void>

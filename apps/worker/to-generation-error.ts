@@ -4,9 +4,9 @@ import { EngineError } from './engine/engine-error.ts'
 import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 
 /**
- * Tells whose fault a failed generation is. A prompt that the template refuses, a constraint that the model
- * cannot be held to and a request that the engine refuses are the caller's; everything else is ours and says
- * nothing of our insides.
+ * Returns the public error of a failed generation. A prompt that the template refuses, a constraint that the model
+ * cannot follow and a request that the engine refuses are the caller's fault; every other failure is ours, and its
+ * message describes nothing internal.
  */
 export function toGenerationError(error: unknown): Omit<GenerationError, 'type'> {
   if (error instanceof ChatTemplateError || error instanceof ConstraintError) {

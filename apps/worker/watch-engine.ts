@@ -2,26 +2,26 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 
 export type EngineWatch = {
   ready(): boolean
-  /** A token came, from any generation: the engine works. */
+  /** A token or vector came, of any generation: the engine works. */
   tokenSeen(): void
-  /** A generation failed without a token, by the engine's fault. */
+  /** A generation failed without output, by the engine's fault. */
   failureSeen(): void
   stop(): void
 }
 
 const CHECK_MS = 1_000
-/** A worker that fails everything at once would win every ticket; after this many in a row it stops pulling. */
+/** A worker whose generations fail at once would take every ticket, so it stops pulling after this many in a row. */
 const FAILURES_IN_A_ROW = 5
 const REST_MS = 10_000
 const UNANSWERED = 'the health check got no answer'
 
 /**
- * Tells whether work may be pulled for an engine. States: ready → unready when a health check says dead, when
- * two in a row get no answer (one may be our own stall), when generations run and no token came for `silenceMs`
- * (health checks do not see a hang), or after five failures in a row; unready → ready when a health check is good
- * again, after a rest of 10 s where the check had been good all along.
+ * Decides whether tickets may be pulled for an engine. States: ready → unready when a health check reports a dead
+ * engine, when two in a row get no answer (one may be our own stall), when generations run and no token came for
+ * `silenceMs` (health checks do not see a hang), or after five failures in a row; unready → ready when a health check
+ * is good again, and after a rest of 10 s if it had been good all along.
  *
- * `onChange` is told each move; `onLost` that what runs now will not end by itself.
+ * `onChange` is called at each move, `onLost` when running generations will not end by themselves.
  */
 export function createEngineWatch(deps: {
   healthCheck: () => Promise<{ healthy: boolean; message: string }>

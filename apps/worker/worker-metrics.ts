@@ -4,10 +4,10 @@ import type { EngineState } from '#libs/event-bus/presence.ts'
 export type WorkerMetrics = {
   generations: Counter<'model' | 'result'>
   events: Counter
-  publishes: Counter
+  frames: Counter
 }
 
-/** Counts units; labels are bounded: a worker has few models, and a result is one of two. */
+/** Labels are bounded: a worker has few models, and a result is one of two. */
 export function createWorkerMetrics(options: {
   registry: Registry
   engines: () => EngineState[]
@@ -37,7 +37,7 @@ export function createWorkerMetrics(options: {
   })
   new Gauge({
     name: 'millrace_worker_pending_settlements',
-    help: 'Settlements that the queue Redis has not taken yet',
+    help: 'Settlements that the queue Redis has not answered yet',
     registers,
     collect() {
       this.set(pendingSettlements())
@@ -51,6 +51,6 @@ export function createWorkerMetrics(options: {
       registers,
     }),
     events: new Counter({ name: 'millrace_worker_events_total', help: 'Events published', registers }),
-    publishes: new Counter({ name: 'millrace_worker_frames_total', help: 'Frames published', registers }),
+    frames: new Counter({ name: 'millrace_worker_frames_total', help: 'Frames published', registers }),
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The error table of the public interface: our code → HTTP status, the code on the wire, and whether it
  * carries `retry-after`. Source: the interface's section "Errors"; it names no code for 400 and 413, nor for a
- * path that does not exist: all of them say `invalid_request`.
+ * path that does not exist: all of them are `invalid_request`.
  */
 export const API_ERRORS = {
   invalid_request: { status: 400, wireCode: 'invalid_request', retryAfter: false },
@@ -19,8 +19,8 @@ export const API_ERRORS = {
 export type ApiErrorCode = keyof typeof API_ERRORS
 
 /**
- * A failure that the caller of the public interface is told about.
- * `message` is public; what must stay inside goes into `cause`, which is logged and never sent.
+ * A failure that is reported to the caller of the public interface. `message` is public; internal details go into
+ * `cause`, which is logged and never sent.
  */
 export class ApiError extends Error {
   readonly code: ApiErrorCode

@@ -1,6 +1,6 @@
 /**
  * One typed piece of a generation's output: what a worker publishes and every endpoint renders.
- * These travel per token, so they are checked by the frame decoder of `libs/event-bus`, not by a schema.
+ * There is one per token, so they are checked by the codecs of `libs/event-bus`, which are faster than a schema.
  */
 export type GenerationEvent =
   | GenerationClaimed
@@ -18,7 +18,7 @@ export type GenerationEvent =
   | GenerationEnd
   | GenerationError
 
-/** A worker runs it. Always the first event of an epoch that is not declined. */
+/** A worker runs it. The first event of every epoch that is not declined. */
 export type GenerationClaimed = {
   readonly type: 'generation-claimed'
   readonly worker: string
@@ -34,7 +34,7 @@ export type GenerationDeclined = {
   readonly promptTokens: number
 }
 
-/** The vectors of `count` inputs, from the one with index `first` on, wait on the bus to be taken. */
+/** The vectors of `count` inputs, from index `first` on, are on the bus (`vectors.ts` of `libs/event-bus`). */
 export type VectorsReady = {
   readonly type: 'vectors-ready'
   readonly first: number
@@ -47,7 +47,7 @@ export type GenerationEnd = {
   readonly usage: Usage
 }
 
-/** It ended by somebody's fault; nothing is charged. */
+/** It failed; nothing is charged. */
 export type GenerationError = {
   readonly type: 'generation-error'
   readonly code: 'invalid_request' | 'insufficient_credits' | 'upstream_error' | 'model_unavailable'

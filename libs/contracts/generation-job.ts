@@ -12,7 +12,7 @@ export const Hold = z.strictObject({
   outputPriceNano: Int64Text,
   /** True when money set the amount; then an exact input that does not fit is `insufficient_credits`. */
   clamped: z.boolean(),
-  /** What was granted, signed by billing; nobody else reads it. */
+  /** The hold as billing granted and signed it; only billing reads it. */
   receipt: z.string(),
 })
 export type Hold = z.infer<typeof Hold>

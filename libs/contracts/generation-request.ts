@@ -31,12 +31,12 @@ export const ToolDefinition = z.strictObject({
   description: z.string().nullable(),
   /** A JSON schema; null means that the tool takes no arguments. */
   parameters: z.record(z.string(), z.unknown()).nullable(),
-  /** Calls are held to the schema also where the model need not call. Absent: the caller did not say. */
+  /** True: calls are constrained to the schema even where the model need not call. Absent: the caller left it open. */
   strict: z.boolean().optional(),
 })
 export type ToolDefinition = z.infer<typeof ToolDefinition>
 
-/** Sampling as the caller wants it; what is absent falls back to the model's defaults, then to neutral. */
+/** The caller's sampling parameters; an absent one falls back to the model's defaults, then to a neutral value. */
 export const Sampling = z.strictObject({
   temperature: z.number().optional(),
   topP: z.number().optional(),
@@ -61,7 +61,7 @@ export const ToolChoice = z.union([
 ])
 export type ToolChoice = z.infer<typeof ToolChoice>
 
-/** What the answer's text is held to. */
+/** The format that the answer's text is constrained to. */
 export const OutputFormat = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('text') }),
   z.strictObject({ type: z.literal('json-object') }),
@@ -69,7 +69,7 @@ export const OutputFormat = z.discriminatedUnion('type', [
 ])
 export type OutputFormat = z.infer<typeof OutputFormat>
 
-/** A conversation that the model goes on with. */
+/** A conversation that the model continues. */
 export const ChatRequest = z.strictObject({
   kind: z.literal('chat'),
   messages: z.array(ChatMessage).min(1),

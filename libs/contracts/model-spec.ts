@@ -10,8 +10,8 @@ const Count = z
   .max(2 ** 31 - 1)
 
 /**
- * One entry of the catalog file: what a model is to its callers and what it costs. How its text is rendered
- * and parsed is the worker's matter (`models/`).
+ * One entry of the catalog file: what callers see of a model, and its prices. How its text is rendered and parsed is
+ * described in `models/`, for the worker.
  */
 export const ModelSpec = z
   .strictObject({
@@ -37,19 +37,19 @@ export const ModelSpec = z
       .default(null),
     tools: z.boolean(),
     reasoning: z.boolean(),
-    /** The effort of a request that names none. */
+    /** The reasoning effort of a request that names none. */
     defaultEffort: z.enum(['off', 'low']),
     inputPriceNano: Price,
     cachedInputPriceNano: Price,
     outputPriceNano: Price,
-    /** An availability that is fixed instead of measured, so that callers can test how they meet it. */
+    /** Reported instead of the measured availability, so that callers can test how they handle it. */
     fixedState: z.enum(['busy', 'warming']).nullable().default(null),
     enabled: z.boolean(),
   })
   .refine((model) => BigInt(model.cachedInputPriceNano) <= BigInt(model.inputPriceNano), {
     path: ['cachedInputPriceNano'],
     message: 'expected at most inputPriceNano: holds assume no discount',
-    // Where a price is not even a number, that is told instead.
+    // A price that is not a number has an issue of its own.
     when: ({ issues }) => issues.length === 0,
   })
   .refine((model) => (model.kind === 'embedding') === (model.embedding !== null), {

@@ -4,8 +4,8 @@ import { z } from 'zod'
  * One entry of a model's settlement stream: how a generation ended and what it used. Redis streams carry
  * text fields, so numbers are coerced here, at the edge.
  *
- * `completed` and `cancelled` are charged for their usage; `fault` (it failed, or was refused
- * after all) and `never-ran` cost nothing, whatever usage they carry.
+ * `completed` and `cancelled` are charged for their usage; `fault` (it failed or was refused) and `never-ran` cost
+ * nothing, whatever usage they carry.
  */
 export const SettlementOutcome = z.enum(['completed', 'cancelled', 'fault', 'never-ran'])
 export type SettlementOutcome = z.infer<typeof SettlementOutcome>

@@ -1,17 +1,17 @@
 import { parentPort } from 'node:worker_threads'
 
-/** What a thread says of one task. */
+/** A thread's reply to one task. */
 export type Reply<Answer = unknown> =
   | { readonly status: 'done'; readonly answer: Answer }
   | { readonly status: 'failed'; readonly error: unknown }
 
 /**
- * On the thread: answers each task of its `createTaskThread` with what `handle` returns, which is plain data. The
- * module names the type of its tasks: messages have none.
+ * Called on the thread: answers each task with the plain data that `handle` returns. Messages have no type, so the
+ * module names that of its tasks.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function serveTasks<Task>(handle: (task: Task) => unknown): void {
-  if (parentPort === null) throw new Error('tasks are served on a thread')
+  if (parentPort === null) throw new Error('tasks are served on a worker thread only')
   const port = parentPort
   port.on('message', (task: Task) => port.postMessage(toReply(() => handle(task))))
 }

@@ -1,13 +1,16 @@
+// Own code and not piscina (5.3.2): there a task with a signal, which its deadline would be, passes the bounded queue
+// (`maxQueue` is not applied to it), a deadline starts when the task is queued and not when it begins, tasks with and
+// without a signal overtake each other, and threads have no name in profiles.
 import { Worker, type Transferable } from 'node:worker_threads'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Reply } from './serve-tasks.ts'
 
-/** One thread that does one task after the other, for work that would stop an event loop. */
+/** One thread that does one task after the other, for work that would block an event loop. */
 export type TaskThread<Task> = {
   /**
-   * What the thread's module makes of a task; both are plain data, and what `transfer` names is the thread's from
-   * now on. The caller names the type of the answer: messages have none. Throws a TaskThreadError when the task was
-   * not done, and an ordinary one when the module threw.
+   * Resolves with the module's answer to a task. Both are plain data; the objects in `transfer` move to the thread.
+   * Messages have no type, so the caller names the answer's. Throws a TaskThreadError when the task was not done, and
+   * an ordinary one when the module threw.
    */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
   run<Answer>(task: Task, transfer?: readonly Transferable[]): Promise<Answer>
@@ -15,33 +18,33 @@ export type TaskThread<Task> = {
 }
 
 export type TaskThreadLimits = {
-  /** Tasks that wait for the one that is being done. */
+  /** Tasks that may wait while one is done. */
   readonly waiting: number
   /** A thread that takes longer for one task, its own start included, is replaced. */
   readonly taskMs: number
   readonly heapMib: number
 }
 
-/** A task was not done: `too-many` wait already, or it was `too-hard`: it took more time or memory than it may. */
+/** A task was not done: `too-many` are waiting already, or it was `too-hard`: it exceeded its time or memory limit. */
 export class TaskThreadError extends Error {
   readonly reason: 'too-many' | 'too-hard'
 
   constructor(reason: 'too-many' | 'too-hard') {
-    super(reason === 'too-many' ? 'too many tasks wait' : 'the task took more time or memory than it may')
+    super(reason === 'too-many' ? 'too many tasks wait' : 'the task exceeded its time or memory limit')
     this.name = 'TaskThreadError'
     this.reason = reason
   }
 }
 
 /**
- * Runs `module`, which calls `serveTasks`. The states of its thread are: *none*; *idle*; *busy* with one task. It
- * starts at once, so that the first task need not wait for it, and after its end with the next task.
+ * Runs `module`, which calls `serveTasks`, on a thread. The thread is *none*, *idle* or *busy* with one task. It starts
+ * at once, so that the first task need not wait for it; after it has ended, the next task starts it again.
  */
 export function createTaskThread<Task>(options: {
-  /** Of the thread, in logs and profiles. */
+  /** The thread's name in logs and profiles. */
   name: string
   module: URL
-  /** Plain data that the module gets once, at its start. */
+  /** Plain data that the module gets as `workerData`. */
   settings?: unknown
   limits: TaskThreadLimits
   log: Logger
@@ -77,11 +80,11 @@ export function createTaskThread<Task>(options: {
     busy.begin(thread)
   }
 
-  function giveUp() {
-    const given = thread
+  function replaceThread() {
+    const overdue = thread
     thread = null
     busy?.fail(new TaskThreadError('too-hard'))
-    void given?.terminate()
+    void overdue?.terminate()
   }
 
   return {
@@ -91,7 +94,7 @@ export function createTaskThread<Task>(options: {
       let timer: NodeJS.Timeout | undefined
       waiting.push({
         begin(on) {
-          timer = setTimeout(giveUp, limits.taskMs)
+          timer = setTimeout(replaceThread, limits.taskMs)
           on.postMessage(task, transfer)
         },
         reply: resolve,

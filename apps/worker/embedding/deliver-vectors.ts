@@ -3,43 +3,43 @@ import { vectorsKey, writeVectors } from '#libs/event-bus/vectors.ts'
 import type { RunningGeneration } from '../running-generations.ts'
 import { createFairLimit } from './fair-limit.ts'
 
-/** Resolves when the gateway has taken the vectors of the inputs from `first` on; rejects when the run is stopped. */
+/** Delivers the vectors of inputs, `first` being the index of the first; rejects when the run is stopped. */
 export type DeliverVectors = (
   run: RunningGeneration,
   first: number,
   vectors: readonly Float32Array[],
 ) => Promise<void>
 
-/** Vectors wait on the bus for a moment; a gateway that lives takes them within milliseconds. */
+/** A gateway that is alive takes vectors within milliseconds. */
 const TAKE_WITHIN_MS = 10_000
-/** Chunks that wait on the bus at once, of one worker: it is a memory that all gateways share. */
+/** Chunks of one worker on the bus at once: all gateways share its memory. */
 const MOST_UNTAKEN = 8
 
 /**
- * Puts vectors on the bus, tells the gateway, and waits until it says that it has them. So a generation ends, and
- * is charged, only when its caller's gateway holds all of its vectors, and what waits on the bus is bounded.
+ * Writes vectors to the bus, announces them to the gateway, and waits until it reports that it has them. So a
+ * generation ends, and is charged, only when its gateway has all of its vectors, and the bus's memory is bounded.
  */
 export function createDeliverVectors(deps: { redis: Redis; takeWithinMs?: number }): {
   deliver: DeliverVectors
-  /** A gateway has taken the vectors of this key. */
+  /** Call it when a gateway reports that it has the vectors of this key. */
   noteTaken(key: string): void
 } {
   const { redis, takeWithinMs = TAKE_WITHIN_MS } = deps
   const untaken = new Map<string, () => void>()
   const limit = createFairLimit(MOST_UNTAKEN)
 
-  async function untilTaken(key: string, signal: AbortSignal, tell: () => void) {
+  async function untilTaken(key: string, signal: AbortSignal, announce: () => void) {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const stop = () => reject(new Error('told to stop while its vectors were delivered'))
+    const stop = () => reject(new Error('stopped while its vectors were delivered'))
     const timer = setTimeout(
       () => reject(new Error(`its gateway did not take vectors within ${takeWithinMs} ms`)),
       takeWithinMs,
     )
     signal.addEventListener('abort', stop)
-    // Expect the answer, then ask for it.
+    // Before the announcement, or the answer could come first.
     untaken.set(key, resolve)
     try {
-      tell()
+      announce()
       await promise
     } finally {
       untaken.delete(key)
@@ -61,7 +61,7 @@ export function createDeliverVectors(deps: { redis: Redis; takeWithinMs?: number
             run.send({ type: 'vectors-ready', first, count: vectors.length }, []),
           )
         } catch (error) {
-          // Nobody will take it now; where this fails as well it expires.
+          // The gateway will not take it any more; if this fails too, the key expires.
           redis.del(key).catch(() => undefined)
           throw error
         }

@@ -4,9 +4,9 @@ import type { DeliverVectors } from './deliver-vectors.ts'
 import type { FairLimit } from './fair-limit.ts'
 
 /**
- * Embeds a generation's inputs and delivers their vectors in order; resolves when the gateway has them all.
- * `onVector` hears the tokens of each input as it is done. Rejects when one cannot be embedded or delivered, and
- * when the run is told to stop; then all of its engine calls are cancelled.
+ * Embeds a generation's inputs and delivers their vectors in order; resolves when the gateway has them all. Calls
+ * `onVector` with the tokens of each input that is embedded. Rejects when one cannot be embedded or delivered, and when
+ * the run is stopped; then all of its engine calls are cancelled.
  */
 export type EmbedInputs = (
   run: RunningGeneration,
@@ -14,12 +14,12 @@ export type EmbedInputs = (
   onVector: (tokens: number) => void,
 ) => Promise<void>
 
-/** Vectors that travel together: 256 KiB of 1,024 dimensions, 2 MiB of the longest in use (8,192). */
+/** Vectors delivered together: 256 KiB at 1,024 dimensions, 2 MiB at the most in use (8,192). */
 const CHUNK_VECTORS = 64
-/** Chunks of one generation in the making: enough to fill an engine, few enough to hold in memory. */
+/** Chunks of one generation that are embedded at once: enough to fill an engine, few enough for memory. */
 const CHUNKS_AHEAD = 4
 
-/** `limit` is the engine's: all generations share it. */
+/** All generations of an engine share `limit`. */
 export function createEmbedInputs(deps: {
   embed: EngineClient['embed']
   limit: FairLimit
@@ -37,7 +37,7 @@ export function createEmbedInputs(deps: {
         signal.throwIfAborted()
         const requestId = `${run.job.id}-${run.epoch}-${index}`
         const { embedding } = await embed({ requestId, promptIds }, signal)
-        // What comes too late to be counted now must not be counted at all.
+        // After a stop the usage is settled: a late vector must not be counted.
         signal.throwIfAborted()
         onVector(promptIds.length)
         return embedding
@@ -47,7 +47,7 @@ export function createEmbedInputs(deps: {
     function begin(first: number): Chunk {
       const chunk = inputs.slice(first, first + CHUNK_VECTORS)
       const vectors = Promise.all(chunk.map((promptIds, at) => embedOne(promptIds, first + at)))
-      // Its failure is met when its turn comes, if it comes.
+      // Awaited in its turn, or never: no unhandled rejection meanwhile.
       vectors.catch(() => undefined)
       return { first, vectors }
     }

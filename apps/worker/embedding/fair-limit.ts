@@ -1,8 +1,8 @@
-/** Runs work once there is room and it is this user's turn; the result is the work's own. */
+/** Runs work once there is room and it is this user's turn; resolves with the work's result. */
 export type RunInTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 export type FairLimit = {
-  /** One more user who shares the limit. */
+  /** Adds a user who shares the limit. */
   join(): RunInTurn
 }
 
@@ -12,7 +12,7 @@ export type FairLimit = {
  */
 export function createFairLimit(capacity: number): FairLimit {
   let free = capacity
-  /** Of each user who waits, what waits; whose turn is next comes first. */
+  /** The queues of the users who wait, in the order of their turns. */
   const turns: (() => void)[][] = []
 
   async function enter(waiting: (() => void)[]) {
@@ -26,7 +26,7 @@ export function createFairLimit(capacity: number): FairLimit {
     await promise
   }
 
-  /** The room goes straight to the next in turn; nobody can slip in between. */
+  /** Passes the room directly to the next in turn, so that no later caller can take it. */
   function leave() {
     const waiting = turns.shift()
     const begin = waiting?.shift()

@@ -11,9 +11,9 @@ export type TokenizeInputs = (
 ) => Promise<TokenizedInputs>
 
 /**
- * Tokenizes inputs exactly, with the special tokens that the model's tokenizer puts around a text of its own; the
- * context window holds for each by itself. One after the other, so that other generations go on meanwhile; after
- * an abort the result means nothing.
+ * Tokenizes inputs exactly, with the special tokens that the model's tokenizer puts around a separate text; the context
+ * window applies to each. One after the other, so that other generations go on meanwhile. The result after an abort
+ * must not be used.
  */
 export function createTokenizeInputs(tokenizer: Pick<Tokenizer, 'encodeWhole'>): TokenizeInputs {
   return async (texts, { contextWindow, signal }) => {

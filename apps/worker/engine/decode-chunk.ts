@@ -1,8 +1,7 @@
 /**
- * A GenerateResponse of proto/vllm_engine.proto, read by hand: reflection costs several times as much, and this
- * runs once a token and stream. Only the fields we use are read; all others are skipped, whatever they hold, so
- * newer engines and log probabilities do no harm. Fields may come in any order. Throws on bytes that are no
- * protobuf message.
+ * Decodes a GenerateResponse of proto/vllm_engine.proto by hand: reflection costs several times as much, and this runs
+ * once per token and stream. Only the fields that the worker uses are read; all others are skipped, so newer engines
+ * and log probabilities do no harm. Fields may come in any order. Throws on bytes that are not a protobuf message.
  */
 export function decodeChunk(bytes: Buffer): ChunkMessage | CompleteMessage {
   const cursor: Cursor = { bytes, at: 0 }

@@ -2,38 +2,37 @@ import type { Sampling } from '#libs/contracts/generation-request.ts'
 import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 
 /**
- * What the worker needs of an engine, whatever carries it. Every failure is an EngineError, which says whose
- * fault it is.
+ * What the worker needs of an engine. Every failure is an EngineError, whose kind says whose fault it is.
  */
 export type EngineClient = {
   /**
-   * Runs one generation. The iteration ends with exactly one `end` output, throws an EngineError, or, once
-   * `signal` is aborted, just ends. Leaving it early or aborting stops the engine's work at once. Nothing is
-   * sent before the iteration begins; tokens that come while the consumer is busy are handed over together.
+   * Runs one generation. The iteration ends with exactly one `end` output, throws an EngineError, or, once `signal` is
+   * aborted, ends without one. Leaving it early or aborting stops the engine's work at once. The request is sent when
+   * the iteration begins; tokens that arrive while the consumer is busy come as one output.
    */
   readonly generate: (request: EngineRequest, signal: AbortSignal) => AsyncIterable<EngineOutput>
-  /** Once `signal` is aborted it rejects, and the engine's work stops at once. */
+  /** Rejects once `signal` is aborted; the engine's work then stops at once. */
   readonly embed: (
     request: { readonly requestId: string; readonly promptIds: Uint32Array },
     signal: AbortSignal,
   ) => Promise<{ readonly embedding: Float32Array; readonly promptTokens: number }>
-  /** What the engine says of itself. It does not see a hang: only the silence of tokens tells one. */
+  /** The engine's own report. It does not detect a hang: only the absence of tokens shows one. */
   readonly healthCheck: () => Promise<{ readonly healthy: boolean; readonly message: string }>
   readonly getModelInfo: () => Promise<EngineModelInfo>
   readonly getServerInfo: () => Promise<EngineServerInfo>
-  /** Takes no new calls; those that run end by themselves or by their signal. */
+  /** Accepts no new calls; running ones end by themselves or by their signal. */
   readonly close: () => void
 }
 
 export type EngineRequest = {
   readonly requestId: string
   readonly promptIds: Uint32Array
-  /** Complete: the engine does not apply the model's own defaults. What is absent is neutral. */
+  /** Complete: the engine does not apply the model's own defaults. An absent parameter is neutral. */
   readonly sampling: Sampling
   readonly maxTokens: number
-  /** The output ends with the first of them. The engine knows its own ones beside them. */
+  /** The output ends with the first of them, or of those that the engine knows itself. */
   readonly endIds: readonly number[]
-  /** The engine stops at them, but delivers the tokens that hold them. */
+  /** The engine stops at them, but delivers the tokens that contain them. */
   readonly stop: readonly string[]
   readonly constraint: EngineConstraint | null
 }
@@ -41,7 +40,7 @@ export type EngineRequest = {
 export type EngineOutput =
   | {
       readonly type: 'tokens'
-      /** New ones, end tokens included; never none. */
+      /** The new tokens, at least one; end tokens are included. */
       readonly ids: readonly number[] | Uint32Array
       readonly promptTokens: number
       readonly cachedTokens: number
@@ -64,10 +63,10 @@ export type EngineModelInfo = {
   readonly maxContextLength: number
 }
 
-/** null: the engine does not say. */
+/** null: the engine does not report it. */
 export type EngineServerInfo = {
   /** How many generations it runs at once. */
   readonly maxNumSeqs: number | null
-  /** From where on a constraint holds. */
+  /** Where a constraint begins to apply. */
   readonly constraintStart: 'first-token' | 'after-reasoning' | null
 }

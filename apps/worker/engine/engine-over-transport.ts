@@ -10,10 +10,10 @@ import { iterateGenerate } from './generate-call.ts'
 import { isCallFailure } from './transport/call-failure.ts'
 import type { Transport } from './transport/transport.ts'
 
-const ASK_TIMEOUT_MS = 5_000
+const CALL_TIMEOUT_MS = 5_000
 /** An embedding waits behind others in the engine. */
 const EMBED_TIMEOUT_MS = 120_000
-/** A killed engine says so within 200 ms of failing its calls. */
+/** A killed engine reports it within 200 ms of failing its calls. */
 const HEALTH_SETTLES_MS = 250
 
 /** An engine over vLLM's own gRPC (`vllm serve --grpc`). Closing it closes the transport. */
@@ -23,7 +23,7 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
   const generate = { path, requestSerialize, responseDeserialize: decodeChunk }
   const { unary } = transport
 
-  const askHealth = async () => await unary(service.HealthCheck, {}, { timeoutMs: ASK_TIMEOUT_MS })
+  const askHealth = async () => await unary(service.HealthCheck, {}, { timeoutMs: CALL_TIMEOUT_MS })
 
   async function isHealthy(): Promise<boolean> {
     if (!(await askHealth()).healthy) return false
@@ -38,8 +38,8 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
       signal,
       toError: (failure, hasTokens) => toEngineError(failure, { hasTokens, isHealthy }),
       onAbandoned() {
-        // The cancelled call alone stops a healthy engine; an engine that this cannot reach has nothing to stop.
-        unary(service.Abort, { requestIds: [request.requestId] }, { timeoutMs: ASK_TIMEOUT_MS }).catch(
+        // Cancelling the call is enough for a healthy engine; if this call fails, there is no work left to stop.
+        unary(service.Abort, { requestIds: [request.requestId] }, { timeoutMs: CALL_TIMEOUT_MS }).catch(
           () => undefined,
         )
       },
@@ -51,7 +51,7 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
       [Symbol.asyncIterator]: () => (signal.aborted ? nothing() : start(request, signal)),
     }),
     async embed({ requestId, promptIds }, signal) {
-      if (signal.aborted) throw new EngineError('unavailable', 'given up before it began')
+      if (signal.aborted) throw new EngineError('unavailable', 'cancelled before it began')
       if (promptIds.length === 0) throw new EngineError('refused', 'the input must not be empty')
       const message = { requestId, tokenized: { originalText: '', inputIds: Array.from(promptIds) } }
       try {
@@ -64,23 +64,23 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
       }
     },
     async healthCheck() {
-      const { healthy, message } = await asEngine(askHealth())
+      const { healthy, message } = await orUnavailable(askHealth())
       return { healthy, message }
     },
     async getModelInfo() {
-      const info = await asEngine(unary(service.GetModelInfo, {}, { timeoutMs: ASK_TIMEOUT_MS }))
+      const info = await orUnavailable(unary(service.GetModelInfo, {}, { timeoutMs: CALL_TIMEOUT_MS }))
       return { maxContextLength: info.maxContextLength }
     },
     async getServerInfo() {
-      const info = await asEngine(unary(service.GetServerInfo, {}, { timeoutMs: ASK_TIMEOUT_MS }))
+      const info = await orUnavailable(unary(service.GetServerInfo, {}, { timeoutMs: CALL_TIMEOUT_MS }))
       return fromServerInfoMessage(info)
     },
     close: transport.close,
   }
 }
 
-/** For questions about the engine itself: whatever goes wrong, it cannot be reached. */
-async function asEngine<Answer>(answer: Promise<Answer>): Promise<Answer> {
+/** For calls about the engine itself: every failure means that it cannot be reached. */
+async function orUnavailable<Answer>(answer: Promise<Answer>): Promise<Answer> {
   try {
     return await answer
   } catch (error) {

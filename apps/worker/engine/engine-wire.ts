@@ -7,8 +7,8 @@ import type { JsonSchema } from '#libs/json-schema/json-schema.ts'
 import type { EngineEnd, EngineRequest, EngineServerInfo } from './engine-client.ts'
 
 /**
- * vLLM's protocol and our types. Source of the rules: SamplingParams of proto/vllm_engine.proto, where an absent
- * scalar is zero: 0 is off for top_k, min_p and the penalties, and is rewritten to 1 for top_p and
+ * Converts between vLLM's protocol and our types. Source of the rules: SamplingParams of proto/vllm_engine.proto, where
+ * an absent scalar is zero: 0 is off for top_k, min_p and the penalties, and is rewritten to 1 for top_p and
  * repetition_penalty.
  */
 export function toGenerateMessage(request: EngineRequest): GenerateRequest {
@@ -22,7 +22,7 @@ export function toGenerateMessage(request: EngineRequest): GenerateRequest {
 
 function toSamplingMessage({ sampling, maxTokens, endIds, stop, constraint }: EngineRequest): SamplingParams {
   return {
-    // Absent would be 1 for the engine as well, but absent and 0 must not be confused on the way.
+    // The engine's default is 1 as well, but on the wire an absent temperature is the same as 0.
     temperature: sampling.temperature ?? 1,
     topP: sampling.topP ?? 1,
     topK: Math.max(0, sampling.topK ?? 0),
@@ -33,9 +33,9 @@ function toSamplingMessage({ sampling, maxTokens, endIds, stop, constraint }: En
     maxTokens,
     stop: [...stop],
     stopTokenIds: [...endIds],
-    // As our own decoder counts: a stop string may be written with special tokens.
+    // A stop string may contain special tokens.
     skipSpecialTokens: false,
-    // The field is an int32; callers' seeds may be wider. Any fixed choice keeps equal seeds equal.
+    // The field is an int32; callers' seeds may be wider. Equal seeds stay equal.
     ...(sampling.seed !== undefined && { seed: Number(BigInt.asIntN(32, BigInt(sampling.seed))) }),
     ...(sampling.logitBias !== undefined && { logitBias: sampling.logitBias }),
     ...(constraint !== null && toConstraintMessage(constraint)),
@@ -43,10 +43,10 @@ function toSamplingMessage({ sampling, maxTokens, endIds, stop, constraint }: En
 }
 
 /**
- * Formats of xgrammar's structural tags, for plain JSON too. vLLM takes the grammar library of the first constraint
- * that it gets for good, and a bare schema with a keyword that is new to xgrammar makes it take another one, which
- * knows no such tags: from then on every forced call on that engine would fail. `triggered_tags`, the usual
- * format for tools, allows free text around the calls.
+ * Formats of xgrammar's structural tags, for plain JSON too. vLLM keeps the grammar library that it chose for its first
+ * constraint. For a bare schema with a keyword that xgrammar does not know it chooses another library, which has no
+ * structural tags: from then on every forced call on that engine would fail. `triggered_tags`, the usual format for
+ * tools, allows free text around the calls.
  */
 function toConstraintMessage(constraint: EngineConstraint): Pick<SamplingParams, 'structuralTag'> {
   return { structuralTag: JSON.stringify({ type: 'structural_tag', format: toFormat(constraint) }) }
@@ -113,7 +113,7 @@ function toCallsFormat({ section, tags, separator, single }: CallsShape) {
   return section === null ? calls : { type: 'tag', begin: section.begin, content: calls, end: section.end }
 }
 
-/** `completionTokens` counts the whole call: the message counts its last delta only. */
+/** `completionTokens` is that of the whole call: the message has only its last delta's. */
 export function fromCompleteMessage(message: CompleteMessage, completionTokens: number): EngineEnd {
   return {
     type: 'end',
@@ -126,12 +126,12 @@ export function fromCompleteMessage(message: CompleteMessage, completionTokens: 
   }
 }
 
-/** Newer engines know more reasons (`repetition`); all of them are ends that the model came to. */
+/** Newer engines have more reasons (`repetition`); each of them is an end that the model reached. */
 function toFinishReason(reason: string): EngineEnd['finishReason'] {
   return reason === 'length' || reason === 'abort' || reason === 'error' ? reason : 'stop'
 }
 
-/** Older servicers know no such fields, which then read as 0 and ''. */
+/** Older servicers do not have these fields, which then read as 0 and ''. */
 export function fromServerInfoMessage(
   message: Pick<GetServerInfoResponse__Output, 'maxNumSeqs' | 'constrainedDecodingStart'>,
 ): EngineServerInfo {

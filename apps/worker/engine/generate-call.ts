@@ -5,13 +5,13 @@ import { fromCompleteMessage } from './engine-wire.ts'
 import type { CallFailure } from './transport/call-failure.ts'
 import type { StreamCall, StreamListener } from './transport/transport.ts'
 
-/** A consumer this far behind stops the stream: the engine then gathers tokens in larger chunks. */
+/** A consumer this far behind pauses the stream: the engine then sends larger chunks. */
 const MAX_WAITING_IDS = 4_096
 
 /**
- * One Generate call as an async iterator. States: *open*, until the Complete, an error, or the consumer's end;
- * then *over*. Tokens that arrive while nobody waits are joined into one output, so the queue is at most that
- * output and what ended the call. `onAbandoned` is called once when the consumer ends an open call.
+ * One Generate call as an async iterator. States: *open*, until the Complete, an error, or the consumer's end; then
+ * *over*. Tokens that arrive while the consumer is busy are joined into one output, so the queue has at most that
+ * output and the end of the call. `onAbandoned` is called once when the consumer ends an open call.
  */
 export function iterateGenerate(
   open: (listener: StreamListener<ChunkMessage | CompleteMessage>) => StreamCall,
@@ -48,7 +48,7 @@ export function iterateGenerate(
     return isOpen ? null : DONE
   }
 
-  /** Something has changed that a waiting consumer should see. */
+  /** Passes a new output or end to the consumer, if it waits. */
   function wake(): void {
     if (waiter === null) return
     const { resolve, reject } = waiter

@@ -25,7 +25,7 @@ function connect(): Redis {
 
 let gateway: string
 let messages: number
-let nobody: string[]
+let unreceived: string[]
 let strays: StreamEpoch[]
 let publisher: EventPublisher
 let subscriber: EventSubscriber
@@ -33,7 +33,7 @@ let subscriber: EventSubscriber
 beforeEach(async () => {
   gateway = randomUUID()
   messages = 0
-  nobody = []
+  unreceived = []
   strays = []
   const subscription = connect()
   subscription.on('message', (channel: string) => {
@@ -48,7 +48,7 @@ beforeEach(async () => {
   publisher = createEventPublisher({
     redis: connect(),
     worker: 'worker-1',
-    onNoSubscriber: (missed) => nobody.push(missed),
+    onNoSubscriber: (missed) => unreceived.push(missed),
     onPublish: () => {},
     log,
   })
@@ -87,7 +87,7 @@ test('a turn above 256 kB is split, in order', async () => {
   expect(messages).toBeGreaterThan(3)
 })
 
-test('events of a stream that nobody waits for are reported as strays', async () => {
+test('events of a closed stream are reported as strays', async () => {
   const inbox = subscriber.open()
   inbox.close()
   publisher.send(gateway, { stream: inbox.stream, epoch: 1, seq: 1, event: text('a'), ids: [] })
@@ -154,18 +154,18 @@ test('a dead worker fails its own streams and no others', async () => {
 })
 
 test('a frame for a gateway that is gone is noticed', async () => {
-  publisher.send('nobody-here', { stream: 1, epoch: 1, seq: 1, event: text('a'), ids: [] })
-  await vi.waitFor(() => expect(nobody).toEqual(['nobody-here']))
+  publisher.send('no-such-gateway', { stream: 1, epoch: 1, seq: 1, event: text('a'), ids: [] })
+  await vi.waitFor(() => expect(unreceived).toEqual(['no-such-gateway']))
 })
 
-test('what is not ours on the channel is skipped', async () => {
+test('unreadable text on the channel is skipped', async () => {
   const inbox = subscriber.open()
   await connect().publish(gatewayChannel(gateway), 'rubbish')
   publisher.send(gateway, { stream: inbox.stream, epoch: 1, seq: 1, event: text('a'), ids: [] })
   expect((await inbox[Symbol.asyncIterator]().next()).value).toEqual([text('a')])
 })
 
-test('a cancel, and the word that vectors were taken, reach the worker that they are meant for', async () => {
+test('a cancel, and the report that vectors were taken, reach only their worker', async () => {
   const worker = randomUUID()
   const cancelled: unknown[] = []
   const taken: string[] = []
@@ -181,5 +181,5 @@ test('a cancel, and the word that vectors were taken, reach the worker that they
   await sendVectorsTaken(connect(), worker, 'a key')
   await vi.waitFor(() => expect(taken).toEqual(['a key']))
   expect(cancelled).toHaveLength(1)
-  expect(await sendCancel(connect(), 'nobody-here', { gateway, streams: [] })).toBe(false)
+  expect(await sendCancel(connect(), 'no-such-worker', { gateway, streams: [] })).toBe(false)
 })

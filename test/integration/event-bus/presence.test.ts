@@ -73,7 +73,7 @@ test(
   },
 )
 
-test('a bus that restarts kills nobody', { timeout: 30_000 }, async () => {
+test('no process is taken for dead when the bus restarts', { timeout: 30_000 }, async () => {
   const [a, b] = [randomUUID(), randomUUID()]
   const first = await join(a)
   const second = await join(b)
@@ -98,7 +98,7 @@ test('a bus that restarts kills nobody', { timeout: 30_000 }, async () => {
   expect([...first.deaths, ...second.deaths]).toEqual([])
 })
 
-test('a queue Redis that restarts empty kills nobody', { timeout: 30_000 }, async () => {
+test('no process is taken for dead when the queue Redis restarts empty', { timeout: 30_000 }, async () => {
   const [a, b] = [randomUUID(), randomUUID()]
   const first = await join(a)
   const second = await join(b)
@@ -116,7 +116,7 @@ test('a queue Redis that restarts empty kills nobody', { timeout: 30_000 }, asyn
   expect(first.deaths).toEqual([])
 })
 
-test('a process that stalls takes nobody for dead', { timeout: 40_000 }, async () => {
+test('a process that stalls takes no other for dead', { timeout: 40_000 }, async () => {
   const [self, peer] = [randomUUID(), randomUUID()]
   const member = await join(self)
   const [hand, store] = [new Redis(bus.url), new Redis(queue.url)]

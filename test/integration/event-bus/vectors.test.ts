@@ -45,7 +45,7 @@ test('vectors arrive bit for bit, also from the middle of a larger memory, and a
   await expect(takeVectors(redis, place(0), { count: 3, dimensions: 3 })).rejects.toThrow('gone')
 })
 
-test('vectors that nobody takes go by themselves within half a minute', async () => {
+test('vectors that are not taken expire within half a minute', async () => {
   await writeVectors(redis, place(0), VECTORS)
   const leftMs = await redis.pttl(place(0))
   expect(leftMs).toBeGreaterThan(10_000)
@@ -72,7 +72,7 @@ test('a delivery ends when its gateway has taken it, and not before', async () =
   await delivery
 })
 
-test('a gateway takes what an event points at and tells the worker; what is gone loses the stream', async () => {
+test('a gateway takes the vectors of an event and reports it to the worker; missing vectors lose the stream', async () => {
   const worker = randomUUID()
   const taken: string[] = []
   const subscriber = redis.duplicate()
@@ -97,7 +97,7 @@ test('a gateway takes what an event points at and tells the worker; what is gone
   expect(taken).toHaveLength(1)
 })
 
-test('a gateway that takes nothing fails the delivery, a run that is told to stop ends it; nothing is left', async () => {
+test('a gateway that takes nothing fails the delivery, a stopped run ends it; no key is left', async () => {
   const { deliver } = createDeliverVectors({ redis, takeWithinMs: 50 })
   await expect(deliver(openRun().run, 0, VECTORS)).rejects.toThrow('did not take vectors within 50 ms')
 
@@ -105,12 +105,12 @@ test('a gateway that takes nothing fails the delivery, a run that is told to sto
   const { run, events } = openRun()
   const delivery = patient.deliver(run, 0, VECTORS)
   const stop = vi.waitFor(() => expect(events).toHaveLength(1)).then(() => run.stop('gateway-dead'))
-  await expect(delivery).rejects.toThrow('told to stop')
+  await expect(delivery).rejects.toThrow('stopped while')
   await stop
   await vi.waitFor(async () => expect(await redis.exists(place(0))).toBe(0))
 })
 
-test('what waits on the bus is bounded, whoever the generations belong to', async () => {
+test('the vectors on the bus are bounded over all generations', async () => {
   const { deliver, noteTaken } = createDeliverVectors({ redis })
   const runs: { run: RunningGeneration; events: GenerationEvent[] }[] = Array.from({ length: 12 }, openRun)
   const told = () => runs.filter(({ events }) => events.length > 0).length

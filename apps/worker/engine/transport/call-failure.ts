@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js'
 
-/** How a call failed: a status code of gRPC other than OK, and the server's words for it, or our own. */
+/** How a call failed: a gRPC status code other than OK, and the server's message, or our own. */
 export type CallFailure = Error & { readonly code: status; readonly details: string }
 
 class CallError extends Error {

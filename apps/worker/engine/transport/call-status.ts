@@ -2,14 +2,14 @@ import { constants, type IncomingHttpHeaders } from 'node:http2'
 import { status } from '@grpc/grpc-js'
 import { callFailure, type CallFailure } from './call-failure.ts'
 
-/** What a server said of a call's end; null for a good one. */
+/** The status that a server ended a call with; `failure` is null for OK. */
 export type CallStatus = { readonly failure: CallFailure | null }
 
-/** From trailers, or from the headers of an answer that consists of them alone; null where they do not say. */
+/** Reads trailers, or the headers of an answer that has no body; null where they have no status. */
 export function readStatus(headers: IncomingHttpHeaders): CallStatus | null {
-  const told = headers['grpc-status']
-  if (typeof told !== 'string' || !/^\d{1,3}$/.test(told)) return null
-  const code = Number(told)
+  const text = headers['grpc-status']
+  if (typeof text !== 'string' || !/^\d{1,3}$/.test(text)) return null
+  const code = Number(text)
   if (code === 0) return { failure: null }
   const message = headers['grpc-message']
   const details = typeof message === 'string' ? decodePercents(message) : ''
@@ -20,14 +20,14 @@ function isStatus(code: number): code is status {
   return code in status
 }
 
-/** Of trailers that do not say how the call ended. */
+/** For trailers without a status. */
 export function noStatus(): CallStatus {
-  return { failure: callFailure(status.UNKNOWN, 'the server told no status') }
+  return { failure: callFailure(status.UNKNOWN, 'the server sent no status') }
 }
 
 /**
- * UTF-8 in percent escapes; what is no escape stands for itself. Node reads headers as Latin-1, one character for
- * each byte. Source: "Percent-Encoded" in gRPC over HTTP2.
+ * Decodes UTF-8 in percent escapes; other characters stay as they are. Node reads headers as Latin-1, one character per
+ * byte. Source: "Percent-Encoded" in gRPC over HTTP2.
  */
 function decodePercents(text: string): string {
   const bytes = text.replaceAll(/%([\da-f]{2})/gi, (_, hex: string) =>
@@ -36,7 +36,7 @@ function decodePercents(text: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8')
 }
 
-/** An answer that is not gRPC's: from a proxy, or from another server. Source: "HTTP to gRPC status codes". */
+/** For an answer that is not gRPC's: from a proxy, or from another server. Source: "HTTP to gRPC status codes". */
 export function fromHttpStatus(httpStatus: number | undefined): CallFailure {
   const details = `the server answered HTTP ${httpStatus ?? 'without a status'}`
   return callFailure(HTTP_STATUSES.get(httpStatus ?? 0) ?? status.UNKNOWN, details)
@@ -54,8 +54,8 @@ const HTTP_STATUSES: ReadonlyMap<number, status> = new Map([
 ])
 
 /**
- * A stream that was closed before it had a status, on a connection that still stands. The cause is node's own
- * error, if it had one. Source: "Errors" in gRPC over HTTP2.
+ * For a stream that was closed without a status, on a connection that is still open. The cause is node's own error, if
+ * it had one. Source: "Errors" in gRPC over HTTP2.
  */
 export function fromReset(code: number | undefined, cause: Error | null): CallFailure {
   const details = `the server ended the call without a status, reset code ${code ?? 'unknown'}`

@@ -8,8 +8,8 @@ import { MAX_MESSAGE_BYTES, type StreamCall, type StreamListener } from './trans
 
 /**
  * One call of `path` with one request, framed. States: *waiting* for a connection, *open*, *over*. A stream that the
- * server has certainly not looked at (it was refused, or above the last id of a GOAWAY) goes back to *waiting*,
- * once. The listener hears nothing before this returns.
+ * server has certainly not processed (it was refused, or above the last id of a GOAWAY) goes back to *waiting*, once.
+ * The listener is not called before this returns.
  */
 export function openHttp2Call(
   connection: Http2Connection,
@@ -27,7 +27,7 @@ export function openHttp2Call(
     timeoutMs === undefined
       ? undefined
       : setTimeout(
-          () => give(callFailure(status.DEADLINE_EXCEEDED, `no end within ${timeoutMs} ms`)),
+          () => abort(callFailure(status.DEADLINE_EXCEEDED, `no end within ${timeoutMs} ms`)),
           timeoutMs,
         )
   let stream: ClientHttp2Stream | null = null
@@ -43,7 +43,7 @@ export function openHttp2Call(
   }
 
   /** Ends the call from this side. */
-  function give(failure: CallFailure): void {
+  function abort(failure: CallFailure): void {
     if (over) return
     stream?.close(constants.NGHTTP2_CANCEL)
     end(failure)
@@ -69,7 +69,7 @@ export function openHttp2Call(
 
   function read(opened: ClientHttp2Stream, session: ClientHttp2Session): void {
     const splitter = createMessageSplitter(MAX_MESSAGE_BYTES)
-    let told: CallStatus | null = null
+    let callStatus: CallStatus | null = null
     let cause: Error | null = null
     const onMessage = (message: Buffer) => {
       if (!over) listener.onMessage(message)
@@ -77,30 +77,30 @@ export function openHttp2Call(
 
     opened.on('response', (headers, flags) => {
       const isLast = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
-      if (isLast) told = readStatus(headers)
-      if (told !== null) return
-      if (headers[':status'] !== 200) give(fromHttpStatus(headers[':status']))
-      else if (isLast) told = noStatus()
+      if (isLast) callStatus = readStatus(headers)
+      if (callStatus !== null) return
+      if (headers[':status'] !== 200) abort(fromHttpStatus(headers[':status']))
+      else if (isLast) callStatus = noStatus()
     })
     opened.on('trailers', (headers) => {
-      told = readStatus(headers) ?? noStatus()
+      callStatus = readStatus(headers) ?? noStatus()
     })
     opened.on('data', (bytes: Buffer) => {
       if (over) return
       try {
         splitter.push(bytes, onMessage)
       } catch (error) {
-        give(toReadFailure(error))
+        abort(toReadFailure(error))
       }
     })
     opened.on('error', (error) => (cause = error))
-    // After all data, also of a stream that was paused; the trailers may be there long before. If the connection is
-    // lost between them, data is lost with it, and a good end that was told is none.
+    // Comes after all data, also of a paused stream; the trailers may arrive long before. If the connection is lost in
+    // between, data is lost with it, so a status of OK does not count then.
     opened.on('close', () => {
       if (over) return
-      if (told !== null && (told.failure !== null || opened.readableEnded)) {
-        const isCut = told.failure === null && !splitter.isBetweenMessages()
-        end(isCut ? callFailure(status.INTERNAL, 'the last message is cut short') : told.failure)
+      if (callStatus !== null && (callStatus.failure !== null || opened.readableEnded)) {
+        const isCut = callStatus.failure === null && !splitter.isBetweenMessages()
+        end(isCut ? callFailure(status.INTERNAL, 'the last message is cut short') : callStatus.failure)
       } else if (opened.rstCode === constants.NGHTTP2_REFUSED_STREAM && !tried) {
         tried = true
         wait()
@@ -122,7 +122,7 @@ export function openHttp2Call(
       paused = false
       stream?.resume()
     },
-    cancel: () => give(cancelled()),
+    cancel: () => abort(cancelled()),
   }
 }
 
@@ -149,6 +149,6 @@ function toReadFailure(error: unknown): CallFailure {
     const code = error.reason === 'too-long' ? status.RESOURCE_EXHAUSTED : status.INTERNAL
     return callFailure(code, error.message, error)
   }
-  const told = error instanceof Error ? error.message : String(error)
-  return callFailure(status.INTERNAL, `the answer cannot be read: ${told}`, error)
+  const reason = error instanceof Error ? error.message : String(error)
+  return callFailure(status.INTERNAL, `the answer cannot be read: ${reason}`, error)
 }

@@ -5,9 +5,9 @@ import { RECONNECT_PAUSE_MS } from './transport.ts'
 
 /** The one connection to a server, opened when it is first needed and again after it was lost. */
 export type Http2Connection = {
-  /** Calls back with a session that takes new streams, or with why there is none; at once if that is known. */
+  /** Calls back with a session that accepts new streams, or with a failure; synchronously if either is known. */
   readonly use: (user: ConnectionUser) => void
-  /** Takes no more users. Streams that run end by themselves. */
+  /** Accepts no more users. Running streams end by themselves. */
   readonly close: () => void
 }
 
@@ -20,18 +20,17 @@ const CONNECT_TIMEOUT_MS = 5_000
 
 const SESSION_OPTIONS = {
   settings: { enablePush: false },
-  // In MB. What waits in a session is bounded by its streams: the window of each, and its one request.
+  // In MB. The memory of a session is bounded by its streams: the window of each, and its one request.
   maxSessionMemory: 4_096,
 } as const
 
-/** All streams share it, and what has arrived frees it at once: it only has to be no bottleneck. */
+/** Shared by all streams and freed as soon as data arrives, so it only has to be large enough not to slow them. */
 const CONNECTION_WINDOW_BYTES = 4 * 1024 * 1024
 
 /**
- * States: *idle*, on a use *connecting*, with the server's settings *ready*; lost or told to go away, *idle* again.
- * An attempt that fails makes it *pausing*: uses fail at once until the pause is over, then it is *idle*. Pauses
- * double from 200 ms to a second and start anew with the next success. No pings: vLLM up to 0.31 answers them by
- * killing all calls.
+ * States: *idle*, on a use *connecting*, with the server's settings *ready*; lost or after a GOAWAY, *idle* again. An
+ * attempt that fails makes it *pausing*: uses fail at once until the pause is over, then it is *idle*. Pauses double from
+ * 200 ms to a second; a success resets them. No pings: vLLM up to 0.31 answers them by killing all calls.
  */
 export function createHttp2Connection(address: string): Http2Connection {
   let session: ClientHttp2Session | null = null
@@ -39,7 +38,7 @@ export function createHttp2Connection(address: string): Http2Connection {
   let pause: { endsMs: number; lengthMs: number; reason: string } | null = null
   let closed = false
 
-  /** Node closes a session itself when the peer tells it to go away. */
+  /** Node closes a session itself after a GOAWAY. */
   function isReady(one: ClientHttp2Session | null): one is ClientHttp2Session {
     return one !== null && !one.closed && !one.destroyed
   }
@@ -67,13 +66,13 @@ export function createHttp2Connection(address: string): Http2Connection {
       forget(candidate)
       if (attempt?.candidate !== candidate) return
       attempt = null
-      const told = reason?.message ?? 'the server closed the connection'
+      const message = reason?.message ?? 'the server closed the connection'
       const lengthMs = Math.min(
         (pause?.lengthMs ?? RECONNECT_PAUSE_MS.first / 2) * 2,
         RECONNECT_PAUSE_MS.longest,
       )
-      pause = { endsMs: performance.now() + lengthMs, lengthMs, reason: told }
-      for (const { onFailure } of users) onFailure(unreachable(told, reason))
+      pause = { endsMs: performance.now() + lengthMs, lengthMs, reason: message }
+      for (const { onFailure } of users) onFailure(unreachable(message, reason))
     })
   }
 

@@ -1,6 +1,6 @@
 /** Cuts the bytes of a gRPC stream into its messages. */
 export type MessageSplitter = {
-  /** Tells of each message that these bytes complete. Throws a FramingError; the stream cannot be read on then. */
+  /** Calls back with each message that these bytes complete. Throws a FramingError, after which the stream is unreadable. */
   readonly push: (bytes: Buffer, onMessage: (message: Buffer) => void) => void
   /** False in the middle of a message. */
   readonly isBetweenMessages: () => boolean
@@ -16,36 +16,35 @@ export class FramingError extends Error {
   }
 }
 
-/** A flag for compression and the length of what follows. */
+/** A compression flag and the message's length. */
 const PREFIX_BYTES = 5
 
 /**
- * Messages have a prefix of five bytes and come as the network cuts them: several in one frame, one over many
- * frames, a prefix over two. A message is a view of the bytes it came in wherever it came in one piece, and is
- * good until `onMessage` returns. What is held back is at most one unfinished message of at most `maxBytes`.
- * Source: "Length-Prefixed-Message" in gRPC over HTTP2.
+ * Messages have a prefix of five bytes and are cut anywhere: several in one HTTP/2 frame, one over many, a prefix over
+ * two. A message that came in one piece is a view of the received bytes, and valid until `onMessage` returns. At most
+ * one unfinished message of at most `maxBytes` is buffered. Source: "Length-Prefixed-Message" in gRPC over HTTP2.
  */
 export function createMessageSplitter(maxBytes: number): MessageSplitter {
   let pieces: Buffer[] = []
-  let held = 0
-  /** With so many bytes there is more to be read than now. */
+  let buffered = 0
+  /** No message is complete with fewer bytes than this. */
   let wanted = 0
 
   function join(bytes: Buffer): Buffer | null {
-    if (held === 0) return bytes
+    if (buffered === 0) return bytes
     pieces.push(bytes)
-    held += bytes.length
-    if (held < wanted) return null
-    const joined = Buffer.concat(pieces, held)
+    buffered += bytes.length
+    if (buffered < wanted) return null
+    const joined = Buffer.concat(pieces, buffered)
     pieces = []
-    held = 0
+    buffered = 0
     return joined
   }
 
-  function hold(rest: Buffer, wants: number): void {
+  function keep(rest: Buffer, wants: number): void {
     if (rest.length === 0) return
     pieces = [rest]
-    held = rest.length
+    buffered = rest.length
     wanted = wants
   }
 
@@ -58,21 +57,21 @@ export function createMessageSplitter(maxBytes: number): MessageSplitter {
         const length = readLength(data, at, maxBytes)
         const end = at + PREFIX_BYTES + length
         if (end > data.length) {
-          hold(data.subarray(at), PREFIX_BYTES + length)
+          keep(data.subarray(at), PREFIX_BYTES + length)
           return
         }
         onMessage(data.subarray(at + PREFIX_BYTES, end))
         at = end
       }
-      hold(data.subarray(at), PREFIX_BYTES)
+      keep(data.subarray(at), PREFIX_BYTES)
     },
-    isBetweenMessages: () => held === 0,
+    isBetweenMessages: () => buffered === 0,
   }
 }
 
 function readLength(data: Buffer, at: number, maxBytes: number): number {
   if (data[at] !== 0) {
-    throw new FramingError('compressed', 'a compressed message, which nobody asked for')
+    throw new FramingError('compressed', 'a compressed message, although no compression was offered')
   }
   const length = data.readUInt32BE(at + 1)
   if (length > maxBytes) {
@@ -81,7 +80,7 @@ function readLength(data: Buffer, at: number, maxBytes: number): number {
   return length
 }
 
-/** The bytes of a message as they are sent. Throws a FramingError when it is longer than `maxBytes`. */
+/** A message with its prefix. Throws a FramingError when it is longer than `maxBytes`. */
 export function toFramed(message: Buffer, maxBytes: number): Buffer {
   if (message.length > maxBytes) {
     throw new FramingError('too-long', `a message of ${message.length} bytes, the limit is ${maxBytes}`)

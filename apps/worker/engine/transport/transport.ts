@@ -11,17 +11,17 @@ export type Transport = {
     request: Request,
     options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ) => Promise<Response>
-  /** The listener hears nothing before this returns. */
+  /** The listener is not called before this returns. */
   readonly serverStream: <Request, Response>(
     method: Method<Request, Response>,
     request: Request,
     options: StreamListener<Response> & { readonly timeoutMs?: number },
   ) => StreamCall
-  /** Takes no new calls; those that run end by themselves. */
+  /** Accepts no new calls; running ones end by themselves. */
   readonly close: () => void
 }
 
-/** As generated services describe their methods. */
+/** A method as generated services describe it. */
 export type Method<Request, Response> = {
   readonly path: string
   readonly requestSerialize: (request: Request) => Buffer
@@ -30,23 +30,23 @@ export type Method<Request, Response> = {
 
 export type StreamListener<Response> = {
   readonly onMessage: (message: Response) => void
-  /** The last that is heard: null when the server ended the call well. All messages before a good end were told. */
+  /** Called last: with null when the server ended the call with OK, then after all of its messages. */
   readonly onEnd: (failure: CallFailure | null) => void
 }
 
 export type StreamCall = {
-  /** No message is told until `resume`; the server is held back as soon as the flow-control window is full. */
+  /** No `onMessage` until `resume`; the server stops sending as soon as the flow-control window is full. */
   readonly pause: () => void
   readonly resume: () => void
-  /** The server is told at once; unless the call has ended before, it ends CANCELLED before this returns. */
+  /** Cancels at the server at once; unless the call has ended, it ends CANCELLED before this returns. */
   readonly cancel: () => void
 }
 
 /**
- * For both directions. The largest message that an engine sends is the whole of a long output, about 5 MB for a
- * million tokens.
+ * For both directions. The largest message that an engine sends is a long output as a whole, about 5 MB for a million
+ * tokens.
  */
 export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 
-/** Engines are next door: one that is there answers at once, and one that starts is noticed within a second. */
+/** Engines are on the same node: a running one answers at once, and a starting one is noticed within a second. */
 export const RECONNECT_PAUSE_MS = { first: 200, longest: 1_000 } as const

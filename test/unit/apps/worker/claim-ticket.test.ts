@@ -36,7 +36,7 @@ test('a claim whose answer came too late is asked for again', async () => {
   expect(log).toEqual(['claim g1 2 worker-1', 'claim g1 2 worker-1'])
 })
 
-test('a job that this version cannot read is settled at nothing', async () => {
+test('a job that this version cannot parse is settled without a charge', async () => {
   const { error } = GenerationJob.safeParse({ id: 7 })
   const { claim, log } = setUp([error ?? new Error('the job could be read')])
   expect(await claim('demo-chat', TICKET)).toEqual({ status: 'settled' })

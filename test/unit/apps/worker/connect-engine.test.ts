@@ -26,7 +26,7 @@ async function connect(given: { server: object; maxNumSeqs?: number; reasoning?:
   return { limits, warnings }
 }
 
-it('takes the limits that the engine tells, and the configuration before it', async () => {
+it('takes the limits that the engine reports, and the configured one first', async () => {
   const server = { maxNumSeqs: 8 }
   expect(await connect({ server })).toEqual({
     limits: { maxNumSeqs: 8, contextWindow: 2_048 },
@@ -35,7 +35,7 @@ it('takes the limits that the engine tells, and the configuration before it', as
   expect((await connect({ server, maxNumSeqs: 3 })).limits.maxNumSeqs).toBe(3)
 })
 
-it('refuses an engine of which nobody says how much it can run', async () => {
+it('rejects an engine when neither it nor the configuration says how much it can run', async () => {
   await expect(connect({ server: {} })).rejects.toThrow('set maxNumSeqs in WORKERS')
 })
 

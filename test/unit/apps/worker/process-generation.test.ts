@@ -65,7 +65,7 @@ test('a stop string ends it before the engine does', async () => {
   expect(settlements[0]?.[0]).toBe('completed')
 })
 
-test('the engine is told what the output is held to, and which tokens end it', async () => {
+test('the engine gets the constraint of the output and the tokens that end it', async () => {
   const constraint = { type: 'json', schema: { type: 'object' } } as const
   const { requests } = await process({
     constrain: () => constraint,
@@ -77,7 +77,7 @@ test('the engine is told what the output is held to, and which tokens end it', a
   expect(requests).toEqual([expect.objectContaining({ constraint, endIds })])
 })
 
-test('a constraint that the model cannot be held to is the caller’s mistake and costs nothing', async () => {
+test('a constraint that the model cannot follow is the caller’s mistake and costs nothing', async () => {
   const { events, settlements, requests } = await process({
     constrain: () => {
       throw new ConstraintError('this model cannot call tools')
@@ -92,24 +92,39 @@ test('a constraint that the model cannot be held to is the caller’s mistake an
   expect(requests).toEqual([])
 })
 
-const HELD = { type: 'json', schema: {} } as const
+const GRAMMAR = { type: 'json', schema: {} } as const
 
 test.each([
-  ['a grammar does not compile', { reason: 'error', held: HELD, ids: [], failures: 0 }, 'invalid_request'],
-  ['it fails after a token', { reason: 'error', held: HELD, ids: [1], failures: 0 }, 'upstream_error'],
-  ['it fails without a grammar', { reason: 'error', held: null, ids: [], failures: 1 }, 'upstream_error'],
-  ['it aborts of its own', { reason: 'abort', held: HELD, ids: [], failures: 1 }, 'upstream_error'],
-] as const)('an engine’s own end, %s, is told by whose fault it is', async (_, engine, code) => {
-  const { events, settlements, seen } = await process({
-    constrain: () => engine.held,
-    async *engine() {
-      if (engine.ids.length > 0) yield { type: 'tokens', ids: engine.ids, promptTokens: 3, cachedTokens: 0 }
-      yield { ...END, finishReason: engine.reason }
-    },
-  })
-  expect(events.at(-1)).toMatchObject({ type: 'generation-error', code })
-  expect([settlements[0]?.[0], seen.failures]).toEqual(['fault', engine.failures])
-})
+  [
+    'a grammar does not compile',
+    { reason: 'error', constraint: GRAMMAR, ids: [], failures: 0 },
+    'invalid_request',
+  ],
+  [
+    'it fails after a token',
+    { reason: 'error', constraint: GRAMMAR, ids: [1], failures: 0 },
+    'upstream_error',
+  ],
+  [
+    'it fails without a grammar',
+    { reason: 'error', constraint: null, ids: [], failures: 1 },
+    'upstream_error',
+  ],
+  ['it aborts of its own', { reason: 'abort', constraint: GRAMMAR, ids: [], failures: 1 }, 'upstream_error'],
+] as const)(
+  'an engine that ends by itself (%s) is reported by whose fault it is',
+  async (_, engine, code) => {
+    const { events, settlements, seen } = await process({
+      constrain: () => engine.constraint,
+      async *engine() {
+        if (engine.ids.length > 0) yield { type: 'tokens', ids: engine.ids, promptTokens: 3, cachedTokens: 0 }
+        yield { ...END, finishReason: engine.reason }
+      },
+    })
+    expect(events.at(-1)).toMatchObject({ type: 'generation-error', code })
+    expect([settlements[0]?.[0], seen.failures]).toEqual(['fault', engine.failures])
+  },
+)
 
 test('the only call ends it before the engine does, and what follows is neither sent nor asked for', async () => {
   const output = await tokensOf('<tool_call>{"name": "f", "arguments": {}}</tool_call> and more')
@@ -168,7 +183,7 @@ test('a hold that the estimate made too small is given back with the exact count
   expect(settlements).toEqual([])
 })
 
-test('a caller that left while it was rendered is settled, not given back to nobody', async () => {
+test('a caller that left while the prompt was rendered is settled, not declined', async () => {
   const { hold } = generationJob()
   const { events, settlements } = await process({
     job: { hold: { ...hold, amountNano: '1' } },
@@ -210,7 +225,7 @@ test('a prompt that the template refuses is the caller’s mistake, in the templ
   expect(seen.failures).toBe(0)
 })
 
-test('a request that the engine refuses is told; an engine that fails is not described', async () => {
+test('the refusal of an engine is reported; the failure of an engine is not described', async () => {
   const failWith = (error: EngineError) =>
     process({
       // oxlint-disable-next-line require-yield
@@ -251,7 +266,7 @@ test.each([
   ['deadline', 'completed', { type: 'generation-end', finishReason: 'length' }],
   ['worker-stopping', 'fault', { type: 'generation-error', code: 'upstream_error' }],
   ['engine-lost', 'fault', { type: 'generation-error', code: 'upstream_error' }],
-] as const)('told to stop (%s) it is settled as %s', async (reason, outcome, lastEvent) => {
+] as const)('stopped (%s), it is settled as %s', async (reason, outcome, lastEvent) => {
   const text = await tokensOf('one two')
   const { events, settlements } = await process({
     async *engine(run) {

@@ -65,7 +65,7 @@ test.each([
       async embed(run, onVector) {
         onVector(2)
         run.stop(reason)
-        throw new Error('told to stop')
+        throw new Error('stopped')
       },
     })
     expect(events.slice(1)).toMatchObject(errors.map((code) => ({ type: 'generation-error', code })))

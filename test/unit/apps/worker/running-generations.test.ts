@@ -76,7 +76,7 @@ test('the death of a gateway stops what it waits for and nothing else', () => {
   other.close()
 })
 
-test('an ended stream is told for ten seconds, then its gateway is watched no more', () => {
+test('an ended stream is in the pulses for ten seconds, then its gateway is no longer watched', () => {
   const { running, pulses, watched, pass, job } = setUp()
   const run = running.open(job(5), 1)
   run.send({ type: 'text-delta', text: 'a' }, [])

@@ -19,7 +19,7 @@ test('room is when fewer run than fit', async () => {
   expect(slots.running()).toBe(0)
 })
 
-test('a free slot is told at once', async () => {
+test('room resolves at once while a slot is free', async () => {
   const slots = createSlots(1)
   await slots.room()
   await slots.idle()

@@ -49,7 +49,7 @@ test('a token of plain text costs at most thirty bytes beside its text', () => {
   expect(JSON.stringify(parts).length - empty - ' word'.length).toBeLessThanOrEqual(30)
 })
 
-test('a pulse tells where streams stand', () => {
+test('a pulse arrives as it was sent', () => {
   const streams = [
     { stream: 1, epoch: 1, lastSeq: 9, running: true },
     { stream: 2, epoch: 3, lastSeq: 0, running: false },
@@ -72,6 +72,6 @@ test.each([
   '[0,"worker-1","1",1,1,3,"x",[]]',
   '[0,"worker-1",1,1,1,6,["weird",1,1,1,1],[]]',
   '[0,"worker-1",1,1,1,4,null,[]]',
-])('refuses what is no message of ours: %s', (text) => {
+])('rejects any other text: %s', (text) => {
   expect(() => decodeGatewayMessage(text)).toThrow(FrameError)
 })

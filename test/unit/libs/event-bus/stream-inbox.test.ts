@@ -25,7 +25,7 @@ test('events of one message come out as one batch, in order', async () => {
   expect(await first).toEqual({ value: [text('a'), text('b')], done: false })
 })
 
-test('what arrives while nobody asks waits as one batch', async () => {
+test('events that arrive while the consumer is busy wait as one batch', async () => {
   const { events, send } = open()
   send(1, text('a'))
   send(2, text('b'))
@@ -58,7 +58,7 @@ test('a gap loses the stream, after what came before it', async () => {
   await expect(events.next()).rejects.toThrow(StreamLostError)
 })
 
-test('a worker that stands further than what arrived loses the stream', async () => {
+test('a worker that is further than the events that arrived loses the stream', async () => {
   const { feed, events, send } = open()
   send(1, text('a'))
   feed.compare(1)

@@ -76,7 +76,7 @@ test('an input that fails ends them all: no further call begins', async () => {
   expect(calls).toBeLessThan(100)
 })
 
-test('a run that is told to stop cancels its calls, and nothing is counted after that', async () => {
+test('a stopped run cancels its calls, and nothing is counted after that', async () => {
   const run = openRun()
   const { embedInputs, seen } = setUp({
     atIndex(index) {
@@ -91,7 +91,7 @@ test('a run that is told to stop cancels its calls, and nothing is counted after
   expect(tokens).toBe(20)
 })
 
-test('while nobody takes vectors only a few chunks are made ahead', async () => {
+test('while no vectors are taken, only a few chunks are embedded ahead', async () => {
   const { promise: taken, resolve: take } = Promise.withResolvers<void>()
   const { promise: waits, resolve: waiting } = Promise.withResolvers<void>()
   const { embedInputs, seen } = setUp({

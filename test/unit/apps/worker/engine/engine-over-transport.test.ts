@@ -260,7 +260,7 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
       await expect(collect(client)).rejects.toMatchObject({ kind: 'unavailable' })
     })
 
-    it('of the request itself is told without asking the engine', async () => {
+    it('of the request itself is reported without asking the engine', async () => {
       const { client, server } = await connect({})
       const wrong = { ...request, sampling: { topP: 0 } }
       const iterate = async () => {
@@ -321,7 +321,7 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
       expect(await client.getServerInfo()).toEqual({ maxNumSeqs, constraintStart })
     })
 
-    it('tell health and the model', async () => {
+    it('report health and the model', async () => {
       const { client } = await connect({ unary: { GetModelInfo: { reply: { maxContextLength: 2048 } } } })
       expect(await client.healthCheck()).toEqual({ healthy: true, message: 'Health' })
       expect(await client.getModelInfo()).toEqual({ maxContextLength: 2048 })

@@ -40,7 +40,7 @@ const encoded = (text: string) =>
   ).join('')
 
 describe('beside grpc-js', () => {
-  it('hears the same messages in the same order and the same end, however the bytes are cut', async () => {
+  it('delivers the same messages in the same order and the same end, however the bytes are cut', async () => {
     const script = { pieces: new Array<Buffer>(), trailers: {} }
     const { address } = await serve((stream, call) => {
       answerWith(script.pieces, script.trailers)(stream, call)
@@ -162,7 +162,7 @@ describe.each(Object.entries(TRANSPORTS))('%s', (_, create) => {
     expect(await calls[0]?.request).toEqual(framed(REQUEST))
   })
 
-  it('tells the deadline to the server, keeps it, and resets the stream then', async () => {
+  it('sends the deadline to the server, keeps it, and resets the stream then', async () => {
     const { address, calls } = await serve(silent)
     const transport = open(create, address)
     expect(await ask(transport, { timeoutMs: 100 })).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
@@ -174,7 +174,7 @@ describe.each(Object.entries(TRANSPORTS))('%s', (_, create) => {
     expect(calls).toHaveLength(2)
   })
 
-  it('cancels a stream with RST_STREAM CANCEL, and tells nothing after it', async () => {
+  it('cancels a stream with RST_STREAM CANCEL, and delivers nothing after it', async () => {
     const { address, calls } = await serve((stream) => {
       stream.respond(HEADERS)
       stream.write(Buffer.concat(['a', 'b', 'c'].map((text) => framed(Buffer.from(text)))))
@@ -204,7 +204,7 @@ describe.each(Object.entries(TRANSPORTS))('%s', (_, create) => {
     expect(await heard).toMatchObject({ code: 'CANCELLED' })
   })
 
-  it('holds the server back while it is paused, and then hears everything', async () => {
+  it('stops the server while it is paused, and then delivers everything', async () => {
     const message = framed(Buffer.alloc(10_000, 120))
     let accepted = 0
     const { address } = await serve((stream) => {

@@ -100,7 +100,7 @@ describe.each(Object.entries(TRANSPORTS))('the connection of %s', (_, create) =>
 })
 
 describe('http2 alone', () => {
-  it('repeats a call that lies above the last id of a GOAWAY: nobody has looked at it', async () => {
+  it('repeats a call that lies above the last id of a GOAWAY: the server has not processed it', async () => {
     const { address, calls, sessions } = await serve((stream, call) => {
       if (sessions.length > 1) return fine(stream, call)
       if (calls.length === 1) {
@@ -128,7 +128,7 @@ describe('http2 alone', () => {
     expect(calls).toHaveLength(2)
   })
 
-  it('hears all messages before a failure, also when it was paused', async () => {
+  it('delivers all messages before a failure, also when it was paused', async () => {
     const { address } = await serve(
       answerWith(
         Array.from({ length: 50 }, (_, i) => framed(Buffer.from(String(i)))),
@@ -149,7 +149,7 @@ describe('http2 alone', () => {
     })
   })
 
-  it('hears everything that came before the trailers, also when the connection is lost after them', async () => {
+  it('delivers everything that came before the trailers, also when the connection is lost after them', async () => {
     const { address, sessions } = await serve(
       answerWith(
         Array.from({ length: 5 }, () => framed(Buffer.alloc(10_000))),
