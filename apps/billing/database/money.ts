@@ -240,8 +240,8 @@ export function createMoney(options: {
     },
 
     async expire(most) {
-      const rows = await call<{ expired: number; more: boolean }>('expire', { most, at: now() })
-      return rows[0] ?? { expired: 0, more: false }
+      const [row] = await call<{ expired: number; more: boolean }>('expire', { most, at: now() })
+      return { expired: row?.expired ?? 0, more: row?.more ?? false }
     },
 
     async advanceWatermarks({ runId, observedAtMs, streams }, freezeMs) {
