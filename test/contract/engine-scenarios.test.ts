@@ -10,6 +10,7 @@ import { readRecording as read, type Recording } from './recordings.ts'
 import { fromRecording, toStructure, withoutTokens } from './structure.ts'
 import { engineAddress, LIVE_TARGETS, type Target } from './targets.ts'
 
+const N_REFUSED = { code: 'INVALID_ARGUMENT', details: 'n > 1 is not supported by this engine' }
 const DEAD = 'EngineCore encountered an issue. See stack trace (above) for the root cause.'
 
 let target: Target
@@ -42,12 +43,10 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
   'abort-explicit-stream': abortAfterFiveResponses,
   async 'abort-explicit-n2'(name) {
     if (under === null) return await abortAfterFiveResponses(name)
-    const { ending } = await collect(callGenerate(client, request(name)))
-    expect(ending).toEqual({ code: 'INVALID_ARGUMENT', details: 'n > 1 is not supported by this engine' })
+    expect(await collect(callGenerate(client, request(name)))).toMatchObject({ ending: N_REFUSED })
   },
 
   async 'abort-explicit-unary'(name) {
-    const recording = readRecording(name)
     const call = collect(callGenerate(client, request(name)))
     // Its first step is done, and with it its first token.
     await untilLoad(client, (load) => load.numRunningReqs === 1 && load.tokenUsage > 0)
@@ -56,7 +55,7 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
     expect(ending.code).toBe('OK')
     expect(responses).toHaveLength(1)
     expect(responses[0]?.ids.length).toBeGreaterThan(0)
-    expect(withoutTokens(responses)).toEqual(withoutTokens(recording.responses.map(fromRecording)))
+    expect(withoutTokens(responses)).toEqual(withoutTokens(readRecording(name).responses.map(fromRecording)))
     await untilIdle(client)
   },
 
@@ -66,9 +65,9 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
   async 'backpressure-slow-reader'(name) {
     // More bytes than the recorded client asked for, whose flow-control window was smaller than ours. A real engine
     // sends them as logprobs, the simulator as more tokens.
-    const simulated = under !== null
-    if (simulated) await use({ maxModelLen: 16_384, speed: 0 })
-    const more = simulated ? { max_tokens: 10_000, logprobs: undefined } : { max_tokens: 2_000, logprobs: 20 }
+    if (under !== null) await use({ maxModelLen: 16_384, speed: 0 })
+    const more =
+      under === null ? { max_tokens: 2_000, logprobs: 20 } : { max_tokens: 10_000, logprobs: undefined }
     const { sampling_params: params, ...rest } = Object(request(name))
     const call = callGenerate(client, { ...rest, sampling_params: { ...params, ...more } })
     const { promise: paused, resolve: pause } = Promise.withResolvers<void>()
@@ -101,7 +100,12 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
   'cache-5-shorter-than-block': asCached,
   'cache-6-after-flush': asCached,
 
-  'cancel-client': async (name) => cancelledMidway(name, 5),
+  async 'cancel-client'(name) {
+    const call = callGenerate(client, request(name))
+    const { ending } = await collect(call, (_, count) => count === 5 && call.cancel())
+    expect(ending.code).toBe('CANCELLED')
+    await untilIdle(client)
+  },
 
   async 'cancel-client-unary'(name) {
     const call = callGenerate(client, request(name))
@@ -183,8 +187,7 @@ const scenarios: Readonly<Record<ScenarioCase, Scenario>> = {
           .then(() => hang(count))
     })
     await hanging
-    const frozen = await loadOf(client)
-    expect(frozen.numRunningReqs).toBe(1)
+    expect((await loadOf(client)).numRunningReqs).toBe(1)
     expect(await health(client)).toEqual({ healthy: true, message: 'Health' })
     // The one sign of a hang, of newer servicers alone: throughput is a window of two seconds and runs empty.
     await untilLoad(client, (load) => load.genThroughput === 0 && load.numRunningReqs === 1)
@@ -313,15 +316,6 @@ async function abortWhileQueued(name: string): Promise<void> {
   expect(ending.code).toBe('OK')
   expect(toStructure(responses)).toEqual(toStructure(recording.responses.map(fromRecording)))
   await stopFilling(client, fillers)
-}
-
-async function cancelledMidway(name: string, responses: number): Promise<void> {
-  const call = callGenerate(client, request(name))
-  const { ending } = await collect(call, (_, count) => {
-    if (count === responses) call.cancel()
-  })
-  expect(ending.code).toBe('CANCELLED')
-  await untilIdle(client)
 }
 
 async function killedMidway(name: string): Promise<void> {
