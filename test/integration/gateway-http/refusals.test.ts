@@ -195,7 +195,7 @@ describe('a refusal', () => {
     [{ logit_bias: { 5: 'x' } }, "'logit_bias.5': expected a number from -100 to 100."],
     [
       { effort: 'low', reasoning_effort: 'high' },
-      "'effort' and 'reasoning_effort' say different things: expected one of them, or the same in both.",
+      "'effort' and 'reasoning_effort' differ: expected one of them, or the same value in both.",
     ],
   ])('of %j says what is allowed', async (...[fields, message]) => {
     const { chat } = await serveApp(core)

@@ -10,8 +10,8 @@ import { TOOL_FIELDS } from '../fields/tools.ts'
 const TextPart = z.object({ type: z.literal('text'), text: z.string() })
 
 /**
- * Text, or text parts, between which nothing is put that the caller did not write. Null is within the interface's
- * type of `content`; it means that there is none.
+ * Text, or text parts, which are joined without a separator. The interface allows null as `content`: it means an
+ * empty text.
  */
 const Content = z
   .union(
@@ -53,7 +53,7 @@ const AssistantMessage = z
       { required: ['tool_calls'], properties: { tool_calls: { type: 'array', minItems: 1 } } },
     ],
   })
-/** The interface's message has no `tool_call_id`, so a tool message may come without one. */
+/** The interface does not define `tool_call_id`, so a tool message is accepted without it. */
 const ToolMessage = z.object({
   role: z.literal('tool'),
   content: Content,
@@ -72,22 +72,23 @@ const Message = z.discriminatedUnion(
 )
 
 /**
- * The fields of a chat completion request that this service serves, except `model`, which is read before them.
- * Fields that it refuses are in `refuse-unserved.ts`; all others are accepted and ignored.
+ * The supported fields of a chat completion request, except `model`, which is read first. Rejected fields are
+ * listed in `refuse-unsupported.ts`; all others are ignored.
  */
 export const ChatBody = z.object({
   messages: z.array(Message, 'expected an array of messages').min(1, 'expected at least one message'),
   max_tokens: optional(OutputLimit).meta({
-    description: 'The most tokens of the answer. Absent: as many as the model and the context window allow.',
+    description:
+      'The largest number of output tokens. Absent: as many as the model and the context window allow.',
   }),
   max_completion_tokens: optional(OutputLimit).meta({
-    description: 'The same as max_tokens; the smaller one holds.',
+    description: 'The same as max_tokens; the smaller of both applies.',
   }),
   stream: optional(z.boolean(BOOLEAN)),
   stream_options: optional(z.object({ include_usage: optional(z.boolean(BOOLEAN)) }, 'expected an object')),
   ...TOOL_FIELDS,
   response_format: optional(ResponseFormat),
-  reasoning_effort: optional(Effort).meta({ description: 'Absent: the model’s own.' }),
+  reasoning_effort: optional(Effort).meta({ description: 'Absent: the model’s default.' }),
   effort: optional(Effort).meta({ description: 'The same as reasoning_effort.' }),
   ...SAMPLING_FIELDS,
 })

@@ -3,14 +3,14 @@ import { ChatFinishReason, ChatUsage } from './chat-object.ts'
 
 const ToolCallDelta = z.object({
   index: z.int().min(0),
-  id: z.string().optional().meta({ description: 'On the first delta of a call only, as type and name are.' }),
+  id: z.string().optional().meta({ description: 'Like type and name, only on the first delta of a call.' }),
   type: z.literal('function').optional(),
   function: z.object({ name: z.string().optional(), arguments: z.string() }),
 })
 
-/** A frame of a streamed chat completion. `to-chunks.ts` writes it as text. */
+/** A chunk of a streamed chat completion. `to-chunks.ts` renders it as text. */
 export const ChatChunk = z.object({
-  id: z.string().meta({ description: 'The same on every chunk, as created and model are.' }),
+  id: z.string().meta({ description: 'Like created and model, the same on every chunk.' }),
   object: z.literal('chat.completion.chunk'),
   created: z.int(),
   model: z.string(),
@@ -30,6 +30,6 @@ export const ChatChunk = z.object({
     .max(1)
     .meta({ description: 'Empty on the chunk that carries usage.' }),
   usage: ChatUsage.optional().meta({
-    description: 'On one last chunk, when stream_options.include_usage asks for it.',
+    description: 'Only on the last chunk, and only with stream_options.include_usage.',
   }),
 })

@@ -17,24 +17,30 @@ const ToolCall = z.object({
   type: z.literal('function'),
   function: z.object({
     name: z.string(),
-    arguments: z.string().meta({ description: 'Text as the model wrote it; not always valid JSON.' }),
+    arguments: z.string().meta({ description: 'The text that the model generated; not always valid JSON.' }),
   }),
 })
 
-/** The answer of a chat completion that is not streamed. */
+/** The response body of a chat completion that is not streamed. */
 export const ChatObject = z.object({
   id: z.string(),
   object: z.literal('chat.completion'),
   created: z.int().meta({ description: 'Unix seconds.' }),
-  model: z.string().meta({ description: 'The id that the request named.' }),
+  model: z.string().meta({ description: 'The model id of the request.' }),
   choices: z
     .array(
       z.object({
         index: z.literal(0),
         message: z.object({
           role: z.literal('assistant'),
-          content: z.string().nullable().meta({ description: 'Null when the turn is tool calls only.' }),
-          reasoning_content: z.string().optional().meta({ description: 'On reasoning models.' }),
+          content: z
+            .string()
+            .nullable()
+            .meta({ description: 'Null when the answer has tool calls and no text.' }),
+          reasoning_content: z
+            .string()
+            .optional()
+            .meta({ description: 'Only when the model generated reasoning.' }),
           tool_calls: z.array(ToolCall).optional(),
         }),
         finish_reason: ChatFinishReason,

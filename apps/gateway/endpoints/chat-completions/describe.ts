@@ -18,7 +18,7 @@ const weather = {
   type: 'function',
   function: {
     name: 'get_weather',
-    description: 'Tells the weather.',
+    description: 'Returns the weather.',
     parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
   },
 }
@@ -41,8 +41,8 @@ export const chatCompletionsDescription: OperationDescription = {
   id: 'createChatCompletion',
   summary: 'Continues a conversation.',
   description:
-    'Chat generation with tools, structured output and reasoning, whole or as a stream. The output is at most ' +
-    'what the request, the model and the credits allow.',
+    'Chat generation with tools, structured output and reasoning, whole or as a stream. The request, the model ' +
+    'and the credits limit the output.',
   parameters: [],
   request: {
     name: 'ChatCompletionRequest',

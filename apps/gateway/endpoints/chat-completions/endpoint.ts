@@ -1,6 +1,6 @@
 import { parseBody, requireFields } from '../../http/parse-body.ts'
 import { refuseLongList } from '../fields/refuse-long-list.ts'
-import { refuseUnserved } from '../fields/refuse-unserved.ts'
+import { refuseUnsupported } from '../fields/refuse-unsupported.ts'
 import { findModelOfBody } from '../../catalog.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
 import { ChatBody } from './chat-body.ts'
@@ -13,7 +13,7 @@ export const chatCompletions: GenerationEndpoint<ChatOptions> = {
   prepare(json, catalog) {
     requireFields(json, ['model', 'messages'])
     const model = findModelOfBody(catalog, json, 'chat')
-    refuseUnserved(json)
+    refuseUnsupported(json)
     refuseLongList(json, 'messages', model)
     const body = parseBody(ChatBody, json)
     return {

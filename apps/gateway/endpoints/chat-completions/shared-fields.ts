@@ -1,17 +1,17 @@
 import type { GenerationEnd, Usage } from '#libs/contracts/generation-event.ts'
 import type { ChatFinishReason, ChatUsage } from './chat-object.ts'
 
-/** The id of the answer: the same in the whole object and in every chunk. */
+/** The completion's id, the same on the whole object and on every chunk. */
 export function toCompletionId(requestId: string): string {
   return `chatcmpl-${requestId}`
 }
 
-/** The chat interface's word for how a generation ended. */
+/** The chat interface's name of a finish reason. */
 export function toFinishReason(reason: GenerationEnd['finishReason']): ChatFinishReason {
   return reason === 'tool-calls' ? 'tool_calls' : reason
 }
 
-/** The chat interface's usage object. Both details are always there: some clients refuse half of them. */
+/** The chat interface's usage object. Both details are always present: some clients reject a usage that has only one. */
 export function toChatUsage(usage: Usage): ChatUsage {
   return {
     prompt_tokens: usage.promptTokens,

@@ -3,14 +3,14 @@ import type { Answer, StreamRenderer } from '../generation-endpoint.ts'
 import { toJson } from '../to-json.ts'
 import { toChatUsage, toCompletionId, toFinishReason } from './shared-fields.ts'
 
-/** What a stream depends on beside its generation. */
+/** The request's options that change the rendered stream. */
 export type ChatOptions = { readonly includeUsage: boolean }
 
 const DONE = 'data: [DONE]\n\n'
 
 /**
- * Creates the renderer of one stream. All that its chunks have in common is written once, here, so that of a
- * token only its text is escaped; the deltas of one kind that stand beside each other in a batch share a chunk.
+ * Creates the renderer of one stream. The JSON that all chunks share is built once, so that only the text of a
+ * delta is escaped for each chunk. Consecutive deltas of one kind in a batch are merged into one chunk.
  */
 export function createChatChunks({ id, created, model, options }: Answer<ChatOptions>): StreamRenderer {
   const head =
@@ -41,7 +41,7 @@ export function createChatChunks({ id, created, model, options }: Answer<ChatOpt
       case 'reasoning-delta':
         return reasoningHead + toJson(event.text) + deltaTail
       case 'tool-call-start': {
-        // Clients concatenate what is repeated, so only this delta has id, type and name.
+        // Clients concatenate the strings of all deltas, so only the first one has id, type and name.
         const names = `"id":${toJson(event.id)},"type":"function","function":{"name":${toJson(event.name)},"arguments":""}`
         return chunk(`"tool_calls":[{"index":${event.index},${names}}]`, 'null')
       }
@@ -56,29 +56,29 @@ export function createChatChunks({ id, created, model, options }: Answer<ChatOpt
     headers: {},
     render(events) {
       if (events.length === 0) return ''
-      let frames = begun ? '' : chunk('"role":"assistant","content":""', 'null')
+      let chunks = begun ? '' : chunk('"role":"assistant","content":""', 'null')
       begun = true
       for (const event of mergeDeltas(events)) {
         if (ended) break
-        frames += event.type === 'generation-end' ? renderEnd(event) : renderDelta(event)
+        chunks += event.type === 'generation-end' ? renderEnd(event) : renderDelta(event)
       }
-      return frames
+      return chunks
     },
     get ended() {
       return ended
     },
-    /** The error, then `[DONE]`, and no finish chunk. */
+    /** The error and `[DONE]`, without a chunk that has a finish reason. */
     renderError: (body) => `data: ${toJson(body)}\n\n${DONE}`,
   }
 }
 
-/** Deltas of one kind that stand beside each other become one; most batches hold a single event. */
+/** Merges consecutive deltas of one kind. Most batches contain a single event. */
 function mergeDeltas(events: readonly OutputEvent[]): readonly OutputEvent[] {
   if (events.length === 1) return events
   const merged: OutputEvent[] = []
   for (const event of events) {
     const last = merged.at(-1)
-    if (last !== undefined && 'text' in last && goesOn(last, event)) {
+    if (last !== undefined && 'text' in last && continuesDelta(last, event)) {
       merged[merged.length - 1] = { ...last, text: last.text + event.text }
     } else {
       merged.push(event)
@@ -89,8 +89,8 @@ function mergeDeltas(events: readonly OutputEvent[]): readonly OutputEvent[] {
 
 type Delta = Extract<OutputEvent, { text: string }>
 
-/** Whether `next` is more of the same delta. */
-function goesOn(delta: Delta, next: OutputEvent): next is Delta {
+/** Whether `next` is of the same kind and, for tool calls, of the same call. */
+function continuesDelta(delta: Delta, next: OutputEvent): next is Delta {
   if (!('text' in next) || delta.type !== next.type) return false
   return delta.type !== 'tool-call-delta' || next.type !== 'tool-call-delta' || delta.index === next.index
 }

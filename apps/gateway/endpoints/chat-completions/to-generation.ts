@@ -1,21 +1,21 @@
 import type { ChatMessage, ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
-import { agreeOnEffort } from '../fields/effort.ts'
+import { mergeEfforts } from '../fields/effort.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSampling } from '../fields/sampling.ts'
 import { toToolUse } from '../fields/tools.ts'
 import type { ChatBody, ChatBodyMessage } from './chat-body.ts'
 
-/** What a chat completion request asks of the core. */
+/** The fields of `PreparedGeneration` that the body determines. */
 type ChatGeneration = {
   readonly request: ChatRequest
   readonly maxOutputTokens: number | null
 }
 
 /**
- * Throws an `ApiError` `invalid_request` for what only the whole body can tell: tools on a model without them,
- * a forced tool that is not offered, an invalid schema, two different efforts.
+ * Throws an `ApiError` `invalid_request` for errors that involve several fields or the model: tools on a model
+ * without tools, a forced tool that is not offered, an invalid schema, two different efforts.
  */
 export function toGeneration(body: ChatBody, model: ModelSpec): ChatGeneration {
   const { effort, reasoning_effort: reasoningEffort } = body
@@ -28,7 +28,7 @@ export function toGeneration(body: ChatBody, model: ModelSpec): ChatGeneration {
       outputFormat,
       sampling: toSampling(body),
       stop: body.stop ?? [],
-      reasoningEffort: agreeOnEffort({ effort, reasoning_effort: reasoningEffort }) ?? model.defaultEffort,
+      reasoningEffort: mergeEfforts({ effort, reasoning_effort: reasoningEffort }) ?? model.defaultEffort,
     },
     maxOutputTokens: toMaxOutputTokens([body.max_tokens, body.max_completion_tokens], model),
   }

@@ -6,19 +6,19 @@ import { OutputLimit } from '../fields/output-limit.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
 
 /**
- * The output limit of a request that names none. The interface states this number for this operation alone; chat
- * states it beside the model's maximum, which applies there: 1,024 tokens cut tool calls and reasoning in two,
- * and here there are neither.
+ * The output limit, in tokens, of a request without `max_tokens`. The interface defines this number. Chat
+ * completions use the model's maximum instead, because 1,024 tokens would truncate tool calls and reasoning; legacy
+ * completions have neither.
  */
 export const DEFAULT_MAX_TOKENS = 1_024
 
-const PROMPT = 'expected text or an array of strings; tokens are not read'
+const PROMPT = 'expected text or an array of strings; token ids are not supported'
 
 const Prompt = z.union([z.string(), z.array(z.string(PROMPT)).min(1, 'expected at least one string')], PROMPT)
 
 /**
- * The fields of a legacy completion request that this service serves, except `model`, which is read before them.
- * Fields that it refuses are in `refuse-unserved.ts`; all others are accepted and ignored.
+ * The supported fields of a legacy completion request, except `model`, which is read first. Rejected fields are
+ * listed in `refuse-unsupported.ts`; all others are ignored.
  */
 export const CompletionBody = z.object({
   prompt: Prompt.meta({ description: 'An array is joined with a newline character.' }),

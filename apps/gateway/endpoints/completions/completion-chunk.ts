@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { CompletionFinishReason } from './completion-object.ts'
 
-/** A frame of a streamed legacy completion. `to-chunks.ts` writes it as text. */
+/** A chunk of a streamed legacy completion. `to-chunks.ts` renders it as text. */
 export const CompletionChunk = z.object({
-  id: z.string().meta({ description: 'The same on every chunk, as created and model are.' }),
+  id: z.string().meta({ description: 'Like created and model, the same on every chunk.' }),
   object: z.literal('text_completion'),
   created: z.int(),
   model: z.string(),

@@ -3,12 +3,12 @@ import { z } from 'zod'
 export const CompletionFinishReason = z.enum(['stop', 'length'])
 export type CompletionFinishReason = z.infer<typeof CompletionFinishReason>
 
-/** The answer of a legacy completion that is not streamed. */
+/** The response body of a legacy completion that is not streamed. */
 export const CompletionObject = z.object({
   id: z.string(),
   object: z.literal('text_completion'),
   created: z.int().meta({ description: 'Unix seconds.' }),
-  model: z.string().meta({ description: 'The id that the request named.' }),
+  model: z.string().meta({ description: 'The model id of the request.' }),
   choices: z
     .array(z.object({ index: z.literal(0), text: z.string(), finish_reason: CompletionFinishReason }))
     .length(1),

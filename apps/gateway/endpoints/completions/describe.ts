@@ -19,8 +19,8 @@ export const completionsDescription: OperationDescription = {
   id: 'createCompletion',
   summary: 'Answers a prompt (legacy).',
   description:
-    'The prompt becomes a chat of one user message. There are no tools and there is no reasoning; a stream has ' +
-    'no usage.',
+    'The prompt becomes a chat of one user message. There are no tools and no reasoning; a stream has no ' +
+    'usage.',
   parameters: [],
   request: {
     name: 'CompletionRequest',

@@ -1,6 +1,6 @@
 import { parseBody, requireFields } from '../../http/parse-body.ts'
 import { refuseLongList } from '../fields/refuse-long-list.ts'
-import { refuseUnserved } from '../fields/refuse-unserved.ts'
+import { refuseUnsupported } from '../fields/refuse-unsupported.ts'
 import { findModelOfBody } from '../../catalog.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
 import { CompletionBody } from './completion-body.ts'
@@ -8,12 +8,12 @@ import { createCompletionChunks } from './to-chunks.ts'
 import { toGeneration } from './to-generation.ts'
 import { toObject } from './to-object.ts'
 
-/** `POST /v1/completions`: the legacy prompt endpoint, a chat of one message. */
+/** `POST /v1/completions`: the legacy prompt endpoint. The prompt becomes a chat of one user message. */
 export const completions: GenerationEndpoint<null> = {
   prepare(json, catalog) {
     requireFields(json, ['model', 'prompt'])
     const model = findModelOfBody(catalog, json, 'chat')
-    refuseUnserved(json)
+    refuseUnsupported(json)
     refuseLongList(json, 'prompt', model)
     const body = parseBody(CompletionBody, json)
     return { model, ...toGeneration(body, model), stream: body.stream === true, options: null }

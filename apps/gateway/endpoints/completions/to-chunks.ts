@@ -5,8 +5,8 @@ import { toCompletionId, toFinishReason } from './to-object.ts'
 const DONE = 'data: [DONE]\n\n'
 
 /**
- * Creates the renderer of one legacy stream: chunks of text without a delta, the last of them with the finish
- * reason, and no usage. What is not text has no channel here; all text of a batch shares a chunk.
+ * Creates the renderer of one legacy stream: chunks with a `text` instead of a delta, the last one with the finish
+ * reason, and no usage. Other output than text is dropped; all text of a batch becomes one chunk.
  */
 export function createCompletionChunks({ id, created, model }: Answer<null>): StreamRenderer {
   const head =
@@ -36,7 +36,7 @@ export function createCompletionChunks({ id, created, model }: Answer<null>): St
     get ended() {
       return ended
     },
-    /** The error, then `[DONE]`, and no finish chunk. */
+    /** The error and `[DONE]`, without a chunk that has a finish reason. */
     renderError: (body) => `data: ${toJson(body)}\n\n${DONE}`,
   }
 }

@@ -5,13 +5,13 @@ import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSampling } from '../fields/sampling.ts'
 import { DEFAULT_MAX_TOKENS, type CompletionBody } from './completion-body.ts'
 
-/** What a legacy completion request asks of the core. */
+/** The fields of `PreparedGeneration` that the body determines. */
 type CompletionGeneration = {
   readonly request: ChatRequest
   readonly maxOutputTokens: number
 }
 
-/** Throws an `ApiError` `invalid_request` for a schema that no output could be held to. */
+/** Throws an `ApiError` `invalid_request` for a schema that the output cannot be constrained to. */
 export function toGeneration(body: CompletionBody, model: ModelSpec): CompletionGeneration {
   return {
     request: {
@@ -23,7 +23,7 @@ export function toGeneration(body: CompletionBody, model: ModelSpec): Completion
       outputFormat: toOutputFormat(body.response_format, 'response_format'),
       sampling: toSampling(body),
       stop: body.stop ?? [],
-      // There is no channel for reasoning here, and nobody shall pay for text that nobody can see.
+      // A legacy completion cannot return reasoning, and callers do not pay for text that they do not receive.
       reasoningEffort: 'off',
     },
     maxOutputTokens:

@@ -22,12 +22,12 @@ export function toObject(
   }
 }
 
-/** The id of the answer: the same in the whole object and in every chunk. */
+/** The completion's id, the same on the whole object and on every chunk. */
 export function toCompletionId(requestId: string): string {
   return `cmpl-${requestId}`
 }
 
-/** The legacy interface knows no tool calls: a turn that ended with one has simply stopped. */
+/** The legacy interface has no tool calls: a generation that ended with one is reported as `stop`. */
 export function toFinishReason(reason: GenerationEnd['finishReason']): CompletionFinishReason {
   return reason === 'length' ? 'length' : 'stop'
 }

@@ -12,7 +12,7 @@ export const embeddingsDescription: OperationDescription = {
   path: '/v1/embeddings',
   id: 'createEmbedding',
   summary: 'Turns texts into vectors.',
-  description: 'One vector for each input, in their order; only on models that embed.',
+  description: 'One vector for each input, in the order of the inputs. Only for embedding models.',
   parameters: [],
   request: {
     name: 'EmbeddingRequest',

@@ -8,14 +8,14 @@ import { EmbeddingBody, type EncodingFormat } from './embedding-body.ts'
 export type PreparedEmbeddings = {
   readonly model: ModelSpec
   readonly request: EmbeddingRequest
-  /** The length of the answer's vectors; at most the model's own. */
+  /** The length of the returned vectors; at most the model's. */
   readonly dimensions: number
   readonly encoding: EncodingFormat
 }
 
 /**
- * Checks a body's fields, in the order that the interface promises: required fields, the model, then their values.
- * Pure, and its result is plain data. Throws an `ApiError`.
+ * Checks a body's fields in the order that the interface defines: required fields, the model, then the values. Pure;
+ * the result is plain data. Throws an `ApiError`.
  */
 export function prepareEmbeddings(json: JsonObject, catalog: Pick<Catalog, 'find'>): PreparedEmbeddings {
   requireFields(json, ['model', 'input'])
@@ -30,7 +30,7 @@ export function prepareEmbeddings(json: JsonObject, catalog: Pick<Catalog, 'find
 }
 
 function toDimensions(wanted: number | undefined, { id, embedding }: ModelSpec): number {
-  if (embedding === null) throw new Error(`the catalog does not say how long the vectors of ${id} are`)
+  if (embedding === null) throw new Error(`the catalog has no embedding dimensions for '${id}'`)
   const { dimensions, matryoshka } = embedding
   if (wanted === undefined || wanted === dimensions) return dimensions
   if (matryoshka && wanted < dimensions) return wanted

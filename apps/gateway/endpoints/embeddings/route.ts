@@ -19,7 +19,7 @@ export function serveEmbeddings(deps: {
     const prepared = await prepareRequest(prepareEmbeddings, request)
     const { model, dimensions, encoding } = prepared
     const { signal } = abortOnHangUp(reply.raw)
-    // Written as they come: the numbers of thousands of vectors at once would hold up every other answer.
+    // Each vector is serialized when it arrives: thousands at once would block the event loop.
     const entries: string[] = []
 
     const { usage } = await collect(

@@ -1,6 +1,6 @@
 /**
- * The first `dimensions` numbers of a Matryoshka embedding, brought back to unit length: what such models are
- * trained for. A vector that is short enough stays as it is; zeros have no direction and stay zeros.
+ * Returns the first `dimensions` numbers of a Matryoshka embedding, scaled to unit length, as such models are trained
+ * for. A vector that is short enough is returned unchanged; a zero vector stays zero.
  */
 export function shortenVector(vector: Float32Array, dimensions: number): Float32Array {
   if (dimensions >= vector.length) return vector

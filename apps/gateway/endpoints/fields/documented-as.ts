@@ -1,8 +1,9 @@
 import { z } from 'zod'
 
 /**
- * The JSON schema of what `schema` reads, to be given to `.meta()` of one whose own checks JSON schema cannot
- * express: a transform that reads two dialects, or text that becomes an array. It is never stricter than the check.
+ * Returns the JSON schema of the input of `schema`, for the `.meta()` of another schema whose checks cannot be
+ * written as JSON schema: a transform that reads two dialects, or a string that becomes an array. `schema` must not be
+ * stricter than those checks.
  */
 export function documentedAs(schema: z.ZodType): Record<string, unknown> {
   const { $schema: _dialect, ...documented } = z.toJSONSchema(schema, { io: 'input' })

@@ -5,8 +5,8 @@ import { DIFFER } from './field-texts.ts'
 
 export const Effort = z.enum(ReasoningEffort.options, `expected one of ${ReasoningEffort.options.join(', ')}`)
 
-/** One effort from a field and its aliases. Throws an `ApiError` `invalid_request` when they differ. */
-export function agreeOnEffort(
+/** Returns the one effort that a field and its aliases name. Throws an `ApiError` `invalid_request` when they differ. */
+export function mergeEfforts(
   given: Readonly<Record<string, ReasoningEffort | undefined>>,
 ): ReasoningEffort | undefined {
   const named = Object.entries(given).filter(([, effort]) => effort !== undefined)

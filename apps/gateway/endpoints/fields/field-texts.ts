@@ -1,6 +1,6 @@
-/** Texts that end up in the message "'field': expected …". */
+/** Ends of the message "'field': expected …". */
 export const TEXT = 'expected text'
 export const BOOLEAN = 'expected true or false'
 
-/** The text of "'one field' and 'another' …", of two that may not differ. */
-export const DIFFER = 'say different things: expected one of them, or the same in both'
+/** The end of the message "'field' and 'alias' …", when both are given with different values. */
+export const DIFFER = 'differ: expected one of them, or the same value in both'

@@ -10,8 +10,7 @@ export const OutputLimit = z
   .meta({ type: 'integer', minimum: 1 })
 
 /**
- * Several aliases given: the answer keeps to all of them. More than the model can give is clamped, not refused.
- * Null when the caller gives no limit.
+ * Returns the smallest of the given aliases, clamped to the model's maximum; null when the caller gives no limit.
  */
 export function toMaxOutputTokens(aliases: readonly (number | undefined)[], model: ModelSpec): number | null {
   const given = aliases.filter((limit) => limit !== undefined)

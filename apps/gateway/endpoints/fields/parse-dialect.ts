@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 
 /**
- * Parses a part of a field that callers nest in one dialect and write flat in the other. A union of both would
- * tell neither what is wrong nor where; here the issues come out with the path that the caller wrote. Returns
- * undefined when there are any.
+ * Parses a value that one dialect nests under `nestedUnder` and the other writes flat into `outer`. Adds the issues
+ * with their paths in the caller's dialect to `context`, and returns undefined if there are any. A zod union of both
+ * dialects would not report which field is wrong.
  */
 export function parseDialect<Schema extends z.ZodType>(
   schema: Schema,

@@ -3,8 +3,8 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { JsonObject } from '../../http/parse-body.ts'
 
 /**
- * Throws an `ApiError` `invalid_request` when `field` is a list of more entries than the model's context window has
- * tokens, before a million of them are looked at one by one.
+ * Throws an `ApiError` `invalid_request` when `field` is a list with more entries than the model's context window has
+ * tokens. It runs before the entries are parsed, because a body may contain a million of them.
  */
 export function refuseLongList(body: JsonObject, field: string, { contextWindow }: ModelSpec): void {
   const list = body[field]

@@ -23,7 +23,7 @@ const Stop = z
   .pipe(z.array(StopString).max(MAX_STOP_STRINGS, `expected at most ${MAX_STOP_STRINGS} strings`))
   .meta({
     ...documentedAs(z.union([StopString, z.array(StopString).max(MAX_STOP_STRINGS)])),
-    description: 'Strings that end the answer; the match itself is not part of it.',
+    description: 'Strings that end the output; the match itself is not part of it.',
   })
 
 const Seed = z
@@ -32,9 +32,9 @@ const Seed = z
     (seed) => Number.isInteger(seed) && seed >= -INT64 && seed <= INT64,
     'expected a 64-bit whole number',
   )
-  .meta({ type: 'integer', description: 'Of 64 bits.' })
+  .meta({ type: 'integer', description: 'A 64-bit whole number.' })
 
-/** The fields by which every generation endpoint is told how to sample and where to stop. */
+/** The sampling and stop fields of every generation endpoint. */
 export const SAMPLING_FIELDS = {
   temperature: optional(numberBetween(0, 2)),
   top_p: optional(aboveZeroUpTo(1)),
@@ -49,14 +49,14 @@ export const SAMPLING_FIELDS = {
     z
       .record(z.string().regex(/^\d{1,9}$/), numberBetween(-100, 100), BIASES)
       .refine((biases) => Object.keys(biases).length <= MAX_BIASES, BIASES)
-      .meta({ maxProperties: MAX_BIASES, description: 'Token id, as text, to bias.' }),
+      .meta({ maxProperties: MAX_BIASES, description: 'Bias by token id, as text.' }),
   ),
 }
 
 const SamplingFields = z.object(SAMPLING_FIELDS)
 type SamplingFields = z.output<typeof SamplingFields>
 
-/** What is absent stays absent: the worker fills in the model's own defaults. */
+/** Absent fields stay absent: the worker fills in the model's defaults. */
 export function toSampling(fields: SamplingFields): Sampling {
   const { seed, top_k: topK } = fields
   return {
@@ -67,8 +67,8 @@ export function toSampling(fields: SamplingFields): Sampling {
     frequencyPenalty: fields.frequency_penalty,
     presencePenalty: fields.presence_penalty,
     repetitionPenalty: fields.repetition_penalty,
-    // Engines take 31 bits: the same seed always gives the same one, small seeds stay as they are, and -1,
-    // which vLLM reads as "no seed", never comes out.
+    // Engines take 31-bit seeds. The mapping is deterministic and keeps small seeds; it never returns -1, which
+    // vLLM reads as "no seed".
     seed: seed === undefined ? undefined : Number(BigInt.asUintN(31, BigInt(seed))),
     logitBias: fields.logit_bias,
   }

@@ -21,7 +21,9 @@ const FunctionDefinition = z.object(
       .max(MAX_NAME_LENGTH, `expected a name of at most ${MAX_NAME_LENGTH} characters`),
     description: optional(z.string(TEXT)),
     parameters: optional(JsonSchema),
-    strict: optional(z.boolean(BOOLEAN)).meta({ description: 'True: every call is held to the schema.' }),
+    strict: optional(z.boolean(BOOLEAN)).meta({
+      description: 'True: every call is constrained to the schema.',
+    }),
   },
   'expected an object with name, description, parameters and strict',
 )
@@ -31,30 +33,33 @@ const OtherType = z.string().meta({ not: { const: 'function' } })
 const ToolDialects = z.union([
   z.object({ type: z.literal('function'), function: FunctionDefinition }),
   z.object({ type: z.literal('function'), ...FunctionDefinition.shape }),
-  z.object({ type: OtherType }).meta({ description: 'Of another kind: dropped, nobody here could run it.' }),
+  z
+    .object({ type: OtherType })
+    .meta({ description: 'Another kind of tool: ignored, because the service cannot run it.' }),
 ])
 
-/** `schemaAt`: where the caller wrote the function's parameters. */
 type OfferedTool = {
   readonly type: string
+  /** Null for a tool that is not a function. */
   readonly definition: ToolDefinition | null
-  readonly schemaAt: string
+  /** The path of the function's parameters within the tool. */
+  readonly schemaPath: string
 }
 
 /**
- * A function, nested as chat writes it or flat as Responses does; or a tool of another kind, which clients offer
- * beside their functions without being asked.
+ * A function, nested as in chat or flat as in Responses; or a tool of another kind, which some clients add to their
+ * functions by default.
  */
 const Tool = z
   .looseObject({ type: z.string('expected the type of a tool') }, 'expected a tool')
   .transform((tool, context): OfferedTool => {
-    if (tool.type !== 'function') return { type: tool.type, definition: null, schemaAt: '' }
+    if (tool.type !== 'function') return { type: tool.type, definition: null, schemaPath: '' }
     const read = parseDialect(FunctionDefinition, tool, { nestedUnder: 'function', context })
     if (read === undefined) return z.NEVER
     const { name, description = null, parameters = null, strict } = read
-    const schemaAt = tool['function'] == null ? 'parameters' : 'function.parameters'
+    const schemaPath = tool['function'] == null ? 'parameters' : 'function.parameters'
     const definition = { name, description, parameters, ...(strict !== undefined && { strict }) }
-    return { type: tool.type, definition, schemaAt }
+    return { type: tool.type, definition, schemaPath }
   })
   .meta(documentedAs(ToolDialects))
 
@@ -75,7 +80,7 @@ const Choice = z
   })
   .meta(documentedAs(ChoiceDialects))
 
-/** The fields by which a generation is offered tools. */
+/** The tool fields of chat completions and Responses. */
 export const TOOL_FIELDS = {
   tools: optional(z.array(Tool, 'expected an array of tools')),
   tool_choice: optional(Choice),
@@ -84,7 +89,7 @@ export const TOOL_FIELDS = {
 
 const ToolFields = z.object(TOOL_FIELDS)
 
-/** What a generation is told about tools. */
+/** The tool fields of a `ChatRequest`. */
 type ToolUse = {
   readonly tools: ToolDefinition[]
   readonly toolChoice: ToolChoice
@@ -92,10 +97,9 @@ type ToolUse = {
 }
 
 /**
- * Tools that cannot be served are dropped while functions remain or the choice is left to the model. Throws an
- * `ApiError` `invalid_request` for tools on a model without them, for a forced tool that is not offered,
- * and for an invalid schema to which a call is held: where tools are forced or strict, or a format holds the whole
- * output.
+ * Tools other than functions are dropped, unless `tool_choice` is `required` and no function remains. Throws an
+ * `ApiError` `invalid_request` for tools on a model without tools, for a forced tool that is not offered, and for an
+ * invalid schema of a function whose calls are constrained to it.
  */
 export function toToolUse(
   fields: z.output<typeof ToolFields>,
@@ -105,15 +109,15 @@ export function toToolUse(
   if (offered.length > 0 && !model.tools) refuse('tools', `the model '${model.id}' has no tools`)
   const tools = offered.flatMap(({ definition }) => (definition === null ? [] : [definition]))
   const toolChoice = toToolChoice(fields.tool_choice ?? 'auto', tools)
-  for (const [index, { definition, schemaAt }] of offered.entries()) {
-    if (definition?.parameters == null || !isHeld(definition, toolChoice, outputFormat)) continue
-    checkSchema(definition.parameters, `tools[${index}].${schemaAt}`)
+  for (const [index, { definition, schemaPath }] of offered.entries()) {
+    if (definition?.parameters == null || !isConstrained(definition, toolChoice, outputFormat)) continue
+    checkSchema(definition.parameters, `tools[${index}].${schemaPath}`)
   }
   return { tools, toolChoice, parallelToolCalls: fields.parallel_tool_calls ?? true }
 }
 
-/** Whether a call of this tool is held to its schema. */
-function isHeld({ name, strict }: ToolDefinition, choice: ToolChoice, format: OutputFormat): boolean {
+/** Calls are constrained to the schema where the tool is forced or strict, or the format constrains the output. */
+function isConstrained({ name, strict }: ToolDefinition, choice: ToolChoice, format: OutputFormat): boolean {
   if (typeof choice === 'object') return choice.name === name
   return choice === 'required' || (choice === 'auto' && (strict === true || format.type !== 'text'))
 }
@@ -127,7 +131,7 @@ function toToolChoice(
     return tools.length > 0 ? choice : refuse('tool_choice', 'required, but no function is offered')
   }
   if ('otherType' in choice) {
-    return refuse('tool_choice', `tools of type '${shorten(choice.otherType)}' are not served; ${CHOICES}`)
+    return refuse('tool_choice', `tools of type '${shorten(choice.otherType)}' are not supported; ${CHOICES}`)
   }
   if (tools.some(({ name }) => name === choice.name)) return choice
   return refuse('tool_choice', `no function '${shorten(choice.name)}' is offered`)

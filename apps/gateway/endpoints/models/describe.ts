@@ -9,7 +9,7 @@ export const listModelsDescription: OperationDescription = {
   path: '/v1/models',
   id: 'listModels',
   summary: 'Lists the catalog.',
-  description: 'Every model of the live catalog, also one that cannot be used at the moment.',
+  description: 'Every model of the live catalog, including models that are unavailable at the moment.',
   parameters: [],
   request: null,
   answer: {
@@ -26,13 +26,13 @@ export const describeModelDescription: OperationDescription = {
   path: '/v1/models/{model}',
   id: 'retrieveModel',
   summary: 'Describes one model.',
-  description: 'Slashes in the id may be percent-encoded or stand as they are.',
+  description: 'Slashes in the id may be raw or percent-encoded.',
   parameters: [
     {
       name: 'model',
       in: 'path',
       required: true,
-      description: 'The id of a model of the catalog.',
+      description: 'The id of a model in the catalog.',
       schema: z.string().min(1),
       example: 'demo-chat',
     },

@@ -5,7 +5,7 @@ import type { ModelList, ModelObject } from './model-object.ts'
 
 type CatalogOf = (request: FastifyRequest) => Catalog
 
-/** `GET /v1/models`: every entry of the caller's catalog, also one that is disabled at the moment. */
+/** `GET /v1/models`: every entry of the caller's catalog, including disabled ones. */
 export function listModels(catalogOf: CatalogOf): RouteHandlerMethod {
   return async (request): Promise<ModelList> => ({
     object: 'list',

@@ -1,23 +1,24 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { ApiError } from '#libs/contracts/api-error.ts'
 
-/** Asks for a set of events, and says in the answer which one it is. */
+/** The request header that selects the set of events, and the response header that names it. */
 export const EVENTS_HEADER = 'x-responses-events'
 
 /**
- * `spec`: the six types of the interface. `full`: OpenAI's complete order, without which the clients that are
- * known here lose text or calls, or fail.
+ * `spec`: the six event types of the interface. `full`: OpenAI's complete sequence. The clients detected below need
+ * it: without it they lose text or calls, or fail.
  */
 export type EventSet = 'spec' | 'full'
 
 /**
- * The set of a stream's events. Throws an `ApiError` `invalid_request` when the header asks for another one.
- * Clients are told by what each of them really sends; `accept` says nothing, they send any.
+ * Returns the set of a stream's events: the one that the header selects, else `full` for known client libraries.
+ * These are detected by headers that they were observed to send; `accept` does not distinguish them. Throws an
+ * `ApiError` `invalid_request` for any other value of the header.
  */
 export function chooseEvents(headers: IncomingHttpHeaders): EventSet {
-  const asked = headers[EVENTS_HEADER]
-  if (asked === 'spec' || asked === 'full') return asked
-  if (asked !== undefined) {
+  const selected = headers[EVENTS_HEADER]
+  if (selected === 'spec' || selected === 'full') return selected
+  if (selected !== undefined) {
     throw new ApiError('invalid_request', `The header '${EVENTS_HEADER}': expected spec or full.`, {
       param: EVENTS_HEADER,
     })

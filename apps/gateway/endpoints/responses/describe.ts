@@ -17,7 +17,7 @@ const message = {
 const tool = {
   type: 'function',
   name: 'get_weather',
-  description: 'Tells the weather.',
+  description: 'Returns the weather.',
   parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
 }
 const response = {
@@ -65,19 +65,19 @@ export const responsesDescription: OperationDescription = {
   method: 'post',
   path: '/v1/responses',
   id: 'createResponse',
-  summary: 'Continues a conversation of items.',
+  summary: 'Continues a conversation given as items.',
   description:
-    'Responses-style generation, built from one chat generation. The service keeps no state: callers send the ' +
-    'items they need. A stream has the six types of events of the interface (created, in_progress, ' +
-    'output_text.delta, output_text.done, output_item.done, completed), or OpenAI’s complete order for clients ' +
-    'that need it; both end in response.completed, a failed one in response.failed.',
+    'A chat generation in the shape of OpenAI’s Responses. The service stores no responses: callers send all ' +
+    'items of the conversation. A stream has either the six event types of the interface (created, in_progress, ' +
+    'output_text.delta, output_text.done, output_item.done, completed) or OpenAI’s complete sequence, which ' +
+    'some clients need. Both end with response.completed, or with response.failed after an error.',
   parameters: [
     {
       name: EVENTS_HEADER,
       in: 'header',
       required: false,
       description:
-        'The set of a stream’s events: spec or full. Without it known clients get full, others spec.',
+        'The set of a stream’s events: spec or full. By default known client libraries get full, others spec.',
       schema: z.string(),
       example: 'spec',
     },
@@ -139,7 +139,7 @@ export const responsesDescription: OperationDescription = {
     endsWithDone: false,
     headers: {
       [EVENTS_HEADER]: {
-        description: 'The set of events that a stream has.',
+        description: 'The set of the stream’s events.',
         schema: z.enum(['spec', 'full']),
       },
     },

@@ -1,10 +1,10 @@
 import { parseBody, requireFields } from '../../http/parse-body.ts'
 import { refuseLongList } from '../fields/refuse-long-list.ts'
-import { refuseUnserved } from '../fields/refuse-unserved.ts'
+import { refuseUnsupported } from '../fields/refuse-unsupported.ts'
 import { findModelOfBody } from '../../catalog.ts'
 import type { GenerationEndpoint } from '../generation-endpoint.ts'
 import { ResponsesBody } from './responses-body.ts'
-import { RESPONSES_UNSERVED } from './responses-unserved.ts'
+import { UNSUPPORTED_FIELDS } from './unsupported-fields.ts'
 import { createResponseEvents } from './to-events.ts'
 import { toGeneration } from './to-generation.ts'
 import { toObject, type ResponsesOptions } from './to-object.ts'
@@ -15,7 +15,7 @@ export const responses: GenerationEndpoint<ResponsesOptions> = {
   prepare(json, catalog) {
     requireFields(json, ['model', 'input'])
     const model = findModelOfBody(catalog, json, 'chat')
-    refuseUnserved(json, RESPONSES_UNSERVED)
+    refuseUnsupported(json, UNSUPPORTED_FIELDS)
     refuseLongList(json, 'input', model)
     const body = parseBody(ResponsesBody, json)
     const generation = toGeneration(body, model)

@@ -4,9 +4,9 @@ import { createSharedEvents, type ItemEvents, type OpenItem, type WriteEvent } f
 import { toItem, toOutputText, toSummaryText } from './to-items.ts'
 
 /**
- * OpenAI's complete order: an item is added, its content part is added and grows, all of it is told as done from
- * the inside out. Thinking is told as the summary's one part, which is what clients show. A type outside OpenAI's
- * list would crash the openai library's helper.
+ * OpenAI's complete sequence. For each item: `output_item.added`, its part's `added`, the deltas, then `done` events
+ * for the text, the part and the item. Reasoning is sent as the single part of the summary, which clients show. Only
+ * event types of OpenAI's list are used: any other would crash the stream helper of the openai library.
  */
 export function createFullEvents(write: WriteEvent): ItemEvents {
   const { textDelta, textDone, itemDone } = createSharedEvents(write)
@@ -33,11 +33,11 @@ export function createFullEvents(write: WriteEvent): ItemEvents {
     },
 
     end(item, part, json) {
-      return tellParts(item, part) + itemDone(item, json)
+      return partDone(item, part) + itemDone(item, json)
     },
   }
 
-  function tellParts(item: OpenItem, part: OutputPart): string {
+  function partDone(item: OpenItem, part: OutputPart): string {
     if (part.type === 'tool-call') {
       const { name, arguments: text } = part.call
       const fields = `"name":${toJson(name)},"arguments":${toJson(text)}`
@@ -59,7 +59,7 @@ export function createFullEvents(write: WriteEvent): ItemEvents {
 const NO_TEXT = toJson(toOutputText(''))
 const NO_SUMMARY = toJson(toSummaryText(''))
 
-/** An item as it is announced: its parts are still to come. */
+/** The item in `output_item.added`, without its parts. */
 function toAddedItem({ start, id }: OpenItem) {
   const item = toItem(start, { id, status: 'in_progress' })
   if (item.type === 'message') return { ...item, content: [] }

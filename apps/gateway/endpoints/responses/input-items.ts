@@ -7,12 +7,12 @@ import { TEXT } from '../fields/field-texts.ts'
 const PARTS = 'expected text, or an array of parts {"type":"input_text","text":…}'
 
 const TextPart = z.object({ type: z.enum(['input_text', 'output_text', 'text']), text: z.string() })
-/** What a model refused to say is still what it said. */
+/** A refusal is read as the model's text. */
 const RefusalPart = z
   .object({ type: z.literal('refusal'), refusal: z.string() })
   .transform(({ type, refusal }) => ({ type, text: refusal }))
 
-/** Text, or text parts in the dialect of either interface; null means that there is none. */
+/** Text, or text parts as in Responses or in chat; null means an empty text. */
 const Content = z
   .union(
     [z.string(), z.array(z.discriminatedUnion('type', [TextPart, RefusalPart])).transform(joinParts)],
@@ -21,7 +21,7 @@ const Content = z
   .nullable()
   .transform((content) => content ?? '')
 
-/** Not one of a message's fields here; to ignore it would lose the call. */
+/** Not a field of message items. It is rejected because ignoring it would lose the call. */
 const NoToolCalls = optional(
   z
     .array(z.unknown())
@@ -64,7 +64,7 @@ const ReasoningText = optional(
   z.array(z.object({ text: z.string(TEXT) }), 'expected an array of parts with text'),
 ).transform((parts) => (parts ?? []).map((part) => part.text).join('\n'))
 
-/** The whole thinking where there is one, else its summary; what is only there encrypted is nobody's to read. */
+/** The content, or the summary if there is no content. Encrypted reasoning is ignored: it cannot be read. */
 const ReasoningItem = z
   .object({ type: z.literal('reasoning'), content: ReasoningText, summary: ReasoningText })
   .transform(({ type, content, summary }) => ({ type, text: content === '' ? summary : content }))
@@ -80,7 +80,7 @@ const InputItem = z.discriminatedUnion(
 )
 export type InputItem = z.output<typeof InputItem>
 
-/** `input` of a Responses request: the text of one user message, or what was said, done and thought so far. */
+/** `input` of a Responses request: the text of one user message, or the items of the conversation so far. */
 export const Input = z
   .union([z.string(), z.array(z.unknown())], 'expected text or an array of items')
   .transform((input) => (typeof input === 'string' ? [{ role: 'user', content: input }] : input))
@@ -94,6 +94,6 @@ function joinParts(parts: readonly { readonly text: string }[]): string {
 function describeType(item: unknown): string {
   const type = typeof item === 'object' && item !== null && 'type' in item ? item.type : undefined
   return typeof type === 'string'
-    ? `items of type '${shorten(type)}' are not served; expected ${TYPES}`
+    ? `items of type '${shorten(type)}' are not supported; expected ${TYPES}`
     : `expected one of ${TYPES}`
 }

@@ -1,39 +1,39 @@
 import type { OutputPart } from '../../generation/collect.ts'
 import { toJson } from '../to-json.ts'
 
-/** An item that is being written. */
+/** An item whose events are being written. */
 export type OpenItem = {
-  /** As it began: without text or arguments. */
+  /** The part without text or arguments. */
   readonly start: OutputPart
   readonly id: string
   readonly index: number
-  /** The fields that name it on its events. */
+  /** JSON of the fields `item_id` and `output_index`. */
   readonly place: string
 }
 
-/** How a set of events tells of an item; each function returns whole frames, or nothing. */
+/** The events of one item in one set. Each function returns whole server-sent events, or an empty string. */
 export type ItemEvents = {
   begin(item: OpenItem): string
   add(item: OpenItem, text: string): string
-  /** `part` is all of it, `json` the finished item's JSON. */
+  /** `part` is the complete part, `json` the finished item as JSON. */
   end(item: OpenItem, part: OutputPart, json: string): string
 }
 
-/** Writes the frame of one event of the stream; `fields` are the JSON of its fields, braces aside. */
+/** Returns one server-sent event; `fields` are its JSON fields without the enclosing braces. */
 export type WriteEvent = (type: string, fields: string) => string
 
-/** Numbers the events of one stream from 0; `named` writes an `event:` line before each of them. */
+/** Numbers the events of one stream from 0; `named` adds an `event:` line to each. */
 export function createWriteEvent(options: { named: boolean }): WriteEvent {
   let sequence = 0
   return (type, fields) => {
     const name = options.named ? `event: ${type}\n` : ''
-    const frame = `${name}data: {"type":"${type}","sequence_number":${sequence},${fields}}\n\n`
+    const event = `${name}data: {"type":"${type}","sequence_number":${sequence},${fields}}\n\n`
     sequence += 1
-    return frame
+    return event
   }
 }
 
-/** The events that both sets have of an item. */
+/** The item events that both sets have. */
 export function createSharedEvents(write: WriteEvent) {
   return {
     textDelta: ({ place }: OpenItem, text: string) =>

@@ -16,7 +16,9 @@ const ReasoningItem = z.object({
   id: z.string(),
   type: z.literal('reasoning'),
   status: ItemStatus,
-  summary: z.array(SummaryText).meta({ description: 'The thinking itself, where clients look for it.' }),
+  summary: z
+    .array(SummaryText)
+    .meta({ description: 'The complete reasoning text, because clients show the summary.' }),
   content: z.array(z.object({ type: z.literal('reasoning_text'), text: z.string() })),
 })
 
@@ -32,9 +34,9 @@ const FunctionCallItem = z.object({
   id: z.string(),
   type: z.literal('function_call'),
   status: ItemStatus,
-  call_id: z.string().meta({ description: 'What the call’s result names in function_call_output.' }),
+  call_id: z.string().meta({ description: 'The call_id of the function_call_output with the result.' }),
   name: z.string(),
-  arguments: z.string().meta({ description: 'Text as the model wrote it; not always valid JSON.' }),
+  arguments: z.string().meta({ description: 'The text that the model generated; not always valid JSON.' }),
 })
 
 export const OutputItem = z.discriminatedUnion('type', [ReasoningItem, MessageItem, FunctionCallItem])
@@ -53,7 +55,7 @@ const Tool = z.object({
   name: z.string(),
   description: z.string().nullable(),
   parameters: z.record(z.string(), z.unknown()).nullable(),
-  strict: z.boolean().meta({ description: 'False: only a forced call is held to its schema.' }),
+  strict: z.boolean().meta({ description: 'False: only a forced call is constrained to its schema.' }),
 })
 
 const TextFormat = z.union([
@@ -67,7 +69,7 @@ const TextFormat = z.union([
   }),
 ])
 
-/** The request's settings as they are in force. Long ones are not repeated (`to-settings.ts`). */
+/** The effective settings of the request. Long ones are omitted (`to-settings.ts`). */
 const SETTINGS = {
   background: z.literal(false),
   frequency_penalty: z.number(),
@@ -102,16 +104,19 @@ const SETTINGS = {
 const ResponseSettings = z.object(SETTINGS)
 export type ResponseSettings = z.infer<typeof ResponseSettings>
 
-/** Every field that OpenAI's clients and Open Responses want of a response. */
+/** Every field of a response that OpenAI's clients and Open Responses require. */
 export const ResponseObject = z.object({
   id: z.string(),
   object: z.literal('response'),
   created_at: z.int().meta({ description: 'Unix seconds.' }),
-  completed_at: z.int().nullable().meta({ description: 'Unix seconds; null unless it is completed.' }),
+  completed_at: z
+    .int()
+    .nullable()
+    .meta({ description: 'Unix seconds; null unless the status is completed.' }),
   status: z.enum(['in_progress', 'completed', 'incomplete', 'failed']),
   incomplete_details: z.object({ reason: z.literal('max_output_tokens') }).nullable(),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
-  model: z.string().meta({ description: 'The id that the request named.' }),
+  model: z.string().meta({ description: 'The model id of the request.' }),
   usage: ResponseUsage.nullable(),
   ...SETTINGS,
   output: z.array(OutputItem),

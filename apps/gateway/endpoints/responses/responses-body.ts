@@ -10,14 +10,14 @@ import { Input } from './input-items.ts'
 
 const EFFORTS = [...ReasoningEffort.options, 'none'] as const
 
-/** `none` is this interface's other word for `off`. */
+/** Responses accept `none` as an alias of `off`. */
 const EffortOrNone = z
   .enum(EFFORTS, `expected one of ${EFFORTS.join(', ')}`)
   .transform((effort) => (effort === 'none' ? 'off' : effort))
 
 const SUMMARIES = ['auto', 'concise', 'detailed'] as const
 
-/** The summary is the thinking itself, whichever of them is asked for. */
+/** Every value gives the complete reasoning text as the summary. */
 const Summary = z.enum(SUMMARIES, `expected one of ${SUMMARIES.join(', ')}`)
 
 const Label = z.string(TEXT).max(512, 'expected at most 512 characters')
@@ -29,8 +29,8 @@ const Metadata = z
   .refine((metadata) => Object.keys(metadata).length <= 16, METADATA)
 
 /**
- * The fields of a Responses request that this service serves, except `model`, which is read before them. Fields
- * that it refuses are in `responses-unserved.ts`; all others are accepted and ignored.
+ * The supported fields of a Responses request, except `model`, which is read first. Rejected fields are listed in
+ * `unsupported-fields.ts` and `refuse-unsupported.ts`; all others are ignored.
  */
 export const ResponsesBody = z.object({
   input: Input,
@@ -47,7 +47,7 @@ export const ResponsesBody = z.object({
   response_format: optional(ResponseFormat),
   text: optional(z.object({ format: optional(ResponseFormat) }, 'expected an object')),
   ...SAMPLING_FIELDS,
-  // These are only told back.
+  // These fields are only repeated in the response.
   metadata: optional(Metadata),
   user: optional(Label),
   safety_identifier: optional(Label),

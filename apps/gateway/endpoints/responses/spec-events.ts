@@ -1,8 +1,8 @@
 import { createSharedEvents, type ItemEvents, type WriteEvent } from './item-events.ts'
 
 /**
- * The interface's six types of events and no other: text as it comes, each message and each call when it is
- * done. Thinking has none and is in the final response.
+ * The six event types of the interface: text deltas, and each message and each call when it is done. Reasoning has no
+ * events and is only in the final response.
  */
 export function createSpecEvents(write: WriteEvent): ItemEvents {
   const { textDelta, textDone, itemDone } = createSharedEvents(write)

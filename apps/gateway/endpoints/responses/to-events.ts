@@ -10,9 +10,9 @@ import { toResponse, type ResponsesOptions } from './to-object.ts'
 import { createItemWriter } from './write-items.ts'
 
 /**
- * Creates the renderer of one stream: it begins with `response.created` and `response.in_progress` and ends with
- * `response.completed`, also when the output was cut short. Throws an `ApiError` `invalid_request` when the
- * request asks for an unknown set of events.
+ * Creates the renderer of one stream. It begins with `response.created` and `response.in_progress` and ends with
+ * `response.completed`, also when the output limit was reached. Throws an `ApiError` `invalid_request` for an unknown
+ * set of events in the request's header.
  */
 export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRenderer {
   const eventSet = chooseEvents(answer.headers)
@@ -34,26 +34,26 @@ export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRe
   function end({ finishReason, usage }: Extract<OutputEvent, { type: 'generation-end' }>): string {
     ended = true
     const status = toEndStatus(finishReason)
-    const frames = items.end(status)
+    const itemEvents = items.end(status)
     const response = joinOutput(toResponse(answer, { status, usage }), items.ended)
-    return frames + write('response.completed', `"response":${response}`)
+    return itemEvents + write('response.completed', `"response":${response}`)
   }
 
   return {
     headers: { [EVENTS_HEADER]: eventSet },
     render(events) {
       if (events.length === 0) return ''
-      let frames = begin()
+      let rendered = begin()
       for (const event of events) {
         if (ended) break
-        frames += event.type === 'generation-end' ? end(event) : items.write(event)
+        rendered += event.type === 'generation-end' ? end(event) : items.write(event)
       }
-      return frames + items.flush()
+      return rendered + items.flush()
     },
     get ended() {
       return ended
     },
-    /** The error is in the response, and beside it in `error`, without which some clients end in silence. */
+    /** The error is in `response.error` and in `error`: some clients ignore the failure without the second. */
     renderError({ error }) {
       const beginning = begin()
       const response = joinOutput(toResponse(answer, { status: 'failed', error }), items.ended)
@@ -62,7 +62,7 @@ export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRe
   }
 }
 
-/** JSON of a response whose items are JSON already. */
+/** JSON of the response with `items`, which are JSON already, as its output. */
 function joinOutput(response: object, items: readonly string[]): string {
   return `${toJson(response).slice(0, -1)},"output":[${items.join(',')}]}`
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ChatMessage, OutputFormat } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
-import { agreeOnEffort } from '../fields/effort.ts'
+import { mergeEfforts } from '../fields/effort.ts'
 import { DIFFER } from '../fields/field-texts.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
@@ -12,20 +12,20 @@ import type { PreparedGeneration } from '../generation-endpoint.ts'
 import type { ResponsesBody } from './responses-body.ts'
 import { toMessages } from './to-messages.ts'
 
-/** What a Responses request asks of the core. */
+/** The fields of `PreparedGeneration` that the body determines. */
 export type ResponsesGeneration = Pick<PreparedGeneration<unknown>, 'request' | 'maxOutputTokens'>
 
 /**
- * Throws an `ApiError` `invalid_request` for what only the whole body can tell: references to what is not here,
- * tools on a model without them, a forced tool that is not offered, an invalid schema, one thing said in two
- * fields differently.
+ * Throws an `ApiError` `invalid_request` for errors that involve several fields or the model: references that cannot
+ * be resolved, tools on a model without tools, a forced tool that is not offered, an invalid schema, a field and an
+ * alias with different values.
  */
 export function toGeneration(body: ResponsesBody, model: ModelSpec): ResponsesGeneration {
-  const effort = agreeOnEffort({
+  const effort = mergeEfforts({
     'reasoning.effort': body.reasoning?.effort,
     reasoning_effort: body.reasoning_effort,
   })
-  const outputFormat = agreeOnFormat(body)
+  const outputFormat = mergeFormats(body)
   const { max_output_tokens, max_completion_tokens, max_tokens } = body
   return {
     request: {
@@ -51,7 +51,7 @@ function toConversation({ instructions = '', input }: ResponsesBody): ChatMessag
   return instructions === '' ? messages : [{ role: 'system', content: instructions }, ...messages]
 }
 
-function agreeOnFormat({ text, response_format: responseFormat }: ResponsesBody): OutputFormat {
+function mergeFormats({ text, response_format: responseFormat }: ResponsesBody): OutputFormat {
   const format = toOutputFormat(text?.format, 'text.format')
   const other = toOutputFormat(responseFormat, 'response_format')
   if (text?.format === undefined) return other

@@ -3,9 +3,9 @@ import type { FinishedGeneration, OutputPart } from '../../generation/collect.ts
 import type { ItemStatus, OutputItem } from './response-object.ts'
 
 /**
- * The items of a whole generation, in the order of its parts. Only the last can have been cut short. A turn
- * without calls always has a message, be it an empty one: the interface's order of events promises its text, and
- * clients look for it.
+ * Returns the items of a finished generation, in the order of its parts. Only the last one can be incomplete. Output
+ * without text and calls gets an empty message, because the interface's sequence of events includes the text of a
+ * message, and clients expect one.
  */
 export function toItems(
   { parts, finishReason }: Pick<FinishedGeneration, 'parts' | 'finishReason'>,
@@ -24,19 +24,19 @@ export function toItems(
 
 const NO_TEXT = { type: 'text', text: '' } as const
 
-/** The status in which a response and its last item end: only the output limit cuts them short. */
+/** The final status of a response and of its last item: incomplete if the output limit was reached. */
 export function toEndStatus(finishReason: GenerationEnd['finishReason']): 'completed' | 'incomplete' {
   return finishReason === 'length' ? 'incomplete' : 'completed'
 }
 
-/** An id that is the item's own, and the same wherever it is told: made of the request's id and its place. */
+/** An item's id. It is derived from the request's id and the item's index, so it is the same on every event. */
 export function toItemId({ type }: Pick<OutputPart, 'type'>, requestId: string, index: number): string {
   return `${ID_PREFIXES[type]}_${requestId}_${index}`
 }
 
 const ID_PREFIXES = { reasoning: 'rs', text: 'msg', 'tool-call': 'fc' } as const
 
-/** Clients show a reasoning item's summary and read its content: both are the thinking itself. */
+/** A reasoning item has the complete text as summary, which clients show, and as content, which they read. */
 export function toItem(part: OutputPart, { id, status }: { id: string; status: ItemStatus }): OutputItem {
   if (part.type === 'tool-call') {
     const { call } = part
@@ -53,12 +53,12 @@ export function toItem(part: OutputPart, { id, status }: { id: string; status: I
   }
 }
 
-/** The one content part of a message. */
+/** The only content part of a message. */
 export function toOutputText(text: string) {
   return { type: 'output_text' as const, text, annotations: [], logprobs: [] }
 }
 
-/** The one summary part of a reasoning item. */
+/** The only summary part of a reasoning item. */
 export function toSummaryText(text: string) {
   return { type: 'summary_text' as const, text }
 }

@@ -4,7 +4,7 @@ import type { Answer } from '../generation-endpoint.ts'
 import type { ResponseObject, ResponseSettings } from './response-object.ts'
 import { toEndStatus, toItems } from './to-items.ts'
 
-/** What a response's rendering depends on beside its generation. */
+/** The parts of the request that the rendered response repeats. */
 export type ResponsesOptions = { readonly settings: ResponseSettings }
 
 /** The body of a response that is not streamed. */
@@ -21,7 +21,7 @@ type Outcome =
   | { readonly status: 'completed' | 'incomplete'; readonly usage: Usage }
   | { readonly status: 'failed'; readonly error: { readonly code: string; readonly message: string } }
 
-/** A response but for its output. */
+/** The response without its output. */
 export function toResponse(
   answer: Answer<ResponsesOptions>,
   outcome: Outcome,
@@ -41,7 +41,7 @@ export function toResponse(
   }
 }
 
-/** Both details are always there: some clients refuse half of them. */
+/** Both details are always present: some clients reject a usage that has only one. */
 function toResponseUsage(usage: Usage) {
   return {
     input_tokens: usage.promptTokens,

@@ -6,15 +6,15 @@ import type { ResponsesBody } from './responses-body.ts'
 import type { ResponsesGeneration } from './to-generation.ts'
 
 /**
- * A response repeats the settings, and a stream does so three times. What the caller must have sent in bulk is
- * left out: a reader that is not slow would be taken for one.
+ * The length, in characters of JSON, above which a setting is omitted. A stream repeats the settings three times, so
+ * long ones would exceed the limit of unread bytes, and a client that reads fast enough would be disconnected.
  */
 const MAX_REPEATED_LENGTH = 65_536
 
 /**
- * Tells back what holds for this generation: dropped tools are not there, aliases are resolved, limits are the
- * model's. Open Responses wants numbers for sampling; where the caller leaves it to the model, whose defaults
- * its worker knows, they are the interface's neutral ones.
+ * Returns the effective settings: without dropped tools, with resolved aliases and clamped limits. Open Responses
+ * requires numbers for sampling. Where the request has none, they are the neutral values, because only the worker
+ * knows the model's defaults.
  */
 export function toSettings(
   body: ResponsesBody,
@@ -33,7 +33,7 @@ export function toSettings(
     presence_penalty: body.presence_penalty ?? 0,
     previous_response_id: null,
     prompt_cache_key: body.prompt_cache_key ?? null,
-    // The interface's `off` is `none` in OpenAI's vocabulary, which typed clients hold this field to.
+    // OpenAI's name for `off` is `none`; typed clients accept only OpenAI's values.
     reasoning: { effort: effort === 'off' ? 'none' : effort, summary: body.reasoning?.summary ?? null },
     safety_identifier: body.safety_identifier ?? null,
     service_tier: 'default',

@@ -4,28 +4,28 @@ import { toJson } from '../to-json.ts'
 import type { ItemEvents, OpenItem } from './item-events.ts'
 import { toItem, toItemId } from './to-items.ts'
 
-/** The frames of a stream's items. Deltas beside each other share an event: they wait for `flush`. */
+/** Writes the events of a stream's items. Consecutive deltas are buffered until `flush` and share one event. */
 type ItemWriter = {
-  /** Throws an `ApiError` `upstream_error` for a call that goes on after its end. */
+  /** Throws an `ApiError` `upstream_error` for a delta of a tool call that has ended. */
   write(event: Exclude<OutputEvent, { type: 'generation-end' }>): string
   flush(): string
-  /** Ends the last item, and gives a turn without an answer an empty one, as `toItems` does. */
+  /** Ends the last item; adds an empty message if there is neither text nor a call, as `toItems` does. */
   end(status: 'completed' | 'incomplete'): string
   /** JSON of the ended items. */
   readonly ended: readonly string[]
 }
 
 /**
- * Items come strictly one after another: what is of another kind than the open item ends it. Kept are
- * the open item's text and the ended items' JSON, for the response that ends the stream.
+ * At most one item is open: output of another kind ends it. The open item's text and the ended items' JSON stay in
+ * memory, because the last event repeats them.
  */
 export function createItemWriter(events: ItemEvents, requestId: string): ItemWriter {
   const ended: string[] = []
   let open: OpenItem | null = null
   let openCall: number | null = null
   let text = ''
-  /** What was not yet told of the open item. */
-  let fresh = ''
+  /** Text or arguments of the open item for which no event is written yet. */
+  let buffered = ''
   let hasAnswer = false
 
   function begin(start: OutputPart): string {
@@ -38,9 +38,9 @@ export function createItemWriter(events: ItemEvents, requestId: string): ItemWri
   }
 
   function flush(): string {
-    if (open === null || fresh === '') return ''
-    const added = fresh
-    fresh = ''
+    if (open === null || buffered === '') return ''
+    const added = buffered
+    buffered = ''
     text += added
     return events.add(open, added)
   }
@@ -50,18 +50,18 @@ export function createItemWriter(events: ItemEvents, requestId: string): ItemWri
     if (open === null) return ''
     const part = withText(open.start, text)
     const json = toJson(toItem(part, { id: open.id, status }))
-    const frames = added + events.end(open, part, json)
+    const ending = added + events.end(open, part, json)
     ended.push(json)
     open = null
     openCall = null
     text = ''
-    return frames
+    return ending
   }
 
   function writeText(type: 'reasoning' | 'text', delta: string): string {
     if (delta === '') return ''
     const beginning = open?.start.type === type ? '' : begin({ type, text: '' })
-    fresh += delta
+    buffered += delta
     return beginning
   }
 
@@ -80,7 +80,7 @@ export function createItemWriter(events: ItemEvents, requestId: string): ItemWri
       // A response has no vectors.
       if (event.type !== 'tool-call-delta') return ''
       if (openCall !== event.index) throw brokenOutput('a tool call went on after its end')
-      fresh += event.text
+      buffered += event.text
       return ''
     },
     flush,

@@ -27,9 +27,9 @@ describe('a prompt', () => {
     ['missing', undefined, 'is required'],
     ['null', null, 'is required'],
     ['an empty array', [], 'expected at least one string'],
-    ['tokens', [1, 2, 3], 'tokens are not read'],
-    ['arrays of tokens', [[1, 2], [3]], 'tokens are not read'],
-    ['partly tokens', ['a', 5], 'tokens are not read'],
+    ['tokens', [1, 2, 3], 'token ids are not supported'],
+    ['arrays of tokens', [[1, 2], [3]], 'token ids are not supported'],
+    ['partly tokens', ['a', 5], 'token ids are not supported'],
     ['a number', 5, 'expected text or an array of strings'],
   ])('that is %s is refused in clear words', (_name, prompt, message) => {
     expect(() => prepare({ prompt })).toThrow(
@@ -47,7 +47,7 @@ describe('the checks', () => {
     ['no model', { prompt: 'Hi' }, 'invalid_request', 'model'],
     ['no prompt of an unknown model', { model: 'nope' }, 'invalid_request', 'prompt'],
     ['an unknown model', { ...PROMPT, model: 'nope', prompt: [] }, 'model_not_found', undefined],
-    ['what is not served', { ...PROMPT, suffix: 'x', prompt: [] }, 'invalid_request', 'suffix'],
+    ['an unsupported field', { ...PROMPT, suffix: 'x', prompt: [] }, 'invalid_request', 'suffix'],
     ['a wrong limit', { ...PROMPT, max_tokens: 0 }, 'invalid_request', 'max_tokens'],
     ['a wrong stream', { ...PROMPT, stream: 'yes' }, 'invalid_request', 'stream'],
   ])('refuse %s', (...[, body, code, param]) => {

@@ -1,33 +1,32 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { JsonObject } from '../../http/parse-body.ts'
 
-type Harmless = {
+type UnsupportedField = {
   readonly isHarmless: (value: unknown) => boolean
   readonly allowed: string | null
-  /** What to do instead, where there is a way. */
+  /** An alternative that the error message recommends. */
   readonly instead?: string
 }
 
-/** Fields that are not served, by their names in the body. */
-export type Unserved = Readonly<Record<string, Harmless>>
+/** Fields that are not supported, by their names in the body. */
+export type UnsupportedFields = Readonly<Record<string, UnsupportedField>>
 
-export const never: Harmless = { isHarmless: () => false, allowed: null }
-export const only = (value: unknown): Harmless => ({
+export const never: UnsupportedField = { isHarmless: () => false, allowed: null }
+export const only = (value: unknown): UnsupportedField => ({
   isHarmless: (given) => given === value,
   allowed: JSON.stringify(value),
 })
-export const onlyEmpty: Harmless = {
+export const onlyEmpty: UnsupportedField = {
   isHarmless: (value) => Array.isArray(value) && value.length === 0,
   allowed: 'an empty array',
 }
 
 /**
- * Fields that would change the answer and are not served, each with the values that change nothing: to ignore
- * one would answer another question than was asked. Every field of the OpenAI and vLLM interfaces for chat and
- * for legacy completions is either here, or in the body that the operation reads, or changes nothing that the
- * caller could see in the answer.
+ * Fields that would change the output and are not supported, each with the values that have no effect. They are
+ * rejected because ignoring them would return a wrong answer. Every other field of the OpenAI and vLLM interfaces for
+ * chat and legacy completions is either parsed by the operation or has no visible effect on the answer.
  */
-const UNSERVED: Unserved = {
+const UNSUPPORTED: UnsupportedFields = {
   n: only(1),
   logprobs: only(false),
   top_logprobs: only(0),
@@ -72,20 +71,18 @@ const UNSERVED: Unserved = {
 }
 
 /**
- * Throws an `ApiError` `invalid_request` that names the first field which asks for what is not served; `own` are
- * the operation's own fields.
+ * Throws an `ApiError` `invalid_request` that names the first field with an unsupported value. `own` are the fields
+ * of this operation alone; they take precedence over the common ones.
  */
-export function refuseUnserved(body: JsonObject, own: Unserved = {}): void {
+export function refuseUnsupported(body: JsonObject, own: UnsupportedFields = {}): void {
   for (const [field, value] of Object.entries(body)) {
     if (value === null) continue
-    const table = [own, UNSERVED].find((fields) => Object.hasOwn(fields, field))
-    const { isHarmless, allowed, instead } = table?.[field] ?? harmless
-    if (isHarmless(value)) continue
-    const only = allowed === null ? 'is not served' : `is not served except as ${allowed}`
+    const table = [own, UNSUPPORTED].find((fields) => Object.hasOwn(fields, field))
+    const unsupported = table?.[field]
+    if (unsupported === undefined || unsupported.isHarmless(value)) continue
+    const { allowed, instead } = unsupported
+    const only = allowed === null ? 'is not supported' : `is not supported except as ${allowed}`
     const advice = instead === undefined ? '' : `: ${instead}`
     throw new ApiError('invalid_request', `'${field}' ${only}${advice}.`, { param: field })
   }
 }
-
-/** A field that is in no table. */
-const harmless: Harmless = { isHarmless: () => true, allowed: null }

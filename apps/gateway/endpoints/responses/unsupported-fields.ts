@@ -1,12 +1,12 @@
-import { never, only, onlyEmpty, type Unserved } from '../fields/refuse-unserved.ts'
+import { never, only, onlyEmpty, type UnsupportedFields } from '../fields/refuse-unsupported.ts'
 
 const stateless = { ...never, instead: 'this service keeps no state; send the earlier items in input' }
 
 /**
- * Fields of the Responses interface that would change the answer and are not served, beside those that it
- * shares with chat. All others are in `ResponsesBody` or change nothing that the caller could see.
+ * Fields of the Responses interface that would change the output and are not supported, in addition to the common
+ * ones. Every other field is in `ResponsesBody` or has no visible effect on the answer.
  */
-export const RESPONSES_UNSERVED: Unserved = {
+export const UNSUPPORTED_FIELDS: UnsupportedFields = {
   previous_response_id: stateless,
   conversation: stateless,
   background: { ...only(false), instead: 'this service keeps no state' },
@@ -14,12 +14,12 @@ export const RESPONSES_UNSERVED: Unserved = {
   max_tool_calls: never,
   moderation: never,
   context_management: onlyEmpty,
-  // What does not fit is refused in both, so that "auto" changes no answer.
+  // A prompt that exceeds the context window is rejected with "auto" as well, so "auto" changes no answer.
   truncation: {
     isHarmless: (value) => value === 'disabled' || value === 'auto',
     allowed: '"disabled" or "auto"',
   },
-  // The other things that can be included belong to tools that are never run here, or are not kept.
+  // The other values concern tools that the service does not run, or data that it does not store.
   include: {
     isHarmless: (value) => Array.isArray(value) && !value.includes('message.output_text.logprobs'),
     allowed: 'an array without "message.output_text.logprobs"',

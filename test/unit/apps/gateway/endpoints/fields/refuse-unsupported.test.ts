@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { refuseUnserved } from '#apps/gateway/endpoints/fields/refuse-unserved.ts'
+import { refuseUnsupported } from '#apps/gateway/endpoints/fields/refuse-unsupported.ts'
 
 it.each([
   ['n', 2],
@@ -24,7 +24,7 @@ it.each([
   ['logprobs', 0],
   ['prompt_embeds', 'x'],
 ])('refuses %s %j and names it', (field, value) => {
-  expect(() => refuseUnserved({ [field]: value })).toThrow(
+  expect(() => refuseUnsupported({ [field]: value })).toThrow(
     expect.objectContaining({
       code: 'invalid_request',
       param: field,
@@ -35,7 +35,7 @@ it.each([
 
 it('accepts what changes nothing in the answer', () => {
   expect(() =>
-    refuseUnserved({
+    refuseUnsupported({
       n: 1,
       logprobs: false,
       top_logprobs: 0,
