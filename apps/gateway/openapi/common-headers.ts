@@ -1,12 +1,12 @@
 import { RETRY_AFTER_RANGE_S } from '../retry-after.ts'
 
-/** Response headers of every answer. */
+/** The headers of every response. */
 export const EVERY_ANSWER = {
   'x-request-id': { $ref: '#/components/headers/RequestId' },
   'x-client-request-id': { $ref: '#/components/headers/ClientRequestId' },
 }
 
-/** The components for the headers that operations and answers share. */
+/** The OpenAPI components of common request and response headers. */
 export const COMMON_HEADERS = {
   parameters: {
     RequestId: {
@@ -14,18 +14,18 @@ export const COMMON_HEADERS = {
       in: 'header',
       required: false,
       description:
-        'The caller’s own id of the request: up to 128 printable characters without spaces. It comes back as x-client-request-id; any other value is ignored.',
+        'The caller’s own id for the request: up to 128 printable ASCII characters without spaces. The response repeats it as x-client-request-id. Other values are ignored.',
       schema: { type: 'string' },
     },
   },
   headers: {
     RequestId: {
-      description: 'The id of the request; quote it when you report a problem.',
+      description: 'The id of the request. Quote it when you report a problem.',
       required: true,
       schema: { type: 'string', format: 'uuid' },
     },
     ClientRequestId: {
-      description: 'The caller’s own x-request-id, if it is well-formed.',
+      description: 'The x-request-id of the request, if it is well-formed.',
       schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,128}$' },
     },
     Authenticate: {

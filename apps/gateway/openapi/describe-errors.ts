@@ -4,7 +4,7 @@ import type { OperationError } from '../endpoints/operation-description.ts'
 import { toTooLargeMessage, type ErrorBody } from '../http/handle-error.ts'
 import { EVERY_ANSWER } from './common-headers.ts'
 
-/** For each row of the error table: its meaning, and a message as an example. */
+/** The meaning and an example message of each error. */
 const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }>> = {
   invalid_request: { meaning: 'A field is missing or wrong.', message: "'model' is required." },
   request_too_large: {
@@ -13,15 +13,15 @@ const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }
   },
   invalid_key: { meaning: 'The API key is missing or not valid.', message: 'The API key is not valid.' },
   insufficient_credits: {
-    meaning: 'The credits do not pay for this request.',
+    meaning: 'The account does not have enough credits for this request.',
     message: 'Not enough credits.',
   },
   model_not_found: {
-    meaning: 'There is no such model, or it cannot do this.',
+    meaning: 'The model does not exist, or does not support this operation.',
     message: "Unknown model 'nope'",
   },
   model_busy: { meaning: 'The model is busy; try again later.', message: 'The model is busy.' },
-  model_warming: { meaning: 'The model is warming; try again later.', message: 'The model is warming.' },
+  model_warming: { meaning: 'The model is starting; try again later.', message: 'The model is warming.' },
   upstream_error: {
     meaning: 'The model’s backend failed; nothing is charged.',
     message: 'The model’s output was interrupted.',
@@ -32,12 +32,12 @@ const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }
   },
 }
 
-/** The name of a status's answer in the description. */
+/** The name of the response component for an HTTP status. */
 export function toErrorName(status: number): string {
   return `Error${status}`
 }
 
-/** The error table as OpenAPI's response objects, one for each status. */
+/** Returns OpenAPI response objects by name, one for each HTTP status. */
 export function describeErrors(errors: ReadonlySet<OperationError>): Record<string, object> {
   const statuses = Map.groupBy(errors, (code) => API_ERRORS[code].status)
   return Object.fromEntries(

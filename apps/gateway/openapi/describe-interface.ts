@@ -21,13 +21,14 @@ const OPERATIONS: readonly OperationDescription[] = [
 
 const ABOUT = `Hosted language models over HTTP with JSON bodies, paid from prepaid credits.
 
-Clients ignore fields that they do not know. Explicit null on an optional field equals its absence. Properties
-beyond those described are accepted; what would change the answer and is not served is refused with 400.
+Clients must ignore unknown fields in responses. In requests, null on an optional field is the same as its absence.
+Properties that are not described here are ignored, except known ones that would change the output and are not
+supported: they are rejected with 400.
 
-A stream is server-sent events; comments keep it alive. Its schema here is that of one event, as OpenAPI 3.2 has
-it. An error after a stream began is an event of its own.`
+A stream consists of server-sent events, with comments as keep-alives. Its schema here describes one event, as in
+OpenAPI 3.2. An error after the start of a stream is sent as an event.`
 
-/** The description of the public interface: an OpenAPI 3.1 document, made from the schemas that check the requests. */
+/** Returns the OpenAPI 3.1 document of the public interface, generated from the schemas that check the requests. */
 export function describeInterface() {
   return {
     openapi: '3.1.0',
@@ -60,13 +61,13 @@ function describePaths() {
   return paths
 }
 
-/** Every named schema; a schema that contains another one refers to it. */
+/** All named schemas. A schema that contains another named one refers to it. */
 function describeSchemas() {
   const registry = z.registry<{ id: string }>()
   for (const { name, schema } of OPERATIONS.flatMap(bodiesOf)) registry.add(schema, { id: name })
   registry.add(ErrorBody, { id: 'Error' })
-  // The schemas' input side: the fields of requests before they are transformed. Answers have no transforms, and this
-  // side leaves their objects open to further fields.
+  // `input` describes requests before zod transforms them. Response schemas have no transforms; for them, `input` also
+  // allows additional properties.
   const { schemas } = z.toJSONSchema(registry, {
     io: 'input',
     uri: (id) => `#/components/schemas/${id}`,

@@ -9,7 +9,7 @@ import type {
 import { EVERY_ANSWER } from './common-headers.ts'
 import { toErrorName } from './describe-errors.ts'
 
-/** An operation as OpenAPI's operation object. */
+/** Returns the OpenAPI operation object. */
 export function describeOperation(operation: OperationDescription) {
   const { request, answer, stream, errors } = operation
   const statuses = [...new Set(errors.map((code) => API_ERRORS[code].status))].toSorted((a, b) => a - b)
@@ -57,7 +57,7 @@ function describeHeaders(headers: StreamDescription['headers']) {
   )
 }
 
-/** One event of the stream. Its data is text: JSON of the schema `event`. */
+/** One event of the stream. Its `data` is text: JSON of the schema `event` or of an error. */
 function describeStream({ event, areNamed, endsWithDone }: StreamDescription) {
   const json = (name: string) => ({
     type: 'string',
