@@ -3,11 +3,9 @@ import { z } from 'zod'
 export const EmbeddingObject = z.object({
   object: z.literal('embedding'),
   index: z.int().min(0).meta({ description: 'The index of the input.' }),
-  embedding: z
-    .union([z.array(z.number()), z.base64()])
-    .meta({
-      description: 'The numbers, or with `base64` the bytes of the vector as little-endian 32-bit floats.',
-    }),
+  embedding: z.union([z.array(z.number()), z.base64()]).meta({
+    description: 'The numbers, or with `base64` the bytes of the vector as little-endian 32-bit floats.',
+  }),
 })
 export type EmbeddingObject = z.infer<typeof EmbeddingObject>
 

@@ -9,7 +9,7 @@ import { createResponsesAnswer } from './responses/responses-answer.ts'
 
 const NAMES = { id: '0197-x', model: 'org/demo' }
 
-/** Every renderer of server-sent events; `test/fixtures/sse/<name>/` holds what each makes of every turn, byte for byte. */
+/** Every renderer of server-sent events. `test/fixtures/sse/<name>/` has its exact output for each turn. */
 const RENDERERS: Readonly<Record<string, () => StreamRenderer>> = {
   'chat-completions': () => createChatChunks(createAnswer({ ...NAMES, options: { includeUsage: false } })),
   'chat-completions-with-usage': () =>
@@ -35,7 +35,7 @@ const call = (index: number, name: string): OutputEvent => ({
 })
 const args = (index: number, value: string): OutputEvent => ({ type: 'tool-call-delta', index, text: value })
 
-/** Quotes, control characters, several planes, half a pair, and all characters at which Python's splitlines splits. */
+/** Quotes, control characters, a lone surrogate, and all characters at which Python's splitlines splits. */
 const AWKWARD = '"\\\n\r\t\b\u0000\u001c\v\f ä€𝄞 \ud800 \u0085\u2028\u2029 </script>'
 
 /** Batches of events as a worker sends them, up to the end of the stream. */
@@ -63,7 +63,7 @@ const TURNS: Readonly<Record<string, readonly (readonly OutputEvent[])[]>> = {
   'awkward-text': [[reasoning(AWKWARD)], [text(AWKWARD), call(0, AWKWARD), args(0, AWKWARD), end()]],
 }
 
-/** What came before a stream failed. */
+/** The batches before a failure. */
 const FAILURES: Readonly<Record<string, readonly (readonly OutputEvent[])[]>> = {
   'failed-at-once': [],
   'failed-in-its-text': [[reasoning('hm')], [text('a')]],
@@ -95,16 +95,16 @@ describe.each(Object.entries(RENDERERS))('the stream of %s', (renderer, create) 
     await expect(events).toMatchFileSnapshot(golden(renderer, name))
   })
 
-  it('has no byte while nothing has come, so that the answer can still get its status', () => {
+  it('renders nothing before the first event, so that a failure still gets an HTTP status', () => {
     const stream = create()
     expect(stream.render([]) + stream.render([])).toBe('')
   })
 })
 
-/** Where Python's splitlines ends a line besides a line feed. */
+/** The characters other than a line feed at which Python's splitlines splits. */
 const OTHER_LINE_ENDS = ['\r', '\v', '\f', '\u001c', '\u001d', '\u001e', '\u0085', '\u2028', '\u2029']
 
-/** Whole events, each on lines of its own whatever a reader takes for the end of a line, with JSON or [DONE] in them. */
+/** Checks that `events` are complete, have JSON or [DONE] as data, and no other line separators than newlines. */
 function expectWholeEvents(events: string): void {
   expect(events.endsWith('\n\n')).toBe(true)
   expect(OTHER_LINE_ENDS.filter((end) => events.includes(end))).toEqual([])

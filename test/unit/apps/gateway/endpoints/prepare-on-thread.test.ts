@@ -28,11 +28,11 @@ const chat = (content: string, more: object = {}) => ({
   ...more,
 })
 
-/** Occupies a thread for a while: as many values as a body may have. */
+/** A body of the largest number of values, which keeps the thread busy. */
 const heavy = () =>
   chat('Hi', { metadata: Array.from({ length: 400_000 }, (_, key) => ({ [`k${key}`]: 1 })) })
 
-it('prepares as the process itself would, one body after the other', async () => {
+it('returns the same as preparation in the process, one body after the other', async () => {
   const { prepare } = createThread()
   const texts = ['a', 'é😀', 'c']
   const prepared = await Promise.all(texts.map(async (text) => await prepare(chat(text, { stream: true }))))
@@ -41,7 +41,7 @@ it('prepares as the process itself would, one body after the other', async () =>
   }
 })
 
-it('rejects with the refusals of an operation unchanged', async () => {
+it('rejects with the operation’s own errors, unchanged', async () => {
   const { prepare } = createThread()
   for (const [body, expected] of [
     [chat('x', { temperature: 3 }), { param: 'temperature', message: /from 0 to 2/ }],
@@ -69,11 +69,11 @@ it('leaves the event loop free while it works', async () => {
   }
   await prepare(heavy())
   clearImmediate(turning)
-  // If the loop did the work, there would be one or two turns.
+  // If the event loop did the work, there would be one or two turns.
   expect(turns).toBeGreaterThan(10)
 })
 
-it('refuses what would wait too long', async () => {
+it('refuses a body when too many are waiting', async () => {
   const { prepare } = createThread({ waiting: 1 })
   const first = prepare(chat('a'))
   const second = prepare(chat('b'))
@@ -81,7 +81,7 @@ it('refuses what would wait too long', async () => {
   await Promise.all([first, second])
 })
 
-it('gives up a body that takes too long, and prepares the next one on a new thread', async () => {
+it('refuses a body that takes too long, and prepares the next one on a new thread', async () => {
   const { prepare } = createThread({ taskMs: 3_000 })
   await prepare(chat('the thread has started'))
   const { prepare: prepareShort } = createThread({ taskMs: 1 })
@@ -96,13 +96,13 @@ it('survives the death of its thread', async () => {
   expect((await prepare(chat('next'))).model).toEqual(model)
 })
 
-it('has memory for the largest body of the most values', async () => {
+it('has enough memory for the largest body with the largest number of values', async () => {
   const { prepare } = createThread()
   const values = Array.from({ length: 330_000 }, (_, key) => ({ [`${key}é`.padEnd(80, 'x')]: {} }))
   expect((await prepare(chat('Hi', { metadata: values }))).model).toEqual(model)
 })
 
-it('fails what waits when it is closed', async () => {
+it('rejects waiting bodies when it is closed', async () => {
   const { prepare, close } = createThread()
   const results = Promise.allSettled([prepare(heavy()), prepare(chat('b'))])
   await close()

@@ -12,18 +12,18 @@ const chat = (...contents: string[]) => ({
 })
 const embedding = (...inputs: string[]) => ({ kind: 'embedding' as const, inputs })
 
-test('a prompt that may fit is accepted', () => {
+test('a prompt that may fit the context window is accepted', () => {
   expect(() => refuseOversized(chat('x'.repeat(WINDOW_BYTES / 2)), model)).not.toThrow()
   expect(() => refuseOversized(chat(...Array<string>(10).fill('x')), model)).not.toThrow()
 })
 
-test('a prompt of more bytes or of more messages than any tokenizer fits into the window is refused', () => {
+test('a prompt with more bytes or messages than can fit the context window with any tokenizer is refused', () => {
   const refusal = 'The prompt exceeds the context window of 10 tokens.'
   expect(() => refuseOversized(chat('x'.repeat(WINDOW_BYTES + 1)), model)).toThrow(refusal)
   expect(() => refuseOversized(chat(...Array<string>(11).fill('x')), model)).toThrow(refusal)
 })
 
-test('each input to embed has a context window of its own, and the one that cannot fit is named', () => {
+test('the context window applies to each embedding input separately, and the error names the one that cannot fit', () => {
   const large = 'x'.repeat(WINDOW_BYTES - 100)
   refuseOversized(embedding(large, large, large), model)
   refuseOversized(embedding(...Array<string>(2_048).fill('x')), model)

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { createChatChunks } from '#apps/gateway/endpoints/chat-completions/to-chunks.ts'
 import { createAnswer } from '#test/support/answer.ts'
 
-it('chat chunks never merge the arguments of two calls, not even of calls that take turns', () => {
+it('chat chunks never merge the arguments of two calls, even when their deltas alternate', () => {
   const chunks = createChatChunks(
     createAnswer({ id: '0197-x', model: 'org/demo', options: { includeUsage: false } }),
   )

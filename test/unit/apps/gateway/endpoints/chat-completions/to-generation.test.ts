@@ -54,7 +54,7 @@ describe('messages', () => {
     expect(request({ messages: [given] }).messages).toEqual([expected])
   })
 
-  it.each([null, '', undefined])('reads content %j beside tool calls', (content) => {
+  it.each([null, '', undefined])('reads content %j next to tool calls', (content) => {
     const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
     const { messages } = request({ messages: [{ role: 'assistant', content, tool_calls: [call] }] })
     expect(messages).toEqual([
@@ -72,7 +72,7 @@ describe('messages', () => {
     ['messages', { messages: [] }],
     ['messages[0]', { messages: ['x'] }],
     ['messages[0].role', { messages: [{}] }],
-    ['messages[0].role', { messages: [{ role: 'nobody', content: 'x' }] }],
+    ['messages[0].role', { messages: [{ role: 'unknown', content: 'x' }] }],
     ['messages[0].role', { messages: [{ role: 'function', content: 'x' }] }],
     ['messages[0].content', { messages: [{ role: 'user' }] }],
     ['messages[0].content', { messages: [{ role: 'user', content: 5 }] }],
@@ -91,15 +91,15 @@ describe('messages', () => {
     expect(() => translate(body)).toThrow(expect.objectContaining({ code: 'invalid_request', param }))
   })
 
-  it('says which roles there are', () => {
-    expect(() => translate({ messages: [{ role: 'nobody', content: 'x' }] })).toThrow(
+  it('lists the allowed roles in the error', () => {
+    expect(() => translate({ messages: [{ role: 'unknown', content: 'x' }] })).toThrow(
       'expected one of system, developer, user, assistant, tool',
     )
   })
 })
 
 describe('tools', () => {
-  it('reads function tools, strict where it is said', () => {
+  it('reads function tools and their strict flag', () => {
     expect(request({ tools: [tool, { type: 'function', function: { name: 'g' } }] }).tools).toEqual([
       { name: 'f', description: 'd', parameters: { type: 'object' }, strict: true },
       { name: 'g', description: null, parameters: null },
@@ -147,7 +147,7 @@ describe('tools', () => {
     ['tools[1].parameters', { tool_choice: { type: 'function', name: 'f' }, tools: [{ type: 'x' }, flat] }],
     ['tools[0].parameters', { tools: [flat], ...jsonObject }],
     ['tools[0].parameters', { tools: [{ ...flat, strict: true }] }],
-  ])('names %s when a call that is held to it could not be', (param, body) => {
+  ])('rejects the invalid schema %s where calls are constrained to it', (param, body) => {
     expect(() => translate(body)).toThrow(
       expect.objectContaining({ code: 'invalid_request', param, message: expect.stringContaining('#/type') }),
     )
@@ -159,11 +159,11 @@ describe('tools', () => {
     { tools: [{ ...flat, strict: true }], tool_choice: 'none' },
     { tools: [wrong], tool_choice: 'none', ...jsonObject },
     { tools: [wrong, { type: 'function', name: 'g' }], tool_choice: { type: 'function', name: 'g' } },
-  ])('takes any schema of a tool whose calls are held to nothing: %j', (body) => {
+  ])('accepts any schema of a tool whose calls are not constrained: %j', (body) => {
     expect(request(body).tools).toHaveLength(body.tools.length)
   })
 
-  it('refuses a schema that is nested so deeply that writing it would fail', () => {
+  it('refuses a schema that is nested too deeply to be serialized', () => {
     const depth = 200_000
     const parameters: unknown = JSON.parse(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`)
     expect(() => translate({ tools: [{ type: 'function', function: { name: 'f', parameters } }] })).toThrow(
@@ -171,7 +171,7 @@ describe('tools', () => {
     )
   })
 
-  it('refuses tools on a model without them, but not an empty list', () => {
+  it('refuses tools on a model without tools, but accepts an empty list', () => {
     expect(() => translate({ tools: [tool] }, { tools: false })).toThrow(
       expect.objectContaining({ code: 'invalid_request', param: 'tools' }),
     )
@@ -180,24 +180,24 @@ describe('tools', () => {
 })
 
 describe('effort', () => {
-  it.each(['off', 'low', 'high', 'max'])('takes %s under both names', (effort) => {
+  it.each(['off', 'low', 'high', 'max'])('accepts %s under both names', (effort) => {
     expect(request({ reasoning_effort: effort }).reasoningEffort).toBe(effort)
     expect(request({ effort }).reasoningEffort).toBe(effort)
     expect(request({ effort, reasoning_effort: effort }).reasoningEffort).toBe(effort)
   })
 
-  it('is the model’s own where none is given', () => {
+  it('is the model’s default where none is given', () => {
     expect(translate({}, { defaultEffort: 'off' }).request.reasoningEffort).toBe('off')
     expect(translate({ effort: null }, { defaultEffort: 'low' }).request.reasoningEffort).toBe('low')
   })
 
-  it.each(['medium', 'minimal', 'xhigh', 'none', 5])('refuses %j and lists what is allowed', (effort) => {
+  it.each(['medium', 'minimal', 'xhigh', 'none', 5])('refuses %j and lists the allowed efforts', (effort) => {
     for (const field of ['effort', 'reasoning_effort']) {
       expect(() => translate({ [field]: effort })).toThrow('expected one of off, low, high, max')
     }
   })
 
-  it('refuses two different ones', () => {
+  it('refuses two different efforts', () => {
     expect(() => translate({ effort: 'low', reasoning_effort: 'high' })).toThrow(
       expect.objectContaining({ code: 'invalid_request', param: 'effort' }),
     )
@@ -264,7 +264,7 @@ describe('sampling and stop', () => {
     expect(request({ seed }).sampling.seed).toBe(expected)
   })
 
-  it('takes -1 and 0 of top_k as no limit', () => {
+  it('reads top_k -1 and 0 as no limit', () => {
     expect(request({ top_k: -1 }).sampling.topK).toBe(0)
     expect(request({ top_k: 0 }).sampling.topK).toBe(0)
   })
@@ -312,7 +312,7 @@ describe('sampling and stop', () => {
   })
 })
 
-it('makes a request that its own schema accepts after a trip through JSON', () => {
+it('makes a request that its schema accepts after serialization to JSON', () => {
   const made = request({ tools: [tool], temperature: 1, stop: 'x', logit_bias: {} })
   expect(ChatRequest.parse(JSON.parse(JSON.stringify(made)))).toBeTruthy()
 })

@@ -17,7 +17,7 @@ const toolCalls = [{ id: 'c0', type: 'function', function: { name: 'f', argument
 const messageOf = (changes: Partial<FinishedGeneration>) =>
   toObject({ ...finished, ...changes }, answer).choices[0]
 
-it('is a chat completion with all that the interface names', () => {
+it('is a chat completion with every field of the interface', () => {
   expect(toObject(finished, answer)).toEqual({
     id: 'chatcmpl-0197-x',
     object: 'chat.completion',

@@ -72,13 +72,13 @@ it.each([
   expect(prepared.maxOutputTokens).toBe(expected)
 })
 
-it('has no tools and no reasoning, whatever the model would do by itself', () => {
+it('has no tools and no reasoning, whatever the model’s defaults are', () => {
   const { request } = prepare({ tools: [{ type: 'function', function: { name: 'f' } }] })
   expect(request).toMatchObject({ tools: [], toolChoice: 'auto', reasoningEffort: 'off' })
   expect(prepare({ reasoning_effort: 'high' }).request.reasoningEffort).toBe('off')
 })
 
-it('takes sampling, stop and the output format as chat does', () => {
+it('reads sampling, stop and the output format as chat does', () => {
   const { request, stream } = prepare({
     temperature: 0.5,
     seed: 3,

@@ -13,7 +13,7 @@ const finished: FinishedGeneration = {
   usage: { promptTokens: 5, cachedTokens: 2, completionTokens: 4, reasoningTokens: 0 },
 }
 
-it('is a text completion with all that the interface names, and nothing of chat', () => {
+it('is a text completion with every field of the interface and no field of chat', () => {
   const reasoned = { ...finished, reasoning: 'hm', toolCalls: [{ id: 'c', name: 'f', arguments: '{}' }] }
   expect(toObject(reasoned, answer)).toEqual({
     id: 'cmpl-0197-x',

@@ -36,7 +36,7 @@ describe('a body', () => {
     expect(prepare({ input: 'a' }).request.inputs).toEqual(['a'])
   })
 
-  it('may have null for what is optional', () => {
+  it('may have null for optional fields', () => {
     expect(prepare({ encoding_format: null, dimensions: null })).toMatchObject({ encoding: 'float' })
   })
 
@@ -58,19 +58,19 @@ it.each([
   ['no dimension', { dimensions: 0 }, "'dimensions': expected at least 1."],
   ['too many dimensions', { dimensions: 257 }, 'a whole number from 1 to 256'],
   ['a cut that the model does not allow', { model: 'fixed', dimensions: 255 }, 'expected 256, or nothing'],
-])('refuses %s, and says what is allowed', (_name, fields, message) => {
+])('refuses %s, and names the allowed values', (_name, fields, message) => {
   expect(() => prepare(fields)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
   expect(() => prepare(fields)).toThrow(message)
 })
 
-it('lets a model be cut that is made for it, and any model have its own length', () => {
+it('shortens vectors only on matryoshka models, and accepts every model’s own length', () => {
   expect(prepare({ dimensions: 1 }).dimensions).toBe(1)
   expect(prepare({ model: 'fixed', dimensions: 256 }).dimensions).toBe(256)
 })
 
-it('knows the model before it looks at the input', () => {
+it('checks the model before the input', () => {
   expect(() => prepare({ model: 'chats', input: [1] })).toThrow(
     expect.objectContaining({ code: 'model_not_found', message: "The model 'chats' does not embed." }),
   )
-  expect(() => prepare({ model: 'nobody', input: [] })).toThrow("Unknown model 'nobody'")
+  expect(() => prepare({ model: 'unknown', input: [] })).toThrow("Unknown model 'unknown'")
 })

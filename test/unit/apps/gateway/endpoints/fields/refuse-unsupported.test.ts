@@ -33,7 +33,7 @@ it.each([
   )
 })
 
-it('accepts what changes nothing in the answer', () => {
+it('accepts values without an effect, and unknown fields', () => {
   expect(() =>
     refuseUnsupported({
       n: 1,

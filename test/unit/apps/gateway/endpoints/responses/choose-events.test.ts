@@ -23,23 +23,23 @@ describe('the set of events', () => {
   })
 
   it.each([
-    ['nobody known', {}],
+    ['no headers', {}],
     ['curl', { 'user-agent': 'curl/8.5.0' }],
     ['a plain fetch', { 'user-agent': 'node' }],
-    ['what only accepts events', { accept: 'text/event-stream' }],
+    ['a client that accepts events', { accept: 'text/event-stream' }],
     ['another origin', { originator: 'somebody' }],
-  ])('is the interface’s own for %s', (_name, headers) => {
+  ])('is the spec one for %s', (_name, headers) => {
     expect(chooseEvents(headers)).toBe('spec')
   })
 
-  it('is what the header says, whoever asks', () => {
+  it('is the one in the header, for any client', () => {
     const openai = { 'user-agent': 'OpenAI/JS 7.55.0', 'x-stainless-lang': 'js' }
     expect(chooseEvents({ ...openai, 'x-responses-events': 'spec' })).toBe('spec')
     expect(chooseEvents({ 'x-responses-events': 'full' })).toBe('full')
   })
 
-  it.each(['', 'all', 'FULL', 'spec, full'])('is not guessed from the header %j', (asked) => {
-    expect(() => chooseEvents({ 'x-responses-events': asked })).toThrow(
+  it.each(['', 'all', 'FULL', 'spec, full'])('is not guessed when the header is %j', (selected) => {
+    expect(() => chooseEvents({ 'x-responses-events': selected })).toThrow(
       expect.objectContaining({
         code: 'invalid_request',
         param: 'x-responses-events',

@@ -68,11 +68,11 @@ describe('a refusal', () => {
     ['input', [{ type: 'item_reference', id: 'rs_1' }], 'at least one message, call or result'],
     ['input', [{ type: 'item_reference', id: 'msg_1' }], 'send the item itself', 'input[0]'],
     ['tools', [{ type: 'function' }], 'text', 'tools[0].name'],
-  ])('of %s %j says what is allowed', (field, value, ...[message, param = field]) => {
+  ])('of %s %j names the allowed values', (field, value, ...[message, param = field]) => {
     expect(() => prepare({ [field]: value })).toThrow(refusal(param, message))
   })
 
-  it('of an effort names the field in which it came', () => {
+  it('of an effort names the field that the caller used', () => {
     expect(() => prepare({ reasoning: { effort: 'medium' } })).toThrow(
       refusal('reasoning.effort', 'off, low, high, max, none'),
     )
@@ -81,7 +81,7 @@ describe('a refusal', () => {
     )
   })
 
-  it('of a format names the field in which it came', () => {
+  it('of a format names the field that the caller used', () => {
     const bad = { type: 'json_schema', name: 'n', schema: { type: 'nothing' } }
     expect(() => prepare({ text: { format: bad } })).toThrow(refusal('text.format'))
     expect(() => prepare({ response_format: bad })).toThrow(refusal('response_format'))
@@ -90,12 +90,12 @@ describe('a refusal', () => {
     ).toThrow(refusal('text.format', 'response_format'))
   })
 
-  it('of more items than the model has tokens does not look at them', () => {
+  it('of more items than the context window has tokens comes before the items are parsed', () => {
     const input = Array.from({ length: 8_193 }, () => ({ type: 'teapot' }))
     expect(() => prepare({ input })).toThrow(refusal('input', 'at most 8192'))
   })
 
-  it('of tools on a model without them names tools', () => {
+  it('of tools on a model without tools names tools', () => {
     expect(() => prepare({ tools: [flat] }, { tools: false })).toThrow(refusal('tools'))
   })
 })

@@ -56,15 +56,16 @@ const Event = z.looseObject({
 })
 export type Event = z.infer<typeof Event>
 
-export function read(frames: string): Event[] {
-  if (!frames.endsWith('\n\n')) throw new Error(`half a frame: ${frames.slice(-200)}`)
-  return frames
+export function read(stream: string): Event[] {
+  if (!stream.endsWith('\n\n')) throw new Error(`an incomplete event: ${stream.slice(-200)}`)
+  return stream
     .slice(0, -2)
     .split('\n\n')
-    .map((frame) => {
-      const lines = frame.split('\n')
+    .map((text) => {
+      const lines = text.split('\n')
       const event = Event.parse(JSON.parse(lines.at(-1)?.slice('data: '.length) ?? ''))
-      if (lines.length > 1 && lines[0] !== `event: ${event.type}`) throw new Error(`a false name: ${frame}`)
+      if (lines.length > 1 && lines[0] !== `event: ${event.type}`)
+        throw new Error(`a wrong event name: ${text}`)
       return event
     })
 }

@@ -14,11 +14,11 @@ export function prepare(body: Record<string, unknown>, changes: Partial<ModelSpe
   return responses.prepare({ model: model.id, input: 'Hi', ...body }, { find })
 }
 
-/** What names the answer to a request whose headers are these. */
+/** The answer's fields for a request with these headers. */
 export function createResponsesAnswer(headers: IncomingHttpHeaders = {}, body: Record<string, unknown> = {}) {
   return createAnswer({ id: '0197-x', model: 'org/demo', options: prepare(body).options, headers })
 }
 
-/** The 400 of a request whose field `param` is wrong. */
+/** Matches the `invalid_request` error that names `param`. */
 export const refusal = (param: string, message = '') =>
   expect.objectContaining({ code: 'invalid_request', param, message: expect.stringContaining(message) })

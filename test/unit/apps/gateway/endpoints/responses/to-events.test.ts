@@ -16,11 +16,11 @@ import {
 } from './rendered-stream.ts'
 
 describe.each(['spec', 'full'] as const)('a stream in the %s set', (eventSet) => {
-  it('says which set it is', () => {
+  it('names its set in a header', () => {
     expect(createResponseEvents(answerOf(eventSet)).headers).toEqual({ 'x-responses-events': eventSet })
   })
 
-  it('begins with a response without output and ends with the whole one', async () => {
+  it('begins with a response without output and ends with the complete response', async () => {
     const batches = [[thought('h')], [text('a'), text('b')], [call(0), args(0, '{}'), end('tool-calls')]]
     const events = read(render(eventSet, ...batches))
     expect(typesOf(events).slice(0, 2)).toEqual(['created', 'in_progress'])
@@ -47,7 +47,7 @@ describe.each(['spec', 'full'] as const)('a stream in the %s set', (eventSet) =>
     expect(new Set(events.flatMap(({ response }) => response?.id ?? []))).toEqual(new Set(['resp_0197-x']))
   })
 
-  it('ends with response.completed also when the limit cut it short', () => {
+  it('ends with response.completed also when the limit was reached', () => {
     const events = read(render(eventSet, [text('a'), end('length')]))
     expect(events.at(-1)).toMatchObject({
       type: 'response.completed',
@@ -65,7 +65,7 @@ describe.each(['spec', 'full'] as const)('a stream in the %s set', (eventSet) =>
     expect(events.flatMap(({ delta }) => delta ?? [])).toEqual(['ab', 'c'])
   })
 
-  it('fails with the error in the response and beside it, what was done included', () => {
+  it('reports a failure in the response and next to it, with the items that were done', () => {
     const events = createResponseEvents(answerOf(eventSet))
     const before = events.render([text('a'), call(0), args(0, '{')])
     const failed = read(before + events.renderError({ error: { ...ERROR, param: 'p' } })).at(-1)
@@ -86,7 +86,7 @@ describe.each(['spec', 'full'] as const)('a stream in the %s set', (eventSet) =>
     )
   })
 
-  it('refuses a call that goes on after its end', () => {
+  it('rejects a delta of a call that has ended', () => {
     expect(() => render(eventSet, [call(0), call(1), args(0, '{')])).toThrow(
       expect.objectContaining({ code: 'upstream_error' }),
     )

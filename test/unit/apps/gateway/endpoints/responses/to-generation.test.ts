@@ -13,7 +13,7 @@ const user = { role: 'user', content: 'Hi' }
 const request = (body: Record<string, unknown>) => prepare(body).request
 
 describe('a Responses request', () => {
-  it('becomes one that the core takes, as plain data', () => {
+  it('becomes a valid chat request of plain data', () => {
     const prepared = prepare({
       instructions: 'Be brief.',
       input: [user],
@@ -50,7 +50,7 @@ describe('a Responses request', () => {
     expect(prepare({ [field]: 10_000_000 }).maxOutputTokens).toBe(2_048)
   })
 
-  it('keeps to all of its limits, and leaves it to the model where it has none', () => {
+  it('gets the smallest of its limits, or null without any', () => {
     expect(prepare({ max_output_tokens: 9, max_tokens: 7 }).maxOutputTokens).toBe(7)
     expect(prepare({}).maxOutputTokens).toBeNull()
   })
@@ -64,11 +64,11 @@ describe('a Responses request', () => {
     [{ reasoning: { summary: 'detailed' } }, 'low'],
     [{ reasoning: null }, 'low'],
     [{}, 'low'],
-  ])('with %j thinks with effort %s', (body, effort) => {
+  ])('with %j has effort %s', (body, effort) => {
     expect(request(body).reasoningEffort).toBe(effort)
   })
 
-  it('on a model that is off by default does not think unasked', () => {
+  it('has effort off by default on a model whose default is off', () => {
     expect(prepare({}, { defaultEffort: 'off' }).request.reasoningEffort).toBe('off')
   })
 
@@ -82,7 +82,7 @@ describe('a Responses request', () => {
     })
   })
 
-  it('drops tools that nobody here can run, as long as none of them is forced', () => {
+  it('drops tools other than functions, as long as none of them is forced', () => {
     const tools = [
       flat,
       { type: 'namespace', name: 'ns', tools: [flat] },
@@ -157,7 +157,7 @@ describe('a Responses request', () => {
     expect(prepare({ [field]: value })).toEqual(prepare({}))
   })
 
-  it('takes fields that change nothing in the answer', () => {
+  it('accepts fields without an effect on the answer', () => {
     const body = {
       store: true,
       service_tier: 'auto',

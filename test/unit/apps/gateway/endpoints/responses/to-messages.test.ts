@@ -54,7 +54,7 @@ describe('messages', () => {
       { role: 'system', content: 's' },
     ],
     [
-      'what an assistant said, with all that we sent with it',
+      'an assistant message with all fields of an output item',
       [
         {
           type: 'message',
@@ -66,7 +66,7 @@ describe('messages', () => {
       assistant({ content: 'a' }),
     ],
     [
-      'what an assistant refused',
+      'a refusal of an assistant',
       [{ role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] }],
       assistant({ content: 'No.' }),
     ],
@@ -106,22 +106,22 @@ describe('a turn', () => {
       assistant({ content: 'ab', toolCalls: [called('c0')] }),
     ],
     [
-      'thinking before its call',
+      'reasoning before its call',
       [thought('hm'), call('c0')],
       assistant({ reasoning: 'hm', toolCalls: [called('c0')] }),
     ],
     [
-      'thinking before its text',
+      'reasoning before its text',
       [thought('hm'), said('a'), call('c0')],
       assistant({ reasoning: 'hm', content: 'a', toolCalls: [called('c0')] }),
     ],
     [
-      'thinking between its calls',
+      'reasoning between its calls',
       [thought('hm'), call('c0'), thought('so'), call('c1')],
       assistant({ reasoning: 'hm\nso', toolCalls: [called('c0'), called('c1')] }),
     ],
     [
-      'thinking in several pieces',
+      'reasoning in several pieces',
       [thought('hm'), thought('so'), said('a')],
       assistant({ reasoning: 'hm\nso', content: 'a' }),
     ],
@@ -129,7 +129,7 @@ describe('a turn', () => {
     expect(read(items)).toEqual([expected])
   })
 
-  it('ends with a result and with whatever somebody else says', () => {
+  it('ends with a result and with a message of another role', () => {
     expect(
       read([
         user('q'),
@@ -156,7 +156,7 @@ describe('a turn', () => {
     ])
   })
 
-  it('is not joined with the next one where two messages are beside each other', () => {
+  it('is not joined with the next one where two messages are consecutive', () => {
     expect(read([said('a'), thought('hm'), said('b'), call('c0')])).toEqual([
       assistant({ content: 'a' }),
       assistant({ content: 'b', reasoning: 'hm', toolCalls: [called('c0')] }),
@@ -164,7 +164,7 @@ describe('a turn', () => {
   })
 })
 
-describe('thinking', () => {
+describe('reasoning', () => {
   const replayed = (item: object) => read([{ type: 'reasoning', ...item }, said('a')])
 
   it.each([
@@ -192,21 +192,21 @@ describe('thinking', () => {
     expect(replayed(item)).toEqual([assistant({ content: 'a', reasoning })])
   })
 
-  it('that led to nothing is not replayed', () => {
+  it('without a following text or call is dropped', () => {
     expect(read([thought('hm'), user('q'), thought('so')])).toEqual([user('q')])
   })
 })
 
 describe('a reference', () => {
   it.each([
-    ['to thinking', [user('q'), reference('rs_1'), user('r')], [user('q'), user('r')]],
+    ['to reasoning', [user('q'), reference('rs_1'), user('r')], [user('q'), user('r')]],
     [
       'to the text before a call',
       [user('q'), reference('msg_1'), call('c0')],
       [user('q'), assistant({ toolCalls: [called('c0')] })],
     ],
     [
-      'to thinking and to text before a call',
+      'to reasoning and to text before a call',
       [user('q'), reference('rs_1'), reference('msg_1'), reference('rs_2'), call('c0')],
       [user('q'), assistant({ toolCalls: [called('c0')] })],
     ],
@@ -221,7 +221,7 @@ describe('a reference', () => {
     ['to an answer before the next one’s call', [reference('msg_1'), said('a'), call('c0')], 0],
     ['to a call', [user('q'), reference('fc_1'), output('c0')], 1],
     ['to anything else', [reference('x')], 0],
-  ])('%s is refused, and says what to send', (_name, items, index) => {
+  ])('%s is refused, and the error names what to send', (_name, items, index) => {
     expect(() => read(items)).toThrow(
       expect.objectContaining({
         code: 'invalid_request',
@@ -231,7 +231,7 @@ describe('a reference', () => {
     )
   })
 
-  it('costs one look, however many there are', () => {
+  it('is handled in linear time, however many there are', () => {
     const items = Array.from({ length: 200_000 }, () => ({ type: 'item_reference' as const, id: 'msg_1' }))
     const last = { type: 'function_call' as const, call_id: 'c0', name: 'f', arguments: '{}' }
     expect(toMessages([...items, last])).toHaveLength(1)

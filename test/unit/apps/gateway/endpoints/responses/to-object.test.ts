@@ -22,7 +22,7 @@ function finished(
 const respond = (...given: Parameters<typeof finished>) =>
   toObject(finished(...given), createResponsesAnswer())
 
-it('is a response with all of its fields and no other', () => {
+it('is a response with exactly the fields of its schema', () => {
   const response = respond([REASONING, TEXT, CALL], 'tool-calls')
   expect(ResponseObject.strict().parse(response)).toEqual(response)
   expect(response).toMatchObject({
@@ -79,7 +79,7 @@ it('has the items in the order in which they were generated, each with an id of 
   ])
 })
 
-it('is incomplete where the limit cut it short, and so is its last item alone', () => {
+it('is incomplete when the limit was reached, and so is only its last item', () => {
   const response = respond([REASONING, TEXT], 'length')
   expect(response).toMatchObject({
     status: 'incomplete',
@@ -89,7 +89,7 @@ it('is incomplete where the limit cut it short, and so is its last item alone', 
   expect(response.output.map(({ status }) => status)).toEqual(['completed', 'incomplete'])
 })
 
-it('has an empty message where a turn has neither text nor calls', () => {
+it('has an empty message without text and calls', () => {
   const empty = { type: 'message', content: [{ type: 'output_text', text: '' }] }
   expect(respond([]).output).toMatchObject([{ ...empty, status: 'completed' }])
   expect(respond([REASONING], 'length').output).toMatchObject([
@@ -98,7 +98,7 @@ it('has an empty message where a turn has neither text nor calls', () => {
   ])
 })
 
-it('has no message in a turn of calls only', () => {
+it('has no message with calls only', () => {
   expect(respond([REASONING, CALL], 'tool-calls').output.map(({ type }) => type)).toEqual([
     'reasoning',
     'function_call',

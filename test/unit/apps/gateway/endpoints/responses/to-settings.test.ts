@@ -14,7 +14,7 @@ const settings = (body: Record<string, unknown>, changes: Partial<ModelSpec> = {
   prepare(body, changes).options.settings
 
 describe('the settings that a response repeats', () => {
-  it('are those in force where the request names none', () => {
+  it('are the effective ones where the request names none', () => {
     expect(settings({})).toEqual({
       background: false,
       frequency_penalty: 0,
@@ -84,11 +84,11 @@ describe('the settings that a response repeats', () => {
     })
   })
 
-  it('tell of no thinking on a model that cannot think', () => {
+  it('have effort none on a model without reasoning', () => {
     expect(settings({ reasoning: { effort: 'high' } }, { reasoning: false }).reasoning.effort).toBe('none')
   })
 
-  it('leave out what is large', () => {
+  it('omit long settings', () => {
     const large = 'x'.repeat(70_000)
     expect(settings({ instructions: large }).instructions).toBeNull()
     expect(settings({ tools: [{ ...flat, description: large }] }).tools).toEqual([])
@@ -96,7 +96,7 @@ describe('the settings that a response repeats', () => {
     expect(settings({ text: { format } }).text.format).toMatchObject({ name: 'n', schema: null })
   })
 
-  it('are all that Open Responses requires, together with what names the response', () => {
+  it('have every field that Open Responses requires, together with the response’s own fields', () => {
     const required =
       'id object created_at completed_at status incomplete_details model previous_response_id instructions output ' +
       'error tools tool_choice truncation parallel_tool_calls text top_p presence_penalty frequency_penalty ' +

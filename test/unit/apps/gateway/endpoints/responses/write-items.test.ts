@@ -49,7 +49,7 @@ const anyBatches = array(
     return batches
   })
 
-it('assembles to the whole response, in both sets, however the output is cut into batches', async () => {
+it('assembles to the whole response, in both sets, however the output is split into batches', async () => {
   await assert(
     asyncProperty(anyBatches, async (batches) => {
       const whole = await wholeOf(batches)
@@ -78,7 +78,7 @@ function writtenOf(item: ResponseObject['output'][number]): string {
   return item.type === 'function_call' ? item.arguments : item.content.map((part) => part.text).join('')
 }
 
-/** What a client makes of a full stream: of each item all that its deltas said, and the item as it was done. */
+/** A client's view of a full stream: for each item the concatenated deltas, and the item of `output_item.done`. */
 function assemble(events: Event[]) {
   const deltas = new Map<string, string>()
   for (const { item, item_id: id, delta } of events) {
