@@ -17,17 +17,22 @@ export function toAdminRequest(
   { method, path, params, query, kind }: Operation,
   input: Readonly<Record<string, unknown>>,
 ): AdminRequest {
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(input[name])))
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(toText(input[name])))
   const search = new URLSearchParams()
   const body: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(input)) {
     if (value === undefined || name in params.shape) continue
-    if (kind !== 'change' || name in query.shape) search.set(name, String(value))
+    if (kind !== 'change' || name in query.shape) search.set(name, toText(value))
     else body[name] = value
   }
   return {
     method,
-    target: `${ADMIN_ROOT}${filled}${search.size === 0 ? '' : `?${search}`}`,
+    target: `${ADMIN_ROOT}${filled}${search.size === 0 ? '' : `?${search.toString()}`}`,
     body: kind === 'change' ? JSON.stringify(body) : undefined,
   }
+}
+
+/** Numbers and booleans of a path or query are written as in JSON, texts as they are. */
+function toText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }

@@ -79,12 +79,12 @@ const ATOM = new RegExp(
 )
 
 const UNSERVED: readonly (readonly [RegExp, string])[] = [
-  [/^\(\?<[=!]$/, 'look-behinds are not served'],
-  [/^\(\?[-a-z]*:?$/, 'flags inside a pattern are not served'],
-  [/^\\[1-9k]/, 'back references are not served'],
-  [/^\\b$/i, String.raw`\b and \B are not served`],
-  [/^\\p$/i, String.raw`\p and \P are not served`],
-  [/^\[.*\\p/is, String.raw`\p and \P are not served`],
+  [/^\(\?<[=!]$/, 'look-behinds are not supported'],
+  [/^\(\?[-a-z]*:?$/, 'flags inside a pattern are not supported'],
+  [/^\\[1-9k]/, 'back references are not supported'],
+  [/^\\b$/i, String.raw`\b and \B are not supported`],
+  [/^\\p$/i, String.raw`\p and \P are not supported`],
+  [/^\[.*\\p/is, String.raw`\p and \P are not supported`],
   [/^\[\^?\]$/, 'expected something between [ and ]'],
   [/^\{$/, String.raw`expected a count after {, or \{`],
 ]
@@ -93,7 +93,7 @@ function problemOf(text: string): string | null {
   if (text === '(?:') return null
   const unserved = UNSERVED.find(([syntax]) => syntax.test(text))
   if (unserved !== undefined) return unserved[1]
-  return isEscapedInJson(text) ? 'quotes, backslashes and control characters are not served' : null
+  return isEscapedInJson(text) ? 'quotes, backslashes and control characters are not supported' : null
 }
 
 /** The library writes a pattern's characters into the JSON unescaped: these would end or break the string. */

@@ -120,13 +120,13 @@ describe('what would stop the engine or break its answer', () => {
   })
 
   it.each<[Schema, string]>([
-    [text('(?<=a)b'), '#/properties/city/pattern: look-behinds are not served'],
-    [text(String.raw`(a)\1`), '#/properties/city/pattern: back references are not served'],
-    [text(String.raw`(?<n>a)\k<n>`), '#/properties/city/pattern: back references are not served'],
-    [text(String.raw`\bword`), String.raw`#/properties/city/pattern: \b and \B are not served`],
-    [text(String.raw`^\p{L}+$`), String.raw`#/properties/city/pattern: \p and \P are not served`],
-    [text(String.raw`^[a\p{L}]+$`), String.raw`#/properties/city/pattern: \p and \P are not served`],
-    [text('(?i:a)'), '#/properties/city/pattern: flags inside a pattern are not served'],
+    [text('(?<=a)b'), '#/properties/city/pattern: look-behinds are not supported'],
+    [text(String.raw`(a)\1`), '#/properties/city/pattern: back references are not supported'],
+    [text(String.raw`(?<n>a)\k<n>`), '#/properties/city/pattern: back references are not supported'],
+    [text(String.raw`\bword`), String.raw`#/properties/city/pattern: \b and \B are not supported`],
+    [text(String.raw`^\p{L}+$`), String.raw`#/properties/city/pattern: \p and \P are not supported`],
+    [text(String.raw`^[a\p{L}]+$`), String.raw`#/properties/city/pattern: \p and \P are not supported`],
+    [text('(?i:a)'), '#/properties/city/pattern: flags inside a pattern are not supported'],
     [text('a{,3}'), '#/properties/city/pattern: expected a count after {'],
     [text('[^]'), '#/properties/city/pattern: expected something between [ and ]'],
     [text('^"$'), '#/properties/city/pattern: quotes, backslashes and control characters'],
