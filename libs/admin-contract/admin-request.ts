@@ -32,7 +32,6 @@ export function toAdminRequest(
   }
 }
 
-/** Numbers and booleans of a path or query are written as in JSON, texts as they are. */
 function toText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }

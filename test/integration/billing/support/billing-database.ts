@@ -82,7 +82,7 @@ export type BillingDatabase = {
   /** Of the service's role. */
   servicePool: Pool
   money: Money
-  /** The operators' interface, called with the admin token. */
+  /** The admin interface, called with the admin token. */
   operator: Operator
   admin: FastifyInstance
   /** The time of everything above. */

@@ -62,7 +62,7 @@ test('a missing or wrong value is reported without the token', () => {
   expect(refusal({})).toContain(`No npm start runs in ${home}`)
   expect(refusal({ url: 'localhost:8090' })).toContain('The URL of billing is wrong')
   expect(refusal({ url: 'http://user:secret@x' })).toBe(
-    'The URL of billing is wrong: expected one such as http://127.0.0.1:8090.',
+    'The URL of billing is wrong: expected a URL such as http://127.0.0.1:8090.',
   )
   expect(refusal({ url: URL_GIVEN, tokenFile: join(home, 'nowhere') })).toContain('nowhere cannot be read')
   const twoLines = refusal({ url: URL_GIVEN }, { MILLRACE_ADMIN_TOKEN: 'my-token\nmy-other' })

@@ -29,7 +29,7 @@ test('several files are one catalog, in their order', async () => {
 test('an id that two files have is refused with the later file and the id', async () => {
   const first = await write('first.json', catalogOf('a'))
   const second = await write('second.json', catalogOf('b', 'a'))
-  await expect(readCatalogFiles([first, second])).rejects.toThrow(`${second} has a model a,`)
+  await expect(readCatalogFiles([first, second])).rejects.toThrow(`${second} has the model a,`)
 })
 
 test('a file that is no catalog is refused with its name and the reason', async () => {
