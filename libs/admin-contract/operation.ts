@@ -55,6 +55,7 @@ export type InputOf<Op extends Operation> = Flat<
 /** The parsed answer. */
 export type AnswerOf<Op extends AnsweringOperation> = z.output<Op['answer']>
 
+/** An empty object schema has an index signature, which would make every other field of an input `never`. */
 type FieldsOf<Schema extends z.ZodType> = string extends keyof z.input<Schema> ? unknown : z.input<Schema>
 
 type Flat<Fields> = { [Name in keyof Fields]: Fields[Name] }

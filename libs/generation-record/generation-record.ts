@@ -41,7 +41,7 @@ export type Raise =
 export type SettleResult = 'recorded' | 'settled' | 'stale'
 
 /**
- * The generation's record: its one entry in the queue Redis, the truth about who may run it and whether it is
+ * The generation's record: its one entry in the queue Redis, which decides who may run it and whether it is
  * settled. Every function is one atomic script and may be repeated.
  */
 export type GenerationRecord = {

@@ -42,7 +42,7 @@ export function toCursor(text: string): string {
   return Buffer.from(text).toString('base64url')
 }
 
-/** The query asked for one row more than `limit`: with it, there is another page. */
+/** `rows` has one row more than `limit` where there is another page. */
 export function toPage<Row, Item>(
   rows: readonly Row[],
   limit: number,

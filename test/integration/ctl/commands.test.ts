@@ -247,7 +247,7 @@ test('requests, usage, holds, write-offs, alarms and the ledger show how request
   expect(JSON.parse(jsonl)).toMatchObject({ kind: 'topup', amountNano: '1400' })
 })
 
-test('lists are cut at the limit, and go on', async () => {
+test('lists end at the limit, and continue at the cursor', async () => {
   for (const name of ['one', 'two', 'three']) {
     await database.operator.ask('POST', '/accounts', { name: `page ${name}` })
     database.clock.nowMs += 1_000

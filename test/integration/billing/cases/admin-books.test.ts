@@ -173,7 +173,7 @@ describe('the export of the ledger', () => {
     await database.pool.query('alter table ledger enable trigger ledger_append_only')
   })
 
-  test('goes on after the cursor of any entry, and ends at its limit', async () => {
+  test('continues after the cursor of any entry, and ends at its limit', async () => {
     const { keyId } = await database.createAccount(10_000n)
     for (let count = 0; count < 5; count += 1) await spend(keyId)
     const all = readEntries((await exportLedger('')).text)
@@ -295,7 +295,7 @@ describe('reconciliation', () => {
   })
 })
 
-/** As docs and `ledger_line` say it: so that an export proves what was sealed. */
+/** The line of an entry as documented and as `ledger_line` writes it, so that an export can be checked against seals. */
 function chainOf(entries: readonly z.infer<typeof Entry>[]): string {
   let hash = createHash('sha256').update('').digest()
   for (const { seq, kind, ref, debitAccount, creditAccount, amountNano, postedAt } of entries) {

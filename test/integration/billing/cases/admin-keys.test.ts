@@ -157,7 +157,7 @@ describe('a key', () => {
     expect(await database.money.reserve([reserveCall(keyId)])).toMatchObject([{ status: 'granted' }])
   })
 
-  test('is revoked for good, and again is the same', async () => {
+  test('is revoked permanently, and a repeated revocation has the same answer', async () => {
     const { keyId } = await database.createAccount(1_000n)
     const first = await ask('POST', `/keys/${keyId}/revoke`, { reason: 'leaked' })
     expect(first).toMatchObject({ status: 200, body: { revokedAt: '2030-01-01T00:00:00.000Z' } })
@@ -212,7 +212,7 @@ describe('rotating', () => {
     requestsPerMinute: 3,
   }
 
-  test('gives a successor with the same limits, and the old secret works on for the overlap', async () => {
+  test('gives a successor with the same limits, and the old secret stays valid for the overlap', async () => {
     const account = await database.operator.createAccount()
     const old = await database.operator.createKey(account, limits)
     const { status, body } = await ask('POST', `/keys/${old.keyId}/rotate`, { overlapSeconds: 60 })

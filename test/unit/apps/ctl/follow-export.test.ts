@@ -63,7 +63,7 @@ test.each(['csv', 'jsonl'] as const)(
   },
 )
 
-test('no more than the limit is asked for, from the cursor on', async () => {
+test('at most the limit is requested, from the cursor on', async () => {
   const ledger = ledgerOf(100, { format: 'jsonl' })
   const text = await exported(ledger, { format: 'jsonl', portion: 10, limit: 25, cursor: '3' })
   expect(text).toBe(toText(upTo(28).slice(3), 'jsonl'))

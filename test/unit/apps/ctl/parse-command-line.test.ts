@@ -30,7 +30,7 @@ const publish = defineCommand({
 
 const COMMANDS = [give, publish]
 
-const NOBODY: Context = {
+const NO_BILLING: Context = {
   admin: { ask: () => Promise.reject(new Error('asked')), open: () => Promise.reject(new Error('asked')) },
   isJson: false,
   write: async () => undefined,
@@ -40,7 +40,7 @@ const NOBODY: Context = {
 async function parsed(...words: string[]): Promise<unknown> {
   const line = parseCommandLine(COMMANDS, words)
   if (line.kind === 'help') return line
-  return (await line.run(NOBODY))?.answer
+  return (await line.run(NO_BILLING))?.answer
 }
 
 function refusal(...words: string[]): string {
