@@ -27,7 +27,7 @@ import { createOpenStream } from './generation/open-stream.ts'
 import { createReceiveVectors } from './generation/receive-vectors.ts'
 import { createRequeue } from './generation/requeue.ts'
 import { createReserve } from './generation/reserve.ts'
-import { createGatewayMetrics } from './gateway-metrics.ts'
+import { createStreamMetrics } from './generation/stream-metrics.ts'
 import { createAuthenticate } from './http/authenticate.ts'
 import { everySecond } from './http/every-second.ts'
 
@@ -96,7 +96,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     },
     log,
   })
-  createGatewayMetrics({ registry, openStreams: inboxes.openStreams })
+  createStreamMetrics({ registry, openStreams: inboxes.openStreams })
   const presence = await createPresence({
     self: { id: gateway, kind: 'gateway' },
     engines: () => [],

@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client'
 
-/** Metrics of the core; `http/request-metrics.ts` counts the requests. */
-export function createGatewayMetrics(options: { registry: Registry; openStreams: () => number }): void {
+/** The open streams of this gateway; `http/request-metrics.ts` counts the requests. */
+export function createStreamMetrics(options: { registry: Registry; openStreams: () => number }): void {
   new Gauge({
     name: 'millrace_gateway_open_streams',
     help: 'Generations that wait for events now',
