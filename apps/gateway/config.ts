@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { CatalogPaths } from '#libs/catalog-file/read-catalog-files.ts'
-import { MAX_BODY_BYTES } from '#libs/contracts/max-body-bytes.ts'
+import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
 import {
   DrainGraceMs,
   HoldGraceMs,
@@ -35,13 +35,12 @@ const Fields = z.object({
   HOLD_GRACE_MS: HoldGraceMs,
   DRAIN_GRACE_MS: DrainGraceMs,
   /** The largest body. Workers unpack no larger requests, so it can only be lowered. */
-  MAX_BODY_BYTES: z.coerce.number().int().min(1_024).max(MAX_BODY_BYTES).default(MAX_BODY_BYTES),
+  MAX_BODY_BYTES: z.coerce.number().int().min(1_024).max(LARGEST_BODY_BYTES).default(LARGEST_BODY_BYTES),
   /** The memory for all large bodies that arrive or wait to be prepared; half of it for one account. */
   BODY_MEMORY_BYTES: z.coerce
     .number()
     .int()
-    .min(1_024)
-    .default(4 * MAX_BODY_BYTES),
+    .default(4 * LARGEST_BODY_BYTES),
   /** How long a request may take to arrive, body included. */
   UPLOAD_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(60_000),
   /** The headers of a stream are sent after this long without an event. */
@@ -56,7 +55,13 @@ const Fields = z.object({
     .default(1024 * 1024),
 })
 
-export const GatewayConfig = Fields.superRefine(
+export const GatewayConfig = Fields.refine(
+  ({ BODY_MEMORY_BYTES, MAX_BODY_BYTES }) => BODY_MEMORY_BYTES >= 2 * MAX_BODY_BYTES,
+  {
+    path: ['BODY_MEMORY_BYTES'],
+    error: 'expected at least twice MAX_BODY_BYTES: one account gets half of it',
+  },
+).superRefine(
   setTogether({
     BILLING_TLS_CERT_FILE: ['BILLING_TLS_KEY_FILE', 'BILLING_TLS_CA_FILE'],
     BILLING_TLS_KEY_FILE: ['BILLING_TLS_CERT_FILE'],

@@ -7,7 +7,7 @@ import { startsInReasoning } from '#libs/dialect/reasoning/starts-in-reasoning.t
 import type { LoadedModel } from '#libs/model-files/load-model.ts'
 import type { RenderedPrompt, RenderPrompt } from './prompt/render-prompt.ts'
 
-/** What a chat needs of the model that answers it. */
+/** The parts of a model that a chat uses. */
 export type ChatModel = {
   readonly renderPrompt: RenderPrompt
   /** The model owner's recommendation, for the parameters that the caller leaves open: the engine does not apply it. */

@@ -19,7 +19,7 @@ export type RunEnding =
 
 export type EndRun = (run: RunningGeneration, ending: RunEnding) => void
 
-/** Publishes the last event of a run and settles it, once. */
+/** Publishes the last event of a run, if its gateway waits for one, and settles the run, unless it was declined. */
 export function createEndRun(deps: {
   settlements: Pick<Settlements, 'add'>
   watch: Pick<EngineWatch, 'failureSeen'>
@@ -50,7 +50,7 @@ export function createEndRun(deps: {
     }
   }
 
-  /** A deadline that ends here came before any output: with output, the run completes as `length`. */
+  /** A deadline that ends here came before the engine was asked, or in an embedding; later in a chat, the run completes as `length`. */
   function endStopped(run: RunningGeneration, reason: StopReason): void {
     switch (reason) {
       case 'cancelled':

@@ -29,7 +29,7 @@ export function createRunChat(deps: {
   return async (run, job) => {
     const contextWindow = Math.min(job.contextWindow, deps.contextWindow)
     const prompt = await model.renderPrompt(job, contextWindow)
-    // The caller may have left meanwhile: its generation must be settled, because no gateway would take back a decline.
+    // If the caller has left meanwhile, the generation is settled here: no gateway would receive a decline.
     run.signal.throwIfAborted()
 
     const promptTokens = prompt.ids.length
@@ -58,7 +58,7 @@ export function createRunChat(deps: {
     return { status: 'completed', finishReason: isCalling ? 'tool-calls' : finish }
   }
 
-  /** Generates until the engine, the parser or the deadline ends it; the deadline cuts it short as the limit does. */
+  /** Generates until the engine or the parser ends it, or the deadline, which counts as `length`. */
   async function generate(
     run: RunningGeneration,
     parser: OutputParser,

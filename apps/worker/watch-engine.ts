@@ -17,9 +17,9 @@ const UNANSWERED = 'the health check got no answer'
 
 /**
  * Decides whether tickets may be pulled for an engine. States: ready → unready when a health check reports a dead
- * engine, when two in a row get no answer (one may be our own stall), when generations run and no token came for
- * `silenceMs` (health checks do not see a hang), or after five failures in a row; unready → ready when a health check
- * is good again, and after a rest of 10 s if it had been good all along.
+ * engine, when two in a row get no answer (one may be a stall of this process), when generations run and no token came for
+ * `silenceMs` (health checks do not see a hang), or after five failures in a row; unready → ready at the next good health
+ * check, but not within 10 s of a hang or of five failures: there the checks had been good all along.
  *
  * `onChange` is called at each move, `onLost` when running generations will not end by themselves.
  */

@@ -25,7 +25,7 @@ export type ApiErrorCode = keyof typeof API_ERRORS
 export class ApiError extends Error {
   readonly code: ApiErrorCode
   readonly param: string | undefined
-  /** Seconds; made a whole number from 1 to 59 when it is sent. */
+  /** Seconds; the gateway rounds and bounds them. */
   readonly retryAfterS: number | undefined
 
   constructor(

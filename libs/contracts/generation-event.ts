@@ -26,10 +26,12 @@ export type GenerationClaimed = {
   readonly promptTokens: number
 }
 
-/** A worker gave it back without having generated anything; the gateway dispatches it again. */
+export const DECLINE_REASONS = ['worker-stopping', 'hold-too-small'] as const
+
+/** A worker gave it back before the engine ran it; the gateway queues it again. */
 export type GenerationDeclined = {
   readonly type: 'generation-declined'
-  readonly reason: 'worker-stopping' | 'hold-too-small'
+  readonly reason: (typeof DECLINE_REASONS)[number]
   /** Exact when the reason is `hold-too-small`, else 0. */
   readonly promptTokens: number
 }
@@ -41,16 +43,26 @@ export type VectorsReady = {
   readonly count: number
 }
 
+export const FINISH_REASONS = ['stop', 'length', 'tool-calls'] as const
+
 export type GenerationEnd = {
   readonly type: 'generation-end'
-  readonly finishReason: 'stop' | 'length' | 'tool-calls'
+  readonly finishReason: (typeof FINISH_REASONS)[number]
   readonly usage: Usage
 }
+
+/** The codes of `API_ERRORS` with which a worker ends a generation. */
+export const GENERATION_ERROR_CODES = [
+  'invalid_request',
+  'insufficient_credits',
+  'upstream_error',
+  'model_unavailable',
+] as const
 
 /** It failed; nothing is charged. */
 export type GenerationError = {
   readonly type: 'generation-error'
-  readonly code: 'invalid_request' | 'insufficient_credits' | 'upstream_error' | 'model_unavailable'
+  readonly code: (typeof GENERATION_ERROR_CODES)[number]
   /** Public. */
   readonly message: string
 }

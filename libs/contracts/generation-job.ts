@@ -18,8 +18,8 @@ export const Hold = z.strictObject({
 export type Hold = z.infer<typeof Hold>
 
 /**
- * Everything a worker needs to run one generation. It lives in the generation's record, not in the BullMQ
- * ticket, so that a second ticket for the same generation costs nothing and a settled one leaves nothing.
+ * Everything a worker needs to run one generation. It is stored in the generation's record, not in the ticket: a
+ * second ticket stays small, and settling deletes the job.
  */
 export const GenerationJob = z.strictObject({
   id: z.string(),
@@ -39,7 +39,7 @@ export const GenerationJob = z.strictObject({
 export type GenerationJob = z.infer<typeof GenerationJob>
 export type ChatJob = GenerationJob & { readonly request: ChatRequest }
 
-/** The BullMQ job: "someone may claim this generation". */
+/** The BullMQ job; it lets a worker claim the generation. */
 export const GenerationTicket = z.strictObject({
   id: z.string(),
   epoch: z.int().min(1),

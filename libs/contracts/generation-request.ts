@@ -1,8 +1,8 @@
 import { z } from 'zod'
 
 /**
- * What every generation endpoint becomes: the one request that the core, the queue and the worker know.
- * It has no OpenAI field names and no HTTP in it. The whole of it travels through Redis, so it is a schema.
+ * The request to which every generation endpoint translates its body. It has no OpenAI field names and no HTTP, and is
+ * a schema because all of it is sent through Redis.
  */
 
 export const ToolCall = z.strictObject({

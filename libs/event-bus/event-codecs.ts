@@ -1,4 +1,9 @@
-import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
+import {
+  DECLINE_REASONS,
+  FINISH_REASONS,
+  GENERATION_ERROR_CODES,
+  type GenerationEvent,
+} from '#libs/contracts/generation-event.ts'
 import { FrameError, readArray, readNumber, readOneOf, readText } from './frame-values.ts'
 
 /** Appends what a frame holds of an event: the code of its type, and its value. */
@@ -27,13 +32,6 @@ type Codec<Type extends EventType> = {
 }
 type Codecs = { readonly [Type in EventType]: Codec<Type> }
 
-const ERROR_CODES = [
-  'invalid_request',
-  'insufficient_credits',
-  'upstream_error',
-  'model_unavailable',
-] as const
-
 /** A type of event without an entry, and two entries with the same code, do not compile. */
 const CODECS = {
   'generation-claimed': {
@@ -52,7 +50,7 @@ const CODECS = {
       const [reason, promptTokens] = readArray(value)
       return {
         type: 'generation-declined',
-        reason: readOneOf(reason, ['worker-stopping', 'hold-too-small']),
+        reason: readOneOf(reason, DECLINE_REASONS),
         promptTokens: readNumber(promptTokens),
       }
     },
@@ -93,7 +91,7 @@ const CODECS = {
       const [finishReason, promptTokens, cachedTokens, completionTokens, reasoningTokens] = readArray(value)
       return {
         type: 'generation-end',
-        finishReason: readOneOf(finishReason, ['stop', 'length', 'tool-calls']),
+        finishReason: readOneOf(finishReason, FINISH_REASONS),
         usage: {
           promptTokens: readNumber(promptTokens),
           cachedTokens: readNumber(cachedTokens),
@@ -108,7 +106,11 @@ const CODECS = {
     toValue: (event) => [event.code, event.message],
     fromValue(value) {
       const [code, message] = readArray(value)
-      return { type: 'generation-error', code: readOneOf(code, ERROR_CODES), message: readText(message) }
+      return {
+        type: 'generation-error',
+        code: readOneOf(code, GENERATION_ERROR_CODES),
+        message: readText(message),
+      }
     },
   },
   'vectors-ready': {

@@ -21,7 +21,7 @@ export function readArray(value: unknown): readonly unknown[] {
   return value
 }
 
-export function readOneOf<const Value extends string>(value: unknown, allowed: readonly Value[]): Value {
+export function readOneOf<Value extends string>(value: unknown, allowed: readonly Value[]): Value {
   const found = allowed.find((candidate) => candidate === value)
   if (found === undefined) throw new FrameError(`unexpected ${String(value)}`)
   return found

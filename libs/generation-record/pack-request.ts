@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
-import { MAX_BODY_BYTES } from '#libs/contracts/max-body-bytes.ts'
+import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
 
 const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)
@@ -13,7 +13,7 @@ const INLINE_REQUEST_BYTES = 8_192
  * Bounds the memory of a request that is unpacked. JSON can be longer than the body that it was translated from: a
  * byte may become an escape of six characters, and `1e20` becomes 21 digits.
  */
-const MAX_REQUEST_BYTES = 6 * MAX_BODY_BYTES
+const MAX_REQUEST_BYTES = 6 * LARGEST_BODY_BYTES
 
 type PackedJob = { readonly jobText: string; readonly requestBytes: Buffer }
 

@@ -269,7 +269,7 @@ function callAt<Call>(calls: readonly Call[], index: number): Call {
 }
 
 /** The minutes of a key's rate are those of the clock. */
-const secondsToNextMinute = (nowMs: number) => Math.min(59, 60 - (Math.floor(nowMs / 1_000) % 60))
+const secondsToNextMinute = (nowMs: number) => 60 - (Math.floor(nowMs / 1_000) % 60)
 
 const toTimestamp = (timeMs: number) => new Date(timeMs).toISOString()
 

@@ -17,8 +17,8 @@ import type { ReleaseHold } from './reserve.ts'
 export type AbandonReason = 'caller-left' | 'refused' | 'lost'
 
 /**
- * Ends a generation that no worker has settled. Returns at once; the work goes on until it is answered, because an
- * enqueueing of unknown outcome is only settled by an answered cancellation.
+ * Ends a generation that no worker has settled. Returns at once; the work is repeated until Redis answers, because
+ * only an answered cancel makes sure that a generation that may be enqueued is settled.
  */
 export type Abandon = (
   generation: Pick<GenerationJob, 'id' | 'model' | 'stream'>,
@@ -72,7 +72,7 @@ export function createAbandon(deps: {
     if (result === 'settled') log.info({ generationId: id }, 'generation had been settled by its worker')
   }
 
-  /** False after some seconds: the worker no longer has the generation, because it died or has just declined. */
+  /** Polls for 3 s. False: the generation is still claimed, so its worker has died or declined it. */
   async function isSettledByWorker(model: string, id: string): Promise<boolean> {
     for (let attempt = 0; attempt < CONFIRM_ATTEMPTS; attempt += 1) {
       await sleep(CONFIRM_PAUSE_MS)

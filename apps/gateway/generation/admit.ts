@@ -3,13 +3,14 @@ import type { GenerationRecord } from '#libs/generation-record/generation-record
 import type { ClusterPicture, ModelPicture } from '../cluster-picture/cluster-picture.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { GenerationCall } from './generation-call.ts'
+import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
 
 /** Returns the generation's fair tag, or throws `model_unavailable`, `model_busy` or `model_warming`. */
 export type Admit = (call: GenerationCall) => Promise<number>
 
 /**
- * Unavailable: the model is disabled, or no ready worker serves it. Busy: what is queued *before this account's own
- * tag* takes longer than the drain bound, so an account that floods the queue makes the model busy for itself alone.
+ * Unavailable: the model is disabled, or no ready worker serves it. Busy: the generations queued *before this account's
+ * own tag* take longer than the drain bound, so an account that floods the queue makes the model busy for itself alone.
  * Some models of the sandbox have a fixed state in the catalog and are always refused with it.
  */
 export function createAdmit(deps: {
@@ -32,14 +33,10 @@ export function createAdmit(deps: {
     const perMs = serving.slots / (serving.meanGenerationMs ?? assumedGenerationMs)
     const mostAhead = freeSlots(serving) + Math.floor(drainBoundMs * perMs)
 
-    const admission = await record
-      .admit(model.id, { id, accountId: caller.accountId, mostAhead })
-      .catch((cause: unknown) => {
-        throw new ApiError('model_unavailable', 'The service cannot take new work right now.', {
-          retryAfterS: RETRY_AFTER_S.dependencyDown,
-          cause,
-        })
-      })
+    const admission = await orUnavailable(
+      record.admit(model.id, { id, accountId: caller.accountId, mostAhead }),
+      NO_NEW_WORK,
+    )
     if (!admission.admitted) {
       const untilRoomMs = (admission.ahead - mostAhead) / perMs
       throw busy(model.id, spreadRetry(untilRoomMs, random))

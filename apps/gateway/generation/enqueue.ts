@@ -1,9 +1,8 @@
-import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { GenerationRecord, Opening } from '#libs/generation-record/generation-record.ts'
 import { REQUEUE_PRIORITY } from '#libs/generation-record/priorities.ts'
 import type { TicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
-import { RETRY_AFTER_S } from '../retry-after.ts'
+import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
 
 /**
  * Opens a generation's record, then adds the ticket of its epoch: the first epoch's under the fair tag, a later
@@ -20,25 +19,14 @@ export function createEnqueue(deps: {
   tickets: Pick<TicketQueue, 'add'>
 }): Enqueue {
   const { record, tickets } = deps
-  return async (job, { tag, epoch }) =>
-    await orUnavailable(async () => {
-      const opening = await record.open(job, tag)
-      if (opening.status === 'opened' || opening.status === 'waiting') {
-        await tickets.add(job.model, { id: job.id, epoch }, epoch === 1 ? tag : REQUEUE_PRIORITY)
-      }
-      return opening
-    })
-}
 
-/** Runs `work` on the queue; its failures become `model_unavailable`. */
-export async function orUnavailable<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work()
-  } catch (cause) {
-    if (cause instanceof ApiError) throw cause
-    throw new ApiError('model_unavailable', 'The service cannot take new work right now.', {
-      retryAfterS: RETRY_AFTER_S.dependencyDown,
-      cause,
-    })
+  return async (job, place) => await orUnavailable(open(job, place), NO_NEW_WORK)
+
+  async function open(job: GenerationJob, { tag, epoch }: { tag: number; epoch: number }): Promise<Opening> {
+    const opening = await record.open(job, tag)
+    if (opening.status === 'opened' || opening.status === 'waiting') {
+      await tickets.add(job.model, { id: job.id, epoch }, epoch === 1 ? tag : REQUEUE_PRIORITY)
+    }
+    return opening
   }
 }

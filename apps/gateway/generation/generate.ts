@@ -15,8 +15,8 @@ import type { Requeue } from './requeue.ts'
 import type { Reserve } from './reserve.ts'
 
 /**
- * One generation, as the gateway runs it: admit → reserve → enqueue → events → end. Every branch is here; each step
- * is in the file of its name.
+ * One generation, as the gateway runs it: admit → reserve → enqueue → receive events → end. Every branch between the
+ * steps is here; the steps are the functions in `deps`, each in the file of its name.
  *
  * After the reservation the generation is settled exactly once: by the worker that ran it, or by `abandon` when
  * this function ends before the worker has settled it.
@@ -62,9 +62,9 @@ export function createGenerate(deps: {
       request,
     }
     let stopQueueing = () => {}
-    // Why the generation ends unsettled if this function ends now; null once its worker has settled it. A caller
-    // that stops reading ends the function at its `yield`.
-    let unsettled: AbandonReason | null = 'caller-left'
+    // The reason for `abandon` if this function ends now; null once the worker has settled the generation. When the
+    // reader of this generator stops, it ends at its `yield`.
+    let abandonReason: AbandonReason | null = 'caller-left'
 
     try {
       if (signal.aborted) return
@@ -86,11 +86,11 @@ export function createGenerate(deps: {
               break
             case 'generation-declined': {
               // Until it is queued again no worker has it, so only this gateway can settle it.
-              unsettled = 'lost'
+              abandonReason = 'lost'
               const holdReplaced = event.reason === 'hold-too-small'
               if (holdReplaced) job = { ...job, hold: await reserve.exact(job, event.promptTokens) }
               await requeue(job, { inbox, holdReplaced })
-              unsettled = 'caller-left'
+              abandonReason = 'caller-left'
               break
             }
             case 'vectors-ready': {
@@ -99,10 +99,10 @@ export function createGenerate(deps: {
               break
             }
             case 'generation-error':
-              unsettled = null
+              abandonReason = null
               throw toApiError(event)
             case 'generation-end':
-              unsettled = null
+              abandonReason = null
               output.push(event)
               break
             case 'reasoning-delta':
@@ -114,25 +114,25 @@ export function createGenerate(deps: {
           }
         }
         if (output.length > 0) yield output
-        if (unsettled === null) return
+        if (abandonReason === null) return
       }
     } catch (error) {
       if (error instanceof StreamLostError) {
-        unsettled = 'lost'
+        abandonReason = 'lost'
         throw toInterruption(error, inbox.worker() !== null)
       }
-      if (unsettled === 'caller-left') unsettled = 'refused'
+      if (abandonReason === 'caller-left') abandonReason = 'refused'
       throw error
     } finally {
       stopQueueing()
       stream.close()
-      if (unsettled !== null)
-        abandon(job, { epoch: inbox.epoch(), worker: inbox.worker(), reason: unsettled })
+      if (abandonReason !== null)
+        abandon(job, { epoch: inbox.epoch(), worker: inbox.worker(), reason: abandonReason })
     }
   }
 }
 
-/** A stream lost before any worker had claimed it is a refusal: nothing ran. */
+/** Before a claim nothing ran, so a lost stream is reported as `model_unavailable`. */
 function toInterruption(cause: StreamLostError, claimed: boolean): ApiError {
   return claimed
     ? new ApiError('upstream_error', 'The generation was interrupted.', { cause })

@@ -4,7 +4,7 @@ import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { REQUEUE_PRIORITY } from '#libs/generation-record/priorities.ts'
 import type { TicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
-import { orUnavailable } from './enqueue.ts'
+import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
 
 /**
  * Queues a declined generation again: in its next epoch, before every fair tag. `holdReplaced` says that the
@@ -31,12 +31,14 @@ export function createRequeue(deps: {
     if (epoch >= MAX_EPOCHS) throw new ApiError('upstream_error', 'No worker could take this request.')
     // Before the ticket is added: from then on a worker may send events of the new epoch.
     inbox.expectEpoch(epoch + 1)
-    await orUnavailable(async () => {
-      const raised = await record.raise(job, { epoch, keepJob: !holdReplaced })
-      if (raised.status !== 'raised') {
-        throw new Error(`a declined generation could not be raised: ${raised.status}`)
-      }
-      await tickets.add(job.model, { id: job.id, epoch: raised.epoch }, REQUEUE_PRIORITY)
-    })
+    await orUnavailable(raise(job, { epoch, keepJob: !holdReplaced }), NO_NEW_WORK)
+  }
+
+  async function raise(job: GenerationJob, from: { epoch: number; keepJob: boolean }): Promise<void> {
+    const raised = await record.raise(job, from)
+    if (raised.status !== 'raised') {
+      throw new Error(`a declined generation could not be raised: ${raised.status}`)
+    }
+    await tickets.add(job.model, { id: job.id, epoch: raised.epoch }, REQUEUE_PRIORITY)
   }
 }

@@ -7,6 +7,7 @@ import { formatCredits } from '#libs/money/nano-credits.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { InputEstimate } from './estimate-input.ts'
 import type { GenerationCall } from './generation-call.ts'
+import { orUnavailable } from './or-unavailable.ts'
 
 /**
  * Both throw an `ApiError`: `insufficient_credits`, `invalid_key`, `model_busy` (the key's own rate), or
@@ -30,7 +31,7 @@ export function createReserve(deps: {
   const { billing, inputEstimate, releaseHold } = deps
   return {
     async estimated({ id, caller, model, request }, { outputTokens, deadlineMs }) {
-      // The estimate may be too high: what may fit the context window must not be refused because of it.
+      // Bounded by the context window, because an estimate that is too high must not refuse a request that fits.
       const mostInput =
         request.kind === 'embedding'
           ? request.inputs.length * model.contextWindow
@@ -44,7 +45,7 @@ export function createReserve(deps: {
         deadlineMs,
       })
       try {
-        return toHold(await orUnavailable(answer))
+        return toHold(await orUnavailable(answer, NO_BILLED_REQUESTS))
       } catch (error) {
         if (mayHaveReserved(error)) releaseHold(id)
         throw error
@@ -53,25 +54,16 @@ export function createReserve(deps: {
     async exact(job, promptTokens) {
       const outputTokens = Math.min(job.maxOutputTokens, Math.max(1, job.contextWindow - promptTokens))
       const answer = billing.replace({ reservationId: job.id, inputTokens: promptTokens, outputTokens })
-      return toHold(await orUnavailable(answer))
+      return toHold(await orUnavailable(answer, NO_BILLED_REQUESTS))
     },
   }
 }
 
+const NO_BILLED_REQUESTS = 'The service cannot take billed requests right now.'
+
 function mayHaveReserved(error: unknown): boolean {
   if (!(error instanceof ApiError) || error.code !== 'model_unavailable') return false
   return !(error.cause instanceof BillingUnavailable && error.cause.nothingDone)
-}
-
-async function orUnavailable(answer: Promise<HoldAnswer>): Promise<HoldAnswer> {
-  try {
-    return await answer
-  } catch (cause) {
-    throw new ApiError('model_unavailable', 'The service cannot take billed requests right now.', {
-      retryAfterS: RETRY_AFTER_S.dependencyDown,
-      cause,
-    })
-  }
 }
 
 function toHold(answer: HoldAnswer): Hold {

@@ -30,7 +30,7 @@ export type ErrorBody = z.infer<typeof ErrorBody>
 type PublicError = {
   readonly status: number
   readonly body: ErrorBody
-  /** Whole seconds, 1 to 59; null where the interface promises none. */
+  /** Whole seconds; null where the error carries none. */
   readonly retryAfterS: number | null
 }
 

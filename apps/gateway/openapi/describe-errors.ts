@@ -1,5 +1,5 @@
 import { API_ERRORS } from '#libs/contracts/api-error.ts'
-import { MAX_BODY_BYTES } from '#libs/contracts/max-body-bytes.ts'
+import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
 import type { OperationError } from '../endpoints/operation-description.ts'
 import { toTooLargeMessage, type ErrorBody } from '../http/handle-error.ts'
 import { EVERY_ANSWER } from './common-headers.ts'
@@ -9,7 +9,7 @@ const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }
   invalid_request: { meaning: 'A field is missing or wrong.', message: "'model' is required." },
   request_too_large: {
     meaning: 'The body is too large.',
-    message: toTooLargeMessage(MAX_BODY_BYTES),
+    message: toTooLargeMessage(LARGEST_BODY_BYTES),
   },
   invalid_key: { meaning: 'The API key is missing or not valid.', message: 'The API key is not valid.' },
   insufficient_credits: {

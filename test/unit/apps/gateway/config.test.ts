@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { GatewayConfig, toHttpLimits } from '#apps/gateway/config.ts'
 import { loadConfig } from '#libs/config/load-config.ts'
-import { MAX_BODY_BYTES } from '#libs/contracts/max-body-bytes.ts'
+import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
 
 const REQUIRED = {
   QUEUE_REDIS_URL: 'redis://127.0.0.1:6379',
@@ -41,7 +41,7 @@ test('the limits of the public interface have defaults', () => {
 test('each limit that an operator may change has its variable', () => {
   const environment = {
     MAX_BODY_BYTES: '2000',
-    BODY_MEMORY_BYTES: '3000',
+    BODY_MEMORY_BYTES: '4000',
     UPLOAD_DEADLINE_MS: '4000',
     GENERATION_DEADLINE_MS: '5000',
     STREAM_HEADERS_AFTER_S: '6',
@@ -50,7 +50,7 @@ test('each limit that an operator may change has its variable', () => {
   }
   expect(toHttpLimits(loadConfig(GatewayConfig, { ...REQUIRED, ...environment }))).toMatchObject({
     bodyBytes: 2_000,
-    allBodiesBytes: 3_000,
+    allBodiesBytes: 4_000,
     uploadMs: 4_000,
     connectionIdleMs: 9_000,
     headersAfterS: 6,
@@ -59,7 +59,14 @@ test('each limit that an operator may change has its variable', () => {
   })
 })
 
+test('one account always has memory for one body of an allowed size', () => {
+  const environment = { ...REQUIRED, MAX_BODY_BYTES: '2000', BODY_MEMORY_BYTES: '3999' }
+  expect(() => loadConfig(GatewayConfig, environment)).toThrow(
+    'BODY_MEMORY_BYTES is "3999": expected at least twice MAX_BODY_BYTES: one account gets half of it',
+  )
+})
+
 test('a body larger than workers unpack cannot be allowed', () => {
-  const environment = { ...REQUIRED, MAX_BODY_BYTES: String(MAX_BODY_BYTES + 1) }
+  const environment = { ...REQUIRED, MAX_BODY_BYTES: String(LARGEST_BODY_BYTES + 1) }
   expect(() => loadConfig(GatewayConfig, environment)).toThrow('MAX_BODY_BYTES is "33554433"')
 })
