@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http'
 
-export type StreamResult = { firstTextMs: number; text: string; frames: number; completionTokens: number }
+export type StreamResult = { firstTextMs: number; text: string; events: number; completionTokens: number }
 
 export const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
 
@@ -42,7 +42,7 @@ export async function streamChat(options: {
     response.on('end', () => {
       try {
         if (response.statusCode !== 200) throw new Error(`HTTP ${response.statusCode}: ${received}`)
-        resolve({ firstTextMs, ...readFrames(received) })
+        resolve({ firstTextMs, ...readEvents(received) })
       } catch (error) {
         reject(error)
       }
@@ -53,22 +53,22 @@ export async function streamChat(options: {
   return await promise
 }
 
-function readFrames(received: string) {
+function readEvents(received: string) {
   let text = ''
-  let frames = 0
+  let events = 0
   let completionTokens = 0
-  for (const frame of received.split('\n\n')) {
-    if (!frame.startsWith('data: {')) continue
-    frames += 1
+  for (const event of received.split('\n\n')) {
+    if (!event.startsWith('data: {')) continue
+    events += 1
     const chunk: {
       error?: unknown
       choices: { delta: { content?: string } }[]
       usage?: { completion_tokens: number }
-    } = JSON.parse(frame.slice('data: '.length))
-    if (chunk.error !== undefined) throw new Error(`error frame: ${frame}`)
+    } = JSON.parse(event.slice('data: '.length))
+    if (chunk.error !== undefined) throw new Error(`error event: ${event}`)
     text += chunk.choices[0]?.delta.content ?? ''
     completionTokens += chunk.usage?.completion_tokens ?? 0
   }
   if (!received.endsWith('data: [DONE]\n\n')) throw new Error('the stream ended without [DONE]')
-  return { text, frames, completionTokens }
+  return { text, events, completionTokens }
 }

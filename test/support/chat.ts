@@ -1,4 +1,4 @@
-import { readFrames, type StreamedAnswer } from './sse-frames.ts'
+import { readEvents, type StreamedAnswer } from './sse-events.ts'
 
 export type ChatCall = {
   baseUrl: string
@@ -41,7 +41,7 @@ export async function chat(call: ChatCall): Promise<ChatAnswer> {
     received += piece
     onPiece?.(piece)
   }
-  return { status: 200, ...readFrames(received) }
+  return { status: 200, ...readEvents(received) }
 }
 
 /** The same, for tests that expect an answer; throws on an error. */

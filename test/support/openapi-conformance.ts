@@ -43,14 +43,14 @@ export function createConformance(document: unknown) {
   }
 
   /** By the schema of an event; kept, because compiling one takes longer than checking many events. */
-  const framesOf = new Map<object, { sentinels: string[]; frame: z.infer<typeof Schema> }>()
+  const dataSchemas = new Map<object, { sentinels: string[]; json: z.infer<typeof Schema> }>()
 
   function assertEvent(schema: z.infer<typeof Schema>, given: unknown) {
     assertValid(schema, given)
     const { data } = Event.parse(given)
-    const { sentinels, frame } = framesOf.get(schema) ?? readFrames(schema)
-    framesOf.set(schema, { sentinels, frame })
-    if (!sentinels.includes(data)) assertValid(frame, JSON.parse(data))
+    const { sentinels, json } = dataSchemas.get(schema) ?? readDataSchema(schema)
+    dataSchemas.set(schema, { sentinels, json })
+    if (!sentinels.includes(data)) assertValid(json, JSON.parse(data))
   }
 
   function assertBody(type: string, media: z.infer<typeof Media>, body: string) {
@@ -92,11 +92,11 @@ const Event = z.strictObject({ event: z.string().optional(), data: z.string() })
 type Event = z.infer<typeof Event>
 
 /** Validators ignore `contentSchema`; here the JSON in the data is checked against it. */
-function readFrames(schema: unknown) {
+function readDataSchema(schema: unknown) {
   const kinds = EventSchema.parse(schema).properties.data.anyOf
   return {
     sentinels: kinds.flatMap((kind) => ('const' in kind ? [kind.const] : [])),
-    frame: { anyOf: kinds.flatMap((kind) => ('contentSchema' in kind ? [kind.contentSchema] : [])) },
+    json: { anyOf: kinds.flatMap((kind) => ('contentSchema' in kind ? [kind.contentSchema] : [])) },
   }
 }
 

@@ -4,7 +4,7 @@ import { always, CHAT, createFedCore, END, failing, MODEL, serveApp, STREAM, tex
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-const frames = (body: string) => {
+const eventsOf = (body: string) => {
   expect(body.endsWith('\n\n')).toBe(true)
   return body.slice(0, -2).split('\n\n')
 }
@@ -39,7 +39,7 @@ describe('a chat completion', () => {
     })
   })
 
-  it('streams frames that end with [DONE]', async () => {
+  it('streams events that end with [DONE]', async () => {
     const { chat } = await serveApp(always([text('Hel')], [text('lo'), END]))
     const response = await chat({ ...STREAM, stream_options: { include_usage: true } })
     expect(response.status).toBe(200)
@@ -47,13 +47,13 @@ describe('a chat completion', () => {
     expect(response.headers.get('cache-control')).toBe('no-cache')
     expect(response.headers.get('x-accel-buffering')).toBe('no')
     expect(response.headers.get('x-request-id')).toMatch(UUID_V7)
-    const list = frames(await response.text())
+    const list = eventsOf(await response.text())
     expect(list).toHaveLength(6)
     expect(list.at(-2)).toContain('"usage"')
     expect(list.at(-1)).toBe('data: [DONE]')
   })
 
-  it('sends the first frames before the generation has ended', async () => {
+  it('sends the first events before the generation has ended', async () => {
     const core = createFedCore()
     const { chat } = await serveApp(core.generate)
     core.feed([text('a')])
@@ -80,10 +80,10 @@ describe('a failure of the core', () => {
     })
   })
 
-  it('after the first event is a frame, then [DONE], and no finish chunk', async () => {
+  it('after the first event is an error event, then [DONE], and no finish chunk', async () => {
     const { chat, registry } = await serveApp(failing(new ApiError('upstream_error', 'Lost.'), [text('a')]))
     const response = await chat(STREAM)
-    const list = frames(await response.text())
+    const list = eventsOf(await response.text())
     expect(list.slice(-2)).toEqual([
       'data: {"error":{"message":"Lost.","type":"api_error","code":"upstream_error"}}',
       'data: [DONE]',
@@ -99,10 +99,10 @@ describe('a failure of the core', () => {
   it('is not hidden when the output stops without its end', async () => {
     const { chat } = await serveApp(always([text('a')]))
     expect((await chat(CHAT)).status).toBe(502)
-    expect(frames(await (await chat(STREAM)).text()).at(-2)).toContain('"code":"upstream_error"')
+    expect(eventsOf(await (await chat(STREAM)).text()).at(-2)).toContain('"code":"upstream_error"')
   })
 
-  it('that nobody foresaw is a neutral 502', async () => {
+  it('that was not foreseen is a neutral 502', async () => {
     const { chat, logged } = await serveApp(failing(new Error('password=hunter2')))
     const response = await chat(CHAT)
     expect(logged.join('')).toContain('hunter2')

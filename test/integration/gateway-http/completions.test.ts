@@ -55,7 +55,7 @@ describe('a legacy completion', () => {
     expect(chunks.some((chunk) => 'usage' in chunk)).toBe(false)
   })
 
-  it('streams frames that end with [DONE]', async () => {
+  it('streams events that end with [DONE]', async () => {
     const response = await post(always([text('a'), END]), { ...PROMPT, stream: true })
     expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/)
     const body = await response.text()
@@ -73,7 +73,7 @@ describe('a failure', () => {
     })
   })
 
-  it('in the middle of a stream is a frame, then [DONE], and no finish chunk', async () => {
+  it('in the middle of a stream is an error event, then [DONE], and no finish chunk', async () => {
     const core = failing(new ApiError('upstream_error', 'Lost.'), [text('a')])
     const body = await (await post(core, { ...PROMPT, stream: true })).text()
     expect(body.slice(0, -2).split('\n\n').slice(1)).toEqual([

@@ -56,7 +56,7 @@ async function post(generate: Generate, body: object, headers: Record<string, st
 }
 
 describe('a response', () => {
-  it('hands the core the conversation that the items tell', async () => {
+  it('passes the conversation of the input items to the core', async () => {
     const core = createFedCore()
     core.feed([END])
     await post(core.generate, {
@@ -135,7 +135,7 @@ describe('a response', () => {
     expect(streamed.output_parsed).toEqual({ n: 1 })
   })
 
-  it('tells the openai client that the limit cut it short', async () => {
+  it('that the limit cut short is incomplete for the openai client', async () => {
     const client = await connectClient(always(...CUT))
     const response = await client.responses.stream(ASK).finalResponse()
     expect(response).toMatchObject({
@@ -161,13 +161,13 @@ function withoutIdentity(response: unknown) {
 describe('a stream', () => {
   const stream = { ...ASK, stream: true }
 
-  it('to nobody known has the six types of the interface, on data lines only, and no [DONE]', async () => {
+  it('to an unknown client has the six types of the interface, on data lines only, and no [DONE]', async () => {
     const response = await post(always(...REASONED), stream)
     expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/)
     expect(response.headers.get('x-responses-events')).toBe('spec')
-    const frames = (await response.text()).split('\n\n').filter((frame) => frame !== '')
-    expect(frames.filter((frame) => !/^data: \{.*\}$/.test(frame))).toEqual([])
-    expect(frames.map((frame) => frame.match(/"type":"([^"]*)"/)?.[1])).toEqual([
+    const events = (await response.text()).split('\n\n').filter((event) => event !== '')
+    expect(events.filter((event) => !/^data: \{.*\}$/.test(event))).toEqual([])
+    expect(events.map((event) => event.match(/"type":"([^"]*)"/)?.[1])).toEqual([
       'response.created',
       'response.in_progress',
       'response.output_text.delta',

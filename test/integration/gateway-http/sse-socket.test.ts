@@ -80,9 +80,9 @@ describe('the stream writer', () => {
     const { port } = await serveApp(always(...BATCHES))
     const answer = await converse(port, rawRequest('1.1', 'connection: close'))
     expect(answer).toMatch(/\r\ntransfer-encoding: chunked\r\n/i)
-    const { body: frames, sizes } = fromChunks(bodyOf(answer))
+    const { body: events, sizes } = fromChunks(bodyOf(answer))
     expect(sizes).toHaveLength(BATCHES.length)
-    expect(contentOf(frames)).toBe(TEXTS.join(''))
+    expect(contentOf(events)).toBe(TEXTS.join(''))
   })
 
   it('sends the same bytes as response.write, which serves HTTP/1.0', async () => {

@@ -3,7 +3,7 @@ import type { ErrorBody } from './chat.ts'
 export type StreamedAnswer = {
   text: string
   finishReason: string | null
-  /** An error frame's content; null when the stream went well. */
+  /** The content of an error event; null when the stream went well. */
   streamError: ErrorBody | null
   promptTokens: number
   cachedTokens: number
@@ -21,7 +21,7 @@ type Chunk = {
 }
 
 /** Reads a whole chat completion stream; it must end with `[DONE]`. */
-export function readFrames(received: string): StreamedAnswer {
+export function readEvents(received: string): StreamedAnswer {
   const answer: StreamedAnswer = {
     text: '',
     finishReason: null,
@@ -30,10 +30,10 @@ export function readFrames(received: string): StreamedAnswer {
     cachedTokens: 0,
     completionTokens: 0,
   }
-  const frames = received.split('\n\n').filter((frame) => frame.startsWith('data: '))
-  if (frames.pop() !== 'data: [DONE]') throw new Error(`a stream without [DONE]: ${received.slice(-200)}`)
-  for (const frame of frames) {
-    const chunk: Chunk = JSON.parse(frame.slice('data: '.length))
+  const events = received.split('\n\n').filter((event) => event.startsWith('data: '))
+  if (events.pop() !== 'data: [DONE]') throw new Error(`a stream without [DONE]: ${received.slice(-200)}`)
+  for (const event of events) {
+    const chunk: Chunk = JSON.parse(event.slice('data: '.length))
     const [choice] = chunk.choices ?? []
     answer.text += choice?.delta.content ?? ''
     answer.finishReason = choice?.finish_reason ?? answer.finishReason
