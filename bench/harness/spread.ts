@@ -1,4 +1,4 @@
-/** Of one figure over all rounds: the machine has other work, so a single number would promise too much. */
+/** Of one figure over all rounds: the machine has other work, so a single number would suggest too much precision. */
 export type Spread = { readonly min: number; readonly median: number; readonly max: number }
 
 export function toSpread(values: readonly number[]): Spread {

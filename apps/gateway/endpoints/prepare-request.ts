@@ -6,7 +6,7 @@ import { readJsonObject, type JsonObject } from '../http/parse-body.ts'
 import { refuseOversized } from './refuse-oversized.ts'
 
 /**
- * An operation's reading of its bodies: checks the fields in the order that the interface promises (required
+ * An operation's reading of its bodies: checks the fields in the order that the interface defines (required
  * fields, the model, then the values) and translates them. Pure; its result is plain data. Throws an `ApiError`.
  */
 export type Prepare<Result extends Prepared> = (body: JsonObject, catalog: Pick<Catalog, 'find'>) => Result

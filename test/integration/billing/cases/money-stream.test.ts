@@ -77,7 +77,7 @@ test('and not a third time', async () => {
   expect(messages).toBe(2)
 })
 
-test('a refusal promises that nothing was done, unless the call was sent before', async () => {
+test('a refusal guarantees that nothing was done, unless the call was sent before', async () => {
   let messages = 0
   const billing = await connect((stream, { calls }) => {
     messages += 1
