@@ -24,7 +24,7 @@ afterEach(async () => {
   await bus.stop()
 })
 
-type Member = { presence: Presence; deaths: string[]; heard: Heartbeat[]; crash: () => void }
+type Member = { presence: Presence; deaths: string[]; received: Heartbeat[]; crash: () => void }
 
 async function join(id: string): Promise<Member> {
   const connect = (url: string) => {
@@ -35,14 +35,14 @@ async function join(id: string): Promise<Member> {
   const connections = [connect(bus.url), connect(bus.url), connect(queue.url)] as const
   const [publisher, subscriber, store] = connections
   const deaths: string[] = []
-  const heard: Heartbeat[] = []
+  const received: Heartbeat[] = []
   const presence = await createPresence({
     self: { id, kind: 'worker' },
     engines: () => [],
     bus: publisher,
     subscriber,
     queue: store,
-    onHeartbeat: (heartbeat) => heard.push(heartbeat),
+    onHeartbeat: (heartbeat) => received.push(heartbeat),
     onDeath: (dead) => deaths.push(dead),
     nowMs: () => Date.now(),
     log,
@@ -56,17 +56,17 @@ async function join(id: string): Promise<Member> {
       await presence.stop()
     },
   })
-  return { presence, deaths, heard, crash }
+  return { presence, deaths, received, crash }
 }
 
 test(
-  'members hear each other, and a watched one that crashes is told as dead',
+  'members receive each other’s heartbeats, and a watched one that crashes is reported dead',
   { timeout: 20_000 },
   async () => {
     const [a, b] = [randomUUID(), randomUUID()]
     const first = await join(a)
     const second = await join(b)
-    await vi.waitFor(() => expect(first.heard.map(({ id }) => id)).toContain(b), { timeout: 5_000 })
+    await vi.waitFor(() => expect(first.received.map(({ id }) => id)).toContain(b), { timeout: 5_000 })
     first.presence.watch(b)
     second.crash()
     await vi.waitFor(() => expect(first.deaths).toEqual([b]), { timeout: 15_000 })
@@ -92,8 +92,10 @@ test('no process is taken for dead when the bus restarts', { timeout: 30_000 }, 
     { timeout: 10_000, interval: 500 },
   )
   await bus.start()
-  const heardBefore = first.heard.length
-  await vi.waitFor(() => expect(first.heard.length).toBeGreaterThan(heardBefore + 2), { timeout: 10_000 })
+  const receivedBefore = first.received.length
+  await vi.waitFor(() => expect(first.received.length).toBeGreaterThan(receivedBefore + 2), {
+    timeout: 10_000,
+  })
   observer.disconnect()
   expect([...first.deaths, ...second.deaths]).toEqual([])
 })
@@ -110,8 +112,8 @@ test('no process is taken for dead when the queue Redis restarts empty', { timeo
   await queue.kill()
   await queue.start()
   await vi.waitFor(async () => expect(await observer.exists(livenessKey(b))).toBe(1), { timeout: 10_000 })
-  const beats = second.heard.length
-  await vi.waitFor(() => expect(second.heard.length).toBeGreaterThan(beats + 6), { timeout: 10_000 })
+  const beats = second.received.length
+  await vi.waitFor(() => expect(second.received.length).toBeGreaterThan(beats + 6), { timeout: 10_000 })
   observer.disconnect()
   expect(first.deaths).toEqual([])
 })
@@ -125,7 +127,7 @@ test('a process that stalls takes no other for dead', { timeout: 40_000 }, async
     await store.set(livenessKey(peer), 1, 'PX', 3_000)
   }
   const ownBeats = async (count: number) => {
-    const own = () => member.heard.filter(({ id }) => id === self).length
+    const own = () => member.received.filter(({ id }) => id === self).length
     const from = own()
     await vi.waitFor(() => expect(own()).toBeGreaterThanOrEqual(from + count), {
       timeout: 20_000,

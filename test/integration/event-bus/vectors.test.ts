@@ -52,7 +52,7 @@ test('vectors that are not taken expire within half a minute', async () => {
   expect(leftMs).toBeLessThanOrEqual(30_000)
 })
 
-test('vectors of another length than the catalog promises are an error, not other numbers', async () => {
+test('vectors of another length than the catalog states are an error, not other numbers', async () => {
   await writeVectors(redis, place(0), VECTORS)
   await expect(takeVectors(redis, place(0), { count: 2, dimensions: 4 })).rejects.toThrow(
     'its vectors are 24 bytes; 2 of 4 dimensions are 32',
@@ -113,9 +113,9 @@ test('a gateway that takes nothing fails the delivery, a stopped run ends it; no
 test('the vectors on the bus are bounded over all generations', async () => {
   const { deliver, noteTaken } = createDeliverVectors({ redis })
   const runs: { run: RunningGeneration; events: GenerationEvent[] }[] = Array.from({ length: 12 }, openRun)
-  const told = () => runs.filter(({ events }) => events.length > 0).length
+  const announced = () => runs.filter(({ events }) => events.length > 0).length
   const deliveries = runs.map(({ run }, at) => deliver(run, at, VECTORS))
-  await vi.waitFor(() => expect(told()).toBe(8))
+  await vi.waitFor(() => expect(announced()).toBe(8))
   const keys = runs.map((_, at) => place(at))
   expect(await redis.exists(...keys)).toBe(8)
   for (const [at, delivery] of deliveries.entries()) {

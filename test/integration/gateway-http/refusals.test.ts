@@ -176,7 +176,7 @@ describe('a refusal', () => {
     ['the type of an item', '/responses', { model: MODEL, input: [{ type: LONG }] }],
     ['the id of an item', '/responses', { model: MODEL, input: [{ type: 'item_reference', id: LONG }] }],
     ['a path', `/${LONG.slice(0, 10_000)}`, {}],
-  ])('repeats no more of %s than tells which is meant', async (_what, path, body) => {
+  ])('repeats no more of %s than identifies it', async (_what, path, body) => {
     const { url } = await serveApp(core)
     const init = { method: 'POST', headers: AUTHORIZED, body: JSON.stringify(body) }
     const answer = await (await fetch(url + path, init)).text()

@@ -84,7 +84,7 @@ test(
     const before = await database.balance(account.accountId)
 
     await postgres.destroyAndRestore('past')
-    // Nobody but who took the money knows of a top-up since; its idempotency key makes it safe to repeat them all.
+    // The restored database lacks the later top-up. Its idempotency key makes repeating it safe.
     await expect
       .poll(
         () =>

@@ -7,15 +7,15 @@ test('room is when fewer run than fit', async () => {
   for (const { promise } of works) slots.take(async () => await promise)
   expect(slots.running()).toBe(2)
 
-  const told: string[] = []
-  const room = slots.room().then(() => told.push('room'))
-  const idle = slots.idle().then(() => told.push('idle'))
+  const resolved: string[] = []
+  const room = slots.room().then(() => resolved.push('room'))
+  const idle = slots.idle().then(() => resolved.push('idle'))
   works[0]?.resolve()
   await room
-  expect(told).toEqual(['room'])
+  expect(resolved).toEqual(['room'])
   works[1]?.resolve()
   await idle
-  expect(told).toEqual(['room', 'idle'])
+  expect(resolved).toEqual(['room', 'idle'])
   expect(slots.running()).toBe(0)
 })
 

@@ -16,6 +16,6 @@ it.for([
     'no engine yet for a, lost, torn; b, torn',
   ],
 ] as const)('%j with %j: %s', ([engines, problems, reason]) => {
-  const told = toReadiness(['a', 'b', 'a'], engines, problems)
-  expect(told).toEqual(reason === null ? { ready: true } : { ready: false, reason })
+  const readiness = toReadiness(['a', 'b', 'a'], engines, problems)
+  expect(readiness).toEqual(reason === null ? { ready: true } : { ready: false, reason })
 })

@@ -163,7 +163,7 @@ test('refuses while a batch is stuck, from when the oldest call has waited too l
   answers.push(lane.submit('r2'))
   await turn()
   clock.ms += 1_000
-  // Nobody waits behind the stuck batch yet.
+  // No call waits behind the stuck batch yet.
   answers.push(lane.submit('r3'))
   clock.ms += 50
   answers.push(lane.submit('r4'))

@@ -3,7 +3,7 @@ import { createFairLimit } from '#apps/worker/embedding/fair-limit.ts'
 
 const settled = async () => await new Promise((resolve) => setImmediate(resolve))
 
-/** Work that says when it begins and ends when it is told. */
+/** Work that records its start and runs until the test ends it. */
 function createWorks() {
   const begun: string[] = []
   const ends = new Map<string, () => void>()

@@ -315,7 +315,7 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
       [{ maxNumSeqs: 8, constrainedDecodingStart: 'first_token' }, 8, 'first-token'],
       [{ maxNumSeqs: 8, constrainedDecodingStart: 'after_reasoning' }, 8, 'after-reasoning'],
       [{}, null, null],
-    ])('tell of the server what it says, null where an old servicer does not: %j', async (...row) => {
+    ])('report what the server states, null where an old servicer omits it: %j', async (...row) => {
       const [reply, maxNumSeqs, constraintStart] = row
       const { client } = await connect({ unary: { GetServerInfo: { reply } } })
       expect(await client.getServerInfo()).toEqual({ maxNumSeqs, constraintStart })

@@ -6,8 +6,8 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 
 type Schema = Parameters<typeof checkSchema>[0]
 
-/** What the caller is told; null for a schema that is accepted. */
-function told(schema: Schema): string | null {
+/** The error that the caller receives; null for a schema that is accepted. */
+function problemOf(schema: Schema): string | null {
   try {
     checkSchema(schema, 'response_format')
     return null
@@ -42,7 +42,7 @@ const tree = {
 describe('a schema is accepted', () => {
   it.each<[string, Schema]>([
     ['that says nothing', {}],
-    ['with keywords of nobody', { type: 'string', 'x-order': 1, nullable: true, discriminator: { a: 1 } }],
+    ['with unknown keywords', { type: 'string', 'x-order': 1, nullable: true, discriminator: { a: 1 } }],
     ['of draft 2020-12 that says so', { $schema: DRAFT_2020, prefixItems: [{}], items: false }],
     ['of draft 7 that says so', { $schema: DRAFT_7, items: [{ type: 'string' }], definitions: { a: {} } }],
     ['of draft 7 that does not say so', inProperties({ type: 'array', items: [{}], additionalItems: false })],
@@ -61,7 +61,7 @@ describe('a schema is accepted', () => {
     ['with an id at its root', { $id: 'https://example.com/s', type: 'object' }],
     ['as deep as the engine takes', { const: nested(63) }],
   ])('%s', (_, schema) => {
-    expect(told(schema)).toBeNull()
+    expect(problemOf(schema)).toBeNull()
   })
 })
 
@@ -103,12 +103,12 @@ describe('a schema is refused, with the place and what is allowed there', () => 
     [{ enum: Array.from({ length: 20_001 }, (_, i) => i) }, '#: expected at most 20000 values'],
     [{ description: 'x'.repeat(200_001) }, '#: expected at most 200000 characters'],
   ])('%#', (schema, problem) => {
-    expect(told(schema)).toContain(`response_format: 'response_format': wrong schema at ${problem}`)
+    expect(problemOf(schema)).toContain(`response_format: 'response_format': wrong schema at ${problem}`)
   })
 
   it('in a property named __proto__ too', () => {
     const schema: Schema = Object(JSON.parse('{"properties": {"__proto__": {"type": "nil"}}}'))
-    expect(told(schema)).toContain('#/properties/__proto__/type: expected one of')
+    expect(problemOf(schema)).toContain('#/properties/__proto__/type: expected one of')
   })
 })
 
@@ -172,7 +172,7 @@ describe('what would stop the engine or break its answer', () => {
     [optional(65), '#/minProperties: expected at most 64 optional properties'],
     [{ items: optional(40), contains: optional(25) }, '#/contains/minProperties: expected at most 64'],
   ])('is refused: %j', (schema, problem) => {
-    expect(told(schema)).toContain(`wrong schema at ${problem}`)
+    expect(problemOf(schema)).toContain(`wrong schema at ${problem}`)
   })
 
   it.each<[Schema]>([
@@ -191,7 +191,7 @@ describe('what would stop the engine or break its answer', () => {
     [optional(64)],
     [{ ...optional(65), required: ['p0'] }],
   ])('is accepted short of that: %j', (schema) => {
-    expect(told(schema)).toBeNull()
+    expect(problemOf(schema)).toBeNull()
   })
 
   /** Each but the last refers to the next through a property. */
@@ -204,8 +204,10 @@ describe('what would stop the engine or break its answer', () => {
   })
 
   it('references may lead two thousand levels deep', () => {
-    expect(told(chain(999, { type: 'null' }))).toBeNull()
-    expect(told(chain(1_000, { type: 'null' }))).toContain('#: expected at most 2000 levels in all schemas')
+    expect(problemOf(chain(999, { type: 'null' }))).toBeNull()
+    expect(problemOf(chain(1_000, { type: 'null' }))).toContain(
+      '#: expected at most 2000 levels in all schemas',
+    )
   })
 })
 
@@ -213,8 +215,10 @@ it('a chain of references as long as a schema may be is followed to its end', ()
   const $defs = Object.fromEntries(
     Array.from({ length: 9_000 }, (_, i) => [`d${i}`, { $ref: `#/$defs/d${i + 1}` }]),
   )
-  expect(told({ $ref: '#/$defs/d0', $defs: { ...$defs, d9000: { type: 'null' } } })).toContain('2000 levels')
-  expect(told({ $ref: '#/$defs/d0', $defs: { ...$defs, d9000: { $ref: '#/$defs/d0' } } })).toContain(
+  expect(problemOf({ $ref: '#/$defs/d0', $defs: { ...$defs, d9000: { type: 'null' } } })).toContain(
+    '2000 levels',
+  )
+  expect(problemOf({ $ref: '#/$defs/d0', $defs: { ...$defs, d9000: { $ref: '#/$defs/d0' } } })).toContain(
     'without end',
   )
 })
@@ -237,7 +241,7 @@ it('what is accepted compiles, and what only refers wrongly is refused', () => {
   fc.assert(
     fc.property(schema, fc.record({ a: schema, b: schema, c: schema }), (root, $defs) => {
       const whole = { ...root, $defs }
-      const problem = told(whole)
+      const problem = problemOf(whole)
       expect(problem ?? 'fine').toMatch(
         /^fine$|: it points at no schema\.$|: it refers to itself without end\.$/,
       )

@@ -17,19 +17,19 @@ import {
   REQUEST,
   serve,
   settled,
-  type Heard,
+  type Ending,
 } from './transport-under-test.ts'
 
 /** What both transports make of the same answer. */
-async function heardByBoth(answer: Answer): Promise<Record<string, Heard>> {
+async function endingsOfBoth(answer: Answer): Promise<Record<string, Ending>> {
   const { address } = await serve(answer)
-  const heard: Record<string, Heard> = {}
+  const endings: Record<string, Ending> = {}
   for (const [name, create] of Object.entries(TRANSPORTS)) {
     const transport = create({ address })
-    heard[name] = await listen(transport).heard
+    endings[name] = await listen(transport).ended
     transport.close()
   }
-  return heard
+  return endings
 }
 
 const encoded = (text: string) =>
@@ -68,8 +68,8 @@ describe('beside grpc-js', () => {
             // A good end has no details of its own.
             details: code === 0 ? '' : details,
           }
-          const heard = await Promise.all(transports.map(async (each) => await listen(each).heard))
-          expect(heard).toEqual([expected, expected])
+          const endings = await Promise.all(transports.map(async (each) => await listen(each).ended))
+          expect(endings).toEqual([expected, expected])
         },
       ),
       { numRuns: 150 },
@@ -130,9 +130,9 @@ describe('beside grpc-js', () => {
     ['a lost connection', (_, { session }) => session.destroy(), 'UNAVAILABLE'],
     ['a message over the limit', answerWith([oversized()], { 'grpc-status': '0' }), 'RESOURCE_EXHAUSTED'],
   ])('ends as it does after %s', async (_, answer, code) => {
-    const heard = await heardByBoth(answer)
-    expect(heard['http2']?.messages).toEqual(heard['grpc-js']?.messages)
-    expect({ reference: heard['grpc-js']?.code, own: heard['http2']?.code }).toEqual({
+    const endings = await endingsOfBoth(answer)
+    expect(endings['http2']?.messages).toEqual(endings['grpc-js']?.messages)
+    expect({ reference: endings['grpc-js']?.code, own: endings['http2']?.code }).toEqual({
       reference: code,
       own: code,
     })
@@ -166,7 +166,7 @@ describe.each(Object.entries(TRANSPORTS))('%s', (_, create) => {
     const { address, calls } = await serve(silent)
     const transport = open(create, address)
     expect(await ask(transport, { timeoutMs: 100 })).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
-    expect(await listen(transport, { timeoutMs: 100 }).heard).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    expect(await listen(transport, { timeoutMs: 100 }).ended).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
     for (const { headers, closed } of calls) {
       expect(toMs(String(headers['grpc-timeout']))).toBeLessThanOrEqual(100)
       expect(await closed).toBe(constants.NGHTTP2_CANCEL)
@@ -179,12 +179,12 @@ describe.each(Object.entries(TRANSPORTS))('%s', (_, create) => {
       stream.respond(HEADERS)
       stream.write(Buffer.concat(['a', 'b', 'c'].map((text) => framed(Buffer.from(text)))))
     })
-    const { heard, messages } = listen(open(create, address), {
+    const { ended, messages } = listen(open(create, address), {
       onMessage: (count, call) => {
         if (count === 2) call.cancel()
       },
     })
-    expect(await heard).toMatchObject({ code: 'CANCELLED', messages: ['a', 'b'] })
+    expect(await ended).toMatchObject({ code: 'CANCELLED', messages: ['a', 'b'] })
     expect(await calls[0]?.closed).toBe(constants.NGHTTP2_CANCEL)
     expect(messages).toEqual(['a', 'b'])
   })
@@ -199,9 +199,9 @@ describe.each(Object.entries(TRANSPORTS))('%s', (_, create) => {
   it('cancels a call that still waits for the connection', async () => {
     const { address, stop } = await startTcpServer(() => {})
     closers.push(stop)
-    const { call, heard } = listen(open(create, address))
+    const { call, ended } = listen(open(create, address))
     call.cancel()
-    expect(await heard).toMatchObject({ code: 'CANCELLED' })
+    expect(await ended).toMatchObject({ code: 'CANCELLED' })
   })
 
   it('stops the server while it is paused, and then delivers everything', async () => {
@@ -222,7 +222,7 @@ describe.each(Object.entries(TRANSPORTS))('%s', (_, create) => {
       }
       write()
     })
-    const { call, heard, messages } = listen(open(create, address), {
+    const { call, ended, messages } = listen(open(create, address), {
       onMessage: (count, running) => {
         if (count === 1) running.pause()
       },
@@ -231,7 +231,7 @@ describe.each(Object.entries(TRANSPORTS))('%s', (_, create) => {
     expect(accepted).toBeLessThan(100)
     expect(messages.length).toBeLessThan(50)
     call.resume()
-    expect((await heard).messages).toHaveLength(500)
+    expect((await ended).messages).toHaveLength(500)
   })
 
   it('does not hold other streams back while one is paused', async () => {
@@ -244,9 +244,9 @@ describe.each(Object.entries(TRANSPORTS))('%s', (_, create) => {
     const transport = open(create, address)
     const paused = Array.from({ length: 20 }, () => listen(transport))
     for (const { call } of paused) call.pause()
-    expect((await listen(transport).heard).messages).toHaveLength(40)
+    expect((await listen(transport).ended).messages).toHaveLength(40)
     for (const { call } of paused) call.resume()
-    for (const { heard } of paused) expect((await heard).messages).toHaveLength(40)
+    for (const { ended } of paused) expect((await ended).messages).toHaveLength(40)
   })
 })
 

@@ -23,11 +23,11 @@ describe.each(Object.entries(TRANSPORTS))('the connection of %s', (_, create) =>
   it('is one for all calls, and a new one after it was lost', async () => {
     const { address, sessions } = await serve(fine)
     const transport = open(create, address)
-    const calls = Array.from({ length: 20 }, () => listen(transport).heard)
-    for (const heard of await Promise.all(calls)) expect(heard).toMatchObject(answered)
+    const calls = Array.from({ length: 20 }, () => listen(transport).ended)
+    for (const ending of await Promise.all(calls)) expect(ending).toMatchObject(answered)
     expect(sessions).toHaveLength(1)
     await lose(sessions[0])
-    await vi.waitFor(async () => expect(await listen(transport).heard).toMatchObject(answered))
+    await vi.waitFor(async () => expect(await listen(transport).ended).toMatchObject(answered))
     expect(sessions).toHaveLength(2)
   })
 
@@ -36,7 +36,7 @@ describe.each(Object.entries(TRANSPORTS))('the connection of %s', (_, create) =>
       stream.respond(HEADERS)
       stream.write(framed(Buffer.from('a')), () => setImmediate(() => session.destroy()))
     })
-    expect(await listen(open(create, address)).heard).toMatchObject({ code: 'UNAVAILABLE', messages: ['a'] })
+    expect(await listen(open(create, address)).ended).toMatchObject({ code: 'UNAVAILABLE', messages: ['a'] })
   })
 
   it('lets calls end that a GOAWAY includes, and takes a new connection for others', async () => {
@@ -54,9 +54,9 @@ describe.each(Object.entries(TRANSPORTS))('the connection of %s', (_, create) =>
     await begun
     const [session] = sessions
     session?.goaway(constants.NGHTTP2_NO_ERROR)
-    await vi.waitFor(async () => expect(await listen(transport).heard).toMatchObject(answered))
+    await vi.waitFor(async () => expect(await listen(transport).ended).toMatchObject(answered))
     streams[0]?.end(framed(Buffer.from('b')))
-    expect(await first.heard).toMatchObject({ code: 'OK', messages: ['a', 'b'] })
+    expect(await first.ended).toMatchObject({ code: 'OK', messages: ['a', 'b'] })
     expect(sessions).toHaveLength(2)
   })
 
@@ -64,11 +64,11 @@ describe.each(Object.entries(TRANSPORTS))('the connection of %s', (_, create) =>
     const { address, stop } = await startRawServer(fine)
     await stop()
     const transport = open(create, address)
-    expect(await listen(transport).heard).toMatchObject({ code: 'UNAVAILABLE' })
+    expect(await listen(transport).ended).toMatchObject({ code: 'UNAVAILABLE' })
     const again = await startRawServer(fine, Number(address.split(':')[1]))
     closers.push(again.stop)
     const upMs = performance.now()
-    await vi.waitFor(async () => expect(await listen(transport).heard).toMatchObject(answered), {
+    await vi.waitFor(async () => expect(await listen(transport).ended).toMatchObject(answered), {
       timeout: 5_000,
       interval: 20,
     })
@@ -78,7 +78,7 @@ describe.each(Object.entries(TRANSPORTS))('the connection of %s', (_, create) =>
   it('to something that speaks no HTTP/2 is UNAVAILABLE', async () => {
     const { address, stop } = await startTcpServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
     closers.push(stop)
-    expect(await listen(open(create, address)).heard).toMatchObject({ code: 'UNAVAILABLE' })
+    expect(await listen(open(create, address)).ended).toMatchObject({ code: 'UNAVAILABLE' })
   })
 
   it('closed takes no more calls, and those that run end by themselves', async () => {
@@ -95,7 +95,7 @@ describe.each(Object.entries(TRANSPORTS))('the connection of %s', (_, create) =>
     await begun
     transport.close()
     streams[0]?.end(framed(Buffer.from('b')))
-    expect(await first.heard).toMatchObject({ code: 'OK', messages: ['a', 'b'] })
+    expect(await first.ended).toMatchObject({ code: 'OK', messages: ['a', 'b'] })
   })
 })
 
@@ -114,14 +114,14 @@ describe('http2 alone', () => {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
     const included = listen(transport, { onMessage: () => begin() })
     await begun
-    expect(await listen(transport).heard).toMatchObject(answered)
+    expect(await listen(transport).ended).toMatchObject(answered)
     expect(sessions).toHaveLength(2)
     included.call.cancel()
   })
 
   it('repeats a refused call once, then it is UNAVAILABLE', async () => {
     const { address, calls } = await serve((stream) => stream.close(constants.NGHTTP2_REFUSED_STREAM))
-    expect(await listen(open(createHttp2Transport, address)).heard).toMatchObject({
+    expect(await listen(open(createHttp2Transport, address)).ended).toMatchObject({
       code: 'UNAVAILABLE',
       messages: [],
     })
@@ -136,14 +136,14 @@ describe('http2 alone', () => {
       ),
     )
     const transport = open(createHttp2Transport, address)
-    const { call, heard, messages } = listen(transport, {
+    const { call, ended, messages } = listen(transport, {
       onMessage: (count, running) => {
         if (count === 3) running.pause()
       },
     })
     await settled(() => messages.length)
     call.resume()
-    expect(await heard).toMatchObject({
+    expect(await ended).toMatchObject({
       code: 'INTERNAL',
       messages: Array.from({ length: 50 }, (_, i) => String(i)),
     })
@@ -156,7 +156,7 @@ describe('http2 alone', () => {
         { 'grpc-status': '0' },
       ),
     )
-    const { call, heard } = listen(open(createHttp2Transport, address), {
+    const { call, ended } = listen(open(createHttp2Transport, address), {
       onMessage: (count, running) => {
         if (count === 1) running.pause()
       },
@@ -168,14 +168,14 @@ describe('http2 alone', () => {
     await trailersSent
     await lose(session)
     call.resume()
-    expect(await heard).toMatchObject({ code: 'OK', messages: { length: 5 } })
+    expect(await ended).toMatchObject({ code: 'OK', messages: { length: 5 } })
   })
 
   it('refuses calls after it was closed', async () => {
     const { address, calls } = await serve(() => {})
     const transport = open(createHttp2Transport, address)
     transport.close()
-    expect(await listen(transport).heard).toMatchObject({ code: 'UNAVAILABLE' })
+    expect(await listen(transport).ended).toMatchObject({ code: 'UNAVAILABLE' })
     expect(calls).toEqual([])
   })
 
@@ -184,17 +184,20 @@ describe('http2 alone', () => {
     const { address, stop } = await startTcpServer(() => connect())
     closers.push(stop)
     const transport = open(createHttp2Transport, address)
-    const { heard } = listen(transport)
+    const { ended } = listen(transport)
     await connected
     transport.close()
-    expect(await heard).toMatchObject({ code: 'UNAVAILABLE' })
+    expect(await ended).toMatchObject({ code: 'UNAVAILABLE' })
   })
 
   it('gives up a server that accepts connections and says nothing', async () => {
     const { address, stop } = await startTcpServer(() => {})
     closers.push(stop)
-    const heard = await listen(open(createHttp2Transport, address)).heard
-    expect(heard).toMatchObject({ code: 'UNAVAILABLE', details: expect.stringContaining('no answer within') })
+    const ending = await listen(open(createHttp2Transport, address)).ended
+    expect(ending).toMatchObject({
+      code: 'UNAVAILABLE',
+      details: expect.stringContaining('no answer within'),
+    })
   })
 
   it('pauses between attempts, longer each time, and fails calls at once meanwhile', async () => {
@@ -207,7 +210,7 @@ describe('http2 alone', () => {
     const transport = open(createHttp2Transport, address)
     const attemptsAtMs: number[] = []
     for (let seen = 0; attemptsAtMs.length < 4;) {
-      expect(await listen(transport).heard).toMatchObject({ code: 'UNAVAILABLE' })
+      expect(await listen(transport).ended).toMatchObject({ code: 'UNAVAILABLE' })
       if (attempts > seen) attemptsAtMs.push(performance.now())
       seen = attempts
     }

@@ -32,15 +32,15 @@ export function open(create: (options: { address: string }) => Transport, addres
   return transport
 }
 
-export type Heard = { readonly messages: string[]; readonly code: string; readonly details: string }
+export type Ending = { readonly messages: string[]; readonly code: string; readonly details: string }
 
-type Listening = { readonly call: StreamCall; readonly heard: Promise<Heard>; readonly messages: string[] }
+type Listening = { readonly call: StreamCall; readonly ended: Promise<Ending>; readonly messages: string[] }
 
 export function listen(
   transport: Transport,
   options: { onMessage?: (count: number, call: StreamCall) => void; timeoutMs?: number } = {},
 ): Listening {
-  const { promise: heard, resolve } = Promise.withResolvers<Heard>()
+  const { promise: ended, resolve } = Promise.withResolvers<Ending>()
   const messages: string[] = []
   const call: StreamCall = transport.serverStream(METHOD, REQUEST, {
     ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs }),
@@ -55,7 +55,7 @@ export function listen(
         details: failure?.details ?? '',
       }),
   })
-  return { call, heard, messages }
+  return { call, ended, messages }
 }
 
 export async function ask(transport: Transport, options: { timeoutMs?: number; signal?: AbortSignal } = {}) {
