@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http'
 
-export type StreamResult = { firstTextMs: number; text: string; events: number; completionTokens: number }
+export type StreamResult = { firstTextMs: number; text: string; completionTokens: number }
 
 export const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
 
@@ -55,11 +55,9 @@ export async function streamChat(options: {
 
 function readEvents(received: string) {
   let text = ''
-  let events = 0
   let completionTokens = 0
   for (const event of received.split('\n\n')) {
     if (!event.startsWith('data: {')) continue
-    events += 1
     const chunk: {
       error?: unknown
       choices: { delta: { content?: string } }[]
@@ -70,5 +68,5 @@ function readEvents(received: string) {
     completionTokens += chunk.usage?.completion_tokens ?? 0
   }
   if (!received.endsWith('data: [DONE]\n\n')) throw new Error('the stream ended without [DONE]')
-  return { text, events, completionTokens }
+  return { text, completionTokens }
 }
