@@ -16,7 +16,7 @@ import { buildApp } from './app.ts'
 import { createLiveCatalog } from './catalog.ts'
 import { createClusterPicture } from './cluster-picture/cluster-picture.ts'
 import { BODY_THREAD_LIMITS, GatewayConfig, toHttpLimits } from './config.ts'
-import { createPrepareOnThread } from './endpoints/prepare-on-thread.ts'
+import { createBodyThread } from './endpoints/body-thread.ts'
 import { createAbandon } from './generation/abandon.ts'
 import { createAdmit } from './generation/admit.ts'
 import { createEnqueue } from './generation/enqueue.ts'
@@ -161,7 +161,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     nowMs,
   })
 
-  const bodyThread = createPrepareOnThread({ limits: BODY_THREAD_LIMITS, log })
+  const bodyThread = createBodyThread({ limits: BODY_THREAD_LIMITS, log })
   releasers.add('thread for large bodies', bodyThread, { run: async (thread) => await thread.close() })
 
   const app = buildApp({

@@ -1,37 +1,60 @@
-// The module of the thread that prepares large bodies: a body's bytes in, a prepared request or a refusal out.
-import { ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
+import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
-import { serveTasks } from '#libs/threads/serve-tasks.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { createTaskThread, TaskThreadError, type TaskThreadLimits } from '#libs/threads/task-thread.ts'
+import { RETRY_AFTER_S } from '../retry-after.ts'
+import type { BodyOutcome, BodyTask } from './body-thread-tasks.ts'
 import { PREPARATIONS } from './preparations.ts'
-import { prepareBody } from './prepare-request.ts'
+import type { Prepare, Prepared, PrepareOnThread } from './prepare-request.ts'
 
-export type BodyTask = {
-  /** Index in `PREPARATIONS`. */
-  readonly preparation: number
-  readonly body: ArrayBuffer
-  /** The catalog that the caller may see now. */
-  readonly models: readonly ModelSpec[]
+type BodyThread = {
+  /** Besides the preparation's own refusals: `model_unavailable` when too many bodies wait or one takes too much. */
+  readonly prepareOnThread: PrepareOnThread
+  close(): Promise<void>
 }
 
-/** A class instance does not survive the way between threads, so an `ApiError` is sent as its fields. */
-export type BodyOutcome<Result> =
-  | { readonly status: 'prepared'; readonly prepared: Result }
-  | {
-      readonly status: 'refused'
-      readonly code: ApiErrorCode
-      readonly message: string
-      readonly param: string | undefined
-    }
-
-serveTasks(({ preparation, body, models }: BodyTask): BodyOutcome<unknown> => {
-  const prepare = PREPARATIONS[preparation]
-  if (prepare === undefined) throw new Error(`there is no preparation ${preparation}`)
-  const catalog = { find: (id: string) => models.find((model) => model.id === id) ?? null }
-  try {
-    return { status: 'prepared', prepared: prepareBody(prepare, Buffer.from(body), catalog) }
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error
-    const { code, message, param } = error
-    return { status: 'refused', code, message, param }
+/** Starts the thread that prepares large bodies, one at a time. */
+export function createBodyThread(options: { limits: TaskThreadLimits; log: Logger }): BodyThread {
+  const { limits, log } = options
+  const module = new URL('body-thread-tasks.ts', import.meta.url)
+  const thread = createTaskThread<BodyTask>({ name: 'bodies', module, limits, log })
+  return {
+    async prepareOnThread<Result extends Prepared>(
+      prepare: Prepare<Result>,
+      body: Buffer,
+      models: readonly ModelSpec[],
+    ) {
+      const preparation = PREPARATIONS.indexOf(prepare)
+      if (preparation < 0) throw new Error('the operation is missing in the list of preparations')
+      const task = { preparation, body: toTransferable(body), models }
+      try {
+        return toResult(await thread.run<BodyOutcome<Result>>(task, [task.body]))
+      } catch (error) {
+        if (error instanceof TaskThreadError) throw toRefusal(error)
+        throw error
+      }
+    },
+    close: thread.close,
   }
-})
+}
+
+/** Memory that other buffers share cannot be transferred; then the bytes are copied. */
+function toTransferable(body: Buffer): ArrayBuffer {
+  const { buffer } = body
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === body.byteLength) return buffer
+  return new Uint8Array(body).buffer
+}
+
+function toResult<Result>(outcome: BodyOutcome<Result>): Result {
+  if (outcome.status === 'prepared') return outcome.prepared
+  const { code, message, param } = outcome
+  throw new ApiError(code, message, param === undefined ? {} : { param })
+}
+
+function toRefusal({ reason }: TaskThreadError): ApiError {
+  return reason === 'too-many'
+    ? new ApiError('model_unavailable', 'Too many large requests are being read; try again.', {
+        retryAfterS: RETRY_AFTER_S.largeBodies,
+      })
+    : new ApiError('model_unavailable', 'The body took more time or memory to read than a body may.')
+}

@@ -13,7 +13,7 @@ export type OperationDescription = {
   readonly request: BodyDescription | null
   readonly answer: BodyDescription
   readonly stream: StreamDescription | null
-  /** Also decides, at the route, whether a failed backend is a 502: only where `upstream_error` is listed. */
+  /** The route reads it too: without `upstream_error` in it, a failed backend is a 503. */
   readonly errors: readonly OperationError[]
 }
 

@@ -11,7 +11,7 @@ import { refuseOversized } from './refuse-oversized.ts'
  */
 export type Prepare<Result extends Prepared> = (body: JsonObject, catalog: Pick<Catalog, 'find'>) => Result
 
-/** What every operation makes of a body; most add fields of their own. */
+/** The fields that the result of every `Prepare` has. */
 export type Prepared = { readonly model: ModelSpec; readonly request: GenerationRequest }
 
 /** Prepares a request's body, and removes it from the request. Throws an `ApiError`. */

@@ -8,7 +8,7 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
 import { buildApp, type HttpLimits } from '#apps/gateway/app.ts'
 import { BODY_THREAD_LIMITS, GatewayConfig, toHttpLimits } from '#apps/gateway/config.ts'
-import { createPrepareOnThread } from '#apps/gateway/endpoints/prepare-on-thread.ts'
+import { createBodyThread } from '#apps/gateway/endpoints/body-thread.ts'
 import type { PrepareOnThread } from '#apps/gateway/endpoints/prepare-request.ts'
 import type { Generate, GenerationCall, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
 
@@ -102,11 +102,11 @@ export function createFedCore() {
 }
 
 /** One thread for all apps of a file, started with the first large body. */
-let bodyThread: ReturnType<typeof createPrepareOnThread> | null = null
+let bodyThread: ReturnType<typeof createBodyThread> | null = null
 afterAll(async () => await bodyThread?.close())
 
 const prepareOnThread: PrepareOnThread = async (...work) => {
-  bodyThread ??= createPrepareOnThread({
+  bodyThread ??= createBodyThread({
     limits: { ...BODY_THREAD_LIMITS, waiting: 8, taskMs: 60_000 },
     log: pino({ level: 'silent' }),
   })

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { expect, it, onTestFinished } from 'vitest'
 import { chatCompletions } from '#apps/gateway/endpoints/chat-completions/endpoint.ts'
-import { createPrepareOnThread } from '#apps/gateway/endpoints/prepare-on-thread.ts'
+import { createBodyThread } from '#apps/gateway/endpoints/body-thread.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { TaskThreadLimits } from '#libs/threads/task-thread.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
@@ -10,7 +10,7 @@ const model = modelSpec({ id: 'demo', contextWindow: 4_096 })
 const prepareChat = chatCompletions.prepare
 
 function createThread(limits: Partial<TaskThreadLimits> = {}) {
-  const thread = createPrepareOnThread({
+  const thread = createBodyThread({
     limits: { waiting: 8, taskMs: 60_000, heapMib: 512, ...limits },
     log: pino({ level: 'silent' }),
   })
