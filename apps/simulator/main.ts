@@ -15,7 +15,7 @@ import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { SimulatorConfig } from './config.ts'
 import { startEngine, type Engine } from './engine.ts'
 import { registerEngineMetrics } from './metrics.ts'
-import { loadModel } from './model.ts'
+import { loadEngineModel } from './model.ts'
 import { createFaultsRoute } from './serve-faults.ts'
 
 await runApp({ name: 'simulator', schema: SimulatorConfig, environment: process.env }, async (context) => {
@@ -49,7 +49,7 @@ await runApp({ name: 'simulator', schema: SimulatorConfig, environment: process.
   const names = new Set(config.SIMULATOR_ENGINES.map((engine) => engine.files))
   const models = new Map(
     await Promise.all(
-      Array.from(names, async (name) => [name, await loadModel(config.MODELS_DIR, name)] as const),
+      Array.from(names, async (name) => [name, await loadEngineModel(config.MODELS_DIR, name)] as const),
     ),
   )
   await Promise.all(

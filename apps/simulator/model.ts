@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { loadModel as loadModelFiles, type LoadedModel } from '#libs/model-files/load-model.ts'
+import { loadModel, type LoadedModel } from '#libs/model-files/load-model.ts'
 import { bundleTokenizer } from './tokenizer-bundle.ts'
 
 /** The model that an engine serves. */
@@ -29,8 +29,8 @@ const ModelConfig = z.object({
 type ModelConfig = z.infer<typeof ModelConfig>
 
 /** Loads `<modelsFolder>/<name>.json` and the folder that it names. Errors contain the file's path. */
-export async function loadModel(modelsFolder: string, name: string): Promise<Model> {
-  const model = await loadModelFiles(modelsFolder, name)
+export async function loadEngineModel(modelsFolder: string, name: string): Promise<Model> {
+  const model = await loadModel(modelsFolder, name)
   const { folder } = model
   if (folder === null) throw new Error(`${join(modelsFolder, name)}.json names no folder`)
   const [config, bundle] = await Promise.all([

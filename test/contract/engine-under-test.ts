@@ -1,6 +1,6 @@
 import { EngineConfig } from '#apps/simulator/config.ts'
 import { startEngine, type Engine } from '#apps/simulator/engine.ts'
-import { loadModel, type Model } from '#apps/simulator/model.ts'
+import { loadEngineModel, type Model } from '#apps/simulator/model.ts'
 import type { Transport } from '#apps/worker/engine/transport/transport.ts'
 import { createLogger } from '#libs/telemetry/logger.ts'
 import { TRANSPORTS, type TransportName } from '#test/support/engine-transports.ts'
@@ -35,7 +35,7 @@ export async function startEngineUnderTest(
   options: { transport?: TransportName; modelsFolder?: string } = {},
 ): Promise<EngineUnderTest> {
   const config = EngineConfig.parse({ ...RECORDED, ...overrides })
-  const model = await loadModel(options.modelsFolder ?? 'models', config.files)
+  const model = await loadEngineModel(options.modelsFolder ?? 'models', config.files)
   const engine = await startEngine({ config, model, log: createLogger('simulator', 'silent') })
   const address = engine.address() ?? ''
   const transports: Transport[] = []
