@@ -125,7 +125,7 @@ function toSchema(format: OutputFormat): JsonSchema | null {
     case 'json-object':
       return { type: 'object' }
     case 'json-schema':
-      return toServed(format.schema)
+      return toEngineSchema(format.schema)
   }
 }
 
@@ -135,8 +135,8 @@ const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {}, additionalPro
 function toArgumentsSchema({ parameters }: ToolDefinition): JsonSchema {
   if (parameters === null) return NO_ARGUMENTS
   const hasType = ['type', '$ref', 'anyOf', 'oneOf', 'allOf'].some((keyword) => keyword in parameters)
-  return toServed(hasType ? parameters : { ...parameters, type: 'object' })
+  return toEngineSchema(hasType ? parameters : { ...parameters, type: 'object' })
 }
 
 /** An equivalent schema that the engine's grammar library can read. */
-const toServed = (schema: JsonSchema): JsonSchema => toCurrentDraft(nameReferences(schema))
+const toEngineSchema = (schema: JsonSchema): JsonSchema => toCurrentDraft(nameReferences(schema))

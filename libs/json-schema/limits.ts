@@ -46,8 +46,8 @@ function findExceeded(schema: JsonSchema, limits: Limits): keyof Limits | null {
   for (let levels = 0; level.length > 0; levels += 1) {
     if (levels === limits.levels) return 'levels'
     const next: unknown[] = []
-    for (const holder of level) {
-      const entries = Object.entries(Object(holder))
+    for (const parent of level) {
+      const entries = Object.entries(Object(parent))
       values += entries.length
       for (const [key, value] of entries) {
         characters += key.length

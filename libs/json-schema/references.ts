@@ -11,8 +11,8 @@ export function resolveReference(root: unknown, reference: string): unknown {
 }
 
 /**
- * Resolves each `$ref`, and returns the first one that cannot be served as `problem`. Only `#` and `#/…` are
- * served: engines fetch nothing, and their grammar library (xgrammar) supports neither anchors nor an `$id` inside
+ * Resolves each `$ref`, and returns the first one that is not supported as `problem`. Only `#` and `#/…` are
+ * supported: engines fetch nothing, and their grammar library (xgrammar) reads neither anchors nor an `$id` inside
  * a schema.
  */
 export function checkReferences(
@@ -28,7 +28,9 @@ export function checkReferences(
   for (const subschema of subschemas) {
     const { schema, parent } = subschema
     for (const keyword of ['$dynamicRef', '$recursiveRef']) {
-      if (keyword in schema) return refuse(subschema, keyword, 'expected $ref; no other reference is served')
+      if (keyword in schema) {
+        return refuse(subschema, keyword, 'expected $ref; no other reference is supported')
+      }
     }
     if (parent !== null && '$id' in schema) {
       return refuse(subschema, '$id', 'expected an $id at the root alone')
@@ -63,8 +65,8 @@ function toSteps(reference: string): string[] | null {
 function follow(root: unknown, steps: readonly string[]): unknown {
   let target = root
   for (const step of steps) {
-    const holder = Object(target)
-    target = Object.hasOwn(holder, step) ? holder[step] : undefined
+    const parent = Object(target)
+    target = Object.hasOwn(parent, step) ? parent[step] : undefined
   }
   return target
 }

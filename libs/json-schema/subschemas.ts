@@ -4,13 +4,13 @@ import { isJsonObject, type JsonSchema } from './json-schema.ts'
 export type Subschema = {
   readonly schema: JsonSchema
   readonly parent: Subschema | null
-  /** The parent's keyword, followed by a name or an index where the keyword holds several schemas. */
+  /** The parent's keyword, followed by a name or an index where the keyword has several schemas. */
   readonly keys: readonly string[]
   /** True: it applies to the same value as its parent, not to a value inside it. */
   readonly inPlace: boolean
 }
 
-/** These keywords hold an object of schemas by name. */
+/** These keywords contain an object of schemas by name. */
 const BY_NAME = new Set([
   '$defs',
   'definitions',
@@ -33,8 +33,8 @@ const IN_PLACE = new Set([
   'then',
 ])
 
-/** All keywords of 2020-12 and draft 7 that hold schemas; the others hold values. */
-const HOLDERS = new Set([
+/** All keywords of 2020-12 and draft 7 that contain schemas; the others contain values. */
+const SCHEMA_KEYWORDS = new Set([
   ...BY_NAME,
   ...IN_PLACE,
   'additionalItems',
@@ -57,7 +57,7 @@ export function collectSubschemas(root: JsonSchema): Subschema[] {
   // The list grows while it is read.
   for (const parent of found) {
     for (const keyword of Object.keys(parent.schema)) {
-      if (HOLDERS.has(keyword)) for (const inner of schemasUnder(parent, keyword)) found.push(inner)
+      if (SCHEMA_KEYWORDS.has(keyword)) for (const inner of schemasUnder(parent, keyword)) found.push(inner)
     }
   }
   return found
@@ -68,23 +68,23 @@ function schemasUnder(parent: Subschema, keyword: string): Subschema[] {
   const inPlace = IN_PLACE.has(keyword)
   const toSubschema = (schema: unknown, ...keys: readonly string[]): Subschema[] =>
     isJsonObject(schema) ? [{ schema, parent, keys, inPlace }] : []
-  return holdsSeveral(keyword, value)
+  return hasSeveral(keyword, value)
     ? Object.entries(value).flatMap(([key, schema]) => toSubschema(schema, keyword, key))
     : toSubschema(value, keyword)
 }
 
-/** The schema with `map` applied to each schema that its own keywords hold, not to those further inside. */
+/** The schema with `map` applied to each schema that its own keywords contain, not to those further inside. */
 export function mapSubschemas(schema: JsonSchema, map: (inner: JsonSchema) => JsonSchema): JsonSchema {
   const mapOne = (value: unknown): unknown => (isJsonObject(value) ? map(value) : value)
   return mapValues(schema, (keyword, value) => {
-    if (!HOLDERS.has(keyword)) return value
+    if (!SCHEMA_KEYWORDS.has(keyword)) return value
     if (Array.isArray(value)) return value.map(mapOne)
-    return holdsSeveral(keyword, value) ? mapValues(value, (_, inner) => mapOne(inner)) : mapOne(value)
+    return hasSeveral(keyword, value) ? mapValues(value, (_, inner) => mapOne(inner)) : mapOne(value)
   })
 }
 
-/** `items` holds one schema or a list, so the value decides, not the keyword alone. */
-function holdsSeveral(keyword: string, value: unknown): value is object {
+/** `items` contains one schema or a list, so the value decides, not the keyword alone. */
+function hasSeveral(keyword: string, value: unknown): value is object {
   return Array.isArray(value) || (BY_NAME.has(keyword) && isJsonObject(value))
 }
 

@@ -58,7 +58,7 @@ function findImpossible(schema: JsonSchema): Found | null {
   return findFalse(schema) ?? findMissingPlaces(schema)
 }
 
-/** `false` as a value's own schema. Under `additionalProperties` and `items` it only forbids more, and is served. */
+/** `false` as a value's own schema. Under `additionalProperties` and `items` it only forbids more, and is supported. */
 function findFalse(schema: JsonSchema): Found | null {
   for (const keyword of ['properties', 'patternProperties', 'anyOf', 'oneOf', 'allOf', 'prefixItems']) {
     const inner = Object.entries(Object(schema[keyword])).find(([, one]) => one === false)

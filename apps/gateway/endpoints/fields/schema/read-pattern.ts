@@ -78,7 +78,7 @@ const ATOM = new RegExp(
   'gisu',
 )
 
-const UNSERVED: readonly (readonly [RegExp, string])[] = [
+const UNSUPPORTED: readonly (readonly [RegExp, string])[] = [
   [/^\(\?<[=!]$/, 'look-behinds are not supported'],
   [/^\(\?[-a-z]*:?$/, 'flags inside a pattern are not supported'],
   [/^\\[1-9k]/, 'back references are not supported'],
@@ -91,8 +91,8 @@ const UNSERVED: readonly (readonly [RegExp, string])[] = [
 
 function problemOf(text: string): string | null {
   if (text === '(?:') return null
-  const unserved = UNSERVED.find(([syntax]) => syntax.test(text))
-  if (unserved !== undefined) return unserved[1]
+  const unsupported = UNSUPPORTED.find(([syntax]) => syntax.test(text))
+  if (unsupported !== undefined) return unsupported[1]
   return isEscapedInJson(text) ? 'quotes, backslashes and control characters are not supported' : null
 }
 
