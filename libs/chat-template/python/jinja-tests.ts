@@ -1,7 +1,7 @@
 import { keptKind } from './number-keeper.ts'
 import { isPythonEqual, toRuntimeValue, type RuntimeValue } from './runtime-value.ts'
 
-/** Jinja's tests that the template engine lacks or evaluates differently from Python. */
+/** Jinja's tests that the Jinja library lacks or evaluates differently from Python. */
 export const TESTS: Readonly<Record<string, (value: RuntimeValue) => boolean>> = {
   string: (value) => typeof value.value === 'string' && keptKind(value.value) === null,
   number: (value) => numberKind(value) !== null,

@@ -44,7 +44,10 @@ export function keptKind(text: string): 'integer' | 'float' | null {
 export const asText = (text: string): string =>
   keptKind(text) === null ? text : MARK + TEXT + text.slice(MARK.length + FLOAT.length)
 
-/** Corrects JSON that the engine wrote of values of `parse`: kept numbers lose their quotes, noncharacters their escapes. */
+/**
+ * Corrects JSON that the Jinja library wrote of values of `parse`: kept numbers lose their quotes, noncharacters their
+ * escapes.
+ */
 export function toPythonJson(json: string): string {
   return json
     .replaceAll(ESCAPES, (escape) =>

@@ -11,7 +11,7 @@ export type PythonTemplate = { readonly render: (values: Readonly<Record<string,
 
 /**
  * A chat template that renders as Python renders it: see README.md. Throws for a source that cannot be parsed; `render`
- * throws for a construct that the engine lacks. `now` is the date for templates that name it.
+ * throws for a construct that the Jinja library lacks. `now` is the date for templates that name it.
  */
 export function createPythonTemplate(source: string, now: () => Date): PythonTemplate {
   const template = new Template(source)
@@ -93,7 +93,7 @@ function percent(left: RuntimeValue, right: RuntimeValue): string | number {
   return ((Number(left.value) % divisor) + divisor) % divisor
 }
 
-/** Looking up an undefined or composite key gives undefined; the engine would throw. */
+/** Looking up an undefined or composite key gives undefined; the Jinja library would throw. */
 function toKey({ value }: RuntimeValue): string | number {
   return typeof value === 'string' || typeof value === 'number' ? value : NO_KEY
 }

@@ -10,7 +10,7 @@ import { call, ifText, isNode, list, literal, nodesOf, not, orElse, type Node } 
 export function rewriteBlock(block: readonly unknown[]): Node[] {
   return block.flatMap((item) => {
     const node = rewrite(item)
-    if (!isNode(node)) throw new Error('the parsed template holds a part of an unknown kind')
+    if (!isNode(node)) throw new Error('the parsed template contains a part of an unknown kind')
     if (node.type === 'For') return rewriteLoop(node)
     return STATEMENTS.has(node.type) ? [node] : [call('.text', [node])]
   })
@@ -82,7 +82,7 @@ function replaceOperator(node: Node): Node {
   }
 }
 
-/** Only strings can be added to a string; the engine would convert any value. */
+/** Only strings can be added to a string; the Jinja library would convert any value. */
 function replaceSum(node: Node): Node {
   const { left, right } = node
   return isText(left) || isText(right) ? call('.sum', [...partsOf(left), right]) : node

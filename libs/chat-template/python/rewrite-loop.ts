@@ -14,10 +14,10 @@ import {
 } from './template-nodes.ts'
 
 /**
- * Rewrites a loop, whose parts are rewritten already. Returns it with the assignments that must precede it. The engine
- * iterates over lists only, keeps the variables that a round has set for the next one, and drops the output of a round
- * before `break` and `continue`. So each round begins with the variables as they were before the loop; after `break` or
- * `continue` the round runs to its end without effect, and so do the rounds after a `break`.
+ * Rewrites a loop, whose parts are rewritten already. Returns it with the assignments that must precede it. The Jinja
+ * library iterates over lists only, keeps the variables that a round has set for the next one, and drops the output of
+ * a round before `break` and `continue`. So each round begins with the variables as they were before the loop; after
+ * `break` or `continue` the round runs to its end without effect, and so do the rounds after a `break`.
  */
 export function rewriteLoop(given: Node): Node[] {
   const loop = throughKeys(given)
@@ -36,8 +36,8 @@ export function rewriteLoop(given: Node): Node[] {
 }
 
 /**
- * A loop over `dictsort` iterates over the dictionary's keys, sorted by `.sortedKeys`: the engine would include the
- * marks of a caller's texts in the order.
+ * A loop over `dictsort` iterates over the dictionary's keys, sorted by `.sortedKeys`: the Jinja library would include
+ * the marks of a caller's texts in the order.
  */
 function throughKeys(loop: Node): Node {
   const { iterable, loopvar } = loop
@@ -60,7 +60,7 @@ function toIterable(part: unknown): unknown {
   if (!isNode(part)) return part
   if (part.type === 'SelectExpression') return { ...part, lhs: toIterable(part['lhs']) }
   if (part.type !== 'ArrayLiteral') return ifText(part, call('.characters', [part]), orElse(part, list([])))
-  // The engine does not unpack tuples.
+  // The Jinja library does not unpack tuples.
   return list(
     nodesOf(part['value']).map((item) =>
       item.type === 'TupleLiteral' ? list(nodesOf(item['value'])) : item,

@@ -1,6 +1,6 @@
 import { asText, keptKind } from './number-keeper.ts'
 
-/** A value while a template runs: the fields of the engine's own classes that are used here. */
+/** A value while a template runs: the fields of the Jinja library's own classes that are used here. */
 export type RuntimeValue = { readonly type: string; readonly value: unknown }
 
 /** Python's `str`, which a template prints. */
@@ -36,7 +36,7 @@ export function toRuntimeValue(value: unknown): RuntimeValue {
   if (typeof value === 'object' && value !== null && 'type' in value && 'value' in value) {
     return { type: String(value.type), value: value.value }
   }
-  throw new Error('the template engine passed a value of an unknown kind')
+  throw new Error('the Jinja library passed a value of an unknown kind')
 }
 
 /** Python's `repr`. */

@@ -1,7 +1,7 @@
 type Method = (text: string, ...args: readonly unknown[]) => string | number | boolean | string[]
 
 /**
- * The string methods of Python that chat templates call and that the template engine lacks, or has without their
+ * The string methods of Python that chat templates call and that the Jinja library lacks, or has without their
  * arguments. Indices count characters, not UTF-16 units.
  */
 export const STRING_METHODS: Readonly<Record<string, Method>> = {

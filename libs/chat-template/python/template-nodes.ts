@@ -1,11 +1,11 @@
-/** A part of a parsed template: plain data, whose types the engine does not export. */
+/** A part of a parsed template: plain data, whose types the Jinja library does not export. */
 export type Node = { readonly [key: string]: unknown; readonly type: string }
 
 /** A call of a function of `python-template.ts`. */
 export const call = (name: string, args: readonly unknown[]): Node => ({
   type: 'CallExpression',
   callee: identifier(name),
-  // Values in a list keep the engine's types; plain arguments would be converted to JavaScript's.
+  // Values in a list keep the Jinja library's types; plain arguments would be converted to JavaScript's.
   args: [list(args)],
 })
 

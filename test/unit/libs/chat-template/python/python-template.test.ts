@@ -10,7 +10,7 @@ const { values, snippets } = z
   })
   .parse(JSON.parse(readFileSync('test/fixtures/chat-template/template-snippets.json', 'utf8')))
 
-/** Constructs that Python renders and the engine lacks: a template with one is refused. */
+/** Constructs that Python renders and the Jinja library lacks: a template with one is refused. */
 const LACKING = [
   '{{ (1,) }}',
   "{{ '%5.2f' % 1.5 }}",
