@@ -4,10 +4,10 @@ import { createLogger, type Logger } from '#libs/telemetry/logger.ts'
 import { createReleasers, type Releasers } from './releasers.ts'
 
 /**
- * Runs one app: reads its configuration from the environment (a wrong value prints one sentence on standard error and
- * exits with 1, also where `start` finds it), then `start` opens its resources and registers a release for each. On SIGTERM, SIGINT or a failed start
- * they are released in reverse order, each within its own limit, and the process exits: with 0 after a signal, with 1
- * after a failure. A second signal exits at once.
+ * Runs one app: reads its configuration from the environment, then `start` opens its resources and registers a release
+ * for each. A wrong configuration, also one that `start` finds, prints one sentence on standard error and exits with 1.
+ * On SIGTERM, SIGINT or a failed start the resources are released in reverse order, each within its own limit, and the
+ * process exits: with 0 after a signal, with 1 after a failure. A second signal exits at once.
  *
  * An unhandled rejection or exception is a bug: it is logged and ends the process with 1, because a process in an unknown
  * state must not handle money.
