@@ -35,7 +35,7 @@ export const EngineConfig = z
     faults: FaultSettings.prefault({}),
   })
   .refine((engine) => engine.kvBlocks * engine.blockSize >= engine.maxModelLen, {
-    message: 'kvBlocks × blockSize must hold at least one sequence of maxModelLen',
+    message: 'kvBlocks × blockSize must cover at least one sequence of maxModelLen',
     path: ['kvBlocks'],
   })
   .refine((engine) => engine.kind === 'chat' || engine.behaviour.type === 'persona', {

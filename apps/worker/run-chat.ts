@@ -86,7 +86,7 @@ export function createRunChat(deps: {
         if (output.finishReason === 'stop' || output.finishReason === 'length') return output.finishReason
         // vLLM accepts a request before it compiles the grammar, and ends it like this when that fails.
         if (output.finishReason === 'error' && request.constraint !== null && !run.hasOutput) {
-          throw new ConstraintError('the model’s engine cannot hold the output to this schema')
+          throw new ConstraintError('the model’s engine cannot constrain the output to this schema')
         }
         throw new Error(`the engine ended the generation with '${output.finishReason}'`)
       }

@@ -10,7 +10,7 @@ const BASE = ALPHABET.length
 /** 33 base62 characters carry 196 bits. */
 const RANDOM_LENGTH = 33
 
-/** 62⁶ > 2³²: six characters hold every CRC32. */
+/** 62⁶ > 2³²: six characters are enough for every CRC32. */
 const CHECKSUM_LENGTH = 6
 
 const SHAPE = new RegExp(`^${KEY_PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`)

@@ -25,11 +25,11 @@ export type ChatTemplate = {
 
 export type ChatRenderer = {
   /**
-   * Returns the prompt up to the beginning of the model's turn, in pieces: encoded independently, they hold no
+   * Returns the prompt up to the beginning of the model's turn, in pieces: encoded independently, they contain no
    * control token but the template's own. Throws a ChatTemplateError.
    */
   render: (chat: Chat) => string[]
-  /** Whether the ids of these pieces hold a control token that does not stand in their text. */
+  /** Whether the ids of these pieces contain a control token that does not stand in their text. */
   isForged: TokenGuard['isForged']
 }
 

@@ -10,7 +10,7 @@ export type TokenGuard = {
   readonly guardJson: (value: unknown) => unknown
   /** Splits a prompt rendered from guarded texts into pieces, which must be encoded independently. */
   readonly toPieces: (rendered: string) => string[]
-  /** Whether the ids of the pieces hold more markers than stand in their text. */
+  /** Whether the ids of the pieces contain more markers than stand in their text. */
   readonly isForged: (pieces: readonly string[], ids: Uint32Array) => boolean
 }
 

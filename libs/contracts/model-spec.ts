@@ -3,7 +3,7 @@ import { z } from 'zod'
 /** Nano-credits per 1,000,000 tokens, as decimal text so that no JSON reader rounds it. */
 const Price = z.string().regex(/^\d{1,18}$/, 'expected whole nano-credits per 1,000,000 tokens, as text')
 
-/** What a PostgreSQL integer holds. */
+/** The range of a PostgreSQL integer, from zero. */
 const Count = z
   .int()
   .min(0)

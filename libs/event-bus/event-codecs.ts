@@ -6,7 +6,7 @@ import {
 } from '#libs/contracts/generation-event.ts'
 import { FrameError, readArray, readNumber, readOneOf, readText } from './frame-values.ts'
 
-/** Appends what a frame holds of an event: the code of its type, and its value. */
+/** Appends an event to a frame: the code of its type, and its value. */
 export function appendEvent<Type extends EventType>(parts: unknown[], event: EventOf<Type>): void {
   const codecs: Codecs = CODECS
   const { code, toValue } = codecs[event.type]

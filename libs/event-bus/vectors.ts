@@ -35,7 +35,7 @@ export async function writeVectors(
 }
 
 /**
- * Reads vectors and deletes them. Throws an Error when the key does not exist, or does not hold `count` vectors of
+ * Reads vectors and deletes them. Throws an Error when the key does not exist, or does not contain `count` vectors of
  * `dimensions` numbers.
  */
 export async function takeVectors(

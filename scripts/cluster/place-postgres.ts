@@ -65,7 +65,7 @@ function userOfData(directory: string, usual: ProcessUser | undefined): ProcessU
 function chooseBinaries(installations: readonly PostgresBinaries[], directory: string): PostgresBinaries {
   const version = join(directory, 'PG_VERSION')
   if (existsSync(directory) && !existsSync(version)) {
-    throw new SetupError(`${directory} holds files that are not a PostgreSQL database; move them away.`)
+    throw new SetupError(`${directory} contains files that are not a PostgreSQL database; move them away.`)
   }
   const major = existsSync(directory) ? Number(readFileSync(version, 'utf8')) : undefined
   const fitting = installations.find((binaries) => major === undefined || binaries.major === major)

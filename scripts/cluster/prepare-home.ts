@@ -9,7 +9,7 @@ const NEEDED_BYTES = 300 * 1024 * 1024
 
 /**
  * Makes the state folder and its subfolders, or checks that they can be used. Throws a SetupError for a folder that
- * holds other files, one that cannot be written, and a full disk.
+ * contains other files, one that cannot be written, and a full disk.
  */
 export function prepareHome(home: string): void {
   try {
@@ -31,7 +31,7 @@ export function prepareHome(home: string): void {
   const strange = readdirSync(home).filter((name) => !known.has(name) && !name.startsWith('.'))
   if (strange.length > 0) {
     throw new SetupError(
-      `The state folder ${home} holds other files (${strange.slice(0, 3).join(', ')}); set MILLRACE_HOME to an empty or a new folder.`,
+      `The state folder ${home} contains other files (${strange.slice(0, 3).join(', ')}); set MILLRACE_HOME to an empty or a new folder.`,
     )
   }
   const free = statfsSync(home)

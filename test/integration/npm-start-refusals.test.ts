@@ -25,12 +25,12 @@ test('a port out of range, files without an engine and a strange log level exit 
   expect((await refusal({ env: { LOG_LEVEL: 'loud' } })).code).toBe(2)
 })
 
-test('a state folder that holds other files is left alone', async () => {
+test('a state folder that contains other files is left alone', async () => {
   const home = scratchFolder('foreign')
   writeFileSync(join(home, 'photo.jpg'), '')
   const { code, message } = await refusal({ env: { MILLRACE_HOME: home } })
   expect(code).toBe(1)
-  expect(message).toContain('holds other files (photo.jpg)')
+  expect(message).toContain('contains other files (photo.jpg)')
   expect(await readdir(home)).toEqual(['photo.jpg'])
 })
 

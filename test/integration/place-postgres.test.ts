@@ -59,7 +59,7 @@ test('data of a version that is not installed are refused', () => {
 test('files that are no database are not written over', () => {
   mkdirSync(join(home, 'postgres/data'), { recursive: true })
   giveAway(join(home, 'postgres/data'))
-  expect(place).toThrow('holds files that are not a PostgreSQL database')
+  expect(place).toThrow('contains files that are not a PostgreSQL database')
 })
 
 test.runIf(isRoot)('data go elsewhere when their user cannot reach the state folder', () => {

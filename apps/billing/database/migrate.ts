@@ -99,7 +99,7 @@ function listMissing(schema: Schema, applied: ReadonlyMap<string, Applied>): Sch
   return isNewer ? parts.filter(({ kind }) => kind === 'tables') : parts
 }
 
-/** Tries again while other sessions hold what the part needs. */
+/** Tries again while other sessions have locks that the part needs. */
 async function patiently(
   run: () => Promise<void>,
   { name, lockLimitMs, log }: { name: string; lockLimitMs: number; log: Logger },

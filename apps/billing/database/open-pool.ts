@@ -21,7 +21,7 @@ export const SERVICE_ROLE = 'millrace_service'
 
 /**
  * Settings of every connection to billing's database: bigint arrives as BigInt, because numbers would round money,
- * and neither statements nor forgotten transactions may hold locks or snapshots for long. With a `role` the
+ * and neither statements nor forgotten transactions may keep locks or snapshots for long. With a `role` the
  * connection works under it from its first statement on, or fails.
  */
 export function connectionConfig(

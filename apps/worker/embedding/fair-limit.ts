@@ -8,7 +8,7 @@ export type FairLimit = {
 
 /**
  * At most `capacity` pieces of work at once, of all users together. Users who wait take turns, one piece each, so
- * that one with thousands does not hold up another with one.
+ * that one with thousands does not block another with one.
  */
 export function createFairLimit(capacity: number): FairLimit {
   let free = capacity

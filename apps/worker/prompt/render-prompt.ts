@@ -17,7 +17,7 @@ export type RenderPrompt = (job: ChatJob, contextWindow: number) => Promise<Rend
 /**
  * Renders a job's conversation with the model's chat template and tokenizes it exactly: the template's special tokens
  * become their ids, those that a caller types stay text. Throws a ChatTemplateError when the template refuses the
- * conversation, and when the ids hold a control token that is not in the text (the tokenizer's normalizer may turn
+ * conversation, and when the ids contain a control token that is not in the text (the tokenizer's normalizer may turn
  * other characters into a token's text). Of a prompt that is far longer than the window, only a beginning is
  * tokenized, itself longer than the window.
  */
@@ -38,7 +38,7 @@ export function createRenderPrompt(deps: {
     if (beginning !== null) return { tail, ids: beginning }
     const ids = await tokenizer.encodePieces(pieces)
     if (renderer.isForged(pieces, ids)) {
-      throw new ChatTemplateError('the messages hold characters that this model reads as control tokens')
+      throw new ChatTemplateError('the messages contain characters that this model reads as control tokens')
     }
     return { tail, ids }
   }

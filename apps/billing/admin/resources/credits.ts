@@ -60,7 +60,7 @@ async function move(
 /** PostgreSQL's numeric_value_out_of_range: a balance is a bigint. */
 function explainOverflow(error: unknown): never {
   if (error instanceof DatabaseError && error.code === '22003') {
-    throw new AdminError('invalid_request', 'The balance would be larger than an account can hold.')
+    throw new AdminError('invalid_request', 'The balance would be larger than an account can have.')
   }
   throw error
 }
