@@ -95,7 +95,7 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
   })
   const metrics = createMetrics(registry, lane.waiting)
 
-  // Billing serves reservations without Redis, so it starts also while Redis is away.
+  // Billing serves reservations without Redis, so it starts also while Redis is unavailable.
   const connectQueue = (name: string) => {
     const options = { ...redisOptions('patient'), connectionName: name, socketTimeout: LIMITS.redisSilenceMs }
     const redis = new Redis(config.QUEUE_REDIS_URL, options)

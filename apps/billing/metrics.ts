@@ -78,7 +78,7 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
   }
 }
 
-/** Ages grow by themselves between updates, also while Redis is away and there are none. */
+/** Ages grow by themselves between updates, also while Redis is unavailable and there are none. */
 function createWatermarkAge(registers: Registry[]) {
   const measured = new Map<string, { readonly ageMs: number; readonly atMs: number }>()
   const gauge: Gauge<'model'> = new Gauge({

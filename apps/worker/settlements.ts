@@ -15,9 +15,9 @@ export type Settlements = {
 const PAUSES = { firstPauseMs: 20, lastPauseMs: 1_000 }
 
 /**
- * The settlements that the queue Redis has not answered yet. It may be away for a while, and the client never waits
- * for it. The script is idempotent, so a settlement without an answer is sent again. It is dropped only when its hold
- * has expired (`holdGraceMs` after the deadline).
+ * The settlements that the queue Redis has not answered yet. It may be unavailable for a while, and the client
+ * never waits for it. The script is idempotent, so a settlement without an answer is sent again. It is dropped only
+ * when its hold has expired (`holdGraceMs` after the deadline).
  */
 export function createSettlements(deps: {
   record: Pick<GenerationRecord, 'settle'>

@@ -5,7 +5,7 @@ import { ADMIN_ROOT } from '#libs/admin-contract/admin-contract.ts'
 import { ADMIN_ERRORS } from '#libs/admin-contract/admin-errors.ts'
 import type { Operation } from '#libs/admin-contract/operation.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { isConflict, isDatabaseAway } from '../database/database-errors.ts'
+import { isConflict, isDatabaseUnavailable } from '../database/database-errors.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Reconcile } from '../reconciliation/reconcile.ts'
 import { AdminError, toErrorBody } from './admin-error.ts'
@@ -190,7 +190,7 @@ function toAdminError(error: unknown): AdminError {
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return new AdminError('invalid_request', 'The request could not be read.')
   }
-  if (isDatabaseAway(error)) {
+  if (isDatabaseUnavailable(error)) {
     return new AdminError('unavailable', 'The database did not answer in time; try again, or request less.')
   }
   return new AdminError('internal_error', 'The service failed; its log has the cause.')

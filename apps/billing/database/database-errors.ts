@@ -1,14 +1,14 @@
 import { DatabaseError } from 'pg'
 
 /** SQLSTATE classes: connection, resources, operator intervention (a shutdown, a statement's time limit). */
-const AWAY = /^(?:08|53|57)/
+const UNAVAILABLE = /^(?:08|53|57)/
 
 /** Messages of pg, without a code, when a connection ended or could not be made. */
 const LOST = /^(?:Connection terminated|timeout e|Query read timeout)/
 
 /** Whether a query failed because the database could not answer now; the same query may work later. */
-export function isDatabaseAway(error: unknown): boolean {
-  if (error instanceof DatabaseError) return AWAY.test(error.code ?? '')
+export function isDatabaseUnavailable(error: unknown): boolean {
+  if (error instanceof DatabaseError) return UNAVAILABLE.test(error.code ?? '')
   if (!(error instanceof Error)) return false
   // A failed system call: refused, reset, not found.
   return 'syscall' in error || LOST.test(error.message)

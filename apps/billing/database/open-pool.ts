@@ -35,7 +35,7 @@ export function connectionConfig(
     connectionTimeoutMillis: 2_000,
     keepAlive: true,
     statement_timeout: statementMs,
-    // The server's own limit does not help when the server is gone.
+    // The server's own limit does not help when the server is unreachable.
     query_timeout: statementMs + 1_000,
     idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
     types: {

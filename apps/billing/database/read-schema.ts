@@ -6,7 +6,7 @@ const TABLES_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/
 
 export type SqlFile = { readonly name: string; readonly text: string }
 
-/** What is run and recorded as one: a file of `tables/`, or all of the other kinds. */
+/** Run and recorded as one: a file of `tables/`, the file of indexes, or all functions with the roles. */
 export type SchemaPart = {
   readonly kind: 'tables' | 'indexes' | 'functions'
   readonly name: string

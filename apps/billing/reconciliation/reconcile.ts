@@ -33,7 +33,7 @@ export async function countContradictions(
   return rows.map(({ name, count }) => ({ question: name, rows: Number(count) }))
 }
 
-/** The client has a limit of its own, which also applies when the server is gone. */
+/** The client has a limit of its own, which also applies when the server is unreachable. */
 export function toLongQuery(text: string, values: unknown[]): QueryConfig {
   const query: QueryConfig & { query_timeout: number } = { text, values, query_timeout: LIMIT_MS + 1_000 }
   return query

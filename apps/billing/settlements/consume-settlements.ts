@@ -18,8 +18,8 @@ const LAST_RETRY_MS = 1_000
 
 /**
  * Takes settlements from the streams of all models: read, settle, acknowledge after the commit. One batch at a time;
- * all other entries stay in Redis. Runs until `stop`: while Redis or PostgreSQL is away it tries again, and unreadable
- * entries go to the dead letters with an alarm.
+ * all other entries stay in Redis. Runs until `stop`: while Redis or PostgreSQL is unavailable it tries again, and
+ * unreadable entries go to the dead letters with an alarm.
  */
 export function consumeSettlements(options: {
   streams: SettlementStreams

@@ -56,7 +56,7 @@ export function runSettlements(options: {
       log.warn({ err: error }, 'could not leave the settlement streams in good order')
     })
     await Promise.race([left, sleep(STOP_LIMIT_MS, undefined, { ref: false })])
-    // Commands that wait for a Redis that is away never resolve.
+    // While Redis is unavailable, commands that wait for it never resolve.
     streams.disconnect()
   }
 }

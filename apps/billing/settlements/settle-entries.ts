@@ -18,7 +18,7 @@ const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 2_000
 
 /**
- * While PostgreSQL is away a batch is tried again until it is back, because no settlement may be lost. A value that
+ * While PostgreSQL is unavailable a batch is tried again, because no settlement may be lost. A value that
  * PostgreSQL rejects would fail the whole batch each time, so the entries of such a batch are settled one by one.
  */
 export function createSettleEntries(deps: {
