@@ -45,7 +45,12 @@ export const Sampling = z.strictObject({
   frequencyPenalty: z.number().optional(),
   presencePenalty: z.number().optional(),
   repetitionPenalty: z.number().optional(),
-  seed: z.int().optional(),
+  /** 31 bits: vLLM's field is an int32, in which -1 means no seed. */
+  seed: z
+    .int()
+    .min(0)
+    .max(2 ** 31 - 1)
+    .optional(),
   /** Token id (as text) → bias. */
   logitBias: z.record(z.string(), z.number()).optional(),
 })

@@ -16,24 +16,20 @@ export type Secrets = z.infer<typeof Secrets>
 /** The passwords between the parts of this cluster, made on the first start. */
 export function loadSecrets(home: string): Secrets {
   const path = join(home, 'secrets.json')
-  // A home from before receipts has no secret for them.
-  const known = readJson(path, Secrets.partial({ receiptSecret: true }))
-  if (known !== undefined) return keep({ ...known, receiptSecret: known.receiptSecret ?? secret() })
+  const known = readJson(path, Secrets)
+  if (known !== undefined) return known
   if (existsSync(join(home, 'account.json'))) {
     // The database keeps the old password: a new one could not open it.
     throw new SetupError(`${path} is missing; restore it, or set MILLRACE_HOME to a new folder.`)
   }
-  return keep({
+  const secrets = {
     redisPassword: secret(),
     postgresPassword: secret(),
     adminToken: secret(),
     receiptSecret: secret(),
-  })
-
-  function keep(secrets: Secrets): Secrets {
-    writePrivate(path, JSON.stringify(secrets))
-    return secrets
   }
+  writePrivate(path, JSON.stringify(secrets))
+  return secrets
 }
 
 function secret(): string {

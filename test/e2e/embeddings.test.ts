@@ -1,7 +1,7 @@
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { embedText } from '#apps/simulator/embed-text.ts'
-import { priceTokens } from '#libs/money/price.ts'
+import { priceTokens } from '#test/support/price-tokens.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { loadTokenizer } from '#test/support/load-tokenizer.ts'
 import { expectBalancedBooks } from '../support/books.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { priceTokens } from '#libs/money/price.ts'
+import { priceTokens } from '#test/support/price-tokens.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { demoPrices } from '../support/catalog.ts'
 import { chatOk } from '../support/chat.ts'

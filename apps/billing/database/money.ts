@@ -2,7 +2,7 @@ import type { Pool, QueryResultRow } from 'pg'
 import type { ExtendCall, HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { toNanoCredits, type NanoCredits } from '#libs/money/nano-credits.ts'
-import type { Receipts } from '../receipts.ts'
+import { bigintToText, type Receipts } from '../receipts.ts'
 import { isConflict } from './database-errors.ts'
 import type { ForgottenStream, StreamObservations } from './stream-observations.ts'
 
@@ -112,7 +112,7 @@ export function createMoney(options: {
             ...reservation,
             accountId: row.account_id,
             priceVersion: row.price_version,
-            prices,
+            ...prices,
             grantedTokens: outputTokens,
             amountNano: amount,
             clamped,
@@ -156,19 +156,10 @@ export function createMoney(options: {
   function receiptOf({ id, receipt }: Settlement): string | null {
     const genuine = receipt === undefined ? null : receipts.verify(receipt, id)
     if (genuine === null) return null
-    const { deadlineMs, priceVersion, prices, amountNano, ...fields } = genuine
-    return JSON.stringify({
-      ...fields,
-      ...(prices !== null && {
-        inputPriceNano: prices.inputPriceNano.toString(),
-        cachedInputPriceNano: prices.cachedInputPriceNano.toString(),
-        outputPriceNano: prices.outputPriceNano.toString(),
-      }),
-      priceVersion: priceVersion.toString(),
-      amountNano: amountNano.toString(),
-      deadline: toTimestamp(deadlineMs),
-      expiresAt: toTimestamp(deadlineMs + holdGraceMs),
-    })
+    const { deadlineMs, ...fields } = genuine
+    const deadline = toTimestamp(deadlineMs)
+    const expiresAt = toTimestamp(deadlineMs + holdGraceMs)
+    return JSON.stringify({ ...fields, deadline, expiresAt }, bigintToText)
   }
 
   return {

@@ -35,8 +35,7 @@ function toSamplingMessage({ sampling, maxTokens, endIds, stop, constraint }: En
     stopTokenIds: [...endIds],
     // A stop string may contain special tokens.
     skipSpecialTokens: false,
-    // The field is an int32; callers' seeds may be wider. Equal seeds stay equal.
-    ...(sampling.seed !== undefined && { seed: Number(BigInt.asIntN(32, BigInt(sampling.seed))) }),
+    ...(sampling.seed !== undefined && { seed: sampling.seed }),
     ...(sampling.logitBias !== undefined && { logitBias: sampling.logitBias }),
     ...(constraint !== null && toConstraintMessage(constraint)),
   }

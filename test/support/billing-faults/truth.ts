@@ -1,7 +1,7 @@
 import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { toNanoCredits, type NanoCredits } from '#libs/money/nano-credits.ts'
-import { priceTokens } from '#libs/money/price.ts'
+import { priceTokens } from '#test/support/price-tokens.ts'
 
 export type Granted = Extract<HoldAnswer, { status: 'granted' }>
 

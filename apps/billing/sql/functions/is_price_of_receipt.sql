@@ -2,20 +2,10 @@
 --
 -- In:  receipt (json, as settle takes it), price.
 -- Out: true when the three prices of the receipt are those of the version, whatever its number: after a restore the
---      newest numbers are given to other prices. A receipt without prices has only the number: it is of the version of
---      that number if the receipt's tokens cost the receipt's amount by it.
+--      newest numbers are given to other prices.
 create or replace function is_price_of_receipt(receipt jsonb, price price_versions) returns boolean
 language sql immutable parallel safe as $$
-  select case
-    when receipt ? 'inputPriceNano' then
-      price.input_price = (receipt ->> 'inputPriceNano')::bigint
-      and price.cached_input_price = (receipt ->> 'cachedInputPriceNano')::bigint
-      and price.output_price = (receipt ->> 'outputPriceNano')::bigint
-    else
-      price.id = (receipt ->> 'priceVersion')::bigint
-      and price_tokens(
-        (receipt ->> 'inputTokens')::bigint, 0, (receipt ->> 'grantedTokens')::bigint,
-        price.input_price, price.cached_input_price, price.output_price
-      ) = (receipt ->> 'amountNano')::bigint
-  end
+  select price.input_price = (receipt ->> 'inputPriceNano')::bigint
+    and price.cached_input_price = (receipt ->> 'cachedInputPriceNano')::bigint
+    and price.output_price = (receipt ->> 'outputPriceNano')::bigint
 $$;

@@ -1,4 +1,5 @@
--- The price of tokens, by the rule of libs/money/price.ts; a test compares the two.
+-- The price of tokens. It never falls with more tokens, so usage within a grant never costs more than its hold.
+-- test/support/price-tokens.ts is the same rule in TypeScript; tests compare the two.
 --
 -- In:  numbers of tokens, and prices in nano-credits per 1,000,000 tokens.
 -- Out: nano-credits. Products are summed first, then divided and rounded up once.

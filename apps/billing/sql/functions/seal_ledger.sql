@@ -35,7 +35,7 @@ begin
 end
 $$;
 
--- So it finds its owner's tables, whatever the search path of its caller.
+-- Fixes the search path, so that the function finds its owner's tables with any search path of its caller.
 do $$
 begin
   execute format('alter function seal_ledger set search_path = pg_catalog, %I, pg_temp', current_schema());

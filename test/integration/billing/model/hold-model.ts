@@ -1,7 +1,8 @@
 import type { ExtendCall, HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import type { Receipt } from '#apps/billing/receipts.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
-import { affordableOutput, priceTokens } from '#libs/money/price.ts'
+import { affordableOutput } from '#libs/money/price.ts'
+import { priceTokens } from '#test/support/price-tokens.ts'
 import { HOLD_GRACE_MS } from '../support/billing-database.ts'
 import {
   keepBudget,
@@ -279,7 +280,7 @@ function toGranted(hold: Hold, call?: ReserveCall): ModelAnswer {
       ...reservation,
       accountId: hold.account.id,
       priceVersion: hold.price.version,
-      prices: hold.price.prices,
+      ...hold.price.prices,
       grantedTokens: granted,
       amountNano,
       clamped,

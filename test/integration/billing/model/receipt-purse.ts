@@ -35,13 +35,9 @@ export function createReceiptPurse() {
         case 'of-no-account':
           return sign({ ...receipt, ...MUCH, accountId: randomUUID() })
         case 'of-no-price':
-          return sign({ ...receipt, ...MUCH, prices: UNKNOWN_PRICES })
-        case 'without-prices':
-          return sign({ ...receipt, prices: null })
+          return sign({ ...receipt, ...MUCH, ...UNKNOWN_PRICES })
         case 'renumbered':
           return sign({ ...receipt, priceVersion: receipt.priceVersion + 1n })
-        case 'renumbered-without-prices':
-          return sign({ ...receipt, priceVersion: receipt.priceVersion + 1n, prices: null })
       }
     },
   }

@@ -1,9 +1,8 @@
 import type { Receipt } from '#apps/billing/receipts.ts'
 import type { Settled } from '#apps/billing/database/money.ts'
-import type { HoldPrices } from '#libs/billing-client/billing-calls.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
-import { priceTokens } from '#libs/money/price.ts'
+import { priceTokens } from '#test/support/price-tokens.ts'
 import {
   keepBudget,
   openBudget,
@@ -112,18 +111,14 @@ export function createSettlementModel(books: Books, nowMs: () => number) {
   }
 }
 
-/** By the prices of the receipt; without them by its number, if the amount is that of its tokens by that version. */
-function isPriceOf({ version, prices }: Price, receipt: Receipt): boolean {
-  if (receipt.prices !== null) return isSamePrice(prices, receipt.prices)
-  const { inputTokens, grantedTokens, amountNano } = receipt
-  const tokens = { input: inputTokens, cachedInput: 0, output: grantedTokens }
-  return version === receipt.priceVersion && priceTokens(tokens, prices) === amountNano
+/** By the prices alone: after a restore the number may be that of other prices. */
+function isPriceOf({ prices }: Price, receipt: Receipt): boolean {
+  return (
+    prices.inputPriceNano === receipt.inputPriceNano &&
+    prices.cachedInputPriceNano === receipt.cachedInputPriceNano &&
+    prices.outputPriceNano === receipt.outputPriceNano
+  )
 }
-
-const isSamePrice = (a: HoldPrices, b: HoldPrices) =>
-  a.inputPriceNano === b.inputPriceNano &&
-  a.cachedInputPriceNano === b.cachedInputPriceNano &&
-  a.outputPriceNano === b.outputPriceNano
 
 /** The database may have lost the growth of a hold; its receipt has it. */
 function heldFor({ account, price, amount }: Hold, receipt: Receipt | null): bigint {

@@ -239,7 +239,11 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a receipt names its price by the number alone',
     of: 'is_price_of_receipt',
-    edits: [["when receipt ? 'inputPriceNano' then", 'when false then']],
+    edits: [
+      ["price.input_price = (receipt ->> 'inputPriceNano')", "price.id = (receipt ->> 'priceVersion')"],
+      ["and price.cached_input_price = (receipt ->> 'cachedInputPriceNano')::bigint", ''],
+      ["and price.output_price = (receipt ->> 'outputPriceNano')::bigint", ''],
+    ],
   },
   {
     name: 'a recovered charge counts in no budget',

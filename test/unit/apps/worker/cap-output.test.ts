@@ -1,7 +1,7 @@
 import { assert, bigInt, integer, pre, property, record } from 'fast-check'
 import { expect, test } from 'vitest'
 import { capOutput, coversInput } from '#apps/worker/cap-output.ts'
-import { priceTokens } from '#libs/money/price.ts'
+import { priceTokens } from '#test/support/price-tokens.ts'
 import { generationJob } from '../../../support/generation-job.ts'
 
 const PRICES = { inputPriceNano: '1000000', outputPriceNano: '2000000' }

@@ -1,7 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
-import { affordableOutput, priceTokens } from '#libs/money/price.ts'
+import { affordableOutput } from '#libs/money/price.ts'
+import { priceTokens } from '#test/support/price-tokens.ts'
 
 const PRICES = { inputPriceNano: 2_000_000n, cachedInputPriceNano: 500_000n, outputPriceNano: 6_000_000n }
 

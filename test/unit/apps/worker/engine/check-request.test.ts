@@ -18,8 +18,8 @@ describe('checkRequest', () => {
     const high = { temperature: 2, topP: 1, topK: 100_000, minP: 1, frequencyPenalty: 2, presencePenalty: 2 }
     for (const sampling of [
       {},
-      { ...low, repetitionPenalty: 0.1, seed: -1, logitBias: { '0': -100 } },
-      { ...high, repetitionPenalty: 9 },
+      { ...low, repetitionPenalty: 0.1, seed: 0, logitBias: { '0': -100 } },
+      { ...high, repetitionPenalty: 9, seed: 2 ** 31 - 1 },
     ]) {
       expect(() => checkRequest({ ...request, sampling, stop: ['x'] })).not.toThrow()
     }
