@@ -2,7 +2,7 @@ import { renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ensurePostgres } from '../servers/ensure-postgres.ts'
 import { ensureRedisServer } from '../servers/ensure-redis-server.ts'
-import { freePort } from '../servers/free-port.ts'
+import { freePort, reservePort } from '../servers/free-port.ts'
 import { ensureDatabase } from '../servers/ensure-database.ts'
 import type { Say } from '../servers/say.ts'
 import { REPOSITORY, startApp } from '../servers/start-app.ts'
@@ -37,6 +37,8 @@ type Context = {
  */
 export async function startCluster(context: Context): Promise<{ adminUrl: string }> {
   const { options, secrets } = context
+  // The gateway starts last: no other part may take its port before.
+  reservePort(options.port)
   const plan = await planModels(options.engine)
   const [redisUrl, databaseUrl] = await together(context, [
     startQueue(context),

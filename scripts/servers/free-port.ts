@@ -11,12 +11,19 @@ const LAST_PORT = 32_767
 /** Each process begins at a random port, so that two that start clusters at once rarely choose the same ones. */
 let next = randomInt(FIRST_PORT, LAST_PORT + 1)
 
-/** Returns a loopback port that is free now and that this process has not returned before. */
+const reserved = new Set<number>()
+
+/** Keeps `freePort` from returning `port`: a server that starts later will listen there. */
+export function reservePort(port: number): void {
+  reserved.add(port)
+}
+
+/** Returns a loopback port that is free now, not reserved, and that this process has not returned before. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = next
     next = port === LAST_PORT ? FIRST_PORT : port + 1
-    if (await isFree(port)) return port
+    if (!reserved.has(port) && (await isFree(port))) return port
   }
 }
 

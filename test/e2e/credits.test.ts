@@ -123,6 +123,8 @@ test('while billing is down billed calls are 503, and it recovers by itself', as
   const account = await cluster.createAccount('10')
   const ask = async () => await chat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Hello' })
   expect((await ask()).status).toBe(200)
+  // Otherwise the next billing would wait 30 s to claim what this one had read and not acknowledged.
+  await expectBalancedBooks(cluster, [account])
   await cluster.billing.kill()
   const down = await ask()
   expect(down).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
