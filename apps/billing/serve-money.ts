@@ -97,7 +97,7 @@ export function serveMoney(
   stream.on('cancelled', () => {
     gone = true
   })
-  // Sent at once, so that the gateway can tell a working stream from a failed attempt.
+  // Sent at once, so that the gateway can distinguish a working stream from a failed attempt.
   stream.sendMetadata(new Metadata())
 
   function end() {

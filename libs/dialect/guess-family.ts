@@ -49,7 +49,7 @@ const RULES: readonly Rule[] = [
 /** Other templates with `<tool_call>` write calls as lists or as tags. */
 const HERMES: Rule = { family: 'hermes', all: ['<tool_call>', '"arguments"'], none: '<tool_calls>' }
 
-/** Families of the same format, told apart by config.json. */
+/** Families of the same format, distinguished by config.json. */
 const HERMES_BY_TYPE = [
   { family: 'qwen3-instruct', type: 'qwen3' },
   { family: 'qwen2.5', type: 'qwen2' },
