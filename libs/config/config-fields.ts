@@ -32,6 +32,12 @@ export function jsonVariable<Schema extends z.ZodType>(schema: Schema) {
  */
 export const HoldGraceMs = z.coerce.number().int().min(1_000).max(3_600_000).default(60_000)
 
+/**
+ * How long a process lives on in the eyes of others without a sign of life; every process must have the same value.
+ * A false death costs a generation nothing but a pause, so it may be short; gateways get 7 s more.
+ */
+export const PresenceTtlMs = z.coerce.number().int().min(1_000).max(60_000).default(3_000)
+
 /** How long running generations may continue after SIGTERM. */
 export const DrainGraceMs = z.coerce.number().int().min(0).default(25_000)
 

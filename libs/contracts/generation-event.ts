@@ -5,6 +5,7 @@
 export type GenerationEvent =
   | GenerationClaimed
   | GenerationDeclined
+  | PromptCached
   | { readonly type: 'reasoning-delta'; readonly text: string }
   | { readonly type: 'text-delta'; readonly text: string }
   | {
@@ -18,29 +19,48 @@ export type GenerationEvent =
   | GenerationEnd
   | GenerationError
 
-/** A worker runs it. The first event of every epoch that is not declined. */
+/** A worker runs it. The first event of every epoch, unless it is declined or fails before. */
 export type GenerationClaimed = {
   readonly type: 'generation-claimed'
   readonly worker: string
-  /** Exact, template and tools included. */
+  /** Exact, template and tools included; the first claim's count in every epoch. */
   readonly promptTokens: number
+  /** How many token ids of earlier epochs this one continues after; 0 in epoch 1 and after a restart. */
+  readonly after: number
+  /** A grammar constrains the output: it can be started again, not continued. */
+  readonly guided: boolean
 }
 
-export const DECLINE_REASONS = ['worker-stopping', 'hold-too-small'] as const
+export const DECLINE_REASONS = [
+  'worker-stopping',
+  'engine-lost',
+  'hold-too-small',
+  'misfit',
+  'incomplete',
+] as const
 
-/** A worker gave it back before the engine ran it; the gateway queues it again. */
+/** A worker gave it back, perhaps after output: the epoch is over, and the gateway queues it again. */
 export type GenerationDeclined = {
   readonly type: 'generation-declined'
   readonly reason: (typeof DECLINE_REASONS)[number]
   /** Exact when the reason is `hold-too-small`, else 0. */
   readonly promptTokens: number
+  /** What a worker needs to run it, when the reason is `misfit`: a feature or `window:N`; else empty. */
+  readonly need: string
+  /** True when the engine of this worker died or hung, and this generation is the one suspected of it. */
+  readonly suspect: boolean
 }
+
+/** How much of the prompt the engine had cached; sent once, before the first token, where it is above 0. */
+export type PromptCached = { readonly type: 'prompt-cached'; readonly cachedTokens: number }
 
 /** The vectors of `count` inputs, from index `first` on, are on the bus (`vectors.ts` of `libs/event-bus`). */
 export type VectorsReady = {
   readonly type: 'vectors-ready'
   readonly first: number
   readonly count: number
+  /** Of these inputs. */
+  readonly promptTokens: number
 }
 
 export const FINISH_REASONS = ['stop', 'length', 'tool-calls'] as const
@@ -48,6 +68,7 @@ export const FINISH_REASONS = ['stop', 'length', 'tool-calls'] as const
 export type GenerationEnd = {
   readonly type: 'generation-end'
   readonly finishReason: (typeof FINISH_REASONS)[number]
+  /** Over all epochs: tokens that an earlier epoch had generated are part of it. */
   readonly usage: Usage
 }
 

@@ -5,7 +5,7 @@ import { GenerationRequest, type ChatRequest } from './generation-request.ts'
 const Int64Text = z.string().regex(/^\d{1,19}$/)
 
 /** The money set aside for one generation, and the prices that turn its amount into tokens. */
-export const Hold = z.strictObject({
+export const Hold = z.object({
   amountNano: Int64Text,
   /** Nano-credits per 1,000,000 tokens. */
   inputPriceNano: Int64Text,
@@ -18,10 +18,11 @@ export const Hold = z.strictObject({
 export type Hold = z.infer<typeof Hold>
 
 /**
- * Everything a worker needs to run one generation. It is stored in the generation's record, not in the ticket: a
- * second ticket stays small, and settling deletes the job.
+ * Everything a worker needs to run one generation. Its deadline is not part of it: the generation's record has that, in
+ * Redis' time. Unknown fields are ignored, so that gateways and workers of two releases can run together; what a worker
+ * must not ignore is one of the record's needs.
  */
-export const GenerationJob = z.strictObject({
+export const GenerationJob = z.object({
   id: z.string(),
   model: z.string(),
   /** Boot id of the gateway that waits for the events; names its one channel on the bus. */
@@ -32,16 +33,7 @@ export const GenerationJob = z.strictObject({
   /** The output limit before money: the caller's, else the model's. Always set; 0 for embeddings. */
   maxOutputTokens: z.int().min(0),
   contextWindow: z.int().min(1),
-  /** Unix ms. Reached while generating: finishes as `length`. Reached while queued: refused. */
-  deadlineMs: z.int(),
   request: GenerationRequest,
 })
 export type GenerationJob = z.infer<typeof GenerationJob>
 export type ChatJob = GenerationJob & { readonly request: ChatRequest }
-
-/** The BullMQ job; it lets a worker claim the generation. */
-export const GenerationTicket = z.strictObject({
-  id: z.string(),
-  epoch: z.int().min(1),
-})
-export type GenerationTicket = z.infer<typeof GenerationTicket>

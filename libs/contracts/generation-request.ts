@@ -2,10 +2,10 @@ import { z } from 'zod'
 
 /**
  * The request to which every generation endpoint translates its body. It has no OpenAI field names and no HTTP, and is
- * a schema because all of it is sent through Redis.
+ * a schema because all of it is sent through Redis. Unknown fields are ignored, as in the job.
  */
 
-export const ToolCall = z.strictObject({
+export const ToolCall = z.object({
   id: z.string(),
   name: z.string(),
   /** The arguments' text, as the model wrote it or as the caller replays it; not always valid JSON. */
@@ -14,19 +14,19 @@ export const ToolCall = z.strictObject({
 export type ToolCall = z.infer<typeof ToolCall>
 
 export const ChatMessage = z.discriminatedUnion('role', [
-  z.strictObject({ role: z.literal('system'), content: z.string() }),
-  z.strictObject({ role: z.literal('user'), content: z.string() }),
-  z.strictObject({
+  z.object({ role: z.literal('system'), content: z.string() }),
+  z.object({ role: z.literal('user'), content: z.string() }),
+  z.object({
     role: z.literal('assistant'),
     content: z.string(),
     reasoning: z.string(),
     toolCalls: z.array(ToolCall),
   }),
-  z.strictObject({ role: z.literal('tool'), content: z.string(), toolCallId: z.string() }),
+  z.object({ role: z.literal('tool'), content: z.string(), toolCallId: z.string() }),
 ])
 export type ChatMessage = z.infer<typeof ChatMessage>
 
-export const ToolDefinition = z.strictObject({
+export const ToolDefinition = z.object({
   name: z.string(),
   description: z.string().nullable(),
   /** A JSON schema; null means that the tool takes no arguments. */
@@ -37,7 +37,7 @@ export const ToolDefinition = z.strictObject({
 export type ToolDefinition = z.infer<typeof ToolDefinition>
 
 /** The caller's sampling parameters; an absent one falls back to the model's defaults, then to a neutral value. */
-export const Sampling = z.strictObject({
+export const Sampling = z.object({
   temperature: z.number().optional(),
   topP: z.number().optional(),
   topK: z.int().optional(),
@@ -60,22 +60,19 @@ export const ReasoningEffort = z.enum(['off', 'low', 'high', 'max'])
 export type ReasoningEffort = z.infer<typeof ReasoningEffort>
 
 /** `required`: at least one call; a name: exactly that tool. */
-export const ToolChoice = z.union([
-  z.enum(['auto', 'none', 'required']),
-  z.strictObject({ name: z.string() }),
-])
+export const ToolChoice = z.union([z.enum(['auto', 'none', 'required']), z.object({ name: z.string() })])
 export type ToolChoice = z.infer<typeof ToolChoice>
 
 /** The format that the answer's text is constrained to. */
 export const OutputFormat = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('text') }),
-  z.strictObject({ type: z.literal('json-object') }),
-  z.strictObject({ type: z.literal('json-schema'), schema: z.record(z.string(), z.unknown()) }),
+  z.object({ type: z.literal('text') }),
+  z.object({ type: z.literal('json-object') }),
+  z.object({ type: z.literal('json-schema'), schema: z.record(z.string(), z.unknown()) }),
 ])
 export type OutputFormat = z.infer<typeof OutputFormat>
 
 /** A conversation that the model continues. */
-export const ChatRequest = z.strictObject({
+export const ChatRequest = z.object({
   kind: z.literal('chat'),
   messages: z.array(ChatMessage).min(1),
   tools: z.array(ToolDefinition),
@@ -91,7 +88,7 @@ export const ChatRequest = z.strictObject({
 export type ChatRequest = z.infer<typeof ChatRequest>
 
 /** Texts, each of which becomes one vector. */
-export const EmbeddingRequest = z.strictObject({
+export const EmbeddingRequest = z.object({
   kind: z.literal('embedding'),
   inputs: z.array(z.string().min(1)).min(1),
 })

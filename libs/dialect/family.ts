@@ -12,7 +12,7 @@ export const SamplingDefaults = Sampling.pick({
   topK: true,
   minP: true,
   repetitionPenalty: true,
-})
+}).strict()
 export type SamplingDefaults = z.infer<typeof SamplingDefaults>
 
 /** Variables of the chat template, by their names there. */

@@ -1,8 +1,10 @@
+import { KEY_PREFIX } from '#libs/generation-record/keys.ts'
+
 /** One per gateway boot: the frames and pulses of its generations. */
-export const gatewayChannel = (gateway: string) => `mr:gateway:${gateway}`
+export const gatewayChannel = (gateway: string) => `${KEY_PREFIX}gateway:${gateway}`
 
 /** One per worker boot: control messages from gateways. */
-export const workerChannel = (worker: string) => `mr:worker:${worker}`
+export const workerChannel = (worker: string) => `${KEY_PREFIX}worker:${worker}`
 
 /** The heartbeats of all gateways and workers. */
-export const HEARTBEAT_CHANNEL = 'mr:heartbeats'
+export const HEARTBEAT_CHANNEL = `${KEY_PREFIX}heartbeats`

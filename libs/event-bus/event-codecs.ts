@@ -4,7 +4,7 @@ import {
   GENERATION_ERROR_CODES,
   type GenerationEvent,
 } from '#libs/contracts/generation-event.ts'
-import { FrameError, readArray, readNumber, readOneOf, readText } from './frame-values.ts'
+import { FrameError, readArray, readBoolean, readNumber, readOneOf, readText } from './frame-values.ts'
 
 /** Appends an event to a frame: the code of its type, and its value. */
 export function appendEvent<Type extends EventType>(parts: unknown[], event: EventOf<Type>): void {
@@ -13,11 +13,19 @@ export function appendEvent<Type extends EventType>(parts: unknown[], event: Eve
   parts.push(code, toValue(event))
 }
 
-/** The event that `appendEvent` wrote; `worker` is the sender of the frame. Throws a FrameError. */
-export function toEvent(code: unknown, value: unknown, worker: string): GenerationEvent {
+/** An event of another release, or a damaged one: it fails its own stream and no other. */
+export type Unreadable = { readonly type: 'unreadable'; readonly code: unknown }
+
+/** The event that `appendEvent` wrote; `worker` is the sender of the frame. */
+export function toEvent(code: unknown, value: unknown, worker: string): GenerationEvent | Unreadable {
   const fromValue = typeof code === 'number' ? FROM_VALUE[code] : undefined
-  if (fromValue === undefined) throw new FrameError(`unknown event ${String(code)}`)
-  return fromValue(value, worker)
+  if (fromValue === undefined) return { type: 'unreadable', code }
+  try {
+    return fromValue(value, worker)
+  } catch (error) {
+    if (error instanceof FrameError) return { type: 'unreadable', code }
+    throw error
+  }
 }
 
 type EventType = GenerationEvent['type']
@@ -36,22 +44,29 @@ type Codecs = { readonly [Type in EventType]: Codec<Type> }
 const CODECS = {
   'generation-claimed': {
     code: 0,
-    toValue: (event) => event.promptTokens,
-    fromValue: (value, worker) => ({
-      type: 'generation-claimed',
-      worker,
-      promptTokens: readNumber(value),
-    }),
+    toValue: (event) => [event.promptTokens, event.after, event.guided],
+    fromValue(value, worker) {
+      const [promptTokens, after, guided] = readArray(value)
+      return {
+        type: 'generation-claimed',
+        worker,
+        promptTokens: readNumber(promptTokens),
+        after: readNumber(after),
+        guided: readBoolean(guided),
+      }
+    },
   },
   'generation-declined': {
     code: 1,
-    toValue: (event) => [event.reason, event.promptTokens],
+    toValue: (event) => [event.reason, event.promptTokens, event.need, event.suspect],
     fromValue(value) {
-      const [reason, promptTokens] = readArray(value)
+      const [reason, promptTokens, need, suspect] = readArray(value)
       return {
         type: 'generation-declined',
         reason: readOneOf(reason, DECLINE_REASONS),
         promptTokens: readNumber(promptTokens),
+        need: readText(need),
+        suspect: readBoolean(suspect),
       }
     },
   },
@@ -115,11 +130,21 @@ const CODECS = {
   },
   'vectors-ready': {
     code: 8,
-    toValue: (event) => [event.first, event.count],
+    toValue: (event) => [event.first, event.count, event.promptTokens],
     fromValue(value) {
-      const [first, count] = readArray(value)
-      return { type: 'vectors-ready', first: readNumber(first), count: readNumber(count) }
+      const [first, count, promptTokens] = readArray(value)
+      return {
+        type: 'vectors-ready',
+        first: readNumber(first),
+        count: readNumber(count),
+        promptTokens: readNumber(promptTokens),
+      }
     },
+  },
+  'prompt-cached': {
+    code: 9,
+    toValue: (event) => event.cachedTokens,
+    fromValue: (value) => ({ type: 'prompt-cached', cachedTokens: readNumber(value) }),
   },
 } as const satisfies Codecs
 

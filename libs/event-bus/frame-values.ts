@@ -16,6 +16,11 @@ export function readText(value: unknown): string {
   return value
 }
 
+export function readBoolean(value: unknown): boolean {
+  if (typeof value !== 'boolean') throw new FrameError(`a boolean was expected, not ${typeof value}`)
+  return value
+}
+
 export function readArray(value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) throw new FrameError(`an array was expected, not ${typeof value}`)
   return value

@@ -1,16 +1,17 @@
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
-import { appendEvent, toEvent } from './event-codecs.ts'
+import { appendEvent, toEvent, type Unreadable } from './event-codecs.ts'
 import { FrameError, readArray, readNumber, readText } from './frame-values.ts'
 
 /**
  * A frame is one pub/sub message from one worker to one gateway: many events of many generations, as one flat JSON
  * array. An array of objects would take 31 instead of 20 bytes per token, and longer to read.
  *
- *   [ KIND, worker, (stream, epoch, seq, code, value, ids)* ]
+ *   [ KIND, worker, number, (stream, epoch, seq, code, value, ids)* ]
  *
- * `stream` is the gateway's number for the generation, `seq` counts a stream's events within an epoch from 1, `code`
- * and `value` are the event (event-codecs.ts), `ids` are the raw token ids that came with it: a stream's ids together
- * are its engine's output.
+ * `number` counts the frames from this worker to this gateway from 1: a missing number is a lost frame, which the
+ * worker publishes again when it is asked to. `stream` is the gateway's number for the generation, `seq` counts a
+ * stream's events within an epoch from 1, `code` and `value` are the event (event-codecs.ts), `ids` are the raw token
+ * ids that came with it: a stream's ids together are its engine's output.
  */
 export type FrameEntry = {
   readonly stream: number
@@ -20,14 +21,29 @@ export type FrameEntry = {
   readonly ids: readonly number[]
 }
 
-export type Frame = { readonly worker: string; readonly entries: readonly FrameEntry[] }
+/** An entry as it arrived; its event may be one that only another release knows. */
+export type ReceivedEntry = Omit<FrameEntry, 'event'> & { readonly event: GenerationEvent | Unreadable }
+
+export type Frame = {
+  readonly worker: string
+  readonly number: number
+  readonly entries: readonly ReceivedEntry[]
+}
 
 /**
- * Each second a worker publishes to every gateway that it serves how far its streams are. So the gateway notices when
- * the last frame of a stream was lost, and when the worker does not know a stream.
+ * Each second, and when it is asked, a worker publishes to a gateway how far its streams and its frames are.
+ *
+ *   [ KIND, worker, firstKept, lastNumber, (stream, epoch, lastSeq, state)* ]
+ *
+ * So the gateway notices when the last frame of a stream was lost, and when the worker does not know a stream. A pulse
+ * that answers a question lists what was asked about; a stream that is not listed is not a statement about it.
  */
 export type Pulse = {
   readonly worker: string
+  /** The lowest number of a frame that can still be sent again; `lastNumber` + 1 when there is none. */
+  readonly firstKept: number
+  /** The number of the last frame that was published before this pulse; 0 before the first. */
+  readonly lastNumber: number
   readonly streams: readonly StreamState[]
 }
 
@@ -35,9 +51,12 @@ export type StreamState = {
   readonly stream: number
   readonly epoch: number
   readonly lastSeq: number
-  /** False for a short while after its end. */
-  readonly running: boolean
+  /** `claiming`: the worker repeats a claim that may be this stream's. */
+  readonly state: (typeof STREAM_STATES)[number]
 }
+
+/** In the order of their codes. */
+const STREAM_STATES = ['ended', 'running', 'claiming', 'unknown'] as const
 
 /** A message on a gateway's channel. */
 export type GatewayMessage = ({ kind: 'frame' } & Frame) | ({ kind: 'pulse' } & Pulse)
@@ -46,12 +65,14 @@ const FRAME = 0
 const PULSE = 1
 const FRAME_STRIDE = 6
 const PULSE_STRIDE = 4
+const FRAME_START = 3
+const PULSE_START = 4
 
 /** The elements of a frame's array. */
 export type FrameParts = unknown[]
 
-export function startFrame(worker: string): FrameParts {
-  return [FRAME, worker]
+export function startFrame(worker: string, number: number): FrameParts {
+  return [FRAME, worker, number]
 }
 
 export function appendEntry(parts: FrameParts, { stream, epoch, seq, event, ids }: FrameEntry): void {
@@ -60,52 +81,58 @@ export function appendEntry(parts: FrameParts, { stream, epoch, seq, event, ids 
   parts.push(ids)
 }
 
-export function encodePulse(pulse: Pulse): string {
-  const parts: unknown[] = [PULSE, pulse.worker]
-  for (const { stream, epoch, lastSeq, running } of pulse.streams) {
-    parts.push(stream, epoch, lastSeq, running ? 1 : 0)
+export function encodePulse({ worker, firstKept, lastNumber, streams }: Pulse): string {
+  const parts: unknown[] = [PULSE, worker, firstKept, lastNumber]
+  for (const { stream, epoch, lastSeq, state } of streams) {
+    parts.push(stream, epoch, lastSeq, STREAM_STATES.indexOf(state))
   }
   return JSON.stringify(parts)
 }
 
-/** Throws a FrameError for any other text. */
+/**
+ * Throws a FrameError for any other text. An entry without a stream, an epoch and a seq is left out: its stream cannot
+ * be known, and the gap that it leaves fails that stream alone.
+ */
 export function decodeGatewayMessage(text: string): GatewayMessage {
   const parts = parseArray(text)
   const worker = readText(parts[1])
-  if (parts[0] === FRAME) {
-    const entries: FrameEntry[] = []
-    for (let at = 2; at < parts.length; at += FRAME_STRIDE) entries.push(readEntry(parts, at, worker))
-    return { kind: 'frame', worker, entries }
-  }
-  if (parts[0] === PULSE) {
-    const streams: StreamState[] = []
-    for (let at = 2; at < parts.length; at += PULSE_STRIDE) {
-      streams.push({
-        stream: readNumber(parts[at]),
-        epoch: readNumber(parts[at + 1]),
-        lastSeq: readNumber(parts[at + 2]),
-        running: readNumber(parts[at + 3]) === 1,
-      })
-    }
-    return { kind: 'pulse', worker, streams }
-  }
+  if (parts[0] === FRAME) return { kind: 'frame', worker, ...readFrame(parts, worker) }
+  if (parts[0] === PULSE) return { kind: 'pulse', worker, ...readPulse(parts) }
   throw new FrameError(`unknown kind ${String(parts[0])}`)
 }
 
-function readEntry(parts: readonly unknown[], at: number, worker: string): FrameEntry {
-  return {
-    stream: readNumber(parts[at]),
-    epoch: readNumber(parts[at + 1]),
-    seq: readNumber(parts[at + 2]),
-    event: toEvent(parts[at + 3], parts[at + 4], worker),
-    ids: readIds(parts[at + 5]),
+function readFrame(parts: readonly unknown[], worker: string) {
+  const entries: ReceivedEntry[] = []
+  for (let at = FRAME_START; at < parts.length; at += FRAME_STRIDE) {
+    const stream = parts[at]
+    const epoch = parts[at + 1]
+    const seq = parts[at + 2]
+    if (typeof stream !== 'number' || typeof epoch !== 'number' || typeof seq !== 'number') continue
+    const ids: unknown = parts[at + 5]
+    // The elements are not checked: there may be thousands in a message.
+    if (Array.isArray(ids)) {
+      entries.push({ stream, epoch, seq, event: toEvent(parts[at + 3], parts[at + 4], worker), ids })
+    } else {
+      entries.push({ stream, epoch, seq, event: { type: 'unreadable', code: parts[at + 3] }, ids: [] })
+    }
   }
+  return { number: readNumber(parts[2]), entries }
 }
 
-/** Its elements are not checked: there may be thousands in a message. */
-function readIds(value: unknown): readonly number[] {
-  if (!Array.isArray(value)) throw new FrameError(`token ids were expected, not ${typeof value}`)
-  return value
+function readPulse(parts: readonly unknown[]) {
+  const streams: StreamState[] = []
+  for (let at = PULSE_START; at < parts.length; at += PULSE_STRIDE) {
+    const state = STREAM_STATES[readNumber(parts[at + 3])]
+    // A state that only another release knows is no statement.
+    if (state === undefined) continue
+    streams.push({
+      stream: readNumber(parts[at]),
+      epoch: readNumber(parts[at + 1]),
+      lastSeq: readNumber(parts[at + 2]),
+      state,
+    })
+  }
+  return { firstKept: readNumber(parts[2]), lastNumber: readNumber(parts[3]), streams }
 }
 
 function parseArray(text: string): readonly unknown[] {

@@ -1,11 +1,11 @@
-import type { Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 import { z } from 'zod'
-import { livenessKey } from '#libs/generation-record/keys.ts'
+import { FORM, livenessKey } from '#libs/generation-record/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { HEARTBEAT_CHANNEL } from './channels.ts'
 
 /** The part of a worker's heartbeat that describes one engine. */
-export const EngineState = z.strictObject({
+export const EngineState = z.object({
   model: z.string(),
   /** Pulls tickets: its engine is healthy and it is not stopping. */
   ready: z.boolean(),
@@ -13,175 +13,340 @@ export const EngineState = z.strictObject({
   running: z.int(),
   /** Mean time from claim to end of the last generations; null before the first one ended. */
   meanGenerationMs: z.number().nullable(),
+  /** In tokens. */
+  contextWindow: z.int(),
 })
 export type EngineState = z.infer<typeof EngineState>
 
-const Heartbeat = z.strictObject({
+/** Heartbeats of other forms are ignored, and so are fields that are not known. */
+export const Heartbeat = z.object({
   id: z.string(),
+  form: z.literal(FORM),
   kind: z.enum(['gateway', 'worker']),
+  /** For operators; not unique. */
+  name: z.string(),
   engines: z.array(EngineState),
 })
 export type Heartbeat = z.infer<typeof Heartbeat>
+export type ProcessKind = Heartbeat['kind']
 
 export type Presence = {
-  /** From now on `onDeath` is called when `id` dies. Each call needs one `unwatch`. */
+  /** From now on `id` is judged even if it was never heard. Each call needs one `unwatch`. */
   watch(id: string): void
   unwatch(id: string): void
-  /** Checks the liveness key of `id` at once: a message to it reached no subscriber. */
+  /** A message to `id` reached no subscriber: looks for its liveness key at once, and again after 2 s. */
   suspect(id: string): void
   /** Sends a heartbeat at once, without waiting for the next second. */
   announce(): void
+  /** For how long this process has not received its own heartbeats; 0 while the last one is less than 3 s old. */
+  busAwayMs(): number
+  /** Boot ids of the gateways among the last 512 deaths of the last 10 min; without those that were heard again. */
+  buried(): readonly string[]
+  /** The last heartbeat of each other process that is not silent. */
+  peers(): readonly Heartbeat[]
   /** Deletes the liveness key and stops, so that peers notice the end of this process sooner. */
   stop(): Promise<void>
 }
 
 /** Between two heartbeats of a process. */
 export const BEAT_MS = 1_000
-const LIVENESS_TTL_MS = 3_000
-const SILENT_MS = 3_000
+/** How much longer than a worker a gateway may be silent: its death ends what it runs, a worker's continues elsewhere. */
+const GATEWAY_EXTRA_MS = 7_000
+/** No process is judged before this one has listened for so long. */
+const LISTEN_FIRST_MS = 5_000
 /** Alive by its key, but without heartbeats for so long: cut off from the bus. */
 const CUT_OFF_MS = 15_000
-const SUSPICION_MS = 2_000
+/** A process that was never heard must miss its key twice: it may be about to write it. */
+const SECOND_LOOK_MS = 2_000
+/** Often enough that a death is seen within half a second after the silence that shows it. */
+const CHECK_MS = 250
+/** A timer may be early by a little; the beat must not wait for the next check then. */
+const BEAT_SLACK_MS = 50
 /**
- * A tick that comes later than this after the one before shows that this process stalled: heartbeats that arrived
- * meanwhile are still unread. The bound is half a beat, because a stall of two seconds and a heartbeat that was already
- * a second old together look like three seconds of silence.
+ * A check that comes later than this after the one before shows that this process stalled: heartbeats that arrived
+ * meanwhile are still unread. The bound is a beat, because a stall and a heartbeat that was already a second old must
+ * not look like three seconds of silence together.
  */
-const OWN_STALL_MS = 1_500
-/**
- * Without an echo for so long the subscription's connection is taken for dead: it sends nothing, so it would never
- * fail by itself.
- */
-const RESUBSCRIBE_MS = 5_000
-/** An echo later than this after the one before shows that this process was cut off from the bus. */
-const ECHO_GAP_MS = 2_000
+const OWN_STALL_MS = 1_000
+/** Without an echo for so long the bus is away, or a connection that never fails by itself is dead. */
+const BUS_AWAY_MS = 3_000
+const DEAD_MS = 600_000
+const MOST_DEAD = 512
 
-type Peer = { watchers: number; seenMs: number; missingSinceMs: number | null }
+/** Overrides for tests, which cannot wait for as long. */
+export type PresenceTimes = {
+  readonly gatewayExtraMs: number
+  readonly listenFirstMs: number
+  readonly cutOffMs: number
+}
+
+type Peer = {
+  kind: ProcessKind
+  /** Null before it was heard. */
+  heartbeat: Heartbeat | null
+  /** When it was heard last; before that, since when this process listens. */
+  seenMs: number
+  watchers: number
+  /** The first of the looks that found no key. */
+  missingSinceMs: number | null
+  nextLookMs: number
+  /** It was reported as cut off, and not heard since. */
+  cutOff: boolean
+}
+
+/**
+ * Written also when Redis refuses other writes because its memory is full: a full Redis is no death.
+ * KEYS: the liveness key. ARGV: its TTL in ms.
+ */
+const WRITE_LIVENESS = `#!lua flags=allow-oom
+return redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])`
 
 /**
  * Which processes are alive. Each second this process sends a heartbeat on the bus and writes a key that expires after
- * 3 s on the queue Redis. A watched peer is dead when there was no heartbeat for 3 s *and* its key is gone, while the
- * queue Redis answered throughout and this process received its own heartbeats over the same bus. So neither the
- * failover of a Redis nor a stall of this process looks like the death of all peers. A peer whose key exists but that
- * sent no heartbeat for 15 s is cut off, and treated as dead too.
+ * `ttlMs` on the queue Redis. A process of the other kind, or a watched one, is dead when there was no heartbeat for
+ * `ttlMs` *and* its key is gone, while the queue Redis answered throughout and a heartbeat of our own has come back over
+ * the same bus since; gateways have 7 s more. So neither a Redis that fails over, restarts or is full nor a stall of
+ * this process looks like the death of all peers. A peer whose key exists but that sent no heartbeat for 15 s is cut
+ * off.
+ *
+ * A death may be judged wrongly (a process that was frozen); it is heard again then, and no longer buried.
  */
 export async function createPresence(options: {
-  self: { id: string; kind: Heartbeat['kind'] }
+  self: { id: string; kind: ProcessKind; name: string }
+  /** How long a worker may be silent, and its liveness key lasts; a gateway has 7 s more. */
+  ttlMs: number
   engines: () => EngineState[]
   bus: Redis
   subscriber: Redis
-  queue: Redis
+  queue: Redis | Cluster
   onHeartbeat: (heartbeat: Heartbeat) => void
-  onDeath: (id: string) => void
+  onDeath: (id: string, kind: ProcessKind) => void
+  onCutOff: (id: string, kind: ProcessKind) => void
   nowMs: () => number
+  times?: Partial<PresenceTimes>
   log: Logger
 }): Promise<Presence> {
-  const { self, engines, bus, subscriber, queue, onHeartbeat, onDeath, nowMs, log } = options
+  const { self, ttlMs, engines, bus, subscriber, queue, onHeartbeat, onDeath, onCutOff, nowMs, log } = options
+  const {
+    gatewayExtraMs = GATEWAY_EXTRA_MS,
+    listenFirstMs = LISTEN_FIRST_MS,
+    cutOffMs = CUT_OFF_MS,
+  } = options.times ?? {}
+  const beatMs = Math.min(BEAT_MS, ttlMs / 3)
+  const ownStallMs = Math.min(OWN_STALL_MS, ttlMs / 3)
+  const silenceOf = (kind: ProcessKind) => (kind === 'gateway' ? ttlMs + gatewayExtraMs : ttlMs)
+  const otherKind = self.kind === 'gateway' ? 'worker' : 'gateway'
+  const startedMs = nowMs()
   const peers = new Map<string, Peer>()
-  let tickMs = nowMs()
-  let echoMs = nowMs()
-  let resubscribedMs = 0
+  /** By death, with its kind: gateways among them are buried. */
+  const dead = new Map<string, { kind: ProcessKind; diedMs: number }>()
+  let listeningSinceMs = startedMs
+  let checkedMs = startedMs
+  let beatAtMs = startedMs
+  let echoMs = startedMs
+  let reconnectedMs = startedMs
   let storeAnswersSinceMs: number | null = null
 
   subscriber.on('message', (channel: string, text: string) => {
     if (channel !== HEARTBEAT_CHANNEL) return
     const heartbeat = readHeartbeat(text)
-    if (heartbeat === null) {
-      log.error({ text: text.slice(0, 200) }, 'unreadable heartbeat')
-      return
-    }
-    if (heartbeat.id === self.id) {
-      if (nowMs() - echoMs > ECHO_GAP_MS) restartClocks()
-      echoMs = nowMs()
-    }
-    const peer = peers.get(heartbeat.id)
-    if (peer !== undefined) peer.seenMs = nowMs()
+    if (heartbeat === null) return
+    if (heartbeat.id === self.id) noteEcho()
+    else noteHeard(heartbeat)
     onHeartbeat(heartbeat)
   })
   await subscriber.subscribe(HEARTBEAT_CHANNEL)
 
-  function restartClocks() {
-    storeAnswersSinceMs = null
-    for (const peer of peers.values()) restartClock(peer, nowMs())
+  function noteEcho() {
+    const now = nowMs()
+    // This process was cut off from the bus, so its peers only seem to have been silent.
+    if (now - echoMs > 2 * beatMs) restartClocks()
+    echoMs = now
+    judge()
   }
 
-  function beat() {
-    const heartbeat: Heartbeat = { ...self, engines: engines() }
+  function noteHeard(heartbeat: Heartbeat) {
+    const { id, kind } = heartbeat
+    dead.delete(id)
+    const peer = peers.get(id) ?? track(id, kind)
+    peer.kind = kind
+    peer.heartbeat = heartbeat
+    peer.seenMs = nowMs()
+    peer.missingSinceMs = null
+    peer.nextLookMs = 0
+    peer.cutOff = false
+  }
+
+  function track(id: string, kind: ProcessKind): Peer {
+    const peer: Peer = {
+      kind,
+      heartbeat: null,
+      seenMs: listeningSinceMs,
+      watchers: 0,
+      missingSinceMs: null,
+      nextLookMs: 0,
+      cutOff: false,
+    }
+    peers.set(id, peer)
+    return peer
+  }
+
+  function restartClocks() {
+    listeningSinceMs = nowMs()
+    storeAnswersSinceMs = null
+    for (const peer of peers.values()) {
+      peer.seenMs = listeningSinceMs
+      peer.missingSinceMs = null
+    }
+  }
+
+  function sendHeartbeat() {
+    const heartbeat: Heartbeat = { ...self, form: FORM, engines: engines() }
     bus.publish(HEARTBEAT_CHANNEL, JSON.stringify(heartbeat)).catch((error: unknown) => {
       log.warn({ err: error }, 'heartbeat not sent')
     })
-    queue.set(livenessKey(self.id), 1, 'PX', LIVENESS_TTL_MS).then(
-      () => (storeAnswersSinceMs ??= nowMs()),
-      (error: unknown) => {
-        storeAnswersSinceMs = null
-        log.warn({ err: error }, 'liveness key not written')
-      },
-    )
   }
 
-  function tick() {
-    const now = nowMs()
-    if (now - tickMs > OWN_STALL_MS) restartClocks()
-    tickMs = now
-    if (now - Math.max(echoMs, resubscribedMs) > RESUBSCRIBE_MS) {
-      resubscribedMs = now
-      subscriber.disconnect(true)
-    }
-    beat()
-    for (const [id, peer] of peers) {
-      if (now - peer.seenMs > SILENT_MS || peer.missingSinceMs !== null) void checkKey(id, peer)
-    }
-  }
-
-  async function checkKey(id: string, peer: Peer) {
-    let alive: boolean
+  async function writeLiveness() {
     try {
-      alive = (await queue.exists(livenessKey(id))) === 1
+      await queue.eval(WRITE_LIVENESS, 1, livenessKey(self.id), silenceOf(self.kind))
+      storeAnswersSinceMs ??= nowMs()
+    } catch (error) {
+      storeAnswersSinceMs = null
+      log.warn({ err: error }, 'liveness key not written')
+    }
+  }
+
+  function check() {
+    const now = nowMs()
+    if (stalled(now)) {
+      restartClocks()
+      // The echoes of that time are unread too.
+      echoMs = now
+    }
+    checkedMs = now
+    if (now - beatAtMs >= beatMs - BEAT_SLACK_MS) {
+      beatAtMs = now
+      sendHeartbeat()
+      void writeLiveness()
+    }
+    if (now - Math.max(echoMs, reconnectedMs) >= BUS_AWAY_MS) {
+      reconnectedMs = now
+      reconnect(subscriber)
+      reconnect(bus)
+    }
+    judge()
+  }
+
+  function judge() {
+    const now = nowMs()
+    if (!mayJudge(now)) return
+    let needsEcho = false
+    for (const [id, peer] of peers) {
+      const silentSinceMs = peer.seenMs + silenceOf(peer.kind)
+      if (now <= silentSinceMs) continue
+      if (peer.kind !== otherKind && peer.watchers === 0) {
+        if (now - peer.seenMs > cutOffMs) peers.delete(id)
+      } else if (echoMs <= silentSinceMs) needsEcho = true
+      else if (now >= peer.nextLookMs) void look(id, peer)
+    }
+    // Shows whether the silence is theirs or the bus's, without waiting for the next beat.
+    if (needsEcho && now - echoMs < BUS_AWAY_MS) sendHeartbeat()
+  }
+
+  async function look(id: string, peer: Peer) {
+    peer.nextLookMs = Infinity
+    let leftMs: number
+    try {
+      leftMs = await queue.pttl(livenessKey(id))
     } catch {
-      restartClock(peer, nowMs())
+      storeAnswersSinceMs = null
+      peer.nextLookMs = nowMs() + CHECK_MS
       return
     }
     const now = nowMs()
-    if (alive) {
+    const silent = mayJudge(now) && echoMs > peer.seenMs + silenceOf(peer.kind)
+    if (leftMs !== NO_SUCH_KEY) {
       peer.missingSinceMs = null
-      if (busEchoes(now) && now - peer.seenMs > CUT_OFF_MS) declareDead(id, 'cut off from the bus')
+      peer.nextLookMs = now + Math.max(0, leftMs)
+      if (peer.heartbeat === null && peer.watchers === 0) peers.delete(id)
+      else if (silent && now - peer.seenMs > cutOffMs) declareCutOff(id, peer)
       return
     }
     peer.missingSinceMs ??= now
-    const silent = now - peer.seenMs > SILENT_MS && busEchoes(now) && storeAnsweredFor(now, SILENT_MS)
-    if (silent || now - peer.missingSinceMs >= SUSPICION_MS) declareDead(id, 'dead')
+    peer.nextLookMs = now + CHECK_MS
+    const looked = peer.heartbeat !== null || now - peer.missingSinceMs >= SECOND_LOOK_MS
+    if (silent && looked && storeAnsweredFor(now, silenceOf(peer.kind)) && peers.get(id) === peer) {
+      declareDead(id, peer.kind)
+    }
   }
 
-  function declareDead(id: string, how: string) {
-    if (!peers.delete(id)) return
-    log.warn({ peer: id }, `peer is ${how}`)
-    onDeath(id)
+  function declareDead(id: string, kind: ProcessKind) {
+    peers.delete(id)
+    dead.set(id, { kind, diedMs: nowMs() })
+    for (const oldest of dead.keys()) {
+      if (dead.size <= MOST_DEAD) break
+      dead.delete(oldest)
+    }
+    log.warn({ peer: id, kind }, 'peer is dead')
+    onDeath(id, kind)
   }
 
-  const busEchoes = (now: number) => now - echoMs <= ECHO_GAP_MS
+  function declareCutOff(id: string, peer: Peer) {
+    if (peer.cutOff) return
+    peer.cutOff = true
+    log.warn({ peer: id, kind: peer.kind }, 'peer is cut off from the bus')
+    onCutOff(id, peer.kind)
+  }
+
+  const stalled = (now: number) => now - checkedMs > ownStallMs + CHECK_MS
+  const mayJudge = (now: number) => now - startedMs >= listenFirstMs && !stalled(now)
   const storeAnsweredFor = (now: number, ms: number) =>
     storeAnswersSinceMs !== null && now - storeAnswersSinceMs >= ms
 
-  beat()
-  const timer = setInterval(tick, BEAT_MS)
+  sendHeartbeat()
+  await writeLiveness()
+  const timer = setInterval(check, Math.min(CHECK_MS, beatMs))
 
   return {
     watch(id) {
-      const peer = peers.get(id)
-      if (peer === undefined) peers.set(id, { watchers: 1, seenMs: nowMs(), missingSinceMs: null })
-      else peer.watchers += 1
+      const peer = peers.get(id) ?? track(id, otherKind)
+      peer.watchers += 1
     },
     unwatch(id) {
       const peer = peers.get(id)
       if (peer === undefined) return
       peer.watchers -= 1
-      if (peer.watchers === 0) peers.delete(id)
+      if (peer.watchers === 0 && peer.heartbeat === null) peers.delete(id)
     },
     suspect(id) {
-      const peer = peers.get(id)
-      if (peer !== undefined && peer.missingSinceMs === null) void checkKey(id, peer)
+      // What is sent to the dead reaches no subscriber; that is known.
+      if (!peers.has(id) && dead.has(id)) return
+      const peer = peers.get(id) ?? track(id, otherKind)
+      if (peer.missingSinceMs === null && peer.nextLookMs !== Infinity) void look(id, peer)
     },
-    announce: beat,
+    announce: sendHeartbeat,
+    busAwayMs() {
+      const now = nowMs()
+      // After a stall the echoes of that time are unread.
+      return stalled(now) || now - echoMs < BUS_AWAY_MS ? 0 : now - echoMs
+    },
+    buried() {
+      const now = nowMs()
+      for (const [id, { diedMs }] of dead) {
+        if (now - diedMs < DEAD_MS) break
+        dead.delete(id)
+      }
+      return [...dead].flatMap(([id, { kind }]) => (kind === 'gateway' ? [id] : []))
+    },
+    peers() {
+      const now = nowMs()
+      const fresh: Heartbeat[] = []
+      for (const { heartbeat, seenMs } of peers.values()) {
+        if (heartbeat !== null && now - seenMs <= ttlMs) fresh.push(heartbeat)
+      }
+      return fresh
+    },
     async stop() {
       clearInterval(timer)
       await queue.del(livenessKey(self.id)).catch((error: unknown) => {
@@ -191,11 +356,15 @@ export async function createPresence(options: {
   }
 }
 
-function restartClock(peer: Peer, now: number) {
-  peer.seenMs = now
-  peer.missingSinceMs = null
+/** The answer of PTTL. */
+const NO_SUCH_KEY = -2
+
+/** A connection that is already being opened again is left alone. */
+function reconnect(redis: Redis): void {
+  if (['connecting', 'connect', 'ready'].includes(redis.status)) redis.disconnect(true)
 }
 
+/** Null for what another form, or another kind of process, sends. */
 function readHeartbeat(text: string): Heartbeat | null {
   try {
     return Heartbeat.safeParse(JSON.parse(text)).data ?? null

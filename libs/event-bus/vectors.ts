@@ -10,6 +10,8 @@ export type VectorsPlace = {
   readonly gateway: string
   readonly stream: number
   readonly epoch: number
+  /** Two workers that run the same epoch must not write the same key. */
+  readonly worker: string
   /** Index of the first of the inputs whose vectors these are. */
   readonly first: number
 }
@@ -18,8 +20,8 @@ export type VectorsPlace = {
 const KEEP_MS = 30_000
 
 /** A gateway's keys share a hash tag: like its channel they belong to one server. */
-export function vectorsKey({ gateway, stream, epoch, first }: VectorsPlace): string {
-  return `mr:vectors:{${gateway}}:${stream}:${epoch}:${first}`
+export function vectorsKey({ gateway, stream, epoch, worker, first }: VectorsPlace): string {
+  return `mr2:vectors:{${gateway}}:${stream}:${epoch}:${worker}:${first}`
 }
 
 /** Writes vectors of equal length, one after the other, as float32 in the order of memory (little-endian). */
@@ -35,15 +37,15 @@ export async function writeVectors(
 }
 
 /**
- * Reads vectors and deletes them. Throws an Error when the key does not exist, or does not contain `count` vectors of
- * `dimensions` numbers.
+ * Reads vectors; it may be repeated, because their worker deletes them once it knows that they were taken. Throws an
+ * Error when the key does not exist, or does not contain `count` vectors of `dimensions` numbers.
  */
-export async function takeVectors(
+export async function readVectors(
   redis: Redis,
   key: string,
   { count, dimensions }: { count: number; dimensions: number },
 ): Promise<Float32Array[]> {
-  const bytes = await redis.getdelBuffer(key)
+  const bytes = await redis.getBuffer(key)
   if (bytes === null) throw new Error('its vectors are gone')
   const expected = count * dimensions * Float32Array.BYTES_PER_ELEMENT
   if (bytes.length !== expected) {
@@ -54,4 +56,9 @@ export async function takeVectors(
   // A copy, because Float32Array needs an aligned offset and bytes from the socket have any.
   const numbers = new Float32Array(new Uint8Array(bytes).buffer)
   return Array.from({ length: count }, (_, at) => numbers.subarray(at * dimensions, (at + 1) * dimensions))
+}
+
+/** Deletes vectors that were taken, or will not be taken. */
+export async function deleteVectors(redis: Redis, key: string): Promise<void> {
+  await redis.del(key)
 }

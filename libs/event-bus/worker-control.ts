@@ -7,61 +7,132 @@ import { workerChannel } from './channels.ts'
 const StreamEpoch = z.object({ stream: z.int(), epoch: z.int() })
 export type StreamEpoch = z.infer<typeof StreamEpoch>
 
-/** From a gateway to a worker: stop these of its streams; the vectors of this key have arrived. */
+/** A stream that a worker claimed with this nonce, as the record says; empty where the gateway knows none. */
+const AskedStream = z.object({ stream: z.int(), epoch: z.int(), nonce: z.string() })
+export type AskedStream = z.infer<typeof AskedStream>
+
+/** Messages to one worker. Fields that are not known are ignored, and so are other types of messages. */
 const WorkerControl = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('cancel'), gateway: z.string(), streams: z.array(StreamEpoch) }),
-  z.strictObject({ type: z.literal('vectors-taken'), key: z.string() }),
+  z.object({ type: z.literal('stop'), gateway: z.string(), streams: z.array(StreamEpoch) }),
+  z.object({ type: z.literal('resend'), gateway: z.string(), from: z.int() }),
+  z.object({ type: z.literal('ask'), gateway: z.string(), streams: z.array(AskedStream) }),
+  z.object({
+    type: z.literal('acknowledge'),
+    gateway: z.string(),
+    number: z.int(),
+    settled: z.array(z.int()),
+  }),
+  z.object({ type: z.literal('vectors-taken'), key: z.string() }),
+  z.object({ type: z.literal('drain') }),
 ])
 type WorkerControl = z.infer<typeof WorkerControl>
 
-/** Asks `worker` to stop streams; resolves with whether a subscriber received the message. */
-export async function sendCancel(
-  redis: Redis,
-  worker: string,
-  cancel: { gateway: string; streams: readonly StreamEpoch[] },
-): Promise<boolean> {
-  const message: WorkerControl = {
-    type: 'cancel',
-    gateway: cancel.gateway,
-    streams: cancel.streams.map(({ stream, epoch }) => ({ stream, epoch })),
-  }
-  return (await redis.publish(workerChannel(worker), JSON.stringify(message))) > 0
+/**
+ * What a gateway sends to workers. Each resolves with whether the message reached a subscriber, and never rejects: all
+ * of them are sent again while there is a reason to.
+ */
+export type ControlSender = {
+  /** Stop these streams, up to and including the epoch. */
+  stop(worker: string, streams: readonly StreamEpoch[]): Promise<boolean>
+  /** Publish the kept frames from this number on again. */
+  resend(worker: string, from: number): Promise<boolean>
+  /** Answer with a pulse that lists these streams. */
+  ask(worker: string, streams: readonly AskedStream[]): Promise<boolean>
+  /** Frames up to `number` have arrived; the `settled` streams need not be kept any longer. */
+  acknowledge(worker: string, number: number, settled: readonly number[]): Promise<boolean>
+  /** The vectors of this key have arrived. */
+  vectorsTaken(worker: string, key: string): Promise<boolean>
 }
 
-/** Reports to `worker` that the vectors of `key` have arrived. */
-export async function sendVectorsTaken(redis: Redis, worker: string, key: string): Promise<void> {
-  const message: WorkerControl = { type: 'vectors-taken', key }
-  await redis.publish(workerChannel(worker), JSON.stringify(message))
+/** `onNoSubscriber` is called when a message reached no subscriber: the worker may be dead. */
+export function createControlSender(options: {
+  redis: Redis
+  gateway: string
+  onNoSubscriber: (worker: string) => void
+  log: Logger
+}): ControlSender {
+  const { redis, gateway, onNoSubscriber, log } = options
+
+  async function send(worker: string, message: WorkerControl): Promise<boolean> {
+    try {
+      if ((await publish(redis, worker, message)) > 0) return true
+      onNoSubscriber(worker)
+    } catch (error) {
+      log.warn({ err: error, peer: worker, message: message.type }, 'control message not sent')
+    }
+    return false
+  }
+
+  return {
+    stop: async (worker, streams) =>
+      await send(worker, {
+        type: 'stop',
+        gateway,
+        streams: streams.map(({ stream, epoch }) => ({ stream, epoch })),
+      }),
+    resend: async (worker, from) => await send(worker, { type: 'resend', gateway, from }),
+    ask: async (worker, streams) => await send(worker, { type: 'ask', gateway, streams: [...streams] }),
+    acknowledge: async (worker, number, settled) =>
+      await send(worker, { type: 'acknowledge', gateway, number, settled: [...settled] }),
+    vectorsTaken: async (worker, key) => await send(worker, { type: 'vectors-taken', key }),
+  }
+}
+
+/** Asks `worker` to drain; resolves with whether a subscriber received the message. For operators. */
+export async function sendDrain(redis: Redis, worker: string): Promise<boolean> {
+  return (await publish(redis, worker, { type: 'drain' })) > 0
+}
+
+async function publish(redis: Redis, worker: string, message: WorkerControl): Promise<number> {
+  return await redis.publish(workerChannel(worker), JSON.stringify(message))
+}
+
+/** What a worker does on each message; `settled` of `onAcknowledge` are streams of that gateway. */
+export type ControlHandlers = {
+  onStop: (gateway: string, streams: readonly StreamEpoch[]) => void
+  onResend: (gateway: string, from: number) => void
+  onAsk: (gateway: string, streams: readonly AskedStream[]) => void
+  onAcknowledge: (gateway: string, number: number, settled: readonly number[]) => void
+  onVectorsTaken: (key: string) => void
+  onDrain: () => void
 }
 
 /** Subscribes to this worker's own channel. */
-export async function subscribeControl(options: {
-  subscriber: Redis
-  worker: string
-  onCancel: (gateway: string, streams: readonly StreamEpoch[]) => void
-  onVectorsTaken: (key: string) => void
-  log: Logger
-}): Promise<void> {
-  const { subscriber, worker, onCancel, onVectorsTaken, log } = options
+export async function subscribeControl(
+  options: { subscriber: Redis; worker: string; log: Logger } & ControlHandlers,
+): Promise<void> {
+  const { subscriber, worker, log } = options
   const channel = workerChannel(worker)
   subscriber.on('message', (from: string, text: string) => {
     if (from !== channel) return
-    const message = WorkerControlText.safeParse(text)
-    if (!message.success) log.error({ err: message.error }, 'unreadable control message')
-    else if (message.data.type === 'cancel') onCancel(message.data.gateway, message.data.streams)
-    else onVectorsTaken(message.data.key)
+    const message = readControl(text)
+    if (message === null) log.warn({ text: text.slice(0, 200) }, 'unknown control message')
+    else handle(message, options)
   })
   await subscriber.subscribe(channel)
 }
 
-const WorkerControlText = z
-  .string()
-  .transform((text, context): unknown => {
-    try {
-      return JSON.parse(text)
-    } catch {
-      context.addIssue({ code: 'custom', message: 'not JSON' })
-      return z.NEVER
-    }
-  })
-  .pipe(WorkerControl)
+function handle(message: WorkerControl, handlers: ControlHandlers): void {
+  switch (message.type) {
+    case 'stop':
+      return handlers.onStop(message.gateway, message.streams)
+    case 'resend':
+      return handlers.onResend(message.gateway, message.from)
+    case 'ask':
+      return handlers.onAsk(message.gateway, message.streams)
+    case 'acknowledge':
+      return handlers.onAcknowledge(message.gateway, message.number, message.settled)
+    case 'vectors-taken':
+      return handlers.onVectorsTaken(message.key)
+    case 'drain':
+      return handlers.onDrain()
+  }
+}
+
+function readControl(text: string): WorkerControl | null {
+  try {
+    return WorkerControl.safeParse(JSON.parse(text)).data ?? null
+  } catch {
+    return null
+  }
+}

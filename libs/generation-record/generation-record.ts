@@ -1,171 +1,302 @@
-import type { Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 import { z } from 'zod'
-import { GenerationJob } from '#libs/contracts/generation-job.ts'
-import type { GenerationTicket } from '#libs/contracts/generation-job.ts'
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import {
-  fairKey,
-  finishKey,
-  issuedKey,
-  issuedAtKey,
+  ALL_BYTES,
+  idsKey,
+  modelPrefix,
+  needsKey,
   promptKey,
   recordKey,
+  settlementMarkKey,
   settlementStreamKey,
-  waitingExpiryKey,
-  waitingKey,
+  waitingBytesKey,
 } from './keys.ts'
-import { packRequest, unpackRequest } from './pack-request.ts'
-import { FIRST_TAG } from './priorities.ts'
+import { encodeNeeds, type Needs, type Serves } from './needs.ts'
+import { toStoredJob, unpackJob, unpackStoredJob, type PackedJob } from './pack-job.ts'
+import { packIds, unpackIds } from './pack-ids.ts'
 import { createRunScript } from './run-script.ts'
 
-export type Admission = { readonly admitted: boolean; readonly tag: number; readonly ahead: number }
+/** How many bytes of jobs may wait. */
+export type Bounds = { readonly accountBytes: number; readonly modelBytes: number }
 
-/** `opened` by this call; the other states are those of a record that an earlier call or a cancel had created. */
-export type Opening =
-  | { readonly status: 'opened' | 'waiting' | 'settled' }
-  | { readonly status: 'claimed'; readonly worker: string }
+/** Every lift of one epoch carries the same job, needs, tag, ids and prompt count. */
+export type Lifting = {
+  readonly job: PackedJob
+  readonly epoch: number
+  readonly needs: Needs
+  /** The tag of the first lift's answer; null in the first lift, which issues it. */
+  readonly tag: number | null
+  /** `cost`: expected tokens / weight. `mostAhead`: with more before its tag, a first lift is answered `busy`. */
+  readonly place: { readonly accountId: string; readonly cost: number; readonly mostAhead: number }
+  readonly bounds: Bounds
+  /** Until the generation's deadline. */
+  readonly remainingMs: number
+  /** The output so far, after which this epoch continues; empty in epoch 1 and at a restart. */
+  readonly ids: Uint32Array
+  /** Of the first claim; null before it. */
+  readonly promptTokens: number | null
+}
+
+export type Lift =
+  /** `tag`: where it waits; of epoch 1 the tag for further lifts. `ahead`: how many wait at that tag or before it. */
+  | { readonly status: 'waiting'; readonly tag: number; readonly ahead: number }
+  /** Only for a first lift: nothing was created, no tag issued. */
+  | { readonly status: 'busy'; readonly reason: 'queue' | 'bytes'; readonly ahead: number }
+  /** In this epoch. */
+  | { readonly status: 'claimed'; readonly worker: string; readonly nonce: string }
+  | { readonly status: 'settled' }
+  /** The record is in a later epoch. */
+  | { readonly status: 'superseded' }
+
+export type Claiming = {
+  /** Boot id. */
+  readonly worker: string
+  /** One per claim, never reused; the repeat of a claim without an answer has the same. */
+  readonly nonce: string
+  readonly serves: Serves
+  /** Gateways that presence has buried: their generations are settled at 0 as they are met. */
+  readonly buried: readonly string[]
+}
 
 export type Claim =
-  | { readonly status: 'claimed'; readonly job: GenerationJob }
-  | { readonly status: 'gone' | 'settled' | 'cancelled' | 'stale' | 'taken' }
+  | {
+      readonly status: 'claimed'
+      readonly id: string
+      readonly epoch: number
+      readonly job: GenerationJob
+      /** The ids after which to continue. */
+      readonly ids: Uint32Array
+      readonly promptTokens: number | null
+      /** Until the deadline; may be ≤ 0. */
+      readonly remainingMs: number
+    }
+  | { readonly status: 'nothing' }
+  /** It is claimed, but its job cannot be parsed, or a part of it is missing: the worker declines it. */
+  | {
+      readonly status: 'unreadable' | 'incomplete'
+      readonly id: string
+      readonly epoch: number
+      readonly gateway: string
+      readonly stream: number
+    }
 
-export type Cancellation =
-  | { readonly status: 'released' }
-  | { readonly status: 'claimed'; readonly worker: string }
-  | { readonly status: 'settled' }
+/** Who settles. A worker settles only what it has claimed, and only for a gateway that is dead. */
+export type Settler = { readonly role: 'gateway' } | { readonly role: 'worker'; readonly worker: string }
 
-export type Raise =
-  | { readonly status: 'raised'; readonly epoch: number }
-  | { readonly status: 'gone' | 'settled' | 'cancelled' | 'stale' }
+export type Settled = {
+  /** `settled`: it was already. `stale`: not the settler's, or of an earlier epoch than the record. */
+  readonly status: 'recorded' | 'settled' | 'stale'
+  /** The worker that had claimed it, to be stopped. */
+  readonly worker: string | null
+  /** It was waiting: its ticket may still be in the queue. */
+  readonly waited: boolean
+}
 
-export type SettleResult = 'recorded' | 'settled' | 'stale'
+/** What billing's database has: settlements of the server `runId` up to `committedMs`, in Redis' time. */
+export type SettlementMark = { readonly runId: string; readonly committedMs: number | null }
 
 /**
  * The generation's record: its one entry in the queue Redis, which decides who may run it and whether it is
- * settled. Every function is one atomic script and may be repeated.
+ * settled. `lift`, `claim` and `settle` are one atomic script each and may be repeated: an unanswered call is sent again.
+ * All reject when Redis does not answer; the call may have been executed all the same.
  */
 export type GenerationRecord = {
-  /** Issues a fair tag, or refuses when more than `mostAhead` generations are before it. */
-  admit(model: string, generation: { id: string; accountId: string; mostAhead: number }): Promise<Admission>
-  /** Creates the record and adds it to the waiting set, or returns the state of the record that exists. */
-  open(job: GenerationJob, tag: number): Promise<Opening>
-  /** Claims a generation for `worker` and returns its whole job. Throws a ZodError when the job cannot be read. */
-  claim(model: string, ticket: GenerationTicket, worker: string): Promise<Claim>
-  /** Settles a waiting generation, or marks a running one as cancelled. */
-  cancel(model: string, id: string): Promise<Cancellation>
-  /** Opens the next epoch; `job` replaces the recorded job unless `keepJob`. */
-  raise(job: GenerationJob, ended: { epoch: number; keepJob: boolean }): Promise<Raise>
-  /** Ends the generation. The first settlement of the current epoch wins. */
-  settle(model: string, settlement: Omit<Settlement, 'by'>): Promise<SettleResult>
+  /**
+   * Brings the record to at least this epoch, creating or recreating it, and puts it among the waiting. A repeated lift
+   * keeps the place. A first lift is refused with an OOM error while Redis' memory is full; others are not.
+   */
+  lift(lifting: Lifting): Promise<Lift>
+  /** Hands out the waiting generation with the lowest tag that the worker serves. */
+  claim(model: string, claiming: Claiming): Promise<Claim>
+  /** Ends the generation, whether it waits, runs or is unknown. The first settlement wins. */
+  settle(model: string, settlement: Omit<Settlement, 'by'>, as: Settler): Promise<Settled>
+  readMark(model: string): Promise<SettlementMark>
+  /** Those of `ids` that are settled or have no record; for a worker that is cut off from the bus. */
+  settledOf(model: string, ids: readonly string[]): Promise<ReadonlySet<string>>
+  /** Bytes of all jobs that wait. */
+  waitingBytes(model: string): Promise<number>
+  redisTimeMs(): Promise<number>
 }
 
 /**
  * `self` is the boot id of this process. A record lives until its generation's deadline plus `graceMs`, so that a late
- * settlement is still fenced.
+ * settlement is still fenced; a settled one lives 60 s.
  */
 export function createGenerationRecord(options: {
-  redis: Redis
+  redis: Redis | Cluster
   self: string
   graceMs: number
-  nowMs: () => number
 }): GenerationRecord {
-  const { self, graceMs, nowMs } = options
-  const run = createRunScript(options.redis)
+  const { redis, self, graceMs } = options
+  const run = createRunScript(redis)
 
   return {
-    async admit(model, { id, accountId, mostAhead }) {
-      const keys = [
-        waitingKey(model),
-        waitingExpiryKey(model),
-        issuedKey(model),
-        issuedAtKey(model),
-        finishKey(model),
-        fairKey(model),
-      ]
-      const reply = await run('admit', keys, [id, accountId, String(mostAhead), String(FIRST_TAG)])
-      const [admitted, tag, ahead] = AdmitReply.parse(reply)
-      return { admitted: admitted === 1, tag, ahead }
+    async lift(lifting) {
+      const { job, tag } = lifting
+      const script = tag === null && lifting.epoch === 1 ? 'first-lift' : 'lift'
+      const keys = [recordKey(job.model, job.id)]
+      const args = toLiftArguments(lifting, graceMs)
+      const reply = LiftReply.parse(await run(script, keys, [...args, EMPTY]))
+      if (reply.status !== 'request') return reply
+      const again = LiftReply.parse(await run(script, keys, [...args, job.requestBytes]))
+      if (again.status === 'request') throw new Error('the record asked for a request that it was sent')
+      return again
     },
 
-    async open(job, tag) {
-      const { jobText, requestBytes } = await packRequest(job)
-      const keys = [
-        recordKey(job.model, job.id),
-        waitingKey(job.model),
-        waitingExpiryKey(job.model),
-        issuedKey(job.model),
-        issuedAtKey(job.model),
-        promptKey(job.model, job.id),
-      ]
-      const expireAtMs = String(job.deadlineMs + graceMs)
-      const args = [job.id, String(tag), jobText, expireAtMs, requestBytes]
-      const reply = OpenReply.parse(await run('open', keys, args))
-      return reply[0] === 'claimed' ? { status: 'claimed', worker: reply[1] } : { status: reply[0] }
+    async claim(model, { worker, nonce, serves, buried }) {
+      const keys = [needsKey(model)]
+      const features = serves.features.join(' ')
+      const args = [modelPrefix(model), worker, nonce, features, String(serves.window), self, ...buried]
+      for (let calls = 0; calls < MAX_CLAIM_CALLS; calls += 1) {
+        const reply = ClaimReply.parse(await run('claim', keys, args))
+        if (reply.status === 'claimed') return await readClaimed(model, reply)
+        if (reply.status === 'nothing') return reply
+      }
+      return { status: 'nothing' }
     },
 
-    async claim(model, { id, epoch }, worker) {
-      const keys = [
-        recordKey(model, id),
-        waitingKey(model),
-        waitingExpiryKey(model),
-        fairKey(model),
-        promptKey(model, id),
-      ]
-      const reply = ClaimReply.parse(await run('claim', keys, [id, String(epoch), worker]))
-      if (reply[0] !== 'claimed') return { status: reply[0] }
-      return { status: 'claimed', job: GenerationJob.parse(await unpackRequest(reply[1], reply[2])) }
-    },
-
-    async cancel(model, id) {
-      const keys = [
-        recordKey(model, id),
-        waitingKey(model),
-        waitingExpiryKey(model),
-        settlementStreamKey(model),
-        promptKey(model, id),
-      ]
-      // A tombstone must outlive an `open` that is still on its way, which takes less than the grace.
-      const tombstoneUntilMs = String(nowMs() + graceMs)
-      const reply = CancelReply.parse(await run('cancel', keys, [id, self, tombstoneUntilMs]))
-      return reply[0] === 'claimed' ? { status: 'claimed', worker: reply[1] } : { status: reply[0] }
-    },
-
-    async raise(job, { epoch, keepJob }) {
-      const keys = [recordKey(job.model, job.id), waitingKey(job.model), waitingExpiryKey(job.model)]
-      const jobText = keepJob ? '' : (await packRequest(job)).jobText
-      const expireAtMs = String(job.deadlineMs + graceMs)
-      const reply = RaiseReply.parse(await run('raise', keys, [job.id, String(epoch), jobText, expireAtMs]))
-      return reply[0] === 'raised' ? { status: 'raised', epoch: reply[1] } : { status: reply[0] }
-    },
-
-    async settle(model, { id, epoch, outcome, promptTokens, cachedTokens, completionTokens, receipt = '' }) {
-      const keys = [
-        recordKey(model, id),
-        waitingKey(model),
-        waitingExpiryKey(model),
-        settlementStreamKey(model),
-        promptKey(model, id),
-      ]
+    async settle(model, settlement, as) {
+      const { id, epoch, outcome, promptTokens, cachedTokens, completionTokens, receipt = '' } = settlement
+      const settler = as.role === 'worker' ? as.worker : ''
       const counts = [promptTokens, cachedTokens, completionTokens].map(String)
-      return SettleReply.parse(
-        await run('settle', keys, [id, String(epoch), outcome, ...counts, self, receipt]),
-      )
+      const keys = [recordKey(model, id), settlementStreamKey(model)]
+      const args = [
+        modelPrefix(model),
+        id,
+        String(epoch),
+        as.role,
+        settler,
+        outcome,
+        ...counts,
+        self,
+        receipt,
+      ]
+      return SettleReply.parse(await run('settle', keys, args))
+    },
+
+    async readMark(model) {
+      const [runId, mark] = MarkReply.parse(await run('read-mark', [settlementMarkKey(model)], []))
+      const [markedRunId, ms] = mark.split(' ')
+      return { runId, committedMs: markedRunId === runId && ms !== undefined ? Number(ms) : null }
+    },
+
+    async settledOf(model, ids) {
+      const settled = new Set<string>()
+      for (let start = 0; start < ids.length; start += SETTLED_OF_BATCH) {
+        const batch = ids.slice(start, start + SETTLED_OF_BATCH)
+        const keys = batch.map((id) => recordKey(model, id))
+        const answers = z.array(z.int()).parse(await run('settled-of', keys, []))
+        for (const [index, id] of batch.entries()) if (answers[index] === 1) settled.add(id)
+      }
+      return settled
+    },
+
+    async waitingBytes(model) {
+      return Number((await redis.hget(waitingBytesKey(model), ALL_BYTES)) ?? 0)
+    },
+
+    async redisTimeMs() {
+      const [seconds, microseconds] = z
+        .tuple([z.coerce.number(), z.coerce.number()])
+        .parse(await redis.time())
+      return seconds * 1_000 + Math.floor(microseconds / 1_000)
     },
   }
+
+  /** Reads what the script left out, and parses the job. */
+  async function readClaimed(model: string, claimed: ClaimedReply): Promise<Claim> {
+    const { id, epoch, jobText, gateway, stream, remainingMs } = claimed
+    const problem = { id, epoch, gateway, stream }
+    if (jobText === '') return { status: 'incomplete', ...problem }
+    const stored = unpackStoredJob(jobText)
+    if (stored === null) return { status: 'unreadable', ...problem }
+    const { idCount, promptTokens } = stored
+    const [requestBytes, idBytes] = await Promise.all([
+      stored.isRequestApart ? redis.getBuffer(promptKey(model, id)) : EMPTY,
+      idCount > 0 ? redis.getBuffer(idsKey(model, id)) : EMPTY,
+    ])
+    const ids = unpackIds(idBytes ?? EMPTY)
+    if (requestBytes === null || ids.length !== idCount) return { status: 'incomplete', ...problem }
+    const job = await unpackJob(stored, { id, model, gateway, stream }, requestBytes)
+    if (job === null) return { status: 'unreadable', ...problem }
+    return { status: 'claimed', id, epoch, job, ids, promptTokens, remainingMs }
+  }
+}
+
+/** Each call that does not return an answer has settled 64 orphans. */
+const MAX_CLAIM_CALLS = 64
+
+const SETTLED_OF_BATCH = 256
+
+const EMPTY = Buffer.alloc(0)
+
+function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[] {
+  const { job, epoch, needs, tag, place, bounds, remainingMs, ids, promptTokens } = lifting
+  return [
+    modelPrefix(job.model),
+    job.id,
+    String(epoch),
+    encodeNeeds(needs),
+    tag === null ? '' : String(tag),
+    place.accountId,
+    String(place.cost),
+    String(place.mostAhead),
+    String(bounds.accountBytes),
+    String(bounds.modelBytes),
+    String(Math.round(remainingMs)),
+    String(graceMs),
+    packIds(ids),
+    toStoredJob(job, { idCount: ids.length, promptTokens }),
+    String(job.bytes),
+    job.gateway,
+    String(job.stream),
+    job.requestBytes.length === 0 ? 'inline' : 'apart',
+  ]
 }
 
 const Text = z.instanceof(Buffer).transform((bytes) => bytes.toString())
 const text = <const Value extends string>(...values: Value[]) => Text.pipe(z.enum(values))
+const NumberText = Text.pipe(z.coerce.number())
 
-const AdmitReply = z.tuple([z.int(), z.int(), z.int()])
-const OpenReply = z.union([z.tuple([text('claimed'), Text]), z.tuple([text('opened', 'waiting', 'settled')])])
+const LiftReply = z.union([
+  z
+    .tuple([text('waiting'), NumberText, z.int()])
+    .transform(([status, tag, ahead]) => ({ status, tag, ahead })),
+  z
+    .tuple([text('busy'), text('queue', 'bytes'), z.int()])
+    .transform(([status, reason, ahead]) => ({ status, reason, ahead })),
+  z.tuple([text('claimed'), Text, Text]).transform(([status, worker, nonce]) => ({ status, worker, nonce })),
+  z.tuple([text('settled', 'superseded')]).transform(([status]) => ({ status })),
+  z.tuple([text('request')]).transform(([status]) => ({ status })),
+])
+
+const ClaimedReply = z
+  .tuple([text('claimed'), Text, z.int(), Text, Text, z.int(), z.int()])
+  .transform(([status, id, epoch, jobText, gateway, stream, remainingMs]) => ({
+    status,
+    id,
+    epoch,
+    jobText,
+    gateway,
+    stream,
+    remainingMs,
+  }))
+type ClaimedReply = z.infer<typeof ClaimedReply>
+
 const ClaimReply = z.union([
-  z.tuple([text('claimed'), Text, z.instanceof(Buffer)]),
-  z.tuple([text('gone', 'settled', 'cancelled', 'stale', 'taken')]),
+  ClaimedReply,
+  z.tuple([text('nothing')]).transform(([status]) => ({ status })),
+  z.tuple([text('again')]).transform(([status]) => ({ status })),
 ])
-const CancelReply = z.union([z.tuple([text('claimed'), Text]), z.tuple([text('released', 'settled')])])
-const RaiseReply = z.union([
-  z.tuple([text('raised'), z.int()]),
-  z.tuple([text('gone', 'settled', 'cancelled', 'stale')]),
-])
-const SettleReply = text('recorded', 'settled', 'stale')
+
+const SettleReply = z
+  .tuple([text('recorded', 'settled', 'stale'), Text, z.int()])
+  .transform(([status, worker, waited]) => ({
+    status,
+    worker: worker === '' ? null : worker,
+    waited: waited === 1,
+  }))
+
+const MarkReply = z.tuple([Text, Text])

@@ -3,32 +3,58 @@
  * model in one slot and spreads models over nodes.
  */
 
-/** One hash per generation: which worker may run it, and whether it is settled. */
-export const recordKey = (model: string, id: string) => `mr:{${model}}:g:${id}`
+/**
+ * The form of record, tickets, frames and heartbeats that this release speaks. Keys and channels of one form share a prefix,
+ * and heartbeats carry it, so that releases of different forms run side by side without seeing each other.
+ */
+export const FORM = 2
+
+/** Every key and channel of this form begins with it. */
+export const KEY_PREFIX = `mr${FORM}:`
+
+/** All keys of one model begin with it; the scripts derive the names of this file from it. */
+export const modelPrefix = (model: string) => `${KEY_PREFIX}{${model}}:`
+
+/** One hash per generation: its epoch, which worker runs it, and whether it is settled. */
+export const recordKey = (model: string, id: string) => `${modelPrefix(model)}g:${id}`
+
+/** The job as text, with the request when it is small. Apart from the record, so that the record stays compact. */
+export const jobKey = (model: string, id: string) => `${modelPrefix(model)}j:${id}`
 
 /** A large request, compressed, beside its record. */
-export const promptKey = (model: string, id: string) => `mr:{${model}}:p:${id}`
+export const promptKey = (model: string, id: string) => `${modelPrefix(model)}p:${id}`
 
-/** Sorted set of the waiting generations, by tag. */
-export const waitingKey = (model: string) => `mr:{${model}}:waiting`
+/** The ids after which this epoch continues, as unsigned 32 bit integers, little endian. */
+export const idsKey = (model: string, id: string) => `${modelPrefix(model)}i:${id}`
+
+/** Sorted set of the generations that wait with these needs (`encodeNeeds`), by tag, then by arrival; ends with the id. */
+export const waitingKey = (model: string, needs: string) => `${modelPrefix(model)}waiting:${needs}`
+
+/** Set of the needs with which something waits. */
+export const needsKey = (model: string) => `${modelPrefix(model)}needs`
+
+/** Sorted set of all that waits by expiry (Redis ms), after which it no longer counts. Its size is the queue's length. */
+export const waitingExpiryKey = (model: string) => `${modelPrefix(model)}waiting-expiry`
+
+/** Hash: account → bytes of its waiting generations; `ALL_BYTES` → of all. */
+export const waitingBytesKey = (model: string) => `${modelPrefix(model)}waiting-bytes`
+export const ALL_BYTES = ''
+
+/** Sorted set: account → the tag at which its last generation ends. */
+export const finishKey = (model: string) => `${modelPrefix(model)}finish`
+
+/** The virtual time: the highest tag that was claimed. */
+export const virtualTimeKey = (model: string) => `${modelPrefix(model)}virtual`
 
 /** Stream of the model's settlements, consumed by billing. */
-export const settlementStreamKey = (model: string) => `mr:{${model}}:settlements`
+export const settlementStreamKey = (model: string) => `${modelPrefix(model)}settlements`
+
+/** `<run id> <Redis ms>`, written by billing: entries of that server up to that time are committed in its database. */
+export const settlementMarkKey = (model: string) => `${settlementStreamKey(model)}:mark`
 
 /** BullMQ's key prefix for the model's tickets; the queue itself is named `TICKET_QUEUE`. */
-export const ticketPrefix = (model: string) => `mr:{${model}}`
+export const ticketPrefix = (model: string) => `${KEY_PREFIX}{${model}}`
 export const TICKET_QUEUE = 'tickets'
 
-/** Exists while the process with this boot id is alive: written each second with a TTL of 3 s. */
-export const livenessKey = (bootId: string) => `mr:live:${bootId}`
-
-/** The time at which each waiting id is dropped, so that the entries of a dead gateway stop counting as waiting. */
-export const waitingExpiryKey = (model: string) => `mr:{${model}}:waiting-expiry`
-
-/** Fair tags that were issued and not yet used: by tag, and by the time of issue. */
-export const issuedKey = (model: string) => `mr:{${model}}:issued`
-export const issuedAtKey = (model: string) => `mr:{${model}}:issued-at`
-
-/** State of the fair queueing: the finish tags of accounts, and the virtual time. */
-export const finishKey = (model: string) => `mr:{${model}}:finish`
-export const fairKey = (model: string) => `mr:{${model}}:fair`
+/** Exists while the process with this boot id is alive. */
+export const livenessKey = (bootId: string) => `${KEY_PREFIX}live:${bootId}`

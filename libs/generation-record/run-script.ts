@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 
-export type ScriptName = 'admit' | 'open' | 'claim' | 'cancel' | 'raise' | 'settle'
+export type ScriptName = keyof typeof SCRIPTS
 
 export type RunScript = (
   name: ScriptName,
@@ -12,30 +12,36 @@ export type RunScript = (
 
 /**
  * Runs the scripts beside this file by their hash; a server that does not know one (a new or restarted server) receives
- * its text with the call. Replies contain Buffers, because a compressed request is not text.
+ * its text with the call. Replies contain Buffers, because not everything that a script returns is text.
  */
-export function createRunScript(redis: Redis): RunScript {
+export function createRunScript(redis: Redis | Cluster): RunScript {
   return async (name, keys, args) => {
     const script = SCRIPTS[name]
+    const rest = [String(keys.length), ...keys, ...args]
     try {
-      return await redis.callBuffer('EVALSHA', [script.sha, String(keys.length), ...keys, ...args])
+      return await redis.callBuffer('EVALSHA', [script.sha, ...rest])
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
-      return await redis.callBuffer('EVAL', [script.text, String(keys.length), ...keys, ...args])
+      return await redis.callBuffer('EVAL', [script.text, ...rest])
     }
   }
 }
 
+/**
+ * While memory is full, Redis refuses a script without `allow-oom` before its first command. So new work is refused, and
+ * what has been admitted goes on.
+ */
 const SCRIPTS = {
-  admit: readScript('admit'),
-  open: readScript('open'),
-  claim: readScript('claim'),
-  cancel: readScript('cancel'),
-  raise: readScript('raise'),
-  settle: readScript('settle'),
-} as const satisfies Record<ScriptName, { text: string; sha: string }>
+  'first-lift': toScript('', 'shared', 'lift'),
+  lift: toScript('flags=allow-oom', 'shared', 'lift'),
+  claim: toScript('flags=allow-oom', 'shared', 'claim'),
+  settle: toScript('flags=allow-oom', 'shared', 'settle'),
+  'settled-of': toScript('flags=no-writes', 'settled-of'),
+  'read-mark': toScript('flags=no-writes', 'read-mark'),
+}
 
-function readScript(name: ScriptName) {
-  const text = readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), 'utf8')
+function toScript(flags: string, ...names: readonly string[]) {
+  const parts = names.map((name) => readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), 'utf8'))
+  const text = [`#!lua ${flags}`.trimEnd(), ...parts].join('\n')
   return { text, sha: createHash('sha1').update(text).digest('hex') }
 }

@@ -1,51 +1,173 @@
-import { Redis } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
+import type { RedisPlace, RedisServerPlace } from '#libs/config/redis-fields.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
+
+/** The client of one server or of a Sentinel group's master, or that of a Cluster. Both have the same commands. */
+export type RedisClient = Redis | Cluster
 
 /**
  * The behaviour of a connection while Redis is unreachable.
  * - `fail-fast`: commands fail within 500 ms, so that a request can be refused in time.
- * - `patient`: commands and subscriptions wait until the server is back; for consumers and subscribers.
+ * - `patient`: commands and subscriptions wait until the server is back; for consumers and subscribers. What was under
+ *   way when the connection broke is sent again, so only commands that may run twice belong here.
+ * - `bounded`: commands wait for the connection that is being opened, and fail with it, or after 5 s. Without blocking
+ *   commands.
  *
- * Both close a connection on which an answer is long overdue (the server vanished without closing it): after 15 s for
- * `patient`, which is longer than BullMQ's longest blocking read.
+ * All close a connection on which an answer is long overdue, because the server vanished without closing it: `patient`
+ * after 15 s, which is longer than BullMQ's longest blocking read. None but `patient` repeats a command after a
+ * reconnect: code that knows a PUBLISH or a script to be idempotent repeats it.
  *
- * Neither repeats a command by itself after a reconnect: code that knows a PUBLISH or a script to be idempotent repeats it.
+ * A server that answers READONLY was a master and is now a replica: the command fails, and the connection is closed, so
+ * that the next one goes to the new master.
  */
-export type RedisPatience = 'fail-fast' | 'patient'
+export type RedisPatience = 'fail-fast' | 'patient' | 'bounded'
 
-/** Opens a connection and resolves when the server has answered; rejects when it does not within 5 s. */
-export async function connectRedis(options: {
-  url: string
-  name: string
-  patience: RedisPatience
-  log: Logger
-}): Promise<Redis> {
-  const { url, name, patience, log } = options
-  const redis = new Redis(url, { ...redisOptions(patience), connectionName: name, lazyConnect: true })
-  redis.on('error', (error) => log.warn({ err: error, redis: name }, 'redis connection failed'))
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`Redis at ${url} did not answer within 5 s`)), 5_000)
-  try {
-    await Promise.race([redis.connect(), promise])
-  } catch (error) {
-    redis.disconnect()
-    throw new Error(`cannot reach Redis at ${url}`, { cause: error })
-  } finally {
-    clearTimeout(timer)
+type Connecting<Place> = {
+  readonly place: Place
+  /** The connection's name in Redis' list of clients, and in the log. */
+  readonly name: string
+  readonly patience: RedisPatience
+  readonly log: Logger
+}
+
+/** Opens a connection and resolves when Redis has answered, however long that takes. Failed attempts are logged. */
+export async function connectRedis(options: Connecting<RedisServerPlace>): Promise<Redis>
+export async function connectRedis(options: Connecting<RedisPlace>): Promise<RedisClient>
+export async function connectRedis(options: Connecting<RedisPlace>): Promise<RedisClient> {
+  const redis = openRedis(options)
+  if (redis.status !== 'ready') {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    redis.once('ready', resolve)
+    await promise
+  }
+  // The nodes are connected by their first command, which would be refused if a second one came meanwhile.
+  if (redis instanceof Cluster) await Promise.allSettled(redis.nodes('master').map((node) => node.ping()))
+  return redis
+}
+
+/** Opens a connection without waiting for Redis. */
+export function openRedis(options: Connecting<RedisServerPlace>): Redis
+export function openRedis(options: Connecting<RedisPlace>): RedisClient
+export function openRedis({ place, name, patience, log }: Connecting<RedisPlace>): RedisClient {
+  const redis =
+    place.mode === 'cluster' ? openCluster(place.urls, name, patience) : openServer(place, name, patience)
+  const report = reportFailures(name, log)
+  redis.on('error', report)
+  if (redis instanceof Cluster) {
+    redis.on('node error', report)
+    // Without slots, or with all nodes refusing the login, there is no other sign.
+    redis.on('reconnecting', () => report(new Error('no node of the Cluster can serve')))
   }
   return redis
 }
 
-/** The settings alone, for a caller that opens a connection without waiting for the server. */
-export function redisOptions(patience: RedisPatience) {
-  const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000)
-  if (patience === 'patient') return { retryStrategy, maxRetriesPerRequest: null, socketTimeout: 15_000 }
-  return {
-    retryStrategy,
-    maxRetriesPerRequest: 0,
+/** While a node of a Cluster is away, each command for it fails to connect: a line a second is enough. */
+function reportFailures(name: string, log: Logger): (error: unknown, node?: string) => void {
+  let [reportedMs, unreported] = [-Infinity, 0]
+  return (error, node) => {
+    if (performance.now() - reportedMs < 1_000) {
+      unreported += 1
+      return
+    }
+    log.warn({ err: error, redis: name, node, unreported }, 'redis connection failed')
+    ;[reportedMs, unreported] = [performance.now(), 0]
+  }
+}
+
+function openServer(place: RedisServerPlace, name: string, patience: RedisPatience): Redis {
+  const options = {
+    ...COMMON,
+    ...PATIENCE[patience],
+    retryStrategy: retryDelayMs,
+    connectionName: name,
+  }
+  if (place.mode === 'single') return new Redis(place.url, options)
+  const { tls, host, db, ...credentials } = readUrl(place.url)
+  return new Redis({
+    ...options,
+    ...credentials,
+    name: host,
+    db,
+    sentinels: place.sentinels.map(readAddress),
+    sentinelRetryStrategy: retryDelayMs,
+    sentinelCommandTimeout: CONNECT_MS,
+    ...(place.sentinelPassword === undefined ? {} : { sentinelPassword: place.sentinelPassword }),
+    ...(tls ? { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true } : {}),
+  })
+}
+
+function openCluster(urls: readonly [string, ...string[]], name: string, patience: RedisPatience): Cluster {
+  const { tls, username, password } = readUrl(urls[0])
+  const nodes = urls.map(readUrl).map(({ host, port }) => ({ host, port }))
+  const isPatient = patience === 'patient'
+  const { enableOfflineQueue, ...ofNode } = PATIENCE[patience]
+  const cluster = new Cluster(nodes, {
+    clusterRetryStrategy: retryDelayMs,
+    enableOfflineQueue,
+    // Finds a promoted replica although nothing was sent to the failed master's slots.
+    slotsRefreshInterval: 1_000,
+    scaleReads: 'master',
+    // A command whose connection was closed may have run: only a patient one is sent again.
+    retryDelayOnFailover: isPatient ? 100 : 0,
+    // Names stay names: a certificate is for a name.
+    ...(tls ? { dnsLookup: (host, found) => found(null, host) } : {}),
+    redisOptions: {
+      ...COMMON,
+      ...ofNode,
+      connectionName: name,
+      username,
+      password,
+      ...(tls ? { tls: {} } : {}),
+    },
+  })
+  cluster.on('+node', (node: Redis) => {
+    if (node.options.readOnly !== true) node.ping().catch(() => {})
+  })
+  return cluster
+}
+
+const CONNECT_MS = 3_000
+
+const retryDelayMs = (attempt: number) => Math.min(attempt * 100, 1_000)
+
+const COMMON = {
+  connectTimeout: CONNECT_MS,
+  // A half-open connection never answers the end of it, and a new one is opened only after that.
+  disconnectTimeout: 250,
+  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+} as const
+
+const PATIENCE = {
+  patient: { enableOfflineQueue: true, maxRetriesPerRequest: null, socketTimeout: 15_000 },
+  'fail-fast': {
     enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     commandTimeout: 500,
     socketTimeout: 5_000,
+  },
+  bounded: {
+    enableOfflineQueue: true,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    commandTimeout: 5_000,
+    socketTimeout: 10_000,
+  },
+} as const satisfies Record<RedisPatience, object>
+
+function readUrl(text: string) {
+  const url = new URL(text)
+  return {
+    tls: url.protocol === 'rediss:',
+    host: url.hostname,
+    port: Number(url.port || 6379),
+    db: Number(url.pathname.slice(1) || 0),
+    ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
+    ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
   }
+}
+
+function readAddress(address: string) {
+  const [host = '', port] = address.split(':')
+  return { host, port: Number(port) }
 }

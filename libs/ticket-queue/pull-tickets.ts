@@ -1,6 +1,5 @@
 import { Worker } from 'bullmq'
-import type { Redis } from 'ioredis'
-import { GenerationTicket } from '#libs/contracts/generation-job.ts'
+import type { Cluster, Redis } from 'ioredis'
 import { TICKET_QUEUE, ticketPrefix } from '#libs/generation-record/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
@@ -14,36 +13,33 @@ export type TicketPull = {
 }
 
 /**
- * The consumer's side of one model's queue. `onTicket` starts the generation elsewhere and resolves when there is room for
- * the next one: BullMQ's concurrency stays 1, its lock guards the claim only, and a lost lock, a stall or a `failed` event
- * never affects a running generation.
+ * The consumer's side of one model's queue. `onTicket` resolves when there is room for another ticket: BullMQ's
+ * concurrency stays 1. Its locks guard nothing, so a ticket may be handed out again as often as it stalls; a lost lock, a
+ * stall or a `failed` event never affects a generation.
  *
  * `redis` must be a patient connection; BullMQ opens one more for its blocking reads.
  */
 export function createTicketPull(options: {
-  redis: Redis
+  redis: Redis | Cluster
   model: string
-  onTicket: (ticket: GenerationTicket) => Promise<void>
+  onTicket: () => Promise<void>
   log: Logger
 }): TicketPull {
   const { redis, model, onTicket, log } = options
-  const worker = new Worker<unknown>(
-    TICKET_QUEUE,
-    async (job) => await onTicket(GenerationTicket.parse(job.data)),
-    {
-      connection: redis,
-      prefix: ticketPrefix(model),
-      autorun: false,
-      concurrency: 1,
-      lockDuration: 10_000,
-      stalledInterval: 5_000,
-      maxStalledCount: 0,
-      runRetryDelay: 500,
-      removeOnComplete: { count: 0 },
-      removeOnFail: { count: 0 },
-      skipVersionCheck: true,
-    },
-  )
+  const worker = new Worker<unknown>(TICKET_QUEUE, async () => await onTicket(), {
+    connection: redis,
+    prefix: ticketPrefix(model),
+    autorun: false,
+    concurrency: 1,
+    lockDuration: 10_000,
+    stalledInterval: 5_000,
+    // At 0, a ticket whose worker died would fail without being handed out again.
+    maxStalledCount: 1_000_000,
+    runRetryDelay: 500,
+    removeOnComplete: { count: 0 },
+    removeOnFail: { count: 0 },
+    skipVersionCheck: true,
+  })
   worker.on('error', (error) => log.warn({ err: error, model }, 'ticket queue failed'))
   worker.on('failed', (job, error) => log.error({ err: error, model, ticket: job?.id }, 'ticket failed'))
 

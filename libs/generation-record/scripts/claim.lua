@@ -1,29 +1,95 @@
-#!lua flags=allow-oom
--- A worker takes a generation out of the waiting set. Only this script decides which worker runs it.
+-- Hands a worker the waiting generation with the lowest tag that it serves. Only this script decides which worker runs a
+-- generation.
 --
--- KEYS  1 record   2 waiting   3 expiry   4 fair   5 prompt (side key)
--- ARGV  1 id   2 epoch of the ticket   3 worker
--- Returns { 'claimed', job, compressed request or '' }, or { reason } with one of
---   gone       there is no record: the generation ended long ago
---   settled    the generation ended, or was cancelled while it waited
---   cancelled  it was cancelled while an earlier worker had it
---   stale      the record has another epoch than the ticket
---   taken      another worker has this epoch
-local record, waiting, expiry, fair, prompt = unpack(KEYS)
-local id, epoch, worker = unpack(ARGV)
+-- KEYS  1 needs
+-- ARGV  1 prefix   2 worker   3 nonce   4 features that it serves, separated by spaces   5 its context window
+--       6 by (boot id)   7… gateways that are buried
+-- Returns { 'claimed', id, epoch, job or '', gateway, stream, ms until the deadline }
+--         { 'nothing' }
+--         { 'again' }   as many orphans of buried gateways as one call may settle were met: call again
+--
+-- A nonce gets one generation: the same one while the worker still has that epoch, afterwards nothing. It is known for two
+-- minutes at least, far longer than a worker repeats a claim. Large request and ids are read by the caller, so that a
+-- repeated claim does not keep Redis busy.
+local NONCE_MS = 120000
+local worker, nonce, by = ARGV[2], ARGV[3], ARGV[6]
+local time = call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-local state = redis.call('HMGET', record, 'epoch', 'settled', 'cancelled', 'worker', 'job', 'tag')
-if not state[1] then return { redis.call('EXISTS', record) == 1 and 'settled' or 'gone' } end
-if state[2] then return { 'settled' } end
-if state[3] then return { 'cancelled' } end
-if state[1] ~= epoch then return { 'stale' } end
-if state[4] and state[4] ~= worker then return { 'taken' } end
-
-redis.call('HSET', record, 'worker', worker)
-redis.call('ZREM', waiting, id)
-redis.call('ZREM', expiry, id)
-local tag = tonumber(state[6])
-if tag > tonumber(redis.call('HGET', fair, 'v') or 0) then
-  redis.call('HSET', fair, 'v', tag)
+local function read_record(id)
+  local values = call('HMGET', prefix .. 'g:' .. id, 'epoch', 'gateway', 'stream', 'deadline', 'settled', 'worker', 'nonce')
+  return { epoch = values[1], gateway = values[2], stream = values[3], deadline = values[4], settled = values[5],
+    worker = values[6], nonce = values[7] }
 end
-return { 'claimed', state[5], redis.call('GET', prompt) or '' }
+
+local function claimed(id, record)
+  return { 'claimed', id, tonumber(record.epoch), call('GET', prefix .. 'j:' .. id) or '', record.gateway,
+    tonumber(record.stream), record.deadline - now }
+end
+
+local period = math.floor(now / NONCE_MS)
+local nonces_key = prefix .. 'nonces:' .. integer(period)
+local known = call('HGET', nonces_key, nonce) or call('HGET', prefix .. 'nonces:' .. integer(period - 1), nonce)
+if known then
+  local record = read_record(known)
+  if record.settled or record.worker ~= worker or record.nonce ~= nonce then return { 'nothing' } end
+  return claimed(known, record)
+end
+
+sweep(now)
+
+local features, window, is_buried = {}, tonumber(ARGV[5]), {}
+for word in string.gmatch(ARGV[4], '%S+') do features[word] = true end
+for index = 7, #ARGV do is_buried[ARGV[index]] = true end
+
+local function is_served(needs)
+  for word in string.gmatch(needs, '%S+') do
+    local at_least = tonumber(string.match(word, '^window:(%d+)$'))
+    if at_least then
+      if at_least > window then return false end
+    elseif not features[word] then
+      return false
+    end
+  end
+  return true
+end
+
+local served = {}
+for _, needs in ipairs(call('SMEMBERS', needs_key)) do
+  if is_served(needs) then table.insert(served, prefix .. 'waiting:' .. needs) end
+end
+
+-- Takes the first member out of its set; returns it with its tag.
+local function take_first()
+  if #served == 1 then return unpack(call('ZPOPMIN', served[1])) end
+  local first, first_tag, first_key
+  for _, waiting_key in ipairs(served) do
+    local member, tag = unpack(call('ZRANGE', waiting_key, '0', '0', 'WITHSCORES'))
+    tag = tonumber(tag)
+    if member and (not first or tag < first_tag or (tag == first_tag and member < first)) then
+      first, first_tag, first_key = member, tag, waiting_key
+    end
+  end
+  if first then call('ZREM', first_key, first) end
+  return first, first_tag
+end
+
+for _ = 1, SWEPT_AT_MOST do
+  local member, tag = take_first()
+  if not member then return { 'nothing' } end
+  local id, needs, cost, bytes, account = read_member(member)
+  local record = read_record(id)
+  -- Without a record that waits it has expired in this millisecond.
+  local waits = record.epoch and not record.settled and not record.worker
+  local runs = waits and not is_buried[record.gateway]
+  give_back(not runs, member, needs, cost, bytes, account)
+  if runs then
+    call('HSET', prefix .. 'g:' .. id, 'worker', worker, 'nonce', nonce)
+    call('HSET', nonces_key, nonce, id)
+    if call('HLEN', nonces_key) == 1 then call('PEXPIREAT', nonces_key, integer((period + 2) * NONCE_MS)) end
+    if tonumber(tag) > virtual_time() then call('SET', virtual_key, tag) end
+    return claimed(id, record)
+  end
+  if waits then end_generation(id, record.epoch, 'fault', { 0, 0, 0 }, by, '') end
+end
+return { 'again' }

@@ -1,33 +1,28 @@
-#!lua flags=allow-oom
--- Ends a generation: fence, usage and the entry for billing in one step. The first settlement of the current
--- epoch wins; later ones return 'settled'.
+-- Ends a generation: fence, usage and the entry for billing in one step. The first settlement wins.
 --
--- KEYS  1 record   2 waiting   3 expiry   4 settlements   5 prompt (side key)
--- ARGV  1 id   2 epoch   3 outcome   4 prompt tokens   5 cached tokens   6 completion tokens   7 by (boot id)
---       8 receipt, or ''
--- Returns 'recorded' (this call settled it), 'settled' (it was already), or 'stale' (a newer epoch runs it)
+-- KEYS  1 record   2 settlements
+-- ARGV  1 prefix   2 id   3 epoch   4 role: 'gateway' or 'worker'   5 the worker that settles, or ''   6 outcome
+--       7 prompt tokens   8 cached tokens   9 completion tokens   10 by (boot id)   11 receipt, or ''
+-- Returns { status, worker to stop or '', 1 if it was waiting else 0 }, with one of these states:
+--   recorded   this call settled it
+--   settled    an earlier one did; the rest is what that call returned
+--   stale      of an epoch before the record's, or not this worker's
 --
--- A missing record has expired after deadline and grace. Its settlement is recorded all the same; billing, which is
--- idempotent by id, decides.
-local record, waiting, expiry, settlements, prompt = unpack(KEYS)
-local id, epoch, outcome, prompt_tokens, cached_tokens, completion_tokens, by, receipt = unpack(ARGV)
+-- A gateway may be ahead of the record: it raises its own epoch before it lifts. It may know a generation whose record
+-- was lost or has expired; then billing, which is idempotent by id, decides. A worker settles only what is its own.
+local id, epoch, role, settler = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5]
 
-local state = redis.call('HMGET', record, 'epoch', 'settled')
-if state[2] then return 'settled' end
-if state[1] and state[1] ~= epoch then return 'stale' end
+local state = call('HMGET', KEYS[1], 'epoch', 'settled', 'worker', 'tag')
+local recorded, worker = tonumber(state[1] or 0), state[3] or nil
+local waited = state[4] and not worker
+local answer = { 'recorded', worker or '', waited and 1 or 0 }
+if state[2] then
+  answer[1] = 'settled'
+  return answer
+end
+if role == 'worker' and (recorded ~= epoch or worker ~= settler) then return { 'stale', '', 0 } end
+if epoch < recorded then return { 'stale', '', 0 } end
 
-if state[1] then
-  redis.call('HSET', record, 'settled', outcome, 'usage', prompt_tokens .. ' ' .. cached_tokens .. ' ' .. completion_tokens)
-  redis.call('HDEL', record, 'job')
-end
-redis.call('DEL', prompt)
-redis.call('ZREM', waiting, id)
-redis.call('ZREM', expiry, id)
-local entry = { 'id', id, 'epoch', epoch, 'outcome', outcome, 'promptTokens', prompt_tokens,
-  'cachedTokens', cached_tokens, 'completionTokens', completion_tokens, 'by', by }
-if receipt ~= '' then
-  table.insert(entry, 'receipt')
-  table.insert(entry, receipt)
-end
-redis.call('XADD', settlements, '*', unpack(entry))
-return 'recorded'
+if waited then leave_waiting(true, recorded_member(id)) end
+end_generation(id, epoch, ARGV[6], { ARGV[7], ARGV[8], ARGV[9] }, ARGV[10], ARGV[11])
+return answer

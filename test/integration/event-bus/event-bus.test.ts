@@ -1,185 +1,277 @@
 import { randomUUID } from 'node:crypto'
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
-import { gatewayChannel } from '#libs/event-bus/channels.ts'
+import { gatewayChannel, workerChannel } from '#libs/event-bus/channels.ts'
+import type { FrameEntry } from '#libs/event-bus/frame.ts'
 import { createEventPublisher, type EventPublisher } from '#libs/event-bus/publish-events.ts'
+import type { InboxEvent, StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import { subscribeEvents, type EventSubscriber } from '#libs/event-bus/subscribe-events.ts'
-import {
-  sendCancel,
-  sendVectorsTaken,
-  subscribeControl,
-  type StreamEpoch,
-} from '#libs/event-bus/worker-control.ts'
-import { sharedRedis } from '../../support/redis.ts'
+import { createControlSender, sendDrain, subscribeControl } from '#libs/event-bus/worker-control.ts'
+import { openRedis } from '#libs/redis/connect-redis.ts'
+import { createRedis, sharedRedis } from '../../support/redis.ts'
+import { claimed, ended, lost, read, text } from '../../unit/libs/event-bus/publishing-worker.ts'
 
 const log = pino({ level: 'silent' })
 const connections: Redis[] = []
 
-function connect(): Redis {
-  const redis = new Redis(sharedRedis())
+function connect(url: string, patience: 'fail-fast' | 'patient' = 'patient'): Redis {
+  const redis = openRedis({ place: { mode: 'single', url }, name: 'test', patience, log })
   connections.push(redis)
   return redis
 }
-
-let gateway: string
-let messages: number
-let unreceived: string[]
-let strays: StreamEpoch[]
-let publisher: EventPublisher
-let subscriber: EventSubscriber
-
-beforeEach(async () => {
-  gateway = randomUUID()
-  messages = 0
-  unreceived = []
-  strays = []
-  const subscription = connect()
-  subscription.on('message', (channel: string) => {
-    if (channel === gatewayChannel(gateway)) messages += 1
-  })
-  subscriber = await subscribeEvents({
-    subscriber: subscription,
-    gateway,
-    onStray: (_worker, streams) => strays.push(...streams.map(({ stream, epoch }) => ({ stream, epoch }))),
-    log,
-  })
-  publisher = createEventPublisher({
-    redis: connect(),
-    worker: 'worker-1',
-    onNoSubscriber: (missed) => unreceived.push(missed),
-    onPublish: () => {},
-    log,
-  })
-})
 
 afterEach(() => {
   for (const redis of connections.splice(0)) redis.disconnect()
 })
 
-const text = (content: string): GenerationEvent => ({ type: 'text-delta', text: content })
-
-test('all events of one turn travel in one message, whatever their streams', async () => {
-  const inboxes = Array.from({ length: 50 }, () => subscriber.open())
-  for (const { stream } of inboxes) {
-    publisher.send(gateway, { stream, epoch: 1, seq: 1, event: text('a'), ids: [1] })
-    publisher.send(gateway, { stream, epoch: 1, seq: 2, event: text('b'), ids: [2] })
-  }
-  for (const inbox of inboxes) {
-    const { value } = await inbox[Symbol.asyncIterator]().next()
-    expect(value).toEqual([text('a'), text('b')])
-  }
-  expect(messages).toBe(1)
-})
-
-test('a turn above 256 kB is split, in order', async () => {
-  const inbox = subscriber.open()
-  const long = 'x'.repeat(30_000)
-  for (let seq = 1; seq <= 20; seq += 1) {
-    publisher.send(gateway, { stream: inbox.stream, epoch: 1, seq, event: text(long), ids: [] })
-  }
-  let received = 0
-  for await (const batch of inbox) {
-    received += batch.length
-    if (received === 20) break
-  }
-  expect(messages).toBeGreaterThan(3)
-})
-
-test('events of a closed stream are reported as strays', async () => {
-  const inbox = subscriber.open()
-  inbox.close()
-  publisher.send(gateway, { stream: inbox.stream, epoch: 1, seq: 1, event: text('a'), ids: [] })
-  await vi.waitFor(() => expect(strays).toEqual([{ stream: inbox.stream, epoch: 1 }]))
-})
-
-test('a pulse fails a stream whose end was lost, and one that its worker does not know', async () => {
-  const claimed: GenerationEvent = { type: 'generation-claimed', worker: 'worker-1', promptTokens: 1 }
-  const behind = subscriber.open()
-  const unknown = subscriber.open()
-  const well = subscriber.open()
-  for (const { stream } of [behind, unknown, well]) {
-    publisher.send(gateway, { stream, epoch: 1, seq: 1, event: claimed, ids: [] })
-  }
-  publisher.pulse(gateway, [
-    { stream: behind.stream, epoch: 1, lastSeq: 2, running: false },
-    { stream: well.stream, epoch: 1, lastSeq: 1, running: true },
-  ])
-  for (const inbox of [behind, unknown]) {
-    const events = inbox[Symbol.asyncIterator]()
-    await events.next()
-    await expect(events.next()).rejects.toThrow('the stream is lost')
-  }
-  publisher.send(gateway, { stream: well.stream, epoch: 1, seq: 2, event: text('on'), ids: [] })
-  const received: GenerationEvent[] = []
-  for await (const batch of well) {
-    received.push(...batch)
-    if (received.length === 2) break
-  }
-  expect(received).toEqual([claimed, text('on')])
-})
-
-test('a pulse of a running stream that is closed here is answered, an ended one is not', async () => {
-  publisher.pulse(gateway, [
-    { stream: 77, epoch: 2, lastSeq: 5, running: true },
-    { stream: 78, epoch: 1, lastSeq: 5, running: false },
-  ])
-  await vi.waitFor(() => expect(strays).toEqual([{ stream: 77, epoch: 2 }]))
-})
-
-test('a dead worker fails its own streams and no others', async () => {
-  const mine = subscriber.open()
-  const other = subscriber.open()
-  const claim = (stream: number, worker: string) => {
-    publisher.send(gateway, {
-      stream,
-      epoch: 1,
-      seq: 1,
-      event: { type: 'generation-claimed', worker, promptTokens: 1 },
-      ids: [],
-    })
-  }
-  claim(mine.stream, 'worker-1')
-  claim(other.stream, 'worker-1')
-  await mine[Symbol.asyncIterator]().next()
-  other.expectEpoch(2)
-  subscriber.failWorker('worker-1', 'it died')
-  await expect(mine[Symbol.asyncIterator]().next()).rejects.toThrow('it died')
-  publisher.send(gateway, { stream: other.stream, epoch: 2, seq: 1, event: text('a'), ids: [] })
-  await vi.waitFor(async () => {
-    const { value } = await other[Symbol.asyncIterator]().next()
-    expect(value).toContainEqual(text('a'))
-  })
-})
-
-test('a frame for a gateway that is gone is noticed', async () => {
-  publisher.send('no-such-gateway', { stream: 1, epoch: 1, seq: 1, event: text('a'), ids: [] })
-  await vi.waitFor(() => expect(unreceived).toEqual(['no-such-gateway']))
-})
-
-test('unreadable text on the channel is skipped', async () => {
-  const inbox = subscriber.open()
-  await connect().publish(gatewayChannel(gateway), 'rubbish')
-  publisher.send(gateway, { stream: inbox.stream, epoch: 1, seq: 1, event: text('a'), ids: [] })
-  expect((await inbox[Symbol.asyncIterator]().next()).value).toEqual([text('a')])
-})
-
-test('a cancel, and the report that vectors were taken, reach only their worker', async () => {
+/** A gateway and a worker on a bus, connected as their processes connect them. */
+async function join(url: string) {
+  const gateway = randomUUID()
   const worker = randomUUID()
-  const cancelled: unknown[] = []
-  const taken: string[] = []
-  await subscribeControl({
-    subscriber: connect(),
+  const unreceived: string[] = []
+  const seen = { messages: 0, late: 0 }
+  const publishing = connect(url, 'fail-fast')
+  await vi.waitFor(() => expect(publishing.status).toBe('ready'))
+  const publisher = createEventPublisher({
+    redis: publishing,
     worker,
-    onCancel: (from, streams) => cancelled.push([from, streams]),
-    onVectorsTaken: (key) => taken.push(key),
+    onNoSubscriber: (missed) => unreceived.push(missed),
+    onPublish: () => {},
+    nowMs: () => Date.now(),
     log,
   })
-  expect(await sendCancel(connect(), worker, { gateway, streams: [{ stream: 4, epoch: 1 }] })).toBe(true)
-  await vi.waitFor(() => expect(cancelled).toEqual([[gateway, [{ stream: 4, epoch: 1 }]]]))
-  await sendVectorsTaken(connect(), worker, 'a key')
-  await vi.waitFor(() => expect(taken).toEqual(['a key']))
-  expect(cancelled).toHaveLength(1)
-  expect(await sendCancel(connect(), 'no-such-worker', { gateway, streams: [] })).toBe(false)
+  await subscribeControl({
+    subscriber: connect(url),
+    worker,
+    onStop: () => {},
+    onResend: (from, number) => publisher.resend(from, number),
+    onAsk: () => {},
+    onAcknowledge: (from, number) => publisher.acknowledge(from, number),
+    onVectorsTaken: () => {},
+    onDrain: () => {},
+    log,
+  })
+  const subscription = connect(url)
+  subscription.on('message', (channel: string) => {
+    if (channel === gatewayChannel(gateway)) seen.messages += 1
+  })
+  const control = createControlSender({ redis: connect(url), gateway, onNoSubscriber: () => {}, log })
+  const subscriber = await subscribeEvents({
+    subscriber: subscription,
+    gateway,
+    control,
+    onLate: (events) => (seen.late += events),
+    log,
+  })
+  return { gateway, worker, publisher, publishing, subscriber, subscription, unreceived, seen }
+}
+
+type Bus = Awaited<ReturnType<typeof join>>
+
+const entry = (of: StreamInbox, seq: number, event: GenerationEvent): FrameEntry => ({
+  stream: of.stream,
+  epoch: 1,
+  seq,
+  event,
+  ids: event.type === 'text-delta' ? [seq] : [],
+})
+
+/** Reads until the stream has ended or is lost. */
+async function readAll(inbox: StreamInbox): Promise<InboxEvent[]> {
+  const events: InboxEvent[] = []
+  for await (const batch of inbox) {
+    events.push(...batch)
+    if (events.some(({ type }) => type === 'generation-end' || type === 'stream-lost')) break
+  }
+  return events
+}
+
+describe('on a bus that stays', () => {
+  let bus: Bus
+  let publisher: EventPublisher
+  let subscriber: EventSubscriber
+
+  beforeEach(async () => {
+    bus = await join(sharedRedis())
+    ;({ publisher, subscriber } = bus)
+  })
+
+  test('all events of one turn travel in one message, whatever their streams', async () => {
+    const inboxes = Array.from({ length: 50 }, () => subscriber.open())
+    for (const inbox of inboxes) {
+      publisher.send(bus.gateway, [entry(inbox, 1, claimed(bus.worker)), entry(inbox, 2, text('a'))])
+      publisher.send(bus.gateway, [entry(inbox, 3, ended)])
+    }
+    for (const inbox of inboxes) {
+      expect(await readAll(inbox)).toEqual([claimed(bus.worker), text('a'), ended])
+    }
+    expect(bus.seen.messages).toBe(1)
+  })
+
+  test('a turn above 256 kB is split between groups, never inside one', async () => {
+    const inbox = subscriber.open()
+    const sizes: number[] = []
+    const parts: number[] = []
+    bus.subscription.on('message', (channel: string, message: string) => {
+      if (channel !== gatewayChannel(bus.gateway)) return
+      sizes.push(message.length)
+      parts.push(message.split('x"').length - 1)
+    })
+    const long = 'y'.repeat(29_999) + 'x'
+    publisher.send(bus.gateway, [entry(inbox, 1, claimed(bus.worker))])
+    let seq = 1
+    const group = (events: number) =>
+      Array.from({ length: events }, () => {
+        seq += 1
+        return entry(inbox, seq, text(long))
+      })
+    for (let groups = 0; groups < 10; groups += 1) publisher.send(bus.gateway, group(3))
+    publisher.send(bus.gateway, group(20))
+    publisher.send(bus.gateway, [entry(inbox, seq + 1, ended)])
+    expect(await readAll(inbox)).toHaveLength(52)
+    expect(parts.filter((events) => events % 3 !== 0)).toEqual([20])
+    expect(Math.max(...sizes.filter((_, at) => parts[at] !== 20))).toBeLessThan(262_144)
+  })
+
+  test('what was acknowledged is not kept any longer', async () => {
+    const inbox = subscriber.open()
+    publisher.send(bus.gateway, [entry(inbox, 1, claimed(bus.worker)), entry(inbox, 2, ended)])
+    await readAll(inbox)
+    expect(publisher.keptBytes()).toBeGreaterThan(0)
+    for (let second = 0; second < 5; second += 1) subscriber.tick()
+    await vi.waitFor(() => expect(publisher.keptBytes()).toBe(0))
+  })
+
+  test('a frame for a gateway that is gone is noticed', async () => {
+    publisher.send('no-such-gateway', [entry(subscriber.open(), 1, text('a'))])
+    await vi.waitFor(() => expect(bus.unreceived).toEqual(['no-such-gateway']))
+    publisher.forget('no-such-gateway')
+    expect(publisher.keptBytes()).toBe(0)
+  })
+
+  test('unreadable text on the channel is skipped', async () => {
+    const inbox = subscriber.open()
+    await connect(sharedRedis()).publish(gatewayChannel(bus.gateway), 'rubbish')
+    publisher.send(bus.gateway, [entry(inbox, 1, claimed(bus.worker)), entry(inbox, 2, ended)])
+    expect(await readAll(inbox)).toEqual([claimed(bus.worker), ended])
+  })
+
+  test('an event of another release loses its own stream, and no other of the same frame', async () => {
+    const [other, well] = [subscriber.open(), subscriber.open()]
+    const claims = [other, well].flatMap(({ stream }) => [stream, 1, 1, 0, [1, 0, false], []])
+    const unknown = [other.stream, 1, 2, 99, { new: true }, []]
+    const end = [well.stream, 1, 2, 6, ['stop', 1, 0, 1, 0], []]
+    const frame = [0, bus.worker, 1, ...claims, ...unknown, ...end]
+    await connect(sharedRedis()).publish(gatewayChannel(bus.gateway), JSON.stringify(frame))
+    expect(await readAll(other)).toEqual([claimed(bus.worker), lost('unreadable')])
+    expect(await readAll(well)).toEqual([claimed(bus.worker), ended])
+  })
+
+  test('a connection that was cut is caught up with at once, without anything lost or doubled', async () => {
+    const inbox = subscriber.open()
+    const all = readAll(inbox)
+    publisher.send(bus.gateway, [entry(inbox, 1, claimed(bus.worker))])
+    await vi.waitFor(() => expect(bus.seen.messages).toBe(1))
+    bus.subscription.disconnect(true)
+    await vi.waitFor(() => expect(bus.subscription.status).not.toBe('ready'))
+    const cutMs = performance.now()
+    for (let seq = 2; seq <= 100; seq += 1) {
+      publisher.send(bus.gateway, [entry(inbox, seq, text(`${seq}`))])
+      await publisher.flush()
+    }
+    publisher.send(bus.gateway, [entry(inbox, 101, ended)])
+    // No tick and no pulse: the new connection alone asks.
+    expect(await all).toHaveLength(101)
+    expect(performance.now() - cutMs).toBeLessThan(1_500)
+    expect(Array.from(inbox.ids())).toEqual(Array.from({ length: 99 }, (_, at) => at + 2))
+  })
+})
+
+test('what is published while the bus restarts arrives once it is back', async () => {
+  const server = await createRedis()
+  onTestFinished(async () => await server.stop())
+  const { gateway, worker, publisher, publishing, subscriber } = await join(server.url)
+  const [inbox, quiet] = [subscriber.open(), subscriber.open()]
+  const all = readAll(inbox)
+  publisher.send(gateway, [entry(inbox, 1, claimed(worker))])
+  publisher.send(gateway, [entry(quiet, 1, claimed(worker))])
+  await publisher.flush()
+  await server.kill()
+  for (let seq = 2; seq <= 50; seq += 1) {
+    publisher.send(gateway, [entry(inbox, seq, text(`${seq}`))])
+    await publisher.flush()
+  }
+  publisher.send(gateway, [entry(quiet, 2, ended)])
+  expect(publisher.keptBytes()).toBeGreaterThan(1_000)
+  await server.start()
+  await vi.waitFor(() => expect(publishing.status).toBe('ready'), { timeout: 5_000 })
+  publisher.send(gateway, [entry(inbox, 51, ended)])
+  await publisher.flush()
+  const seconds = setInterval(() => {
+    subscriber.tick()
+    publisher.pulse(gateway, [])
+  }, 200)
+  onTestFinished(() => clearInterval(seconds))
+  expect(await all).toHaveLength(51)
+  expect(await readAll(quiet)).toEqual([claimed(worker), ended])
+  expect(await read(subscriber.open())).toEqual([])
+})
+
+test('control messages reach only their worker; unknown fields and unknown messages are ignored', async () => {
+  const worker = randomUUID()
+  const received: unknown[] = []
+  const absent: string[] = []
+  const note =
+    (kind: string) =>
+    (...message: unknown[]) =>
+      received.push([kind, ...message])
+  await subscribeControl({
+    subscriber: connect(sharedRedis()),
+    worker,
+    onStop: note('stop'),
+    onResend: note('resend'),
+    onAsk: note('ask'),
+    onAcknowledge: note('acknowledge'),
+    onVectorsTaken: note('vectors-taken'),
+    onDrain: note('drain'),
+    log,
+  })
+  const redis = connect(sharedRedis())
+  const control = createControlSender({
+    redis,
+    gateway: 'gateway-1',
+    onNoSubscriber: (missed) => absent.push(missed),
+    log,
+  })
+  const publish = async (message: string) => await redis.publish(workerChannel(worker), message)
+  await publish('rubbish')
+  await publish('{"type":"of-another-release"}')
+  await publish('{"type":"resend","gateway":"gateway-2","from":3,"new":true}')
+  const sent = [
+    await control.stop(worker, [{ stream: 4, epoch: 1 }]),
+    await control.resend(worker, 7),
+    await control.ask(worker, [{ stream: 4, epoch: 2, nonce: 'n' }]),
+    await control.acknowledge(worker, 9, [4, 5]),
+    await control.vectorsTaken(worker, 'a key'),
+    await sendDrain(redis, worker),
+  ]
+  expect(sent).toEqual([true, true, true, true, true, true])
+  await vi.waitFor(() =>
+    expect(received).toEqual([
+      ['resend', 'gateway-2', 3],
+      ['stop', 'gateway-1', [{ stream: 4, epoch: 1 }]],
+      ['resend', 'gateway-1', 7],
+      ['ask', 'gateway-1', [{ stream: 4, epoch: 2, nonce: 'n' }]],
+      ['acknowledge', 'gateway-1', 9, [4, 5]],
+      ['vectors-taken', 'a key'],
+      ['drain'],
+    ]),
+  )
+  expect(await control.stop('no-such-worker', [])).toBe(false)
+  expect(await sendDrain(redis, 'no-such-worker')).toBe(false)
+  expect(absent).toEqual(['no-such-worker'])
+  redis.disconnect()
+  expect(await control.resend(worker, 1)).toBe(false)
 })

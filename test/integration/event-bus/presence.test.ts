@@ -1,163 +1,272 @@
 import { randomUUID } from 'node:crypto'
-import { Redis } from 'ioredis'
-import { pino } from 'pino'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { HEARTBEAT_CHANNEL } from '#libs/event-bus/channels.ts'
-import { createPresence, type Heartbeat, type Presence } from '#libs/event-bus/presence.ts'
 import { livenessKey } from '#libs/generation-record/keys.ts'
-import { createRedis, type TestRedis } from '../../support/redis.ts'
+import { createCluster, heartbeatOf, LONG, TTL_MS, within, type Member } from './presence-cluster.ts'
 
-const log = pino({ level: 'silent' })
-let queue: TestRedis
-let bus: TestRedis
-let open: { stop: () => Promise<void> }[]
-
-beforeEach(async () => {
-  queue = await createRedis()
-  bus = await createRedis()
-  open = []
+test.concurrent('processes receive each other’s heartbeats, and one that crashes is reported dead to those of the other kind', async ({
+  onTestFinished,
+}) => {
+  const { join } = await createCluster(onTestFinished)
+  const [gateway, worker, colleague] = [await join('gateway'), await join('worker'), await join('worker')]
+  const heard = ({ presence }: Member) =>
+    presence
+      .peers()
+      .map(({ id }) => id)
+      .toSorted()
+  await vi.waitFor(() => {
+    expect(heard(gateway)).toEqual([worker.id, colleague.id].toSorted())
+    expect(heard(worker)).toEqual([gateway.id, colleague.id].toSorted())
+  }, within)
+  worker.crash()
+  await vi.waitFor(() => expect(gateway.deaths).toEqual([[worker.id, 'worker']]), within)
+  expect(heard(gateway)).toEqual([colleague.id])
+  expect(gateway.presence.buried()).toEqual([])
+  expect(colleague.deaths).toEqual([])
 })
 
-afterEach(async () => {
-  for (const { stop } of open.toReversed()) await stop()
-  await queue.stop()
-  await bus.stop()
+test.concurrent('a gateway is given longer than a worker; dead it is buried, until it is heard again', async ({
+  onTestFinished,
+}) => {
+  const { join, byHand } = await createCluster(onTestFinished)
+  const member = await join('worker')
+  const gateway = byHand('gateway')
+  await gateway.live()
+  await gateway.beat()
+  const seenMs = Date.now()
+  await vi.waitFor(() => expect(member.deaths).toEqual([[gateway.id, 'gateway']]), within)
+  expect(Date.now() - seenMs).toBeGreaterThanOrEqual(2 * TTL_MS)
+  expect(member.presence.buried()).toEqual([gateway.id])
+  await gateway.live()
+  await gateway.beat()
+  await vi.waitFor(() => expect(member.presence.buried()).toEqual([]), within)
+  expect(member.presence.peers().map(({ id }) => id)).toEqual([gateway.id])
 })
 
-type Member = { presence: Presence; deaths: string[]; received: Heartbeat[]; crash: () => void }
+test.concurrent('a process that was never heard dies only if its key is missing twice', async ({
+  onTestFinished,
+}) => {
+  const { join, byHand } = await createCluster(onTestFinished)
+  const member = await join('worker')
+  const [starting, gone, suspected] = [byHand('gateway'), byHand('gateway'), randomUUID()]
+  await member.beats(8)
+  await starting.live(20_000)
+  const askedMs = Date.now()
+  member.presence.watch(starting.id)
+  member.presence.watch(gone.id)
+  member.presence.suspect(suspected)
+  await vi.waitFor(() => expect(member.deaths).toHaveLength(2), within)
+  expect(Date.now() - askedMs).toBeGreaterThanOrEqual(2_000)
+  expect(new Set(member.deaths.map(([id]) => id))).toEqual(new Set([gone.id, suspected]))
+  expect(new Set(member.presence.buried())).toEqual(new Set([gone.id, suspected]))
+  // Messages to the dead reach no subscriber, again and again: they die once.
+  member.presence.suspect(suspected)
+  // An end of the watch is the end of the interest.
+  member.presence.unwatch(starting.id)
+  await starting.dropKey()
+  await member.beats(LONG)
+  expect(member.deaths).toHaveLength(2)
+})
 
-async function join(id: string): Promise<Member> {
-  const connect = (url: string) => {
-    const redis = new Redis(url, { retryStrategy: () => 100, maxRetriesPerRequest: null })
-    redis.on('error', () => {})
-    return redis
+test.concurrent('no process is judged before this one has listened for long enough', async ({
+  onTestFinished,
+}) => {
+  const { join, byHand } = await createCluster(onTestFinished)
+  const listenFirstMs = 4_000
+  const fromMs = Date.now()
+  const member = await join('gateway', { listenFirstMs })
+  const worker = byHand('worker')
+  await worker.beat()
+  member.presence.watch(worker.id)
+  member.presence.suspect(worker.id)
+  await vi.waitFor(() => expect(member.deaths).toEqual([[worker.id, 'worker']]), within)
+  expect(Date.now() - fromMs).toBeGreaterThanOrEqual(listenFirstMs)
+})
+
+test.concurrent('a key that is missing kills no process whose heartbeats arrive, as after a failover', async ({
+  onTestFinished,
+}) => {
+  const { join, byHand } = await createCluster(onTestFinished)
+  const member = await join('gateway')
+  const worker = byHand('worker')
+  for (let beat = 0; beat < LONG; beat += 1) {
+    await worker.beat()
+    member.presence.suspect(worker.id)
+    await member.beats(1)
   }
-  const connections = [connect(bus.url), connect(bus.url), connect(queue.url)] as const
-  const [publisher, subscriber, store] = connections
-  const deaths: string[] = []
-  const received: Heartbeat[] = []
-  const presence = await createPresence({
-    self: { id, kind: 'worker' },
-    engines: () => [],
-    bus: publisher,
-    subscriber,
-    queue: store,
-    onHeartbeat: (heartbeat) => received.push(heartbeat),
-    onDeath: (dead) => deaths.push(dead),
-    nowMs: () => Date.now(),
-    log,
-  })
-  const crash = () => {
-    for (const redis of connections) redis.disconnect()
-  }
-  open.push({
-    async stop() {
-      crash()
-      await presence.stop()
-    },
-  })
-  return { presence, deaths, received, crash }
-}
-
-test(
-  'members receive each other’s heartbeats, and a watched one that crashes is reported dead',
-  { timeout: 20_000 },
-  async () => {
-    const [a, b] = [randomUUID(), randomUUID()]
-    const first = await join(a)
-    const second = await join(b)
-    await vi.waitFor(() => expect(first.received.map(({ id }) => id)).toContain(b), { timeout: 5_000 })
-    first.presence.watch(b)
-    second.crash()
-    await vi.waitFor(() => expect(first.deaths).toEqual([b]), { timeout: 15_000 })
-  },
-)
-
-test('no process is taken for dead when the bus restarts', { timeout: 30_000 }, async () => {
-  const [a, b] = [randomUUID(), randomUUID()]
-  const first = await join(a)
-  const second = await join(b)
-  first.presence.watch(b)
-  second.presence.watch(a)
-  await bus.kill()
-  first.presence.suspect(b)
-  // Both keep writing their keys while the bus is away for longer than a silence counts.
-  const observer = new Redis(queue.url)
-  const from = Date.now()
-  await vi.waitFor(
-    async () => {
-      expect(await observer.exists(livenessKey(a), livenessKey(b))).toBe(2)
-      expect(Date.now() - from).toBeGreaterThan(5_000)
-    },
-    { timeout: 10_000, interval: 500 },
-  )
-  await bus.start()
-  const receivedBefore = first.received.length
-  await vi.waitFor(() => expect(first.received.length).toBeGreaterThan(receivedBefore + 2), {
-    timeout: 10_000,
-  })
-  observer.disconnect()
-  expect([...first.deaths, ...second.deaths]).toEqual([])
+  expect(member.deaths).toEqual([])
+  // It still notices a death afterwards.
+  await vi.waitFor(() => expect(member.deaths).toEqual([[worker.id, 'worker']]), within)
 })
 
-test('no process is taken for dead when the queue Redis restarts empty', { timeout: 30_000 }, async () => {
-  const [a, b] = [randomUUID(), randomUUID()]
-  const first = await join(a)
-  const second = await join(b)
-  first.presence.watch(b)
-  const observer = new Redis(queue.url, { retryStrategy: () => 100 })
-  observer.on('error', () => {})
-  await vi.waitFor(async () => expect(await observer.exists(livenessKey(b))).toBe(1))
-  await observer.flushall()
+test.concurrent('a full queue Redis kills no process: keys are still written', async ({ onTestFinished }) => {
+  const { queue, connect, join } = await createCluster(onTestFinished)
+  const member = await join('gateway')
+  const worker = await join('worker')
+  await member.beats(2)
+  const store = connect(queue)
+  await store.config('SET', 'maxmemory', '1')
+  await expect(store.set('anything', 1)).rejects.toThrow('OOM')
+  await member.beats(LONG)
+  expect(await store.exists(livenessKey(member.id), livenessKey(worker.id))).toBe(2)
+  expect([...member.deaths, ...worker.deaths]).toEqual([])
+})
+
+test.concurrent('a queue Redis that restarts empty kills no process', async ({ onTestFinished }) => {
+  const { queue, connect, join } = await createCluster(onTestFinished)
+  const [gateway, worker] = [await join('gateway'), await join('worker')]
+  await worker.beats(2)
+  await connect(queue).flushall()
   await queue.kill()
+  await worker.beats(LONG)
   await queue.start()
-  await vi.waitFor(async () => expect(await observer.exists(livenessKey(b))).toBe(1), { timeout: 10_000 })
-  const beats = second.received.length
-  await vi.waitFor(() => expect(second.received.length).toBeGreaterThan(beats + 6), { timeout: 10_000 })
-  observer.disconnect()
-  expect(first.deaths).toEqual([])
+  const store = connect(queue)
+  await vi.waitFor(async () => expect(await store.exists(livenessKey(worker.id))).toBe(1), within)
+  await worker.beats(LONG)
+  expect([...gateway.deaths, ...worker.deaths]).toEqual([])
 })
 
-test('a process that stalls takes no other for dead', { timeout: 40_000 }, async () => {
-  const [self, peer] = [randomUUID(), randomUUID()]
-  const member = await join(self)
-  const [hand, store] = [new Redis(bus.url), new Redis(queue.url)]
-  const peerBeats = async () => {
-    await hand.publish(HEARTBEAT_CHANNEL, JSON.stringify({ id: peer, kind: 'worker', engines: [] }))
-    await store.set(livenessKey(peer), 1, 'PX', 3_000)
-  }
-  const ownBeats = async (count: number) => {
-    const own = () => member.received.filter(({ id }) => id === self).length
-    const from = own()
-    await vi.waitFor(() => expect(own()).toBeGreaterThanOrEqual(from + count), {
-      timeout: 20_000,
-      interval: 10,
-    })
-  }
-  member.presence.watch(peer)
-  for (let beat = 0; beat < 5; beat += 1) {
-    await peerBeats()
-    await ownBeats(1)
-  }
-  // The last heartbeat is a second old; with the stall it and the key are older than three seconds.
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_400)
-  await ownBeats(2)
-  await peerBeats()
-  await ownBeats(2)
+test.concurrent('a bus that restarts kills no process, and each process knows for how long it was away', async ({
+  onTestFinished,
+}) => {
+  const { bus, join } = await createCluster(onTestFinished)
+  const [gateway, worker] = [await join('gateway'), await join('worker')]
+  await worker.beats(2)
+  expect(worker.presence.busAwayMs()).toBe(0)
+  await bus.kill()
+  gateway.presence.suspect(worker.id)
+  await vi.waitFor(() => {
+    for (const { presence } of [gateway, worker]) expect(presence.busAwayMs()).toBeGreaterThan(3_000)
+  }, within)
+  await bus.start()
+  await worker.beats(LONG)
+  await vi.waitFor(() => {
+    for (const { presence } of [gateway, worker]) expect(presence.busAwayMs()).toBe(0)
+  }, within)
+  expect([...gateway.deaths, ...worker.deaths]).toEqual([])
+})
+
+test.concurrent('after either Redis was away, a silent process without a key gets its whole time again', async ({
+  onTestFinished,
+}) => {
+  const { queue, bus, connect, join, byHand } = await createCluster(onTestFinished)
+  const member = await join('worker')
+  const gateway = byHand('gateway')
+  await member.beats(LONG)
+  await gateway.beat()
+  await queue.kill()
+  await member.beats(LONG)
+  await queue.start()
+  const store = connect(queue)
+  await vi.waitFor(async () => expect(await store.exists(livenessKey(member.id))).toBe(1), within)
+  await member.beats(2)
+  await gateway.live(60_000)
+  await member.beats(LONG)
   expect(member.deaths).toEqual([])
 
-  // It still notices a death afterwards.
-  await vi.waitFor(() => expect(member.deaths).toEqual([peer]), { timeout: 15_000 })
-  hand.disconnect()
-  store.disconnect()
+  await gateway.beat()
+  await gateway.dropKey()
+  await bus.kill()
+  await vi.waitFor(() => expect(member.presence.busAwayMs()).toBeGreaterThan(0), within)
+  await bus.start()
+  await member.beats(2)
+  await gateway.beat()
+  await member.beats(2)
+  expect(member.deaths).toEqual([])
+  await vi.waitFor(() => expect(member.deaths).toEqual([[gateway.id, 'gateway']]), within)
 })
 
-test('leaving deletes the liveness key at once', async () => {
-  const id = randomUUID()
-  const member = await join(id)
-  const observer = new Redis(queue.url)
-  await vi.waitFor(async () => expect(await observer.exists(livenessKey(id))).toBe(1))
+test.concurrent('a subscription that receives nothing is opened again', async ({ onTestFinished }) => {
+  const { bus, join } = await createCluster(onTestFinished)
+  const member = await join('worker')
+  await member.beats(2)
+  bus.signal('SIGSTOP')
+  // Long before a patient connection gives up by itself.
+  const fromMs = Date.now()
+  await vi.waitFor(() => expect(member.subscriber.status).not.toBe('ready'), within)
+  expect(Date.now() - fromMs).toBeLessThan(12_000)
+  bus.signal('SIGCONT')
+  await member.beats(2)
+  expect(member.presence.busAwayMs()).toBe(0)
+})
+
+test.concurrent('alive by its key but silent: cut off, once for each silence', async ({ onTestFinished }) => {
+  const { join, byHand } = await createCluster(onTestFinished)
+  const member = await join('worker', { cutOffMs: 1_500 })
+  const gateway = byHand('gateway')
+  for (let silence = 1; silence <= 2; silence += 1) {
+    await gateway.live(60_000)
+    await gateway.beat()
+    await gateway.live(200)
+    await vi.waitFor(
+      async () => {
+        await gateway.live(200)
+        expect(member.cutOffs).toHaveLength(silence)
+      },
+      { timeout: 15_000, interval: 50 },
+    )
+    for (let beat = 0; beat < LONG; beat += 1) {
+      await gateway.live()
+      await member.beats(1)
+    }
+  }
+  expect(member.cutOffs).toEqual([
+    [gateway.id, 'gateway'],
+    [gateway.id, 'gateway'],
+  ])
+  expect(member.deaths).toEqual([])
+})
+
+test.concurrent('other forms and other kinds are not heard; fields of other releases are ignored', async ({
+  onTestFinished,
+}) => {
+  const { bus, connect, join } = await createCluster(onTestFinished)
+  const member = await join('gateway')
+  const hand = connect(bus)
+  const send = async (heartbeat: object) => await hand.publish(HEARTBEAT_CHANNEL, JSON.stringify(heartbeat))
+  await hand.publish(HEARTBEAT_CHANNEL, 'rubbish')
+  await send({ ...heartbeatOf('first-form', 'worker'), form: 1 })
+  await send({ ...heartbeatOf('of-another-kind', 'worker'), kind: 'oracle' })
+  const engine = {
+    model: 'm',
+    ready: true,
+    slots: 4,
+    running: 1,
+    meanGenerationMs: null,
+    contextWindow: 4_096,
+  }
+  const known = { ...heartbeatOf('newer', 'worker'), engines: [engine] }
+  await send({ ...known, load: 0.5, engines: [{ ...engine, temperature: 80 }] })
+  await vi.waitFor(() => expect(member.presence.peers()).toEqual([known]), within)
+  expect(member.received.filter(({ id }) => id !== member.id)).toEqual([known])
+})
+
+test.concurrent('leaving deletes the liveness key at once', async ({ onTestFinished }) => {
+  const { queue, connect, join } = await createCluster(onTestFinished)
+  const member = await join('gateway')
+  const store = connect(queue)
+  expect(await store.pttl(livenessKey(member.id))).toBeGreaterThan(TTL_MS)
   await member.presence.stop()
-  expect(await observer.exists(livenessKey(id))).toBe(0)
-  observer.disconnect()
+  expect(await store.exists(livenessKey(member.id))).toBe(0)
+})
+
+// Not beside the others: it blocks them.
+test('a process that stalls takes no other for dead, nor the bus for away', async ({ onTestFinished }) => {
+  const { join, byHand } = await createCluster(onTestFinished)
+  const member = await join('gateway')
+  const worker = byHand('worker')
+  for (let beat = 0; beat < 5; beat += 1) {
+    await worker.live()
+    await worker.beat()
+    await member.beats(1)
+  }
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_500)
+  expect(member.presence.busAwayMs()).toBe(0)
+  await member.beats(1)
+  await worker.live()
+  await worker.beat()
+  await member.beats(1)
+  expect(member.deaths).toEqual([])
+  // It still notices a death afterwards.
+  await vi.waitFor(() => expect(member.deaths).toEqual([[worker.id, 'worker']]), within)
 })

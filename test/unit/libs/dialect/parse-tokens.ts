@@ -8,6 +8,7 @@ import { createModel } from '#libs/model-files/model.ts'
 
 const tiny = await createModel(await readModelFolder('models/tiny'))
 export const { tokenizer } = tiny
+export const END_IDS = tiny.eosIds
 
 export const recordings = z
   .array(z.object({ name: z.string(), text: z.string(), chunks: z.array(z.array(z.int())) }))
@@ -43,7 +44,7 @@ export function createParser(options: Options = {}) {
   return createOutputParser({
     generationId: '0199-generation',
     tokenizer,
-    endIds: tiny.eosIds,
+    endIds: END_IDS,
     family: { toolCalls: 'hermes', reasoning: THINK, callIds: 'opaque' },
     tools: [weather],
     singleCall: false,
@@ -67,7 +68,7 @@ export function parse(chunks: readonly ArrayLike<number>[], options: Options = {
   return { events: merge(events), reasoningTokens: parser.reasoningTokens(), toolCalls: parser.toolCalls() }
 }
 
-function merge(events: readonly GenerationEvent[]): GenerationEvent[] {
+export function merge(events: readonly GenerationEvent[]): GenerationEvent[] {
   const merged: GenerationEvent[] = []
   for (const event of events) {
     const last = merged.at(-1)

@@ -1,0 +1,122 @@
+import { z } from 'zod'
+import { HostPort, RedisUrl } from './config-fields.ts'
+
+/** One server, or the master of a Sentinel group. */
+export type RedisServerPlace =
+  | { readonly mode: 'single'; readonly url: string }
+  | {
+      readonly mode: 'sentinel'
+      /** User, password, TLS and database of the servers. Its host is the name under which the sentinels know them. */
+      readonly url: string
+      /** `host:port` each. With a `rediss` URL they are reached by TLS too. */
+      readonly sentinels: readonly string[]
+      readonly sentinelPassword: string | undefined
+    }
+
+/** Where a Redis is and how it is reached. */
+export type RedisPlace =
+  | RedisServerPlace
+  /** `urls`: nodes that are asked first; user, password and TLS are those of the first one. */
+  | { readonly mode: 'cluster'; readonly urls: readonly [string, ...string[]] }
+
+/** One URL, or several separated by commas. */
+const RedisUrls = z.string().transform((text, context): readonly [string, ...string[]] => {
+  const [first = '', ...others] = text.split(',')
+  const problem = [first, ...others]
+    .map((url) => RedisUrl.safeParse(url).error?.issues[0])
+    .find((issue) => issue)
+  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem.message })
+  return [first, ...others]
+})
+
+const Sentinels = z
+  .string()
+  .transform((text) => text.split(','))
+  .pipe(z.array(HostPort))
+
+export const QueueRedisFields = {
+  QUEUE_REDIS_MODE: z.enum(['single', 'sentinel', 'cluster']).default('single'),
+  /** With a Cluster one node or several, separated by commas; with Sentinel the host is the master's name. */
+  QUEUE_REDIS_URL: RedisUrls,
+  /** `host:port`, separated by commas. */
+  QUEUE_REDIS_SENTINELS: Sentinels.optional(),
+  QUEUE_REDIS_SENTINEL_PASSWORD: z.string().optional(),
+}
+
+export const BusRedisFields = {
+  BUS_REDIS_MODE: z
+    .enum(['single', 'sentinel'], {
+      error: ({ input }) =>
+        input === 'cluster'
+          ? 'a Cluster sends every message to all of its nodes and cannot say whether anyone received it: ' +
+            'use single servers, separated by commas in BUS_REDIS_URL, or Sentinel'
+          : undefined,
+    })
+    .default('single'),
+  /** Several, separated by commas: each gateway uses one of them. With Sentinel the hosts are the masters' names. */
+  BUS_REDIS_URL: RedisUrls,
+  BUS_REDIS_SENTINELS: Sentinels.optional(),
+  BUS_REDIS_SENTINEL_PASSWORD: z.string().optional(),
+}
+
+type QueueRedis = z.infer<z.ZodObject<typeof QueueRedisFields>>
+type BusRedis = z.infer<z.ZodObject<typeof BusRedisFields>>
+
+/** For `superRefine`: the fields of the queue Redis fit its mode. */
+export function checkQueueRedis(config: QueueRedis, context: z.RefinementCtx): void {
+  const { QUEUE_REDIS_MODE: mode, QUEUE_REDIS_URL: urls } = config
+  const refuse = (message: string) => {
+    context.addIssue({ code: 'custom', path: ['QUEUE_REDIS_URL'], message })
+  }
+  if (mode !== 'cluster' && urls.length > 1) refuse(`expected one URL: QUEUE_REDIS_MODE is ${mode}`)
+  if (mode === 'cluster' && urls.some((url) => !['', '/', '/0'].includes(new URL(url).pathname))) {
+    refuse('expected no database number: a Cluster has only database 0')
+  }
+  checkSentinels('QUEUE_REDIS', config, context)
+}
+
+/** For `superRefine`: the fields of the bus Redis fit its mode. */
+export function checkBusRedis(config: BusRedis, context: z.RefinementCtx): void {
+  const { BUS_REDIS_URL: urls } = config
+  if (new Set(urls).size < urls.length) {
+    context.addIssue({ code: 'custom', path: ['BUS_REDIS_URL'], message: 'expected different servers' })
+  }
+  checkSentinels('BUS_REDIS', config, context)
+}
+
+function checkSentinels(
+  prefix: string,
+  config: Readonly<Record<string, unknown>>,
+  context: z.RefinementCtx,
+): void {
+  const refuse = (name: string, message: string) => {
+    context.addIssue({ code: 'custom', path: [name], message })
+  }
+  const [sentinels, password] = [`${prefix}_SENTINELS`, `${prefix}_SENTINEL_PASSWORD`]
+  if (config[`${prefix}_MODE`] === 'sentinel') {
+    if (config[sentinels] === undefined) refuse(sentinels, `${prefix}_MODE=sentinel needs it`)
+    return
+  }
+  for (const name of [sentinels, password]) {
+    if (config[name] !== undefined) refuse(name, `it is for ${prefix}_MODE=sentinel only`)
+  }
+}
+
+export function toQueueRedis(config: Readonly<QueueRedis>): RedisPlace {
+  const { QUEUE_REDIS_MODE: mode, QUEUE_REDIS_URL: urls } = config
+  if (mode === 'cluster') return { mode, urls }
+  if (mode === 'single') return { mode, url: urls[0] }
+  const sentinels = config.QUEUE_REDIS_SENTINELS ?? []
+  return { mode, url: urls[0], sentinels, sentinelPassword: config.QUEUE_REDIS_SENTINEL_PASSWORD }
+}
+
+/** All servers of the bus, in the configured order. */
+export function toBusRedis(config: Readonly<BusRedis>): readonly [RedisServerPlace, ...RedisServerPlace[]] {
+  const { BUS_REDIS_MODE: mode, BUS_REDIS_URL: urls, BUS_REDIS_SENTINELS: sentinels = [] } = config
+  const toPlace = (url: string): RedisServerPlace =>
+    mode === 'single'
+      ? { mode, url }
+      : { mode, url, sentinels, sentinelPassword: config.BUS_REDIS_SENTINEL_PASSWORD }
+  const [first, ...others] = urls
+  return [toPlace(first), ...others.map(toPlace)]
+}

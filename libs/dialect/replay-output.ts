@@ -1,0 +1,16 @@
+import type { OutputParser } from './parse-output.ts'
+
+/**
+ * Brings a new parser to the state of another one that has read these ids, so that it goes on in the middle of a
+ * character, a stop string, a thought or a call. The events were sent before and are dropped. Returns whether the output
+ * is over: a stop string or the only call is complete, or the last id is one with which the engine had ended, and what it
+ * ended with was lost. Then an engine must not go on: it would begin something new behind the end.
+ */
+export function replayOutput(
+  parser: OutputParser,
+  { ids, endIds }: { ids: ArrayLike<number>; endIds: readonly number[] },
+): boolean {
+  const { stopped } = parser.push(ids)
+  const last = ids[ids.length - 1]
+  return stopped || (last !== undefined && endIds.includes(last))
+}

@@ -1,0 +1,126 @@
+/** Frames that a gateway has not acknowledged yet, to publish them again when it asks. */
+export type KeptFrames = {
+  /** Counts the next frame to `gateway`, from 1. */
+  nextNumber(gateway: string): number
+  /** Keeps a frame; the numbers of one gateway come in order. */
+  keep(gateway: string, text: string): void
+  /** Drops the frames up to and including this number: they have arrived. */
+  drop(gateway: string, upTo: number): void
+  /** Drops all frames to a gateway that is gone. Its numbers go on if it was not. */
+  forget(gateway: string): void
+  /** The lowest number that is kept; one above the last when there is none. */
+  firstKept(gateway: string): number
+  lastNumber(gateway: string): number
+  /** The kept frames from this number on, in order. */
+  from(gateway: string, number: number): Iterable<string>
+  /** Of all gateways, as UTF-8. */
+  bytes(): number
+}
+
+/** `head` is the index of the first kept frame, whose number is `first`; arrays, not objects, as there are many. */
+type Link = { first: number; last: number; head: number; texts: string[]; keptMs: number[] }
+
+/** How often the age of kept frames is looked at. */
+const EXPIRE_EVERY_MS = 1_000
+const COMPACT_AT = 1_024
+
+/**
+ * Frames are kept for `keepMs` and up to `keepBytes` over all gateways; beyond that the oldest are dropped. They are
+ * the published strings themselves, which take at most twice their UTF-8 bytes of memory.
+ */
+export function createKeptFrames(options: {
+  keepMs: number
+  keepBytes: number
+  nowMs: () => number
+}): KeptFrames {
+  const { keepMs, keepBytes, nowMs } = options
+  const links = new Map<string, Link>()
+  let bytes = 0
+  let expiredMs = nowMs()
+
+  function linkOf(gateway: string): Link {
+    const known = links.get(gateway)
+    if (known !== undefined) return known
+    const link: Link = { first: 1, last: 0, head: 0, texts: [], keptMs: [] }
+    links.set(gateway, link)
+    return link
+  }
+
+  function dropFirst(link: Link) {
+    bytes -= Buffer.byteLength(link.texts[link.head] ?? '')
+    link.texts[link.head] = ''
+    link.head += 1
+    link.first += 1
+    if (link.head === link.texts.length) {
+      link.texts = []
+      link.keptMs = []
+      link.head = 0
+    } else if (link.head >= COMPACT_AT && link.head * 2 > link.texts.length) {
+      link.texts.splice(0, link.head)
+      link.keptMs.splice(0, link.head)
+      link.head = 0
+    }
+  }
+
+  const isEmpty = (link: Link) => link.head === link.texts.length
+  const oldestMs = (link: Link) => link.keptMs[link.head] ?? Infinity
+
+  function expire(now: number) {
+    expiredMs = now
+    for (const link of links.values()) {
+      while (now - oldestMs(link) >= keepMs) dropFirst(link)
+    }
+  }
+
+  function shrink() {
+    while (bytes > keepBytes) {
+      let oldest: Link | null = null
+      for (const link of links.values()) {
+        if (!isEmpty(link) && (oldest === null || oldestMs(link) < oldestMs(oldest))) oldest = link
+      }
+      if (oldest === null) return
+      dropFirst(oldest)
+    }
+  }
+
+  return {
+    nextNumber: (gateway) => (linkOf(gateway).last += 1),
+    keep(gateway, text) {
+      const link = linkOf(gateway)
+      const now = nowMs()
+      link.texts.push(text)
+      link.keptMs.push(now)
+      bytes += Buffer.byteLength(text)
+      if (bytes > keepBytes) shrink()
+      if (now - expiredMs >= EXPIRE_EVERY_MS) expire(now)
+    },
+    drop(gateway, upTo) {
+      const link = links.get(gateway)
+      if (link === undefined) return
+      while (!isEmpty(link) && link.first <= upTo) dropFirst(link)
+    },
+    forget(gateway) {
+      const link = links.get(gateway)
+      if (link === undefined) return
+      while (!isEmpty(link)) dropFirst(link)
+      // A number may have been issued for a frame that was never kept.
+      link.first = link.last + 1
+    },
+    firstKept(gateway) {
+      expire(nowMs())
+      return links.get(gateway)?.first ?? 1
+    },
+    lastNumber: (gateway) => links.get(gateway)?.last ?? 0,
+    *from(gateway, number) {
+      const link = links.get(gateway)
+      if (link === undefined) return
+      for (let at = link.head + Math.max(0, number - link.first); at < link.texts.length; at += 1) {
+        yield link.texts[at] ?? ''
+      }
+    },
+    bytes() {
+      expire(nowMs())
+      return bytes
+    },
+  }
+}

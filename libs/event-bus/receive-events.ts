@@ -1,0 +1,226 @@
+import type { Frame, GatewayMessage, Pulse, StreamState } from './frame.ts'
+import { createStreamInbox, type InboxFeed, type LossReason, type StreamInbox } from './stream-inbox.ts'
+import type { AskedStream, ControlSender, StreamEpoch } from './worker-control.ts'
+import { createWorkerLink, type WorkerLink } from './worker-link.ts'
+
+export type EventReceiver = {
+  take(message: GatewayMessage): void
+  /** Asks every worker for what it has published since: messages may have been missed. */
+  catchUp(): void
+  /** Opens the inbox of a new generation. Open it before the ticket is added: subscribe, then enqueue. */
+  open(): StreamInbox
+  openStreams(): number
+  /** Loses every stream whose current epoch `worker` runs or is expected to run, and forgets its frames. */
+  loseWorker(worker: string, reason: LossReason): void
+  loseAll(reason: LossReason): void
+  /** The generation of this stream is settled: its worker need not keep it any longer. */
+  settled(worker: string, stream: number): void
+  /** Call it each second: asks for what is missing, and acknowledges what arrived. */
+  tick(): void
+}
+
+/** `knownTick`: when its worker last sent an event of it, or listed it in a pulse. */
+type OpenStream = { readonly inbox: StreamInbox; readonly feed: InboxFeed; knownTick: number }
+
+/** A running stream of which its worker has sent nothing for so many seconds is asked about. */
+const QUIET_TICKS = 3
+
+/**
+ * Distributes the messages of a gateway's channel to the inboxes of its generations. Stream numbers count up and are
+ * never reused, so a late event cannot reach the wrong one.
+ *
+ * A gap in a worker's frames, or in a stream's events, is asked for at once and each second until it is filled. Events
+ * behind a gap are dropped; they come again with it.
+ *
+ * `onLate` is called with the number of events that were dropped because they are no part of a current run.
+ */
+export function createEventReceiver(options: {
+  control: Pick<ControlSender, 'stop' | 'resend' | 'ask' | 'acknowledge'>
+  onLate: (events: number) => void
+}): EventReceiver {
+  const { control, onLate } = options
+  const streams = new Map<number, OpenStream>()
+  const links = new Map<string, WorkerLink>()
+  const stops = createStops(control.stop)
+  let lastStream = 0
+  let ticks = 0
+
+  function linkOf(worker: string): WorkerLink {
+    const known = links.get(worker)
+    if (known !== undefined) return known
+    const link = createWorkerLink({ worker, control })
+    links.set(worker, link)
+    return link
+  }
+
+  function takeFrame({ worker, number, entries }: Frame) {
+    const link = linkOf(worker)
+    if (!link.meet(number)) return
+    const touched = new Set<InboxFeed>()
+    const behind = new Set<StreamInbox>()
+    let late = 0
+    for (const entry of entries) {
+      const open = streams.get(entry.stream)
+      const acceptance = open === undefined ? 'stray' : open.feed.accept(entry, worker)
+      if (acceptance === 'stray') {
+        late += 1
+        stops.add(worker, entry)
+      } else if (open !== undefined && acceptance === 'accepted') {
+        open.knownTick = ticks
+        touched.add(open.feed)
+      }
+      if (open !== undefined && acceptance === 'gap') behind.add(open.inbox)
+    }
+    for (const feed of touched) feed.deliver()
+    if (late > 0) onLate(late)
+    // A frame of which something was dropped must come again, after the one that is missing.
+    if (behind.size === 0 || !link.isMissing(number)) {
+      for (const inbox of behind) inbox.lose('frames-lost')
+      link.take(number)
+    }
+    link.requestMissing('frame')
+  }
+
+  function takePulse(pulse: Pulse) {
+    const link = linkOf(pulse.worker)
+    link.applyPulse(pulse)
+    for (const state of pulse.streams) {
+      const open = streams.get(state.stream)
+      if (open !== undefined) compare(open, state, link)
+      else if (mayRun(state)) stops.add(pulse.worker, state)
+      else link.noteStillKept(state.stream)
+    }
+    link.requestMissing('pulse')
+  }
+
+  function compare(open: OpenStream, state: StreamState, link: WorkerLink) {
+    const { inbox, feed } = open
+    const { worker } = link
+    const heard = inbox.worker()
+    const isCurrent =
+      state.epoch === inbox.epoch() && (heard === null || heard === worker) && feed.state() !== 'lost'
+    if (!isCurrent) {
+      if (mayRun(state)) stops.add(worker, state)
+      return
+    }
+    if (feed.state() === 'ended') return
+    open.knownTick = ticks
+    const isExpected = feed.expected()?.worker === worker
+    if (state.state === 'unknown') {
+      if (heard === worker) inbox.lose('not-running')
+      else if (isExpected) feed.noteUnknown()
+      return
+    }
+    if (isExpected) feed.noteKnown()
+    if (state.state === 'claiming') return
+    if (state.lastSeq > feed.lastSeq()) {
+      if (!link.isMissing()) inbox.lose('frames-lost')
+    } else if (state.state === 'ended' && (heard === worker || isExpected)) {
+      // It stopped, and sent no event about it.
+      inbox.lose('not-running')
+    }
+  }
+
+  function askAboutStreams() {
+    const questions = new Map<string, AskedStream[]>()
+    for (const open of streams.values()) {
+      const asked = toQuestion(open, ticks)
+      if (asked === null) continue
+      const list = questions.get(asked.worker)
+      if (list === undefined) questions.set(asked.worker, [asked.question])
+      else list.push(asked.question)
+    }
+    for (const [worker, list] of questions) void control.ask(worker, list)
+  }
+
+  return {
+    take(message) {
+      if (message.kind === 'frame') takeFrame(message)
+      else takePulse(message)
+    },
+    catchUp() {
+      for (const link of links.values()) link.requestRest()
+      askAboutStreams()
+    },
+    open() {
+      lastStream += 1
+      const stream = lastStream
+      const opened = createStreamInbox(
+        stream,
+        () => streams.delete(stream),
+        (worker, epoch) => stops.add(worker, { stream, epoch }),
+      )
+      streams.set(stream, { ...opened, knownTick: ticks })
+      return opened.inbox
+    },
+    openStreams: () => streams.size,
+    loseWorker(worker, reason) {
+      links.delete(worker)
+      for (const { inbox, feed } of streams.values()) {
+        if (inbox.worker() === worker || feed.expected()?.worker === worker) inbox.lose(reason)
+      }
+    },
+    loseAll(reason) {
+      for (const { inbox } of streams.values()) inbox.lose(reason)
+    },
+    settled(worker, stream) {
+      links.get(worker)?.addSettled(stream)
+    },
+    tick() {
+      ticks += 1
+      stops.tick()
+      for (const [worker, link] of links) {
+        link.tick()
+        if (link.isIdle()) links.delete(worker)
+      }
+      askAboutStreams()
+    },
+  }
+}
+
+/** Where the worker of a stream must be asked whether it runs it; null where there is no reason to. */
+function toQuestion(
+  { inbox, feed, knownTick }: OpenStream,
+  ticks: number,
+): { worker: string; question: AskedStream } | null {
+  if (feed.state() !== 'open') return null
+  const expected = feed.expected()
+  const worker = inbox.worker() ?? expected?.worker
+  if (worker === undefined || (expected === null && ticks - knownTick < QUIET_TICKS)) return null
+  return {
+    worker,
+    question: { stream: inbox.stream, epoch: inbox.epoch(), nonce: expected?.nonce ?? '' },
+  }
+}
+
+const mayRun = ({ state }: StreamState) => state === 'running' || state === 'claiming'
+
+/**
+ * Collects the streams that a worker must stop, and sends them at the end of the current work, each of them at most
+ * once between two ticks: their frames arrive until the worker has read the message.
+ */
+function createStops(send: ControlSender['stop']) {
+  let waiting = new Map<string, StreamEpoch[]>()
+  const sent = new Set<string>()
+
+  function flush() {
+    const messages = waiting
+    waiting = new Map()
+    for (const [worker, streams] of messages) void send(worker, streams)
+  }
+
+  return {
+    add(worker: string, { stream, epoch }: StreamEpoch) {
+      const key = `${worker} ${stream} ${epoch}`
+      if (sent.has(key)) return
+      sent.add(key)
+      if (waiting.size === 0) queueMicrotask(flush)
+      const list = waiting.get(worker)
+      if (list === undefined) waiting.set(worker, [{ stream, epoch }])
+      else list.push({ stream, epoch })
+    },
+    tick() {
+      sent.clear()
+    },
+  }
+}

@@ -1,0 +1,90 @@
+import { promisify } from 'node:util'
+import { deflateRaw, inflateRaw } from 'node:zlib'
+import { z } from 'zod'
+import { GenerationJob } from '#libs/contracts/generation-job.ts'
+import { LARGEST_BODY_BYTES } from '#libs/contracts/largest-body-bytes.ts'
+
+const deflate = promisify(deflateRaw)
+const inflate = promisify(inflateRaw)
+
+/** A larger request is not stored in the job's text, but compressed in a side key. */
+const INLINE_REQUEST_BYTES = 8_192
+
+/**
+ * Bounds the memory of a request that is unpacked. JSON can be longer than the body that it was translated from: a
+ * byte may become an escape of six characters, and `1e20` becomes 21 digits.
+ */
+const MAX_REQUEST_BYTES = 6 * LARGEST_BODY_BYTES
+
+/** A job as it is stored. The gateway packs it once and lifts it with this as often as it must. */
+export type PackedJob = RecordFields & {
+  /** The other fields as JSON, without a large request. */
+  readonly jobText: string
+  /** A large request, compressed; else empty. */
+  readonly requestBytes: Buffer
+  /** Size of both in the queue Redis. */
+  readonly bytes: number
+}
+
+/** The fields of a job that its record has, for scripts. */
+type RecordFields = Pick<GenerationJob, 'id' | 'model' | 'gateway' | 'stream'>
+
+export async function packJob(job: GenerationJob): Promise<PackedJob> {
+  const { id, model, gateway, stream, request, ...rest } = job
+  const requestText = JSON.stringify(request)
+  const isInline = requestText.length <= INLINE_REQUEST_BYTES
+  const jobText = JSON.stringify(isInline ? { ...rest, request } : rest)
+  const requestBytes = isInline ? EMPTY : await deflate(requestText)
+  const bytes = Buffer.byteLength(jobText) + requestBytes.length
+  return { id, model, gateway, stream, jobText, requestBytes, bytes }
+}
+
+/** Packs a job whose hold was replaced, without compressing its unchanged request again. */
+export function repackHold(packed: PackedJob, hold: GenerationJob['hold']): PackedJob {
+  const job = z.looseObject({}).parse(JSON.parse(packed.jobText))
+  const jobText = JSON.stringify({ ...job, hold })
+  return { ...packed, jobText, bytes: Buffer.byteLength(jobText) + packed.requestBytes.length }
+}
+
+/** What is stored for one epoch: the job's text, and what must be known to read the side keys. */
+const StoredJob = z.object({
+  isRequestApart: z.boolean(),
+  idCount: z.int().min(0),
+  promptTokens: z.int().min(0).nullable(),
+  job: z.looseObject({}),
+})
+type StoredJob = z.infer<typeof StoredJob>
+
+export function toStoredJob(
+  { jobText, requestBytes }: PackedJob,
+  { idCount, promptTokens }: Pick<StoredJob, 'idCount' | 'promptTokens'>,
+): string {
+  const fields = JSON.stringify({ isRequestApart: requestBytes.length > 0, idCount, promptTokens })
+  return `${fields.slice(0, -1)},"job":${jobText}}`
+}
+
+/** Returns null when it cannot be parsed. */
+export function unpackStoredJob(text: string): StoredJob | null {
+  try {
+    return StoredJob.parse(JSON.parse(text))
+  } catch {
+    return null
+  }
+}
+
+/** Joins and parses the parts of a job; returns null when they are not one. */
+export async function unpackJob(
+  { job, isRequestApart }: StoredJob,
+  recordFields: RecordFields,
+  requestBytes: Buffer,
+): Promise<GenerationJob | null> {
+  try {
+    if (!isRequestApart) return GenerationJob.parse({ ...job, ...recordFields })
+    const requestText = await inflate(requestBytes, { maxOutputLength: MAX_REQUEST_BYTES })
+    return GenerationJob.parse({ ...job, request: JSON.parse(requestText.toString()), ...recordFields })
+  } catch {
+    return null
+  }
+}
+
+const EMPTY = Buffer.alloc(0)

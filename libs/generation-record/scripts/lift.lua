@@ -1,0 +1,87 @@
+-- Brings a generation's record to at least an epoch and puts it among the waiting.
+--
+-- KEYS  1 record
+-- ARGV  1 prefix   2 id   3 epoch   4 needs   5 tag, or '' in the first lift   6 account   7 cost
+--       8 how many may be ahead   9 bytes of the account that may wait   10 bytes of the model that may wait
+--       11 ms until the deadline   12 ms that the record outlives it   13 ids   14 job   15 bytes   16 gateway
+--       17 stream   18 where the request is: 'inline' in the job, or 'apart'   19 the request apart, or ''
+-- Returns { 'waiting', tag, ahead }   { 'busy', 'queue' | 'bytes', ahead }   { 'claimed', worker, nonce }   { 'settled' }
+--         { 'superseded' }            { 'request' }: call again with ARGV[19]
+--
+-- A tag is the account's own finish or the virtual time, whichever is later (start-time fair queueing), so that a
+-- flooding account only delays itself. Only an admitted first lift moves the finish. A later epoch waits at 0, before
+-- every tag, because it has had its turn; a record that was lost keeps its tag.
+local record_key = KEYS[1]
+local id, epoch, needs, given_tag, account, cost = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local ids, job, bytes, place, request = ARGV[13], ARGV[14], ARGV[15], ARGV[18], ARGV[19]
+local prompt_key, ids_key = prefix .. 'p:' .. id, prefix .. 'i:' .. id
+
+local state = call('HMGET', record_key, 'epoch', 'settled', 'worker', 'nonce', 'tag')
+local recorded = tonumber(state[1] or 0)
+if state[2] then return { 'settled' } end
+if recorded > epoch then return { 'superseded' } end
+if recorded == epoch and state[3] then return { 'claimed', state[3], state[4] } end
+
+local time = call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+sweep(now)
+
+-- Equal tags count, because they are served in order of arrival.
+local function count_waiting(tag)
+  local count = 0
+  for _, waiting in ipairs(call('SMEMBERS', needs_key)) do
+    count = count + call('ZCOUNT', prefix .. 'waiting:' .. waiting, '-inf', exact(tag))
+  end
+  return count
+end
+
+if recorded == epoch and call('ZSCORE', expiry_key, (recorded_member(id))) then
+  return { 'waiting', state[5], count_waiting(tonumber(state[5])) - 1 }
+end
+
+local tag = epoch > 1 and 0 or tonumber(recorded == epoch and state[5] or given_tag)
+local is_first = not tag
+if is_first then
+  local virtual = virtual_time()
+  call('ZREMRANGEBYSCORE', finish_key, '-inf', exact(virtual))
+  tag = tonumber(call('ZSCORE', finish_key, account) or virtual)
+end
+local ahead = count_waiting(tag)
+if is_first then
+  if ahead > tonumber(ARGV[8]) then return { 'busy', 'queue', ahead } end
+  local waiting_bytes = call('HMGET', bytes_key, account, '')
+  if (waiting_bytes[1] or 0) + bytes > tonumber(ARGV[9]) or (waiting_bytes[2] or 0) + bytes > tonumber(ARGV[10]) then
+    return { 'busy', 'bytes', ahead }
+  end
+end
+if place == 'apart' and request == '' and call('EXISTS', prompt_key) == 0 then return { 'request' } end
+
+if is_first then call('ZADD', finish_key, exact(tag + cost), account) end
+if recorded > 0 then
+  -- It may still wait in an earlier epoch.
+  leave_waiting(false, recorded_member(id))
+  call('HDEL', record_key, 'worker', 'nonce')
+  call('DEL', ids_key)
+end
+
+local deadline = now + ARGV[11]
+local expire_at = integer(math.max(deadline, now) + ARGV[12])
+local arrival = string.format('%s%06d', time[1], time[2])
+call('HSET', record_key, 'epoch', ARGV[3], 'needs', needs, 'tag', exact(tag), 'arrival', arrival, 'cost', cost,
+  'bytes', bytes, 'account', account, 'gateway', ARGV[16], 'stream', ARGV[17], 'deadline', integer(deadline))
+call('PEXPIREAT', record_key, expire_at)
+call('SET', prefix .. 'j:' .. id, job, 'PXAT', expire_at)
+if ids ~= '' then call('SET', ids_key, ids, 'PXAT', expire_at) end
+if request ~= '' then
+  call('SET', prompt_key, request, 'PXAT', expire_at)
+elseif place == 'apart' then
+  call('PEXPIREAT', prompt_key, expire_at)
+end
+
+local member = to_member(id, needs, arrival, cost, bytes, account)
+call('SADD', needs_key, needs)
+call('ZADD', prefix .. 'waiting:' .. needs, exact(tag), member)
+call('ZADD', expiry_key, expire_at, member)
+call('HINCRBY', bytes_key, account, bytes)
+call('HINCRBY', bytes_key, '', bytes)
+return { 'waiting', exact(tag), ahead }

@@ -1,0 +1,94 @@
+-- Begins every script that changes records: time, what leaves the waiting, and the end of a generation.
+--
+-- ARGV[1] is the prefix of the model's keys, `mr2:{model}:`; all names are derived from it, and share a slot:
+--   g:<id>            hash    the record: epoch, needs, tag, arrival, cost, bytes, account (as it waits or has waited),
+--                             gateway, stream, deadline (Redis ms); worker and nonce once claimed; settled and usage
+--                             at the end
+--   j: p: i:<id>      string  job, large request, ids
+--   nonces:<period>   hash    nonce → the id that its claim received, for the claims of two minutes
+--   needs             set     the needs with which something waits
+--   waiting:<needs>   zset    member → tag; equal tags are served in order of arrival, with which a member begins
+--   waiting-expiry    zset    member → Redis ms
+--   waiting-bytes     hash    account → bytes; '' → bytes of all
+--   virtual           string  the highest tag claimed
+--   finish            zset    account → the tag at which its last generation ends
+-- A member is arrival, cost, bytes, needs, account and id, one a line: all that is needed to remove it without its record.
+-- Values stay below 64 bytes, so that Redis stores a record compactly.
+local SWEPT_AT_MOST, SETTLED_MS, FIRST_TAG = 64, 60000, 1
+local call, prefix = redis.call, ARGV[1]
+local needs_key, expiry_key, bytes_key = prefix .. 'needs', prefix .. 'waiting-expiry', prefix .. 'waiting-bytes'
+local virtual_key, finish_key = prefix .. 'virtual', prefix .. 'finish'
+
+-- Redis writes a Lua number with 17 digits, which takes as long as a command; integers are passed on as text.
+local function integer(number)
+  return string.format('%d', number)
+end
+
+-- Lua's own conversion keeps 14 digits, a double has 17.
+local function exact(number)
+  return string.format('%.17g', number)
+end
+
+local function virtual_time()
+  return tonumber(call('GET', virtual_key) or FIRST_TAG)
+end
+
+local function to_member(id, needs, arrival, cost, bytes, account)
+  return table.concat({ arrival, cost, bytes, needs, account, id }, '\n')
+end
+
+-- Returns what leave_waiting takes.
+local function recorded_member(id)
+  local parts = call('HMGET', prefix .. 'g:' .. id, 'needs', 'arrival', 'cost', 'bytes', 'account')
+  return to_member(id, unpack(parts)), parts[1], parts[3], parts[4], parts[5]
+end
+
+local function read_member(member)
+  local arrival, cost, bytes, needs, account, id =
+    string.match(member, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
+  return id, needs, cost, bytes, account
+end
+
+-- Gives back what a member took when it has left its set of needs. `unserved`: it ends without having run. What an
+-- account hung up or let expire must not push it back behind the others for ever, so an account with nothing waiting is
+-- at most one generation late.
+local function give_back(unserved, member, needs, cost, bytes, account)
+  if call('EXISTS', prefix .. 'waiting:' .. needs) == 0 then call('SREM', needs_key, needs) end
+  call('ZREM', expiry_key, member)
+  if call('HINCRBY', bytes_key, '', '-' .. bytes) <= 0 then call('HDEL', bytes_key, '') end
+  if call('HINCRBY', bytes_key, account, '-' .. bytes) > 0 then return end
+  call('HDEL', bytes_key, account)
+  if unserved then
+    local most = virtual_time() + cost
+    if tonumber(call('ZSCORE', finish_key, account) or 0) > most then
+      call('ZADD', finish_key, exact(most), account)
+    end
+  end
+end
+
+local function leave_waiting(unserved, member, needs, cost, bytes, account)
+  if call('ZREM', prefix .. 'waiting:' .. needs, member) == 0 then return end
+  give_back(unserved, member, needs, cost, bytes, account)
+end
+
+local function sweep(now)
+  for _, member in ipairs(call('ZRANGEBYSCORE', expiry_key, '-inf', integer(now), 'LIMIT', '0', SWEPT_AT_MOST)) do
+    local _, needs, cost, bytes, account = read_member(member)
+    leave_waiting(true, member, needs, cost, bytes, account)
+  end
+end
+
+-- Makes the record a settled one, for late calls, and appends the entry for billing. An unknown generation gets a settled
+-- record as well. Job, large request and ids are deleted.
+local function end_generation(id, epoch, outcome, usage, by, receipt)
+  local record_key = prefix .. 'g:' .. id
+  call('HSET', record_key, 'epoch', epoch, 'settled', outcome, 'usage', table.concat(usage, ' '))
+  call('PEXPIRE', record_key, SETTLED_MS)
+  call('DEL', prefix .. 'j:' .. id, prefix .. 'p:' .. id, prefix .. 'i:' .. id)
+  local entry = { 'id', id, 'epoch', epoch, 'outcome', outcome, 'promptTokens', usage[1], 'cachedTokens', usage[2],
+    'completionTokens', usage[3], 'by', by }
+  if receipt ~= '' then
+    entry[15], entry[16] = 'receipt', receipt
+  end
+  call('XADD', prefix .. 'settlements', '*', unpack(entry))
+end

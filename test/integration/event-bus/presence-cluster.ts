@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { expect, vi } from 'vitest'
+import { HEARTBEAT_CHANNEL } from '#libs/event-bus/channels.ts'
+import {
+  createPresence,
+  type Heartbeat,
+  type Presence,
+  type PresenceTimes,
+  type ProcessKind,
+} from '#libs/event-bus/presence.ts'
+import { FORM, livenessKey } from '#libs/generation-record/keys.ts'
+import { openRedis } from '#libs/redis/connect-redis.ts'
+import { createRedis, type TestRedis } from '../../support/redis.ts'
+
+const log = pino({ level: 'silent' })
+/** Short, so that tests need not wait; a gateway has as much again. */
+export const TTL_MS = 900
+export type Member = {
+  readonly id: string
+  readonly presence: Presence
+  readonly deaths: [string, ProcessKind][]
+  readonly cutOffs: [string, ProcessKind][]
+  readonly received: Heartbeat[]
+  readonly subscriber: Redis
+  /** Resolves after so many heartbeats of its own. */
+  beats: (count: number) => Promise<void>
+  crash: () => void
+}
+
+/** Two Redis servers of one test, and the processes that join them; all is stopped at its end. */
+export async function createCluster(onTestFinished: (stop: () => Promise<void>) => void) {
+  const [queue, bus] = await Promise.all([createRedis(), createRedis()])
+  const stops: (() => unknown)[] = []
+  onTestFinished(async () => {
+    for (const stop of stops.toReversed()) await stop()
+    await Promise.all([queue.stop(), bus.stop()])
+  })
+
+  function connect(server: TestRedis, patience: 'fail-fast' | 'patient' = 'patient'): Redis {
+    const redis = openRedis({ place: { mode: 'single', url: server.url }, name: 'test', patience, log })
+    stops.push(() => redis.disconnect())
+    return redis
+  }
+
+  async function connectFailFast(server: TestRedis): Promise<Redis> {
+    const redis = connect(server, 'fail-fast')
+    await vi.waitFor(() => expect(redis.status).toBe('ready'), within)
+    return redis
+  }
+
+  async function join(kind: ProcessKind, times: Partial<PresenceTimes> = {}): Promise<Member> {
+    const id = randomUUID()
+    const [publisher, store] = await Promise.all([connectFailFast(bus), connectFailFast(queue)])
+    const subscriber = connect(bus)
+    const deaths: Member['deaths'] = []
+    const cutOffs: Member['cutOffs'] = []
+    const received: Heartbeat[] = []
+    const presence = await createPresence({
+      self: { id, kind, name: `${kind} of a test` },
+      ttlMs: TTL_MS,
+      engines: () => [],
+      bus: publisher,
+      subscriber,
+      queue: store,
+      onHeartbeat: (heartbeat) => received.push(heartbeat),
+      onDeath: (dead, of) => deaths.push([dead, of]),
+      onCutOff: (peer, of) => cutOffs.push([peer, of]),
+      nowMs: () => Date.now(),
+      times: { gatewayExtraMs: TTL_MS, listenFirstMs: 0, ...times },
+      log,
+    })
+    const crash = () => {
+      for (const redis of [publisher, subscriber, store]) redis.disconnect()
+    }
+    stops.push(async () => {
+      crash()
+      await presence.stop()
+    })
+    const beats = async (count: number) => {
+      const own = () => received.filter((heartbeat) => heartbeat.id === id).length
+      const from = own()
+      await vi.waitFor(() => expect(own()).toBeGreaterThanOrEqual(from + count), within)
+    }
+    return { id, presence, deaths, cutOffs, received, subscriber, beats, crash }
+  }
+
+  /** A process whose heartbeats and liveness key are written by hand. */
+  function byHand(kind: ProcessKind) {
+    const id = randomUUID()
+    const [hand, store] = [connect(bus), connect(queue)]
+    return {
+      id,
+      beat: async () => await hand.publish(HEARTBEAT_CHANNEL, JSON.stringify(heartbeatOf(id, kind))),
+      live: async (ttlMs = TTL_MS) => await store.set(livenessKey(id), 1, 'PX', ttlMs),
+      dropKey: async () => await store.del(livenessKey(id)),
+    }
+  }
+  return { queue, bus, connect, join, byHand }
+}
+
+/** More own heartbeats than a death of any kind could take. */
+export const LONG = 8
+export const within = { timeout: 20_000, interval: 20 }
+
+export const heartbeatOf = (id: string, kind: ProcessKind): Heartbeat => ({
+  id,
+  form: FORM,
+  kind,
+  name: 'by hand',
+  engines: [],
+})

@@ -1,0 +1,165 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { idsKey, jobKey, modelPrefix, promptKey } from '#libs/generation-record/keys.ts'
+import { generationClaim, generationJob } from '../../support/generation-job.ts'
+import {
+  redis,
+  record,
+  useRecord,
+  GATEWAY,
+  settlementOf,
+  lift,
+  claim,
+  lifted,
+  claimed,
+  largeRequest,
+  settlements,
+} from './record-under-test.ts'
+
+useRecord()
+
+test('a claim where nothing waits gets nothing', async () => {
+  expect(await claim(generationJob())).toEqual({ status: 'nothing' })
+})
+
+test('one worker gets a generation, also when many ask at once', async () => {
+  const job = await lifted()
+  const workers = Array.from({ length: 20 }, (_, index) => `worker-${index}`)
+  const answers = await Promise.all(workers.map(async (worker) => await claim(job, { worker })))
+  expect(answers.filter(({ status }) => status === 'claimed')).toHaveLength(1)
+})
+
+test('a repeated claim gets the same generation, and another nonce the next one', async () => {
+  const job = await lifted()
+  const next = generationJob({ model: job.model })
+  await lift(next)
+  const claiming = generationClaim()
+  const first = await record.claim(job.model, claiming)
+  expect(first).toMatchObject({ status: 'claimed', id: job.id })
+  const again = await record.claim(job.model, claiming)
+  expect(again).toEqual({ ...first, remainingMs: expect.any(Number) })
+  expect(await claim(job)).toMatchObject({ id: next.id })
+})
+
+test('a nonce whose generation was settled gets nothing, although something waits', async () => {
+  const claiming = generationClaim()
+  const job = await lifted()
+  await record.claim(job.model, claiming)
+  await record.settle(job.model, settlementOf(job), GATEWAY)
+  await lift(generationJob({ model: job.model }))
+  expect(await record.claim(job.model, claiming)).toEqual({ status: 'nothing' })
+})
+
+test('an old nonce gets nothing when its worker has claimed the same generation again', async () => {
+  const first = generationClaim()
+  const job = await lifted()
+  await record.claim(job.model, first)
+  await lift(job, { epoch: 2, tag: 1 })
+  expect(await claim(job)).toMatchObject({ epoch: 2 })
+  expect(await record.claim(job.model, first)).toEqual({ status: 'nothing' })
+})
+
+test('a nonce is known for two to four minutes, and then forgotten', async () => {
+  const claiming = generationClaim()
+  const job = await lifted()
+  const first = await record.claim(job.model, claiming)
+  const [key = ''] = await redis.keys(`${modelPrefix(job.model)}nonces:*`)
+  expect(await redis.pttl(key)).toBeGreaterThan(120_000)
+  expect(await redis.pttl(key)).toBeLessThanOrEqual(240_000)
+  const period = Number(key.split(':').at(-1))
+  await redis.rename(key, `${modelPrefix(job.model)}nonces:${period - 1}`)
+  expect(await record.claim(job.model, claiming)).toEqual({ ...first, remainingMs: expect.any(Number) })
+})
+
+test('another worker does not get a generation by its nonce', async () => {
+  const job = await claimed({ nonce: 'nonce-1' })
+  expect(await claim(job, { worker: 'worker-2', nonce: 'nonce-1' })).toEqual({ status: 'nothing' })
+})
+
+test.for([
+  { needs: { features: ['embedding'], window: 0 }, why: 'kind' },
+  { needs: { features: ['chat', 'unheard-of'], window: 0 }, why: 'unknown word' },
+  { needs: { features: ['chat'], window: 4_097 }, why: 'window' },
+])('a worker never gets what it does not serve: $why', async ({ needs }) => {
+  const job = generationJob()
+  await lift(job, { needs })
+  expect(await claim(job)).toEqual({ status: 'nothing' })
+  const serves = { features: ['chat', 'embedding', 'unheard-of'], window: 8_192 }
+  expect(await claim(job, { serves })).toMatchObject({ status: 'claimed', id: job.id })
+})
+
+test('what a worker does not serve does not hold up what it serves', async () => {
+  const job = generationJob()
+  await lift(job, { needs: { features: ['unheard-of'], window: 0 } })
+  const served = generationJob({ model: job.model })
+  await lift(served, { needs: { features: ['chat'], window: 4_096 } })
+  expect(await claim(job)).toMatchObject({ id: served.id })
+})
+
+test('a generation whose deadline has passed is still handed out', async () => {
+  const job = generationJob()
+  await lift(job, { remainingMs: -1_000 })
+  const answer = await claim(job)
+  expect(answer.status === 'claimed' && answer.remainingMs).toBeLessThanOrEqual(-1_000)
+})
+
+test('generations of buried gateways are settled at 0 as they are met, however many', async () => {
+  const model = `model-${randomUUID()}`
+  const orphans = Array.from({ length: 150 }, () => generationJob({ model, gateway: 'gateway-dead' }))
+  for (const orphan of orphans) await lift(orphan)
+  const living = generationJob({ model, gateway: 'gateway-alive' })
+  await lift(living)
+  expect(await claim(living, { buried: ['gateway-other', 'gateway-dead'] })).toMatchObject({ id: living.id })
+
+  expect(await settlements(model)).toEqual(
+    orphans.map(({ id }) => ({
+      id,
+      epoch: 1,
+      outcome: 'fault',
+      promptTokens: 0,
+      cachedTokens: 0,
+      completionTokens: 0,
+      by: 'self-1',
+    })),
+  )
+  expect(await lift(orphans[0] ?? living)).toEqual({ status: 'settled' })
+})
+
+test('a job that cannot be parsed is handed out with what the worker needs to decline it', async () => {
+  const answer = { epoch: 1, gateway: 'gateway-1', stream: 1 }
+  const stored = { isRequestApart: false, idCount: 0, promptTokens: null, job: { hold: 7 } }
+  for (const text of [JSON.stringify(stored), '{}', 'no JSON', '7']) {
+    const job = await lifted()
+    await redis.set(jobKey(job.model, job.id), text)
+    expect(await claim(job)).toEqual({ status: 'unreadable', id: job.id, ...answer })
+  }
+  const damaged = await lifted({ request: largeRequest() })
+  await redis.set(promptKey(damaged.model, damaged.id), 'not compressed')
+  expect(await claim(damaged)).toEqual({ status: 'unreadable', id: damaged.id, ...answer })
+})
+
+test('unknown fields of a job are ignored', async () => {
+  const job = await lifted()
+  const text = (await redis.get(jobKey(job.model, job.id))) ?? ''
+  expect(text).toContain('"hold":{')
+  await redis.set(jobKey(job.model, job.id), text.replaceAll('{"', '{"ofTheNextRelease":true,"'))
+  expect(await claim(job)).toMatchObject({ status: 'claimed', job })
+})
+
+test('a generation of which a part is missing is handed out as incomplete, and its next epoch is complete', async () => {
+  const ids = Uint32Array.of(1, 2)
+  for (const missing of [jobKey, promptKey, idsKey]) {
+    const job = generationJob({ request: largeRequest() })
+    await lift(job, { epoch: 2, tag: 1, ids })
+    await redis.del(missing(job.model, job.id))
+    expect(await claim(job)).toEqual({
+      status: 'incomplete',
+      id: job.id,
+      epoch: 2,
+      gateway: 'gateway-1',
+      stream: 1,
+    })
+    await lift(job, { epoch: 3, tag: 1, ids })
+    expect(await claim(job)).toMatchObject({ status: 'claimed', epoch: 3, job, ids })
+  }
+})

@@ -1,0 +1,210 @@
+import { expect, test } from 'vitest'
+import type { Claim, Claiming, Settler } from '#libs/generation-record/generation-record.ts'
+import {
+  ALL_BYTES,
+  modelPrefix,
+  needsKey,
+  settlementStreamKey,
+  waitingBytesKey,
+  waitingExpiryKey,
+} from '#libs/generation-record/keys.ts'
+import { encodeNeeds } from '#libs/generation-record/needs.ts'
+import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
+import { createRecordModel, type ModelClaim, type ModelLift } from './record-model.ts'
+import { record, redis, useRecord } from './record-under-test.ts'
+
+const SEQUENCES = 1_000
+/** After each, the counters are compared as well. */
+const ROUNDS = 3
+const CALLS = 8
+const AT_ONCE = 50
+
+const GATEWAYS = ['gateway-1', 'gateway-2']
+const WORKERS = ['worker-1', 'worker-2', 'worker-3']
+const ACCOUNTS = ['account-1', 'account-2', 'account-3']
+const NEEDS = [
+  { features: ['chat'], window: 0 },
+  { features: ['chat', 'continue'], window: 0 },
+  { features: ['chat'], window: 4_096 },
+  { features: ['chat', 'next'], window: 0 },
+]
+const SERVES = [
+  { features: ['chat', 'continue'], window: 8_192 },
+  { features: ['chat'], window: 2_048 },
+  { features: ['next', 'chat', 'continue'], window: 2_048 },
+]
+
+useRecord()
+
+test(`${SEQUENCES} random sequences of lifts, claims and settlements answer as the model does`, async () => {
+  const seen = new Map<string, number>()
+  for (let first = 1; first <= SEQUENCES; first += AT_ONCE) {
+    const seeds = Array.from({ length: AT_ONCE }, (_, index) => first + index)
+    await Promise.all(seeds.map(async (seed) => await runSequence(seed, seen)))
+  }
+  // Sequences in which some answer never occurs would prove nothing about it.
+  expect([...seen.keys()].toSorted()).toEqual([
+    'claim claimed',
+    'claim nothing',
+    'lift busy bytes',
+    'lift busy queue',
+    'lift claimed',
+    'lift settled',
+    'lift superseded',
+    'lift waiting',
+    'settle recorded',
+    'settle settled',
+    'settle stale',
+  ])
+  expect(Math.min(...seen.values())).toBeGreaterThan(50)
+})
+
+/** Calls of gateways that lag, lead and repeat themselves, and of workers that repeat their nonces. */
+async function runSequence(seed: number, seen: Map<string, number>) {
+  const random = createRandom(seed)
+  const below = (count: number) => Math.floor(random() * count)
+  const pick = <Value>(values: readonly Value[]): Value => values[below(values.length)] ?? raise()
+  const model = `random-${process.pid}-${seed}`
+  const expected = createRecordModel()
+  const jobs = Array.from({ length: 5 }, (_, index) =>
+    generationJob({ model, id: `${seed}-${index}`, gateway: pick(GATEWAYS) }),
+  )
+  const tags = new Map<string, number>()
+  const claims: Claiming[] = []
+  const trace: string[] = []
+  const count = (answer: string) => seen.set(answer, (seen.get(answer) ?? 0) + 1)
+
+  async function lift() {
+    const job = pick(jobs)
+    const epoch = pick([1, 1, 1, 2, 3])
+    const ids = Array.from({ length: epoch === 1 ? 0 : below(4) }, () => below(2 ** 32))
+    const place = { accountId: pick(ACCOUNTS), cost: 1 + random(), mostAhead: pick([1, 3, 100]) }
+    const bytes = 600
+    const bounds = { accountBytes: pick([bytes, 10 * bytes]), modelBytes: pick([3 * bytes, 10 * bytes]) }
+    const tag = random() < 0.5 ? (tags.get(job.id) ?? null) : null
+    const needs = pick(NEEDS)
+    const lifting: ModelLift = {
+      id: job.id,
+      gateway: job.gateway,
+      epoch,
+      needs,
+      tag,
+      place,
+      bounds,
+      bytes,
+      ids,
+    }
+    trace.push(`lift ${JSON.stringify(lifting)}`)
+    const real = await generationLift(job, { epoch, needs, tag, place, bounds, ids: Uint32Array.from(ids) })
+    const answer = await record.lift({ ...real, job: { ...real.job, bytes } })
+    expect(answer).toEqual(expected.lift(lifting))
+    if (answer.status === 'waiting' && epoch === 1) tags.set(job.id, answer.tag)
+    count(`lift ${answer.status}${answer.status === 'busy' ? ` ${answer.reason}` : ''}`)
+  }
+
+  async function claim() {
+    const buried = random() < 0.2 ? ['gateway-2'] : []
+    const fresh = generationClaim({
+      worker: pick(WORKERS),
+      nonce: `${seed}-${claims.length}`,
+      serves: pick(SERVES),
+      buried,
+    })
+    const claiming = claims.length > 0 && random() < 0.4 ? pick(claims) : fresh
+    claims.push(claiming)
+    trace.push(`claim ${JSON.stringify(claiming)}`)
+    const answer = await record.claim(model, claiming)
+    expect(withoutJob(answer)).toEqual(expected.claim(claiming))
+    count(`claim ${answer.status}`)
+  }
+
+  async function settle() {
+    const outcome = pick(['completed', 'cancelled', 'fault', 'never-ran'] as const)
+    const settlement = { id: pick(jobs).id, epoch: pick([1, 1, 2, 3]), outcome }
+    const worker = { role: 'worker', worker: pick(WORKERS) } as const
+    const as: Settler = random() < 0.5 ? { role: 'gateway' } : worker
+    trace.push(`settle ${JSON.stringify({ settlement, as })}`)
+    const usage = { promptTokens: 1, cachedTokens: 0, completionTokens: 1 }
+    const answer = await record.settle(model, { ...settlement, ...usage }, as)
+    expect(answer).toEqual(expected.settle(settlement, as))
+    count(`settle ${answer.status}`)
+  }
+
+  try {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      for (let call = 0; call < CALLS; call += 1) await pick([lift, lift, lift, claim, claim, settle])()
+      expect(await readCounters(model)).toEqual(toCounters(expected))
+    }
+    for (const { id } of jobs) {
+      const settlement = { id, epoch: 9, outcome: 'cancelled' } as const
+      const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
+      await record.settle(model, { ...settlement, ...usage }, { role: 'gateway' })
+      expected.settle(settlement, { role: 'gateway' })
+    }
+    expect(await readCounters(model)).toEqual(toCounters(expected))
+    expect(await readSettlements(model)).toEqual(expected.settlements)
+    const counters = [needsKey, waitingBytesKey, waitingExpiryKey].map((key) => key(model))
+    const sets = NEEDS.map((needs) => `${modelPrefix(model)}waiting:${encodeNeeds(needs)}`)
+    expect(await redis.exists(...counters, ...sets)).toBe(0)
+  } catch (error) {
+    throw new Error(`seed ${seed}:\n${trace.join('\n')}`, { cause: error })
+  }
+}
+
+function withoutJob(claim: Claim): ModelClaim {
+  if (claim.status === 'nothing') return claim
+  if (claim.status !== 'claimed') throw new Error(`a whole job is ${claim.status}`)
+  return { status: 'claimed', id: claim.id, epoch: claim.epoch, ids: [...claim.ids] }
+}
+
+/** The sums that are kept apart from the sets of what waits, and must agree with them. */
+async function readCounters(model: string) {
+  const [bytes, { [ALL_BYTES]: _, ...ofAccounts }, needs, members] = await Promise.all([
+    record.waitingBytes(model),
+    redis.hgetall(waitingBytesKey(model)),
+    redis.smembers(needsKey(model)),
+    redis.zrange(waitingExpiryKey(model), '0', '-1'),
+  ])
+  return {
+    bytes,
+    ofAccounts,
+    needs: needs.toSorted(),
+    ids: members.map((member) => member.split('\n').at(-1) ?? '').toSorted(),
+  }
+}
+
+function toCounters(expected: ReturnType<typeof createRecordModel>) {
+  const waiting = expected.waiting()
+  const ofAccounts = Map.groupBy(waiting, ({ accountId }) => accountId)
+  const sum = (entries: readonly { bytes: number }[]) =>
+    entries.reduce((total, { bytes }) => total + bytes, 0)
+  return {
+    bytes: sum(waiting),
+    ofAccounts: Object.fromEntries([...ofAccounts].map(([account, list]) => [account, String(sum(list))])),
+    needs: [...new Set(waiting.map(({ needs }) => encodeNeeds(needs)))].toSorted(),
+    ids: waiting.map(({ id }) => id).toSorted(),
+  }
+}
+
+async function readSettlements(model: string) {
+  const entries = await redis.xrange(settlementStreamKey(model), '-', '+')
+  return entries.map(([, fields]) => {
+    const of = (name: string) => fields[fields.indexOf(name) + 1] ?? ''
+    return { id: of('id'), epoch: Number(of('epoch')), outcome: of('outcome') }
+  })
+}
+
+/** Mulberry32. */
+function createRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+function raise(): never {
+  throw new Error('nothing to pick from')
+}

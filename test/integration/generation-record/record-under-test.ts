@@ -1,0 +1,71 @@
+import { randomBytes } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect } from 'vitest'
+import type { ChatJob } from '#libs/contracts/generation-job.ts'
+import { Settlement } from '#libs/contracts/settlement.ts'
+import {
+  createGenerationRecord,
+  type Claim,
+  type Claiming,
+  type GenerationRecord,
+  type Lift,
+  type Lifting,
+} from '#libs/generation-record/generation-record.ts'
+import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
+import { sharedRedis } from '../../support/redis.ts'
+
+export let redis: Redis
+export let record: GenerationRecord
+
+/** Opens `redis` and `record` for the tests of a file. */
+export function useRecord(): void {
+  beforeAll(() => {
+    redis = new Redis(sharedRedis())
+    record = createGenerationRecord({ redis, self: 'self-1', graceMs: 60_000 })
+  })
+  afterAll(() => redis.disconnect())
+}
+
+export const GATEWAY = { role: 'gateway' } as const
+const USAGE = { promptTokens: 7, cachedTokens: 0, completionTokens: 3 }
+
+export const settlementOf = (job: ChatJob, epoch = 1) =>
+  ({ id: job.id, epoch, outcome: 'completed', ...USAGE, receipt: 'receipt' }) as const
+
+export async function lift(job: ChatJob, fields: Partial<Lifting> = {}): Promise<Lift> {
+  return await record.lift(await generationLift(job, fields))
+}
+
+export async function claim(job: ChatJob, fields: Partial<Claiming> = {}): Promise<Claim> {
+  return await record.claim(job.model, generationClaim(fields))
+}
+
+/** A job that waits in a model of its own. */
+export async function lifted(fields: Partial<ChatJob> = {}): Promise<ChatJob> {
+  const job = generationJob(fields)
+  expect(await lift(job)).toEqual({ status: 'waiting', tag: 1, ahead: 0 })
+  return job
+}
+
+/** A job that a worker has claimed in a model of its own. */
+export async function claimed(fields: Partial<Claiming> = {}): Promise<ChatJob> {
+  const job = await lifted()
+  expect(await claim(job, fields)).toMatchObject({ status: 'claimed', id: job.id })
+  return job
+}
+
+export const largeRequest = () => ({
+  ...generationJob().request,
+  messages: [{ role: 'user' as const, content: randomBytes(20_000).toString('hex') }],
+})
+
+/** The entries for billing. */
+export async function settlements(model: string): Promise<Settlement[]> {
+  const entries = await redis.xrange(settlementStreamKey(model), '-', '+')
+  return entries.map(([, fields]) => {
+    const pairs: [string, string][] = []
+    for (let at = 0; at < fields.length; at += 2) pairs.push([fields[at] ?? '', fields[at + 1] ?? ''])
+    return Settlement.parse(Object.fromEntries(pairs))
+  })
+}

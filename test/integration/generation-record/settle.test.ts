@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest'
+import { idsKey, jobKey, promptKey, recordKey } from '#libs/generation-record/keys.ts'
+import { generationJob } from '../../support/generation-job.ts'
+import {
+  redis,
+  record,
+  useRecord,
+  GATEWAY,
+  settlementOf,
+  lift,
+  claim,
+  lifted,
+  claimed,
+  largeRequest,
+  settlements,
+} from './record-under-test.ts'
+
+useRecord()
+
+test('a gateway settles a running generation once, and learns which worker to stop each time', async () => {
+  const job = await claimed({ worker: 'worker-2' })
+  const settlement = settlementOf(job)
+  const answer = { worker: 'worker-2', waited: false }
+  expect(await record.settle(job.model, settlement, GATEWAY)).toEqual({ status: 'recorded', ...answer })
+  const other = { ...settlement, completionTokens: 99 }
+  expect(await record.settle(job.model, other, GATEWAY)).toEqual({ status: 'settled', ...answer })
+  expect(await settlements(job.model)).toEqual([{ ...settlement, by: 'self-1' }])
+})
+
+test('a settlement ends a generation that waits, and says so each time', async () => {
+  const job = await lifted()
+  const settlement = { ...settlementOf(job), outcome: 'never-ran' } as const
+  const answer = { worker: null, waited: true }
+  expect(await record.settle(job.model, settlement, GATEWAY)).toEqual({ status: 'recorded', ...answer })
+  expect(await record.settle(job.model, settlement, GATEWAY)).toEqual({ status: 'settled', ...answer })
+  expect(await claim(job)).toEqual({ status: 'nothing' })
+})
+
+test('a settlement of an unknown generation leaves a tombstone that a late lift meets', async () => {
+  const job = generationJob()
+  const answer = { status: 'recorded', worker: null, waited: false }
+  expect(await record.settle(job.model, settlementOf(job), GATEWAY)).toEqual(answer)
+  expect(await redis.pttl(recordKey(job.model, job.id))).toBeGreaterThan(0)
+  expect(await redis.pttl(recordKey(job.model, job.id))).toBeLessThanOrEqual(60_000)
+  expect(await lift(job)).toEqual({ status: 'settled' })
+  expect(await settlements(job.model)).toHaveLength(1)
+})
+
+test('a gateway that is ahead of the record settles it', async () => {
+  const job = await claimed({ worker: 'worker-1' })
+  expect(await record.settle(job.model, settlementOf(job, 2), GATEWAY)).toEqual({
+    status: 'recorded',
+    worker: 'worker-1',
+    waited: false,
+  })
+})
+
+test('a settlement of an epoch before the record’s is stale', async () => {
+  const job = await claimed()
+  await lift(job, { epoch: 2, tag: 1 })
+  const stale = { status: 'stale', worker: null, waited: false }
+  expect(await record.settle(job.model, settlementOf(job), GATEWAY)).toEqual(stale)
+  expect(await settlements(job.model)).toEqual([])
+  expect(await claim(job)).toMatchObject({ epoch: 2 })
+})
+
+test('a worker settles only what it has claimed, in the epoch in which it claimed it', async () => {
+  const stale = { status: 'stale', worker: null, waited: false }
+  const own = { role: 'worker', worker: 'worker-1' } as const
+  const job = await lifted()
+  expect(await record.settle(job.model, settlementOf(job), own)).toEqual(stale)
+  await claim(job)
+  expect(await record.settle(job.model, settlementOf(job, 2), own)).toEqual(stale)
+  expect(await record.settle(job.model, settlementOf(job), { ...own, worker: 'worker-2' })).toEqual(stale)
+  await lift(job, { epoch: 2, tag: 1 })
+  expect(await record.settle(job.model, settlementOf(job), own)).toEqual(stale)
+  await claim(job)
+  expect(await record.settle(job.model, settlementOf(job), own)).toEqual(stale)
+  expect(await settlements(job.model)).toEqual([])
+  expect(await record.settle(job.model, settlementOf(job, 2), own)).toMatchObject({ status: 'recorded' })
+  expect(await record.settle(job.model, settlementOf(generationJob()), own)).toEqual(stale)
+})
+
+test('after a settlement only the settled record is left, for a minute', async () => {
+  const job = await lifted({ request: largeRequest() })
+  await claim(job)
+  await lift(job, { epoch: 2, tag: 1, ids: Uint32Array.of(1) })
+  await claim(job)
+  await record.settle(job.model, settlementOf(job, 2), GATEWAY)
+  const parts = [jobKey, promptKey, idsKey].map((key) => key(job.model, job.id))
+  expect(await redis.exists(...parts)).toBe(0)
+  const key = recordKey(job.model, job.id)
+  expect(await redis.hgetall(key)).toMatchObject({
+    settled: 'completed',
+    epoch: '2',
+    usage: '7 0 3',
+    worker: 'worker-1',
+  })
+  expect(await redis.object('ENCODING', key)).toBe('listpack')
+  expect(await redis.pttl(key)).toBeGreaterThan(0)
+  expect(await redis.pttl(key)).toBeLessThanOrEqual(60_000)
+})

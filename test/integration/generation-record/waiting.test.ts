@@ -1,0 +1,316 @@
+import { randomUUID } from 'node:crypto'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createGenerationRecord, type Lifting } from '#libs/generation-record/generation-record.ts'
+import {
+  finishKey,
+  modelPrefix,
+  needsKey,
+  recordKey,
+  virtualTimeKey,
+  waitingBytesKey,
+  waitingExpiryKey,
+  waitingKey,
+} from '#libs/generation-record/keys.ts'
+import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
+import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
+import { record, redis, useRecord } from './record-under-test.ts'
+
+useRecord()
+
+const NEVER_RAN = { outcome: 'never-ran', promptTokens: 0, cachedTokens: 0, completionTokens: 0 } as const
+const MANY = 1_000_000
+
+/** A first lift of a new generation. */
+async function arrive(model: string, accountId: string, place: { cost?: number; mostAhead?: number } = {}) {
+  const job = generationJob({ model })
+  const lifting = await generationLift(job, { place: { accountId, cost: 1, mostAhead: MANY, ...place } })
+  return { id: job.id, lifting, lift: await record.lift(lifting) }
+}
+
+async function arriveMany(model: string, accountId: string, count: number) {
+  const arrived = []
+  for (let turn = 0; turn < count; turn += 1) arrived.push(await arrive(model, accountId))
+  return arrived
+}
+
+async function claimId(model: string): Promise<string | null> {
+  const claim = await record.claim(model, generationClaim())
+  return claim.status === 'nothing' ? null : claim.id
+}
+
+const hangUp = async (model: string, id: string, epoch = 1) =>
+  await record.settle(model, { id, epoch, ...NEVER_RAN }, { role: 'gateway' })
+
+const newModel = () => `model-${randomUUID()}`
+
+/** The keys that a model has although nothing of it waits or runs. */
+async function expectNothingWaits(model: string) {
+  const counters = [needsKey, waitingBytesKey, waitingExpiryKey].map((key) => key(model))
+  expect(await redis.exists(...counters)).toBe(0)
+  expect(await keysOf(model, 'waiting:*')).toEqual([])
+  expect(await record.waitingBytes(model)).toBe(0)
+}
+
+async function keysOf(model: string, pattern: string): Promise<string[]> {
+  const keys: string[] = []
+  let cursor = '0'
+  do {
+    const [next, found] = await redis.scan(
+      cursor,
+      'MATCH',
+      `${modelPrefix(model)}${pattern}`,
+      'COUNT',
+      10_000,
+    )
+    keys.push(...found)
+    cursor = next
+  } while (cursor !== '0')
+  return keys
+}
+
+test('a flooding account waits behind its own generations, another account only behind the first of them', async () => {
+  const model = newModel()
+  const flood = await arriveMany(model, 'flooder', 50)
+  expect(flood.map(({ lift }) => lift)).toEqual(
+    flood.map((_, turn) => ({ status: 'waiting', tag: turn + 1, ahead: turn })),
+  )
+  const neighbour = await arrive(model, 'neighbour')
+  expect(neighbour.lift).toEqual({ status: 'waiting', tag: 1, ahead: 1 })
+  expect([await claimId(model), await claimId(model)]).toEqual([flood[0]?.id, neighbour.id])
+})
+
+test('accounts get tokens in the ratio of their weights', async () => {
+  const model = newModel()
+  const accountOf = new Map<string, string>()
+  for (let turn = 0; turn < 40; turn += 1) {
+    // Weights 3 and 1.
+    accountOf.set((await arrive(model, 'heavy', { cost: 100 })).id, 'heavy')
+    accountOf.set((await arrive(model, 'light', { cost: 300 })).id, 'light')
+  }
+  const served = []
+  for (let turn = 0; turn < 40; turn += 1) served.push(accountOf.get((await claimId(model)) ?? ''))
+  expect(served.filter((account) => account === 'heavy')).toHaveLength(30)
+})
+
+test('the lowest tag goes first, whatever its needs; equal tags go in the order of arrival', async () => {
+  const model = newModel()
+  const arrived: string[] = []
+  for (const [index, features] of [['chat'], ['chat', 'continue'], ['chat']].entries()) {
+    const place = { accountId: `account-${index}`, cost: 1, mostAhead: MANY }
+    // Ids in descending order, so that they are not what decides.
+    const job = generationJob({ model, id: `${9 - index}` })
+    await record.lift(await generationLift(job, { place, needs: { features, window: 0 } }))
+    arrived.push(job.id)
+  }
+  const late = await arrive(model, 'account-0')
+  expect(late.lift).toEqual({ status: 'waiting', tag: 2, ahead: 3 })
+  const served = []
+  for (let turn = 0; turn < 5; turn += 1) served.push(await claimId(model))
+  expect(served).toEqual([...arrived, late.id, null])
+})
+
+test('a later epoch goes before all that waits, and advances no tag', async () => {
+  const model = newModel()
+  const [first, second] = await arriveMany(model, 'account', 3)
+  if (!first || !second) throw new Error('unreachable')
+  await claimId(model)
+  expect(await record.lift({ ...first.lifting, epoch: 2, tag: 1 })).toMatchObject({ tag: 0, ahead: 0 })
+  expect(await claimId(model)).toBe(first.id)
+  expect((await arrive(model, 'account')).lift).toMatchObject({ tag: 4 })
+  expect((await arrive(model, 'newcomer')).lift).toMatchObject({ tag: 1 })
+})
+
+test('tags do not lose precision beyond fourteen digits', async () => {
+  const model = newModel()
+  await redis.set(virtualTimeKey(model), '1234567890123456')
+  const { lift, lifting, id } = await arrive(model, 'account', { cost: 0.5 })
+  expect(lift).toMatchObject({ tag: 1_234_567_890_123_456 })
+  const next = await arrive(model, 'account', { cost: 0.25 })
+  expect(next.lift).toMatchObject({ tag: 1_234_567_890_123_456.5, ahead: 1 })
+  expect(await record.lift(lifting)).toEqual(lift)
+  expect([await claimId(model), await claimId(model)]).toEqual([id, next.id])
+  expect((await arrive(model, 'newcomer')).lift).toMatchObject({ tag: 1_234_567_890_123_456.5 })
+})
+
+test('an account without waiting generations starts at the virtual time', async () => {
+  const model = newModel()
+  await arriveMany(model, 'flooder', 10)
+  for (let turn = 0; turn < 6; turn += 1) await claimId(model)
+  expect((await arrive(model, 'newcomer')).lift).toMatchObject({ tag: 6, ahead: 0 })
+})
+
+test('an account that hangs up all its waiting generations is not served later for it than one generation', async () => {
+  const model = newModel()
+  for (const { id } of await arriveMany(model, 'flooder', 30)) await hangUp(model, id)
+  expect((await arrive(model, 'flooder')).lift).toMatchObject({ tag: 2 })
+})
+
+test('finish tags that the virtual time has passed are dropped', async () => {
+  const model = newModel()
+  for (let turn = 0; turn < 20; turn += 1) await arrive(model, `account-${turn}`)
+  await arriveMany(model, 'account-0', 3)
+  expect(await redis.zcard(finishKey(model))).toBe(20)
+  for (let turn = 0; turn < 22; turn += 1) await claimId(model)
+  await arrive(model, 'newcomer')
+  expect(await redis.zrange(finishKey(model), '0', '-1')).toEqual(['newcomer', 'account-0'])
+})
+
+test('a generation with more than the allowed number ahead is refused and leaves nothing behind', async () => {
+  const model = newModel()
+  await arriveMany(model, 'flooder', 5)
+  const before = await keysOf(model, '*')
+  const refused = await arrive(model, 'flooder', { mostAhead: 4 })
+  expect(refused.lift).toEqual({ status: 'busy', reason: 'queue', ahead: 5 })
+  expect((await keysOf(model, '*')).toSorted()).toEqual(before.toSorted())
+  expect((await arrive(model, 'flooder', { mostAhead: 5 })).lift).toMatchObject({ status: 'waiting', tag: 6 })
+  expect((await arrive(model, 'neighbour', { mostAhead: 1 })).lift).toMatchObject({
+    status: 'waiting',
+    tag: 1,
+  })
+})
+
+test('only a first lift is refused', async () => {
+  const model = newModel()
+  const { lifting } = await arrive(model, 'account')
+  await arriveMany(model, 'other', 5)
+  const narrow: Partial<Lifting> = {
+    place: { accountId: 'account', cost: 1, mostAhead: 0 },
+    bounds: { accountBytes: 0, modelBytes: 0 },
+  }
+  expect(await record.lift({ ...lifting, ...narrow })).toMatchObject({ status: 'waiting', tag: 1 })
+  expect(await record.lift({ ...lifting, ...narrow, epoch: 2, tag: 1 })).toMatchObject({ status: 'waiting' })
+  const recreated = await generationLift(generationJob({ model }), { ...narrow, tag: 3 })
+  expect(await record.lift(recreated)).toMatchObject({ status: 'waiting', tag: 3 })
+})
+
+test('bytes of an account, and of the model, are admitted up to their bound and refused above', async () => {
+  const model = newModel()
+  const { lifting } = await arrive(model, 'account')
+  const bytes = lifting.job.bytes
+  const within = async (accountId: string, accountBytes: number, modelBytes: number) => {
+    const place = { accountId, cost: 1, mostAhead: MANY }
+    const job = generationJob({ model })
+    return await record.lift(await generationLift(job, { place, bounds: { accountBytes, modelBytes } }))
+  }
+  const busy = { status: 'busy', reason: 'bytes', ahead: 1 }
+  expect(await within('account', 2 * bytes - 1, MANY)).toEqual(busy)
+  expect(await within('neighbour', MANY, 2 * bytes - 1)).toEqual(busy)
+  expect(await record.waitingBytes(model)).toBe(bytes)
+  expect(await within('neighbour', bytes, 2 * bytes)).toMatchObject({ status: 'waiting' })
+  expect(await within('account', 2 * bytes, 3 * bytes)).toMatchObject({ status: 'waiting' })
+  expect(await record.waitingBytes(model)).toBe(3 * bytes)
+})
+
+test('a generation counts its bytes once while it waits, and gives them back when it is claimed', async () => {
+  const model = newModel()
+  const { lifting } = await arrive(model, 'account')
+  const { bytes } = lifting.job
+  await record.lift(lifting)
+  await record.lift({ ...lifting, tag: 1 })
+  await record.lift({ ...lifting, tag: 1, epoch: 2 })
+  expect(await record.waitingBytes(model)).toBe(bytes)
+  expect(await redis.hgetall(waitingBytesKey(model))).toEqual({ account: String(bytes), '': String(bytes) })
+  await claimId(model)
+  await expectNothingWaits(model)
+  await record.lift({ ...lifting, tag: 1, epoch: 3 })
+  expect(await record.waitingBytes(model)).toBe(bytes)
+})
+
+test('a generation that is settled gives its bytes back once', async () => {
+  const model = newModel()
+  const { id, lifting } = await arrive(model, 'account')
+  await arrive(model, 'account')
+  await hangUp(model, id)
+  await hangUp(model, id)
+  await record.lift(lifting)
+  expect(await record.waitingBytes(model)).toBe(lifting.job.bytes)
+  expect(await redis.zcard(waitingExpiryKey(model))).toBe(1)
+})
+
+test('a set of needs is registered while something waits in it', async () => {
+  const model = newModel()
+  const ids = []
+  for (const window of [0, 1_024, 1_024, 2_048]) {
+    const job = generationJob({ model })
+    await record.lift(await generationLift(job, { needs: { features: ['chat'], window } }))
+    ids.push(job.id)
+  }
+  const registered = async () => (await redis.smembers(needsKey(model))).toSorted()
+  expect(await registered()).toEqual(['chat', 'chat window:1024', 'chat window:2048'])
+  expect(await redis.zcard(waitingKey(model, 'chat window:1024'))).toBe(2)
+  await hangUp(model, ids[1] ?? '')
+  await claimId(model)
+  expect(await registered()).toEqual(['chat window:1024', 'chat window:2048'])
+  await claimId(model)
+  expect(await registered()).toEqual(['chat window:2048'])
+})
+
+test('what waits beyond deadline and grace no longer counts, although its owner is gone', async () => {
+  const brief = createGenerationRecord({ redis, self: 'self-1', graceMs: 1 })
+  const overdue = async (model: string) => {
+    const job = generationJob({ model })
+    const place = { accountId: 'gone', cost: 500, mostAhead: MANY }
+    await brief.lift(await generationLift(job, { remainingMs: 0, place }))
+    await vi.waitFor(async () => expect(await redis.exists(recordKey(model, job.id))).toBe(0))
+  }
+  const model = newModel()
+  await overdue(model)
+  expect(await record.waitingBytes(model)).toBeGreaterThan(0)
+  const { lift, lifting } = await arrive(model, 'gone', { mostAhead: 0 })
+  expect(lift).toEqual({ status: 'waiting', tag: 501, ahead: 0 })
+  expect(await record.waitingBytes(model)).toBe(lifting.job.bytes)
+
+  const claimed = newModel()
+  await overdue(claimed)
+  expect(await claimId(claimed)).toBeNull()
+  await expectNothingWaits(claimed)
+})
+
+/** All that waits, although its records are there. */
+async function makeOverdue(model: string) {
+  const members = await redis.zrange(waitingExpiryKey(model), '0', '-1')
+  await redis.zadd(waitingExpiryKey(model), ...members.flatMap((member) => ['0', member]))
+}
+
+test('one call sweeps at most 64 overdue generations', async () => {
+  const model = newModel()
+  await arriveMany(model, 'account', 100)
+  await makeOverdue(model)
+  await record.claim(model, generationClaim({ serves: { features: [], window: 0 } }))
+  expect(await redis.zcard(waitingExpiryKey(model))).toBe(36)
+  await arrive(model, 'newcomer')
+  expect(await redis.zcard(waitingExpiryKey(model))).toBe(1)
+})
+
+test('a swept generation that is lifted again waits again', async () => {
+  const model = newModel()
+  const { id, lifting } = await arrive(model, 'account')
+  await makeOverdue(model)
+  expect(await record.lift({ ...lifting, tag: 1 })).toEqual({ status: 'waiting', tag: 1, ahead: 0 })
+  expect(await record.waitingBytes(model)).toBe(lifting.job.bytes)
+  expect(await claimId(model)).toBe(id)
+})
+
+test('generations that are enqueued and hung up without a worker leave a bounded number of keys and tickets', async () => {
+  const model = newModel()
+  const tickets = createTicketQueue(redis)
+  onTestFinished(async () => await tickets.close())
+  const cycle = async () => {
+    const { id } = await arrive(model, 'account')
+    const ticket = await tickets.add(model)
+    const { waited } = await hangUp(model, id)
+    expect(waited).toBe(true)
+    await tickets.remove(model, ticket)
+  }
+  for (let round = 0; round < 30; round += 1) await Promise.all(Array.from({ length: 100 }, cycle))
+
+  // Settled records stay for a minute; nothing else may grow.
+  const keys = await keysOf(model, '*')
+  const lasting = keys.filter((key) => !key.startsWith(`${modelPrefix(model)}g:`))
+  expect(keys.length - lasting.length).toBe(3_000)
+  expect(lasting.length).toBeLessThan(12)
+  await expectNothingWaits(model)
+  expect(await redis.llen(`${modelPrefix(model)}tickets:wait`)).toBe(0)
+  expect(await redis.xlen(`${modelPrefix(model)}tickets:events`)).toBeLessThan(10)
+  expect((await arrive(model, 'account')).lift).toMatchObject({ ahead: 0 })
+})

@@ -1,0 +1,158 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { RedisPlace } from '#libs/config/redis-fields.ts'
+import { connectRedis, openRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
+import { createAuthority, type TestAuthority } from '../../support/certificates.ts'
+import { createRedis, type TestRedis } from '../../support/redis.ts'
+import { createSecureRedis, SECURE_USER } from '../../support/secure-redis.ts'
+import { until } from '../../support/until.ts'
+
+const log = pino({ level: 'silent' })
+
+let server: TestRedis
+
+beforeAll(async () => {
+  server = await createRedis()
+})
+afterAll(async () => {
+  await server.stop()
+})
+
+function options(patience: RedisPatience) {
+  return { place: { mode: 'single', url: server.url }, name: 'test', patience, log } as const
+}
+
+test('waits for a server that is away, without a limit', async () => {
+  await server.stop()
+  let isConnected = false
+  const failures: unknown[] = []
+  const redis = openRedis(options('fail-fast'))
+  redis.on('error', (error) => failures.push(error))
+  const connecting = connectRedis(options('fail-fast')).then((connected) => {
+    isConnected = true
+    return connected
+  })
+  await until(async () => await Promise.resolve(failures.length >= 3))
+  expect(isConnected).toBe(false)
+  await server.start()
+  expect(await (await connecting).ping()).toBe('PONG')
+  ;(await connecting).disconnect()
+  redis.disconnect()
+})
+
+test('a frozen server: fail-fast rejects in half a second, patient answers when it goes on', async () => {
+  const failFast = await connectRedis(options('fail-fast'))
+  const patient = await connectRedis(options('patient'))
+  server.signal('SIGSTOP')
+  const beganMs = performance.now()
+  const answer = patient.ping()
+  await expect(failFast.ping()).rejects.toThrow('Command timed out')
+  expect(performance.now() - beganMs).toBeLessThan(2_000)
+  server.signal('SIGCONT')
+  expect(await answer).toBe('PONG')
+  failFast.disconnect()
+  patient.disconnect()
+})
+
+test.each<RedisPatience>(['fail-fast', 'bounded', 'patient'])(
+  'a server that is a replica now is left: %s',
+  async (patience) => {
+    const redis = await connectRedis(options(patience))
+    const admin = await connectRedis(options('patient'))
+    await admin.replicaof('127.0.0.1', 1)
+    const closed = once(redis, 'close')
+    await expect(redis.set('key', 1)).rejects.toThrow('READONLY')
+    await closed
+    await admin.replicaof('NO', 'ONE')
+    await until(
+      async () =>
+        await redis.set('key', 1).then(
+          () => true,
+          () => false,
+        ),
+    )
+    redis.disconnect()
+    admin.disconnect()
+  },
+)
+
+test('an error of a script is not taken for the end of a master', async () => {
+  const redis = await connectRedis(options('fail-fast'))
+  const id = await redis.client('ID')
+  await expect(redis.eval("return redis.error_reply('ERR READONLY')", 0)).rejects.toThrow('READONLY')
+  expect(await redis.client('ID')).toBe(id)
+  redis.disconnect()
+})
+
+test('tickets of a model are refused while Redis is away, and taken when it is back', async () => {
+  const redis = await connectRedis(options('fail-fast'))
+  const tickets = createTicketQueue(redis)
+  server.signal('SIGSTOP')
+  await expect(tickets.add('first')).rejects.toThrow('Command timed out')
+  server.signal('SIGCONT')
+  await until(
+    async () =>
+      await tickets.add('first').then(
+        () => true,
+        () => false,
+      ),
+  )
+
+  const closed = once(redis, 'close')
+  await server.stop()
+  await closed
+  await expect(tickets.add('second')).rejects.toThrow('away')
+  await server.start()
+  await until(
+    async () =>
+      await tickets.add('second').then(
+        () => true,
+        () => false,
+      ),
+  )
+  await tickets.close()
+  redis.disconnect()
+})
+
+test.each<RedisPlace['mode']>(['single', 'sentinel', 'cluster'])(
+  'by TLS, as a user of the access list: %s',
+  async (mode) => {
+    const [authority, trusted] = [createAuthority(), getCACertificates()]
+    const secure = await createSecureRedis(authority, mode)
+    if (mode === 'cluster') await giveAllSlots(secure.url)
+
+    const stranger = openRedis({ place: secure.place, name: 'test', patience: 'fail-fast', log })
+    const failures: unknown[] = []
+    for (const event of ['error', 'node error', 'reconnecting']) {
+      stranger.on(event, (error) => failures.push(error))
+    }
+    await until(async () => await Promise.resolve(failures.length >= 2))
+    expect(stranger.status).not.toBe('ready')
+    stranger.disconnect()
+
+    trust([...trusted, authority])
+    const redis = await connectRedis({ place: secure.place, name: 'test', patience: 'fail-fast', log })
+    expect(await redis.set('key', 1)).toBe('OK')
+    expect(await redis.call('ACL', 'WHOAMI')).toBe(SECURE_USER)
+    redis.disconnect()
+    trust(trusted)
+    await secure.stop()
+  },
+)
+
+function trust(certificates: readonly (string | TestAuthority)[]): void {
+  setDefaultCACertificates(
+    certificates.map((one) => (typeof one === 'string' ? one : readFileSync(one.ca, 'utf8'))),
+  )
+}
+
+async function giveAllSlots(url: string): Promise<void> {
+  const redis = await connectRedis({ place: { mode: 'single', url }, name: 'test', patience: 'patient', log })
+  await redis.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383')
+  await until(async () => (await redis.cluster('INFO')).includes('cluster_state:ok'))
+  redis.disconnect()
+}

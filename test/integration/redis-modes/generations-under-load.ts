@@ -1,0 +1,162 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
+import type { RedisPlace } from '#libs/config/redis-fields.ts'
+import type { Settlement } from '#libs/contracts/settlement.ts'
+import { createGenerationRecord, type Lift } from '#libs/generation-record/generation-record.ts'
+import { connectRedis } from '#libs/redis/connect-redis.ts'
+import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
+import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
+import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
+
+const log = pino({ level: 'silent' })
+const RETRY_MS = 50
+const LIFT_AGAIN_MS = 500
+const CLAIM_EVERY_MS = 200
+const READ_MARK_EVERY_MS = 100
+
+export type GenerationLoad = {
+  /** Resolves when the generation's settlement is committed. Rejects when the load is stopped before. */
+  run(model: string, settlement: Omit<Settlement, 'by'>): Promise<void>
+  /** The longest time without a successful lift of the model, in milliseconds. */
+  longestOutageMs(model: string): number
+  /** Tickets that woke up a worker. */
+  tickets(model: string): number
+  /** Lifts and settlements that were sent again, because no worker claimed or the server had changed. */
+  repeats(): { lifts: number; settlements: number }
+  stop(): Promise<void>
+}
+
+type KeptSettlement = { readonly runId: string; readonly settledMs: number; end(isCommitted: boolean): void }
+
+/**
+ * The queue's part of gateway and worker, on the real record, tickets and settlements: a generation is lifted, claimed
+ * and settled, and each of these is repeated until it is known to have happened. A settlement is kept until billing's
+ * mark covers it: the run id is noted before it is sent and the time after it, so that a server that has lost it is
+ * never taken for one that has it.
+ */
+export async function startLoad(place: RedisPlace, models: readonly string[]): Promise<GenerationLoad> {
+  const stopping = new AbortController()
+  const failFast = await connectRedis({ place, name: 'load', patience: 'fail-fast', log })
+  const patient = await connectRedis({ place, name: 'load-tickets', patience: 'patient', log })
+  const record = createGenerationRecord({ redis: failFast, self: 'gateway-1', graceMs: 60_000 })
+  const queue = createTicketQueue(failFast)
+  const onClaim = new Map<string, () => void>()
+  const lifted = new Map<string, { lastMs: number; longestMs: number }>()
+  const tickets = new Map<string, number>()
+  const unsettled = new Map(models.map((model) => [model, new Set<KeptSettlement>()]))
+  const repeats = { lifts: 0, settlements: 0 }
+
+  const pulls = models.map((model) => {
+    async function onTicket() {
+      tickets.set(model, (tickets.get(model) ?? 0) + 1)
+      await claimAll(model)
+    }
+    const pull = createTicketPull({ redis: patient, model, onTicket, log })
+    pull.start()
+    return pull
+  })
+
+  async function claimAll(model: string) {
+    for (;;) {
+      const claim = await record.claim(model, generationClaim()).catch(() => null)
+      if (claim === null || claim.status === 'nothing') return
+      onClaim.get(claim.id)?.()
+    }
+  }
+
+  async function readMark(model: string) {
+    const kept = unsettled.get(model)
+    if (kept === undefined || kept.size === 0) return
+    const mark = await record.readMark(model).catch(() => null)
+    if (mark === null) return
+    for (const one of kept) {
+      if (mark.runId !== one.runId) one.end(false)
+      else if (mark.committedMs !== null && mark.committedMs >= one.settledMs) one.end(true)
+    }
+  }
+
+  async function ofAllModels(act: (model: string) => Promise<void>, everyMs: number) {
+    while (!stopping.signal.aborted) {
+      await Promise.all(models.map(act))
+      await pause(everyMs)
+    }
+  }
+
+  async function liftUntilClaimed(model: string, id: string) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    onClaim.set(id, resolve)
+    const lifting = await generationLift(generationJob({ id, model }))
+    let tag: number | null = null
+    for (let lifts = 0; !stopping.signal.aborted;) {
+      const lift: Lift | null = await record.lift({ ...lifting, tag }).catch(() => null)
+      if (lift === null) {
+        await pause(RETRY_MS)
+        continue
+      }
+      lifts += 1
+      if (lifts > 1) repeats.lifts += 1
+      noteLift(model)
+      if (lift.status !== 'waiting') break
+      tag = lift.tag
+      await queue.add(model).catch(() => undefined)
+      const again = pause(LIFT_AGAIN_MS).then(() => 'again')
+      if ((await Promise.race([promise, again])) !== 'again') break
+    }
+    onClaim.delete(id)
+  }
+
+  function noteLift(model: string) {
+    const nowMs = performance.now()
+    const { lastMs, longestMs } = lifted.get(model) ?? { lastMs: nowMs, longestMs: 0 }
+    lifted.set(model, { lastMs: nowMs, longestMs: Math.max(longestMs, nowMs - lastMs) })
+  }
+
+  async function settleUntilCommitted(model: string, settlement: Omit<Settlement, 'by'>) {
+    for (let sent = 0; !stopping.signal.aborted;) {
+      try {
+        const { runId } = await record.readMark(model)
+        await record.settle(model, settlement, { role: 'gateway' })
+        const settledMs = await record.redisTimeMs()
+        if (sent > 0) repeats.settlements += 1
+        sent += 1
+        if (await isCommitted(model, runId, settledMs)) return
+      } catch {
+        await pause(RETRY_MS)
+      }
+    }
+    throw new Error('stopped before it was committed')
+  }
+
+  async function isCommitted(model: string, runId: string, settledMs: number): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const one = { runId, settledMs, end: resolve }
+    unsettled.get(model)?.add(one)
+    const answer = await promise
+    unsettled.get(model)?.delete(one)
+    return answer
+  }
+
+  async function pause(ms: number) {
+    await sleep(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
+  }
+
+  const loops = [ofAllModels(claimAll, CLAIM_EVERY_MS), ofAllModels(readMark, READ_MARK_EVERY_MS)]
+  return {
+    async run(model, settlement) {
+      await liftUntilClaimed(model, settlement.id)
+      await settleUntilCommitted(model, settlement)
+    },
+    longestOutageMs: (model) => lifted.get(model)?.longestMs ?? Infinity,
+    tickets: (model) => tickets.get(model) ?? 0,
+    repeats: () => repeats,
+    async stop() {
+      stopping.abort()
+      for (const kept of unsettled.values()) for (const one of kept) one.end(false)
+      await Promise.all(loops)
+      await Promise.all(pulls.map((pull) => pull.close()))
+      await queue.close()
+      failFast.disconnect()
+      patient.disconnect()
+    },
+  }
+}

@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { startApp } from '#scripts/servers/start-app.ts'
+import { freePort } from '../../support/free-port.ts'
+import { createRedis } from '../../support/redis.ts'
+import { scratchLog } from '../../support/run-folder.ts'
+
+const WAIT = { timeout: 20_000, interval: 50 }
+
+test('a gateway that starts before Redis waits for it, unready, and goes on when Redis is there', async () => {
+  const redis = await createRedis()
+  await redis.stop()
+  const [opsPort, port, logFile] = [await freePort(), await freePort(), scratchLog('gateway')]
+  const giveUp = new AbortController()
+  const starting = startApp({
+    app: 'gateway',
+    env: {
+      QUEUE_REDIS_URL: redis.url,
+      BUS_REDIS_URL: redis.url,
+      PORT: String(port),
+      BILLING_ADDRESS: '127.0.0.1:1',
+    },
+    opsPort,
+    logFile,
+    readyLimitMs: 60_000,
+    signal: giveUp.signal,
+  })
+  const reason = async () => await (await fetch(`http://127.0.0.1:${opsPort}/readyz`)).text()
+  // A line a second at most.
+  await expect.poll(() => readFileSync(logFile, 'utf8').split('redis connection failed').length, WAIT).toBe(3)
+  expect(await reason()).toBe('not listening\n')
+  await redis.start()
+  await expect.poll(reason, WAIT).not.toBe('not listening\n')
+
+  giveUp.abort()
+  await expect(starting).rejects.toThrow('aborted')
+  await redis.stop()
+})

@@ -1,0 +1,37 @@
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import {
+  packJob,
+  repackHold,
+  toStoredJob,
+  unpackJob,
+  unpackStoredJob,
+} from '#libs/generation-record/pack-job.ts'
+import { generationJob } from '../../../support/generation-job.ts'
+
+const chat = (content: string) =>
+  generationJob({ request: { ...generationJob().request, messages: [{ role: 'user', content }] } })
+
+test.for([
+  { size: 'small', content: 'Hé', isRequestApart: false },
+  { size: 'large', content: randomBytes(8_000).toString('hex'), isRequestApart: true },
+])('a job with a $size request is the same after packing', async ({ content, isRequestApart }) => {
+  const job = chat(content)
+  const { id, model, gateway, stream } = job
+  const packed = await packJob(job)
+  expect(packed).toMatchObject({ id, model, gateway, stream })
+  expect(packed.bytes).toBe(Buffer.byteLength(packed.jobText) + packed.requestBytes.length)
+  const stored = unpackStoredJob(toStoredJob(packed, { idCount: 3, promptTokens: null }))
+  expect(stored).toMatchObject({ isRequestApart, idCount: 3, promptTokens: null })
+  expect(stored && (await unpackJob(stored, { id, model, gateway, stream }, packed.requestBytes))).toEqual(
+    job,
+  )
+})
+
+test('a replaced hold changes nothing else', async () => {
+  for (const content of ['Hello', 'Hello '.repeat(5_000)]) {
+    const job = chat(content)
+    const hold = { ...job.hold, amountNano: '5', receipt: 'another receipt' }
+    expect(repackHold(await packJob(job), hold)).toEqual(await packJob({ ...job, hold }))
+  }
+})
