@@ -1,10 +1,12 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { shorten } from './http/shorten.ts'
+import { RETRY_AFTER_S } from './retry-after.ts'
 
 /** The models that requests may name. */
 export type Catalog = {
   list(): readonly ModelSpec[]
+  /** Null where there is no such model. Throws an `ApiError` `model_unavailable` while that cannot be known. */
   find(id: string): ModelSpec | null
 }
 
@@ -17,7 +19,8 @@ export type LiveCatalog = Catalog & {
 
 /**
  * The catalog as billing last sent it. `fallback` is used until billing is reached for the first time. After that
- * the last live catalog stays in use, also while billing is down, because it is newer than any file.
+ * the last live catalog stays in use, also while billing is down, because it is newer than any file. Before, a model that
+ * the fallback lacks may exist all the same.
  */
 export function createLiveCatalog(fallback: readonly ModelSpec[]): LiveCatalog {
   let models = fallback
@@ -25,7 +28,15 @@ export function createLiveCatalog(fallback: readonly ModelSpec[]): LiveCatalog {
   let live = false
   return {
     list: () => models,
-    find: (id) => byId.get(id) ?? null,
+    find(id) {
+      const model = byId.get(id) ?? null
+      if (model === null && !live) {
+        throw new ApiError('model_unavailable', 'The catalog cannot be read right now.', {
+          retryAfterS: RETRY_AFTER_S.dependencyDown,
+        })
+      }
+      return model
+    },
     replace(next) {
       live = true
       models = next
@@ -44,7 +55,7 @@ export function narrowCatalog(catalog: Catalog, allowed: ReadonlySet<string> | n
   }
 }
 
-/** Returns the model with this id. Throws an `ApiError` `model_not_found`. */
+/** Returns the model with this id. Throws an `ApiError`: `model_not_found`, or `model_unavailable`. */
 export function findModel(catalog: Pick<Catalog, 'find'>, id: string): ModelSpec {
   const model = catalog.find(id)
   if (model === null) {

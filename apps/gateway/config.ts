@@ -7,17 +7,23 @@ import {
   HostPort,
   OpsFields,
   Port,
-  RedisUrl,
+  PresenceTtlMs,
   setTogether,
 } from '#libs/config/config-fields.ts'
+import {
+  BusRedisFields,
+  checkBusRedis,
+  checkQueueRedis,
+  QueueRedisFields,
+} from '#libs/config/redis-fields.ts'
 
 const Fields = z.object({
   ...OpsFields,
   OPS_PORT: Port.default(9100),
   HOST: z.string().default('127.0.0.1'),
   PORT: Port.default(8080),
-  QUEUE_REDIS_URL: RedisUrl,
-  BUS_REDIS_URL: RedisUrl,
+  ...QueueRedisFields,
+  ...BusRedisFields,
   BILLING_ADDRESS: HostPort,
   /** PEM. The authority that must have signed billing's certificate; without it billing is called in plaintext. */
   BILLING_TLS_CA_FILE: z.string().optional(),
@@ -32,7 +38,16 @@ const Fields = z.object({
   DRAIN_BOUND_MS: z.coerce.number().int().min(0).default(30_000),
   /** The mean time of a generation, until an engine has measured one. */
   ASSUMED_GENERATION_MS: z.coerce.number().int().min(1).default(10_000),
+  /** A queued or interrupted generation ends when no worker has served its model for this long. */
+  NO_WORKER_LIMIT_MS: z.coerce.number().int().min(1_000).default(60_000),
   HOLD_GRACE_MS: HoldGraceMs,
+  PRESENCE_TTL_MS: PresenceTtlMs,
+  /** Bytes of the requests that may wait for one model in the queue Redis; a quarter of it for one account. */
+  QUEUED_BYTES: z.coerce
+    .number()
+    .int()
+    .min(1024 * 1024)
+    .default(512 * 1024 * 1024),
   DRAIN_GRACE_MS: DrainGraceMs,
   /** The largest body. Workers unpack no larger requests, so it can only be lowered. */
   MAX_BODY_BYTES: z.coerce.number().int().min(1_024).max(LARGEST_BODY_BYTES).default(LARGEST_BODY_BYTES),
@@ -61,12 +76,15 @@ export const GatewayConfig = Fields.refine(
     path: ['BODY_MEMORY_BYTES'],
     error: 'expected at least twice MAX_BODY_BYTES: one account gets half of it',
   },
-).superRefine(
-  setTogether({
-    BILLING_TLS_CERT_FILE: ['BILLING_TLS_KEY_FILE', 'BILLING_TLS_CA_FILE'],
-    BILLING_TLS_KEY_FILE: ['BILLING_TLS_CERT_FILE'],
-  }),
 )
+  .superRefine(
+    setTogether({
+      BILLING_TLS_CERT_FILE: ['BILLING_TLS_KEY_FILE', 'BILLING_TLS_CA_FILE'],
+      BILLING_TLS_KEY_FILE: ['BILLING_TLS_CERT_FILE'],
+    }),
+  )
+  .superRefine(checkQueueRedis)
+  .superRefine(checkBusRedis)
 export type GatewayConfig = z.infer<typeof GatewayConfig>
 
 /** The limits of the public interface. */

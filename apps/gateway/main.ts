@@ -1,15 +1,19 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
+import { hostname } from 'node:os'
 import { Registry } from 'prom-client'
 import { hashApiKey, isWellFormedApiKey } from '#libs/api-key/api-key.ts'
 import { createBillingClient } from '#libs/billing-client/billing-client.ts'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
+import { toBusRedis, toQueueRedis } from '#libs/config/redis-fields.ts'
 import { BEAT_MS, createPresence } from '#libs/event-bus/presence.ts'
 import { subscribeEvents } from '#libs/event-bus/subscribe-events.ts'
-import { sendCancel, type StreamEpoch } from '#libs/event-bus/worker-control.ts'
+import { readVectors } from '#libs/event-bus/vectors.ts'
+import { createControlSender } from '#libs/event-bus/worker-control.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { readChannelCredentials } from '#libs/grpc/read-credentials.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
-import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { toBusServer } from '#libs/redis/bus-server.ts'
+import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import { buildApp } from './app.ts'
@@ -17,22 +21,33 @@ import { createLiveCatalog } from './catalog.ts'
 import { createClusterPicture } from './cluster-picture/cluster-picture.ts'
 import { BODY_THREAD_LIMITS, GatewayConfig, toHttpLimits } from './config.ts'
 import { createBodyThread } from './endpoints/body-thread.ts'
-import { createAbandon } from './generation/abandon.ts'
 import { createAdmit } from './generation/admit.ts'
-import { createEnqueue } from './generation/enqueue.ts'
+import { createDispatch } from './generation/dispatch.ts'
+import { createEndGeneration } from './generation/end-generation.ts'
 import { createInputEstimate } from './generation/estimate-input.ts'
+import { createOutputEstimate } from './generation/estimate-output.ts'
 import { createGenerate } from './generation/generate.ts'
-import { createKeepQueued } from './generation/keep-queued.ts'
+import { createGiveUpBus } from './generation/give-up-bus.ts'
+import { createOpenRun } from './generation/open-run.ts'
 import { createOpenStream } from './generation/open-stream.ts'
+import { createPace } from './generation/pace.ts'
+import { createPoisonBound } from './generation/poison-bound.ts'
 import { createReceiveVectors } from './generation/receive-vectors.ts'
-import { createRequeue } from './generation/requeue.ts'
+import { createRecovery } from './generation/recovery.ts'
 import { createReserve } from './generation/reserve.ts'
-import { createStreamMetrics } from './generation/stream-metrics.ts'
+import { createSettlements } from './generation/settlements.ts'
+import { createStreamCounters, createStreamGauges } from './generation/stream-metrics.ts'
+import { createSuspects } from './generation/suspects.ts'
 import { createAuthenticate } from './http/authenticate.ts'
 import { everySecond } from './http/every-second.ts'
+import { createQueueClock } from './queue-clock.ts'
 
 /** Every worker sends a heartbeat in this time. */
 const PICTURE_COMPLETE_MS = 1.2 * BEAT_MS
+/** For the errors of streams that did not end within the grace of draining. */
+const LAST_ERRORS_MS = 2_000
+/** How long a stopping gateway waits for the answers to its settlements. */
+const SETTLE_MS = 5_000
 
 await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env }, async (context) => {
   const { config, releasers } = context
@@ -58,13 +73,23 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   releasers.add('ops', ops, { run: closeOps })
 
-  const connect = async (url: string, role: string, patience: RedisPatience) =>
-    releasers.add(role, await connectRedis({ url, name: `gateway-${role}`, patience, log }), {
-      run: (redis) => redis.disconnect(),
-    })
-  const queueRedis = await connect(config.QUEUE_REDIS_URL, 'queue', 'fail-fast')
-  const busRedis = await connect(config.BUS_REDIS_URL, 'bus', 'fail-fast')
-  const busSubscriber = await connect(config.BUS_REDIS_URL, 'bus-subscriber', 'patient')
+  const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
+  const connectQueue = async (role: string, patience: RedisPatience) => {
+    const options = { place: toQueueRedis(config), name: `gateway-${role}`, patience, log }
+    return releasers.add(role, await connectRedis(options), disconnect)
+  }
+  const connectBus = async (role: string, patience: RedisPatience) => {
+    const options = {
+      place: toBusServer(gateway, toBusRedis(config)),
+      name: `gateway-${role}`,
+      patience,
+      log,
+    }
+    return releasers.add(role, await connectRedis(options), disconnect)
+  }
+  const queueRedis = await connectQueue('queue', 'fail-fast')
+  const busRedis = await connectBus('bus', 'fail-fast')
+  const busSubscriber = await connectBus('bus-subscriber', 'patient')
 
   const billing = createBillingClient({
     address: config.BILLING_ADDRESS,
@@ -85,20 +110,31 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   billing.watchKeys({ onChanges: applyKeyChanges })
   billing.watchCatalog({ onCatalog: catalog.replace, onState: () => {} })
 
-  const stopStreams = async (worker: string, streams: readonly StreamEpoch[]) => {
-    await sendCancel(busRedis, worker, { gateway, streams })
-  }
+  const metrics = createStreamCounters(registry)
+  const onLost = (error: unknown) => log.warn({ err: error }, 'a control message was not sent')
+  const control = createControlSender({
+    redis: busRedis,
+    gateway,
+    onNoSubscriber: (worker) => presence.suspect(worker),
+    log,
+  })
   const inboxes = await subscribeEvents({
     subscriber: busSubscriber,
     gateway,
-    onStray(worker, streams) {
-      stopStreams(worker, streams).catch((error: unknown) => log.warn({ err: error }, 'cancel not sent'))
+    control: {
+      ...control,
+      async resend(worker, from) {
+        metrics.resends.inc()
+        return await control.resend(worker, from)
+      },
     },
+    onLate: (events) => metrics.lateEvents.inc(events),
     log,
   })
-  createStreamMetrics({ registry, openStreams: inboxes.openStreams })
+  const suspects = createSuspects(nowMs)
   const presence = await createPresence({
-    self: { id: gateway, kind: 'gateway' },
+    self: { id: gateway, kind: 'gateway', name: hostname() },
+    ttlMs: config.PRESENCE_TTL_MS,
     engines: () => [],
     bus: busRedis,
     subscriber: busSubscriber,
@@ -106,8 +142,11 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     onHeartbeat: picture.applyHeartbeat,
     onDeath(worker) {
       picture.forgetWorker(worker)
-      inboxes.failWorker(worker, 'its worker died')
+      suspects.workerDied(worker)
+      inboxes.loseWorker(worker, 'worker-dead')
     },
+    // It runs, but its events do not arrive.
+    onCutOff: (worker) => inboxes.loseWorker(worker, 'worker-dead'),
     nowMs,
     log,
   })
@@ -116,49 +155,107 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   // Until every worker has sent a heartbeat, a served model may look unavailable.
   pictureCompleteAtMs = nowMs() + PICTURE_COMPLETE_MS
 
-  const record = createGenerationRecord({
-    redis: queueRedis,
-    self: gateway,
-    graceMs: config.HOLD_GRACE_MS,
-    nowMs,
-  })
+  const record = createGenerationRecord({ redis: queueRedis, self: gateway, graceMs: config.HOLD_GRACE_MS })
+  const queueClock = await createQueueClock(record.redisTimeMs)
   const tickets = createTicketQueue(queueRedis)
   releasers.add('tickets', tickets, { run: async () => await tickets.close() })
-  const { abandon, releaseHold, drain } = createAbandon({
+  const settlements = createSettlements({
     record,
     billing,
-    stopWorker: async (worker, stream) => await stopStreams(worker, [stream]),
-    giveUpAfterMs: config.GENERATION_DEADLINE_MS + config.HOLD_GRACE_MS,
-    nowMs,
+    redisNowMs: queueClock.nowMs,
+    holdGraceMs: config.HOLD_GRACE_MS,
     log,
   })
-  releasers.add('abandoned generations', drain, { run: async () => await drain() })
+  releasers.add('settlements', settlements, {
+    run: async () => await settlements.drain(),
+    limitMs: SETTLE_MS,
+  })
+
+  createStreamGauges({
+    registry,
+    openStreams: inboxes.openStreams,
+    settlements: settlements.counts,
+    busAwayMs: presence.busAwayMs,
+    async waitingBytes() {
+      const models = catalog.list().filter(({ enabled }) => enabled)
+      return new Map(
+        await Promise.all(models.map(async ({ id }) => [id, await record.waitingBytes(id)] as const)),
+      )
+    },
+  })
+  const giveUpBus = createGiveUpBus({
+    busAwayMs: presence.busAwayMs,
+    loseAll: () => inboxes.loseAll('bus-away'),
+  })
+  const stopTicking = everySecond(() => {
+    inboxes.tick()
+    giveUpBus()
+    settlements.tick().catch(onLost)
+    queueClock.sync().catch(() => undefined)
+  })
+  releasers.add('ticker', stopTicking, { run: (stop) => stop() })
 
   const inputEstimate = createInputEstimate()
+  const poisonBound = createPoisonBound(nowMs)
+  const reserve = createReserve({ billing, inputEstimate, releaseHold: settlements.releaseHold })
   const generate = createGenerate({
     admit: createAdmit({
       picture,
-      record,
+      isBarred: poisonBound.isBarred,
+      settlementsFull: settlements.isFull,
       drainBoundMs: config.DRAIN_BOUND_MS,
       assumedGenerationMs: config.ASSUMED_GENERATION_MS,
       random: Math.random,
+      nowMs,
     }),
-    reserve: createReserve({ billing, inputEstimate, releaseHold }),
-    openStream: createOpenStream({
-      openInbox: inboxes.open,
-      watchWorker: presence.watch,
-      unwatchWorker: presence.unwatch,
-      limitMs: config.GENERATION_DEADLINE_MS,
+    reserve,
+    openRun: createOpenRun({
+      openStream: createOpenStream({ openInbox: inboxes.open, limitMs: config.GENERATION_DEADLINE_MS }),
+      dispatch: createDispatch({
+        record,
+        tickets,
+        picture,
+        pace: createPace(),
+        noWorkerLimitMs: config.NO_WORKER_LIMIT_MS,
+        nowMs,
+        bounds: { accountBytes: config.QUEUED_BYTES / 4, modelBytes: config.QUEUED_BYTES },
+        watchWorker: presence.watch,
+        unwatchWorker: presence.unwatch,
+        log,
+      }),
+      recovery: createRecovery({
+        reserve,
+        picture,
+        onPoison({ keyId }) {
+          metrics.poisoned.inc()
+          poisonBound.note(keyId)
+        },
+        onRecovery(reason, { id, model }) {
+          metrics.recoveries.inc({ reason })
+          log.info({ requestId: id, model, reason }, 'a generation goes on elsewhere')
+        },
+      }),
+      endGeneration: createEndGeneration({
+        settlements,
+        tickets,
+        picture,
+        stopWorker: (worker, stream) => void control.stop(worker, [stream]),
+        streamSettled: inboxes.settled,
+        log,
+      }),
+      suspects,
+      inputEstimate,
+      outputEstimate: createOutputEstimate(),
+      gateway,
+      redisNowMs: queueClock.nowMs,
     }),
-    enqueue: createEnqueue({ record, tickets }),
-    keepQueued: createKeepQueued((error) => log.warn({ err: error }, 'enqueueing again failed')),
-    requeue: createRequeue({ record, tickets }),
-    receiveVectors: createReceiveVectors({ redis: busRedis, gateway }),
-    abandon,
-    inputEstimate,
-    gateway,
+    receiveVectors: createReceiveVectors({
+      readVectors: async (key, shape) => await readVectors(busRedis, key, shape),
+      gateway,
+      sendTaken: control.vectorsTaken,
+    }),
     limitMs: config.GENERATION_DEADLINE_MS,
-    nowMs,
+    redisNowMs: queueClock.nowMs,
   })
 
   const bodyThread = createBodyThread({ limits: BODY_THREAD_LIMITS, log })
@@ -181,9 +278,12 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   releasers.add('http', app, {
     async run() {
       listening = false
+      // What has not ended by then ends with an error, which is better than a cut connection.
+      const graceIsOver = setTimeout(() => inboxes.loseAll('gateway-stopping'), config.DRAIN_GRACE_MS)
       await app.close()
+      clearTimeout(graceIsOver)
     },
-    limitMs: config.DRAIN_GRACE_MS,
+    limitMs: config.DRAIN_GRACE_MS + LAST_ERRORS_MS,
   })
   log.info({ host: config.HOST, port: config.PORT }, 'gateway listens')
 })

@@ -7,6 +7,8 @@ export type ModelPicture = {
   readonly running: number
   /** Mean time from claim to end; null while no engine has measured one. */
   readonly meanGenerationMs: number | null
+  /** The largest of them, in tokens. */
+  readonly contextWindow: number
 }
 
 export type ClusterPicture = {
@@ -34,6 +36,7 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
       let slots = 0
       let running = 0
       const meansMs: number[] = []
+      let contextWindow = 0
       for (const [id, worker] of workers) {
         if (nowMs() - worker.seenMs > FRESH_MS) {
           workers.delete(id)
@@ -43,13 +46,14 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
           if (engine.model !== model || !engine.ready) continue
           slots += engine.slots
           running += engine.running
+          contextWindow = Math.max(contextWindow, engine.contextWindow)
           if (engine.meanGenerationMs !== null) meansMs.push(engine.meanGenerationMs)
         }
       }
       if (slots === 0) return null
       const meanGenerationMs =
         meansMs.length === 0 ? null : meansMs.reduce((sum, ms) => sum + ms, 0) / meansMs.length
-      return { slots, running, meanGenerationMs }
+      return { slots, running, meanGenerationMs, contextWindow }
     },
   }
 }

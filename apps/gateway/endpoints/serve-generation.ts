@@ -27,7 +27,7 @@ export function serveGeneration<Options>(
     const { id, headers } = request
     const nowS = () => Math.floor(deps.nowMs() / 1_000)
     const exchange: Exchange<Options> = {
-      call: { id, caller: deps.callerOf(request), ...prepared },
+      call: { id, caller: deps.callerOf(request), streamed: stream, ...prepared },
       answer: { id, created: nowS(), nowS, model: prepared.model, options, headers },
       request,
       reply,

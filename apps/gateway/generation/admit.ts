@@ -1,47 +1,93 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { GenerationRecord } from '#libs/generation-record/generation-record.ts'
+import type { Lift } from '#libs/generation-record/generation-record.ts'
 import type { ClusterPicture, ModelPicture } from '../cluster-picture/cluster-picture.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { GenerationCall } from './generation-call.ts'
-import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
+import { NO_NEW_WORK } from './or-unavailable.ts'
 
-/** Returns the generation's fair tag, or throws `model_unavailable`, `model_busy` or `model_warming`. */
-export type Admit = (call: GenerationCall) => Promise<number>
+/** What a generation that may ask for a place must satisfy when its record is lifted: there the check is exact. */
+export type Admission = {
+  /** How many generations may wait before it. */
+  readonly mostAhead: number
+  /** Turns the record's refusal into `model_busy`, and remembers it for the account's next requests. */
+  refuse(busy: Extract<Lift, { status: 'busy' }>): ApiError
+}
+
+/** Throws `model_unavailable`, `model_busy` or `model_warming`. */
+export type Admit = (call: GenerationCall) => Admission
 
 /**
- * Unavailable: the model is disabled, or no ready worker serves it. Busy: the generations queued *before this account's
- * own tag* take longer than the drain bound, so an account that floods the queue makes the model busy for itself alone.
+ * The first half of admission, in memory, before any money is reserved. Unavailable: the model is disabled, or no ready
+ * worker serves it. Busy: the generations queued *before this account's own tag* take longer than the drain bound, so
+ * an account that floods the queue makes the model busy for itself alone. Only the record knows that; what it refused
+ * a moment ago is refused here, so that a flood reaches neither billing nor the queue.
+ *
  * Some models of the sandbox have a fixed state in the catalog and are always refused with it.
  */
 export function createAdmit(deps: {
-  picture: ClusterPicture
-  record: Pick<GenerationRecord, 'admit'>
+  picture: Pick<ClusterPicture, 'find'>
+  /** Whether this key has sent too many requests that kill engines. */
+  isBarred: (keyId: string) => boolean
+  /** Whether this gateway keeps as many settlements as it may: then it takes no new work. */
+  settlementsFull: () => boolean
   /** How long the generations ahead may take. */
   drainBoundMs: number
   /** The length of a generation where none has been measured yet. */
   assumedGenerationMs: number
   random: () => number
+  nowMs: () => number
 }): Admit {
-  const { picture, record, drainBoundMs, assumedGenerationMs, random } = deps
+  const { picture, isBarred, settlementsFull, drainBoundMs, assumedGenerationMs, random, nowMs } = deps
+  const refusals = createRefusals(nowMs)
 
-  return async ({ id, caller, model }) => {
+  return ({ caller, model }) => {
     if (model.enabled && model.fixedState !== null) throw FIXED_STATES[model.fixedState](model.id)
     const serving = model.enabled ? picture.find(model.id) : null
     if (serving === null) {
       throw new ApiError('model_unavailable', `The model '${model.id}' is not available right now.`)
     }
+    if (settlementsFull()) {
+      throw new ApiError('model_unavailable', NO_NEW_WORK, { retryAfterS: RETRY_AFTER_S.dependencyDown })
+    }
+    if (isBarred(caller.keyId)) throw busy(model.id, RETRY_AFTER_S.barredKey)
+    const account = `${model.id} ${caller.accountId}`
+    const known = refusals.find(account)
+    if (known !== null) throw busy(model.id, spreadRetry(known, random))
+
     const perMs = serving.slots / (serving.meanGenerationMs ?? assumedGenerationMs)
     const mostAhead = freeSlots(serving) + Math.floor(drainBoundMs * perMs)
-
-    const admission = await orUnavailable(
-      record.admit(model.id, { id, accountId: caller.accountId, mostAhead }),
-      NO_NEW_WORK,
-    )
-    if (!admission.admitted) {
-      const untilRoomMs = (admission.ahead - mostAhead) / perMs
-      throw busy(model.id, spreadRetry(untilRoomMs, random))
+    return {
+      mostAhead,
+      refuse({ reason, ahead }) {
+        const waitMs = reason === 'bytes' ? BYTES_WAIT_MS : (ahead - mostAhead) / perMs
+        refusals.add(account, waitMs)
+        return busy(model.id, spreadRetry(waitMs, random))
+      },
     }
-    return admission.tag
+  }
+}
+
+/** Too many bytes wait; a part of them is claimed within a second or two. */
+const BYTES_WAIT_MS = 2_000
+/** A refusal holds for half of its wait, at most this long: the queue may move faster than estimated. */
+const MOST_REFUSED_MS = 1_000
+const MOST_REFUSALS = 10_000
+
+/** What the record refused lately, by model and account. */
+function createRefusals(nowMs: () => number) {
+  const byAccount = new Map<string, { waitMs: number; untilMs: number }>()
+  return {
+    find(account: string): number | null {
+      const known = byAccount.get(account)
+      if (known === undefined) return null
+      if (nowMs() < known.untilMs) return known.waitMs
+      byAccount.delete(account)
+      return null
+    },
+    add(account: string, waitMs: number): void {
+      if (byAccount.size >= MOST_REFUSALS) byAccount.clear()
+      byAccount.set(account, { waitMs, untilMs: nowMs() + Math.min(MOST_REFUSED_MS, waitMs / 2) })
+    },
   }
 }
 

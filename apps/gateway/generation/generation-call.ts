@@ -14,14 +14,18 @@ export type GenerationCall = {
   readonly maxOutputTokens: number | null
   /** For embeddings: called with the vectors of the inputs, in their order, before the generation ends. */
   readonly onVectors?: (vectors: readonly Float32Array[]) => void
+  /** Whether the client receives the output as it comes; otherwise nothing of it has been sent before its end. */
+  readonly streamed: boolean
   /** Aborted when the client hangs up. */
   readonly signal: AbortSignal
 }
 
-/** The events that a client may see. Claims, declines and failures stay inside the core. */
-export type OutputEvent = Exclude<
+/** The events that a client may see. Claims, declines, losses and failures stay inside the core. */
+export type OutputEvent = Extract<
   GenerationEvent,
-  { readonly type: 'generation-claimed' | 'generation-declined' | 'generation-error' | 'vectors-ready' }
+  {
+    readonly type: 'reasoning-delta' | 'text-delta' | 'tool-call-start' | 'tool-call-delta' | 'generation-end'
+  }
 >
 
 /**

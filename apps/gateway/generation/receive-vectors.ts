@@ -1,31 +1,40 @@
-import type { Redis } from 'ioredis'
 import type { VectorsReady } from '#libs/contracts/generation-event.ts'
-import type { ModelSpec } from '#libs/contracts/model-spec.ts'
-import { StreamLostError, type StreamInbox } from '#libs/event-bus/stream-inbox.ts'
-import { takeVectors, vectorsKey } from '#libs/event-bus/vectors.ts'
-import { sendVectorsTaken } from '#libs/event-bus/worker-control.ts'
+import { vectorsKey } from '#libs/event-bus/vectors.ts'
+import { interrupted } from './interrupted.ts'
+import type { Run } from './open-run.ts'
 
 /** Takes the vectors that an event announces from the bus Redis, and acknowledges them: the worker waits for that. */
 export type ReceiveVectors = (
   ready: VectorsReady,
-  inbox: StreamInbox,
-  model: ModelSpec,
-) => Promise<readonly Float32Array[]>
+  run: Pick<Run, 'inbox' | 'call' | 'vectors' | 'vectorsReceived'>,
+) => Promise<void>
 
-/** Throws a `StreamLostError` where the vectors are gone: the output cannot be completed without them. */
-export function createReceiveVectors(deps: { redis: Redis; gateway: string }): ReceiveVectors {
-  const { redis, gateway } = deps
-  return async ({ first, count }, inbox, { embedding }) => {
-    const key = vectorsKey({ gateway, stream: inbox.stream, epoch: inbox.epoch(), first })
+/**
+ * A worker that takes a generation over begins with the first input again: vectors that were received before are
+ * acknowledged and dropped. Where they cannot be read the run is lost, and goes on elsewhere.
+ */
+export function createReceiveVectors(deps: {
+  /** Rejects where the key is gone, or has other vectors. */
+  readVectors: (key: string, shape: { count: number; dimensions: number }) => Promise<Float32Array[]>
+  gateway: string
+  sendTaken: (worker: string, key: string) => Promise<boolean>
+}): ReceiveVectors {
+  const { readVectors, gateway, sendTaken } = deps
+  return async ({ first, count, promptTokens }, run) => {
+    const { inbox, call } = run
+    const { embedding } = call.model
     const worker = inbox.worker()
     if (embedding === null || worker === null)
-      throw new StreamLostError('vectors without a claim, or of a model without vectors')
+      throw interrupted('vectors without a claim, or of a model without vectors')
+    const key = vectorsKey({ gateway, worker, stream: inbox.stream, epoch: inbox.epoch(), first })
     try {
-      const vectors = await takeVectors(redis, key, { count, dimensions: embedding.dimensions })
-      await sendVectorsTaken(redis, worker, key)
-      return vectors
-    } catch (cause) {
-      throw new StreamLostError('vectors could not be taken', cause)
+      if (first >= run.vectorsReceived()) {
+        const vectors = await readVectors(key, { count, dimensions: embedding.dimensions })
+        run.vectors(vectors, promptTokens)
+      }
+      await sendTaken(worker, key)
+    } catch {
+      inbox.lose('frames-lost')
     }
   }
 }

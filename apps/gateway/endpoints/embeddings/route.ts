@@ -29,6 +29,7 @@ export function serveEmbeddings(deps: {
         model,
         request: prepared.request,
         maxOutputTokens: null,
+        streamed: false,
         onVectors(vectors) {
           for (const vector of vectors) {
             entries.push(toEntry(shortenVector(vector, dimensions), entries.length, encoding))

@@ -10,6 +10,11 @@ test('until billing is reached the fallback is listed', () => {
   expect([catalog.isLive(), catalog.list(), catalog.find('fallback')]).toEqual([false, [fallback], fallback])
 })
 
+test('until then another model may exist: it is unavailable, not unknown', () => {
+  const catalog = createLiveCatalog([fallback])
+  expect(() => catalog.find('live')).toThrow('cannot be read right now')
+})
+
 test('the live catalog takes its place at once and for good', () => {
   const catalog = createLiveCatalog([fallback])
   catalog.replace([live])

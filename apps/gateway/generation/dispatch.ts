@@ -1,0 +1,239 @@
+import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
+import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
+import type { Bounds, GenerationRecord, Lift } from '#libs/generation-record/generation-record.ts'
+import type { Needs } from '#libs/generation-record/needs.ts'
+import { packJob, repackHold, type PackedJob } from '#libs/generation-record/pack-job.ts'
+import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { TicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
+import type { ClusterPicture } from '../cluster-picture/cluster-picture.ts'
+import type { Admission } from './admit.ts'
+import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
+import type { Pace } from './pace.ts'
+
+/** A generation's way to a worker: into the queue, and back into it after each loss. */
+export type Dispatched = {
+  /** Queues it. Throws `model_busy`, or `model_unavailable`; after the latter it may be queued all the same. */
+  begin(): Promise<void>
+  /** A worker runs it: it is not looked after any more. */
+  claimed(claim: { worker: string; promptTokens: number }): void
+  /** The engine gives tokens in this epoch: others that were lost may follow. */
+  running(): void
+  /**
+   * Queues it again, at the front: in the next epoch, after the ids that the inbox has, or from nothing. Repeats until
+   * the queue answers or the generation's time is over. Late events of the epoch before are refused from now on.
+   */
+  again(next: { restart: boolean; need: string; hold: Hold | null }): Promise<void>
+  /** Stops looking after it. */
+  close(): void
+  /** With its latest hold. */
+  job(): GenerationJob
+  /** False as long as no lift was tried, or it was refused. */
+  mayBeQueued(): boolean
+  /** The tickets that were added for it. */
+  tickets(): readonly string[]
+}
+
+export type Dispatch = (generation: {
+  readonly job: GenerationJob
+  readonly accountId: string
+  /** Expected tokens: how far it advances its account's tag. */
+  readonly cost: number
+  readonly admission: Admission
+  readonly inbox: StreamInbox
+  readonly signal: AbortSignal
+  /** What remains until its deadline, in ms. */
+  readonly remainingMs: () => number
+}) => Dispatched
+
+/** What no worker has claimed for this long may have lost its ticket, its record, or the worker that claimed it. */
+const FIRST_LOOK_MS = 3_000
+/** While no engine has room, a longer pause: thousands that wait would cost thousands of looks a second. */
+const LAST_LOOK_MS = 12_000
+const REPEAT = { firstPauseMs: 50, lastPauseMs: 1_000 }
+
+/**
+ * A record says who may run a generation, a ticket only that something waits: so every step is a lift of the record,
+ * which may be repeated, then a ticket. As long as no worker has been heard, it is lifted again after 3 s, which finds
+ * out what became of it: a lost record is created anew, a lost ticket replaced where an engine has room, and the worker
+ * that claimed it is watched and asked.
+ */
+export function createDispatch(deps: {
+  record: Pick<GenerationRecord, 'lift'>
+  tickets: Pick<TicketQueue, 'add'>
+  picture: Pick<ClusterPicture, 'find'>
+  pace: Pace
+  bounds: Bounds
+  /** A generation is lost when no ready worker has served its model for this long. */
+  noWorkerLimitMs: number
+  nowMs: () => number
+  watchWorker: (worker: string) => void
+  unwatchWorker: (worker: string) => void
+  log: Logger
+}): Dispatch {
+  const { record, tickets, picture, pace, bounds, noWorkerLimitMs, nowMs, log } = deps
+
+  return ({ job, accountId, cost, admission, inbox, signal, remainingMs }) => {
+    const { model } = job
+    let packed: PackedJob | null = null
+    let current = job
+    let tag: number | null = null
+    let epoch = 1
+    let ids: Uint32Array = new Uint32Array(0)
+    let promptTokens: number | null = null
+    let needs: Needs = { features: [job.request.kind], window: 0 }
+    let watched: string | null = null
+    let timer: NodeJS.Timeout | undefined
+    let waitsForWorker = false
+    let mayBeQueued = false
+    let leavePace = () => {}
+    let servedMs = nowMs()
+    const added: string[] = []
+
+    async function lift(): Promise<Lift> {
+      packed ??= await packJob(current)
+      const place = { accountId, cost, mostAhead: admission.mostAhead }
+      return await record.lift({
+        job: packed,
+        epoch,
+        needs,
+        tag,
+        place,
+        bounds,
+        remainingMs: remainingMs(),
+        ids,
+        promptTokens,
+      })
+    }
+
+    async function addTicket(): Promise<void> {
+      added.push(await tickets.add(model))
+      if (added.length > MOST_TICKETS) added.shift()
+    }
+
+    function watch(worker: string): void {
+      if (watched === worker) return
+      unwatch()
+      watched = worker
+      deps.watchWorker(worker)
+    }
+
+    function unwatch(): void {
+      if (watched !== null) deps.unwatchWorker(watched)
+      watched = null
+    }
+
+    function lookAfter(): void {
+      clearTimeout(timer)
+      waitsForWorker = true
+      servedMs = nowMs()
+      let pauseMs = FIRST_LOOK_MS
+      const later = () => {
+        timer = setTimeout(() => {
+          look()
+            .catch((error: unknown) =>
+              log.warn({ err: error, requestId: job.id }, 'a look at the record failed'),
+            )
+            .finally(() => {
+              if (!waitsForWorker) return
+              pauseMs = hasRoom() ? FIRST_LOOK_MS : Math.min(LAST_LOOK_MS, pauseMs * 2)
+              later()
+            })
+        }, pauseMs)
+      }
+      later()
+    }
+
+    function hasRoom(): boolean {
+      const serving = picture.find(model)
+      if (serving !== null) servedMs = nowMs()
+      return serving !== null && serving.running < serving.slots
+    }
+
+    async function look(): Promise<void> {
+      const looked = epoch
+      const found = await lift()
+      if (!waitsForWorker || looked !== epoch) return
+      const room = hasRoom()
+      if (found.status === 'waiting' && room) await addTicket()
+      if (found.status === 'claimed') {
+        watch(found.worker)
+        inbox.expect(found)
+      }
+      if (found.status === 'settled') inbox.lose('settled')
+      else if (nowMs() - servedMs > noWorkerLimitMs) inbox.lose('no-worker')
+    }
+
+    function stopLooking(): void {
+      waitsForWorker = false
+      clearTimeout(timer)
+    }
+
+    return {
+      async begin() {
+        mayBeQueued = true
+        const lifted = await orUnavailable(lift(), NO_NEW_WORK)
+        if (lifted.status === 'busy') {
+          mayBeQueued = false
+          throw admission.refuse(lifted)
+        }
+        if (lifted.status === 'waiting') tag = lifted.tag
+        await orUnavailable(addTicket(), NO_NEW_WORK)
+        lookAfter()
+      },
+      claimed(claim) {
+        stopLooking()
+        watch(claim.worker)
+        promptTokens ??= claim.promptTokens
+      },
+      running() {
+        leavePace()
+      },
+      async again({ restart, need, hold }) {
+        stopLooking()
+        leavePace()
+        unwatch()
+        // The fence first, then the ids: a late frame in between would be repeated by the next worker.
+        epoch = inbox.raise({ restart })
+        ids = inbox.ids()
+        if (hold !== null) {
+          current = { ...current, hold }
+          if (packed !== null) packed = repackHold(packed, hold)
+        }
+        needs = nextNeeds(needs, { need, continues: ids.length > 0 })
+        const room = await pace(model, (promptTokens ?? 0) + ids.length)
+        leavePace = room
+        if (signal.aborted) return
+        const giveUp = () => remainingMs() <= 0 || signal.aborted
+        await orUnavailable(untilAnswered(lift, { ...REPEAT, giveUp }), NO_NEW_WORK)
+        // A lost ticket is replaced by the first look.
+        await addTicket().catch((error: unknown) =>
+          log.warn({ err: error, requestId: job.id }, 'the ticket of a later epoch was not added'),
+        )
+        if (!signal.aborted) lookAfter()
+      },
+      close() {
+        stopLooking()
+        leavePace()
+        unwatch()
+      },
+      job: () => current,
+      mayBeQueued: () => mayBeQueued,
+      tickets: () => added,
+    }
+  }
+}
+
+/** Those before are long taken. */
+const MOST_TICKETS = 8
+
+/** What a worker must be able to do to go on with it: after a misfit, what the one before could not. */
+function nextNeeds(before: Needs, { need, continues }: { need: string; continues: boolean }): Needs {
+  const features = new Set(before.features)
+  if (continues) features.add('continue')
+  else features.delete('continue')
+  const window = /^window:(\d+)$/.exec(need)
+  if (window !== null) return { features: [...features], window: Math.max(before.window, Number(window[1])) }
+  if (need !== '') features.add(need)
+  return { ...before, features: [...features] }
+}

@@ -1,0 +1,22 @@
+export type OutputEstimate = {
+  /** How many tokens a generation with this limit will probably give. */
+  estimate(model: string, limit: number): number
+  learn(model: string, completionTokens: number): void
+}
+
+/** Before the first end. */
+const UNLEARNED_TOKENS = 256
+/** Weight of the newest generation in the moving mean. */
+const MEAN_SHARE = 0.02
+
+/** The mean output of a model's generations: the fair queue advances an account by what its generation will cost. */
+export function createOutputEstimate(): OutputEstimate {
+  const means = new Map<string, number>()
+  return {
+    estimate: (model, limit) => Math.min(limit, Math.round(means.get(model) ?? UNLEARNED_TOKENS)),
+    learn(model, completionTokens) {
+      const mean = means.get(model) ?? UNLEARNED_TOKENS
+      means.set(model, mean + (completionTokens - mean) * MEAN_SHARE)
+    },
+  }
+}

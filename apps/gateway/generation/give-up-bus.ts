@@ -1,0 +1,18 @@
+/** Streams that the bus has not reached for so long end with an error. */
+const GIVEN_UP_MS = 15_000
+
+/**
+ * Ends all streams once for each outage of the bus. Only once, because the first requests after an outage are served
+ * before this process has received its own heartbeat again; during it there is no new work, as no worker is heard.
+ * Call it each second.
+ */
+export function createGiveUpBus(deps: { busAwayMs: () => number; loseAll: () => void }): () => void {
+  let givenUp = false
+  return () => {
+    const awayMs = deps.busAwayMs()
+    if (awayMs === 0) givenUp = false
+    if (givenUp || awayMs <= GIVEN_UP_MS) return
+    givenUp = true
+    deps.loseAll()
+  }
+}

@@ -1,0 +1,189 @@
+import type { BillingClient } from '#libs/billing-client/billing-client.ts'
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
+import type { GenerationRecord, Settled } from '#libs/generation-record/generation-record.ts'
+import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { ReleaseHold } from './reserve.ts'
+
+/** How one generation ended, as its caller saw it. */
+export type Ending = {
+  readonly job: Pick<GenerationJob, 'id' | 'model' | 'stream' | 'hold'>
+  readonly epoch: number
+  readonly outcome: SettlementOutcome
+  readonly promptTokens: number
+  readonly cachedTokens: number
+  readonly completionTokens: number
+  /** Its deadline, by the queue Redis' clock. */
+  readonly deadlineMs: number
+}
+
+export type Settlements = {
+  /** Settles a generation; returns at once. `onAnswer` is called when the record has answered. */
+  add(ending: Ending, onAnswer: (settled: Settled) => void): void
+  /** Releases a hold that billing may have granted without an answer. Returns at once. */
+  releaseHold: ReleaseHold
+  /** Call it each second: drops what billing has committed, sends again what a failover may have lost. */
+  tick(): Promise<void>
+  /** As many are held as may be: no new work may be taken. */
+  isFull(): boolean
+  /** Not answered yet; answered, but not known to be committed. */
+  counts(): { unanswered: number; kept: number }
+  /** Resolves when everything that was begun has been answered. */
+  drain(): Promise<void>
+}
+
+const REPEAT = { firstPauseMs: 20, lastPauseMs: 1_000 }
+/** About 600 B each. */
+const MOST_HELD = 50_000
+/** The entry's time in Redis may be this much later than our reading of Redis' clock. */
+const CLOCK_MARGIN_MS = 1_000
+
+type Held = {
+  readonly ending: Ending
+  readonly onAnswer: (settled: Settled) => void
+  /** Of the queue Redis, before it was sent: the answer came from that run if it is still the same one. */
+  runId: string | null
+  /** By Redis' clock; null: sent, and not answered yet. */
+  answeredMs: number | null
+  wasAnswered: boolean
+  /** The deadline of its hold. */
+  holdDeadlineMs: number
+}
+
+/**
+ * The gateway settles what it delivered, and holds each settlement until billing has committed it: the queue Redis may
+ * be away, and a failover may lose what it had acknowledged. Settling is idempotent, so a settlement is sent again
+ * after each change of the server's run id, also one that was answered `settled`. It is dropped when billing's mark,
+ * read together with the run id, has passed its answer under the run id of that answer.
+ *
+ * While a settlement has no answer its hold is extended before it would expire: a late one is still charged.
+ */
+export function createSettlements(deps: {
+  record: Pick<GenerationRecord, 'settle' | 'readMark'>
+  billing: Pick<BillingClient, 'release' | 'extend'>
+  /** The queue Redis' clock. */
+  redisNowMs: () => number
+  holdGraceMs: number
+  log: Logger
+  mostHeld?: number
+}): Settlements {
+  const { record, billing, redisNowMs, holdGraceMs, log, mostHeld = MOST_HELD } = deps
+  const held = new Map<string, Set<Held>>()
+  const runIds = new Map<string, string>()
+  const working = new Set<Promise<void>>()
+  let count = 0
+  let unanswered = 0
+
+  function begin(work: Promise<void>): void {
+    working.add(work)
+    void work.finally(() => working.delete(work))
+  }
+
+  async function settle(entry: Held): Promise<void> {
+    const { job, epoch, outcome, promptTokens, cachedTokens, completionTokens, deadlineMs } = entry.ending
+    const settlement = { id: job.id, epoch, outcome, promptTokens, cachedTokens, completionTokens }
+    entry.answeredMs = null
+    const ask = async () => {
+      entry.runId = runIds.get(job.model) ?? null
+      return await record.settle(job.model, { ...settlement, receipt: job.hold.receipt }, { role: 'gateway' })
+    }
+    const giveUp = () => redisNowMs() > entry.holdDeadlineMs + holdGraceMs
+    try {
+      const settled = await untilAnswered(ask, { ...REPEAT, giveUp, onFailure: () => extend(entry) })
+      entry.answeredMs = redisNowMs() + CLOCK_MARGIN_MS
+      noteAnswer(entry)
+      if (settled.status === 'stale')
+        log.error({ requestId: job.id, epoch }, 'a settlement was refused as stale')
+      entry.onAnswer(settled)
+    } catch (error) {
+      log.error(
+        { err: error, requestId: job.id, deadlineMs, ...settlement },
+        'settlement dropped: its hold has expired',
+      )
+      noteAnswer(entry)
+      drop(job.model, entry)
+    }
+  }
+
+  function noteAnswer(entry: Held): void {
+    if (!entry.wasAnswered) unanswered -= 1
+    entry.wasAnswered = true
+  }
+
+  /** Half of the grace before the hold would expire. */
+  function extend(entry: Held): void {
+    if (redisNowMs() < entry.holdDeadlineMs + holdGraceMs / 2) return
+    entry.holdDeadlineMs = redisNowMs() + holdGraceMs
+    const { id } = entry.ending.job
+    billing
+      .extend({ reservationId: id, outputTokens: 0, deadlineMs: entry.holdDeadlineMs })
+      .catch((error: unknown) =>
+        log.warn({ err: error, requestId: id }, 'the hold of a late settlement was not extended'),
+      )
+  }
+
+  function drop(model: string, entry: Held): void {
+    const ofModel = held.get(model)
+    if (ofModel?.delete(entry) !== true) return
+    count -= 1
+    if (ofModel.size === 0) held.delete(model)
+  }
+
+  async function review(model: string, ofModel: ReadonlySet<Held>): Promise<void> {
+    const { runId, committedMs } = await record.readMark(model)
+    runIds.set(model, runId)
+    for (const entry of ofModel) {
+      const { answeredMs } = entry
+      if (answeredMs === null) continue
+      if (entry.runId === null || entry.runId !== runId) begin(settle(entry))
+      else if (committedMs !== null && committedMs >= answeredMs) drop(model, entry)
+    }
+  }
+
+  return {
+    add(ending, onAnswer) {
+      const { model } = ending.job
+      const entry: Held = {
+        ending,
+        onAnswer,
+        runId: null,
+        answeredMs: null,
+        wasAnswered: false,
+        holdDeadlineMs: ending.deadlineMs,
+      }
+      const ofModel = held.get(model) ?? new Set()
+      held.set(model, ofModel.add(entry))
+      count += 1
+      unanswered += 1
+      begin(settle(entry))
+    },
+    releaseHold(id) {
+      const giveUpAtMs = redisNowMs() + holdGraceMs
+      const release = untilAnswered(async () => await billing.release(id), {
+        ...REPEAT,
+        giveUp: () => redisNowMs() >= giveUpAtMs,
+      })
+      begin(
+        release.then(
+          () => undefined,
+          (error: unknown) =>
+            log.error({ err: error, requestId: id }, 'a hold was not released; it expires by itself'),
+        ),
+      )
+    },
+    async tick() {
+      const reviews = [...held].map(async ([model, ofModel]) => {
+        await review(model, ofModel).catch((error: unknown) =>
+          log.warn({ err: error, model }, 'the mark of committed settlements was not read'),
+        )
+      })
+      await Promise.all(reviews)
+    },
+    isFull: () => count >= mostHeld,
+    counts: () => ({ unanswered, kept: count - unanswered }),
+    async drain() {
+      while (working.size > 0) await Promise.all(working)
+    },
+  }
+}

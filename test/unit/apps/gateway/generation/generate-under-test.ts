@@ -1,0 +1,154 @@
+import { pino } from 'pino'
+import type { Admission } from '#apps/gateway/generation/admit.ts'
+import type { Dispatched } from '#apps/gateway/generation/dispatch.ts'
+import { createEndGeneration } from '#apps/gateway/generation/end-generation.ts'
+import { createInputEstimate } from '#apps/gateway/generation/estimate-input.ts'
+import { createOutputEstimate } from '#apps/gateway/generation/estimate-output.ts'
+import { createGenerate } from '#apps/gateway/generation/generate.ts'
+import type { GenerationCall, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import { createOpenRun } from '#apps/gateway/generation/open-run.ts'
+import { createOpenStream } from '#apps/gateway/generation/open-stream.ts'
+import { createRecovery } from '#apps/gateway/generation/recovery.ts'
+import type { Ending } from '#apps/gateway/generation/settlements.ts'
+import { createSuspects } from '#apps/gateway/generation/suspects.ts'
+import { ApiError } from '#libs/contracts/api-error.ts'
+import type {
+  GenerationClaimed,
+  GenerationDeclined,
+  GenerationEvent,
+} from '#libs/contracts/generation-event.ts'
+import { createStreamInbox, type StreamInbox } from '#libs/event-bus/stream-inbox.ts'
+import { generationCall } from '../../../../support/generation-call.ts'
+import { generationJob } from '../../../../support/generation-job.ts'
+
+export const claimed = (fields: Partial<GenerationClaimed> = {}): GenerationClaimed => ({
+  type: 'generation-claimed',
+  worker: 'worker-1',
+  promptTokens: 3,
+  after: 0,
+  guided: false,
+  ...fields,
+})
+export const declined = (fields: Partial<GenerationDeclined> = {}): GenerationDeclined => ({
+  type: 'generation-declined',
+  reason: 'worker-stopping',
+  promptTokens: 0,
+  need: '',
+  suspect: false,
+  ...fields,
+})
+export const text = (words: string): GenerationEvent => ({ type: 'text-delta', text: words })
+export const end = (completionTokens: number): GenerationEvent => ({
+  type: 'generation-end',
+  finishReason: 'stop',
+  usage: { promptTokens: 3, cachedTokens: 0, completionTokens, reasoningTokens: 0 },
+})
+
+type Send = (events: readonly (GenerationEvent | readonly [GenerationEvent, readonly number[]])[]) => void
+
+type Given = {
+  /** What the workers do, one for each epoch, once it is queued. */
+  epochs?: ((send: Send, inbox: StreamInbox) => void)[]
+  begin?: () => void
+  call?: Partial<GenerationCall>
+}
+
+export function setUp(given: Given) {
+  const log: string[] = []
+  const settled: Ending[] = []
+  const { inbox, feed } = createStreamInbox(7, () => log.push('close'))
+  const send: Send = (events) => {
+    let seq = feed.lastSeq()
+    const epoch = inbox.epoch()
+    for (const each of events) {
+      const [event, ids] = 'type' in each ? [each, []] : each
+      seq += 1
+      feed.accept({ stream: 7, epoch, seq, event, ids }, `worker-${epoch}`)
+    }
+    feed.deliver()
+  }
+  const runEpoch = () => given.epochs?.[inbox.epoch() - 1]?.(send, inbox)
+  let mayBeQueued = false
+  const job = generationJob({ id: 'g1', model: 'demo-chat' })
+  const dispatched: Dispatched = {
+    async begin() {
+      log.push('queue')
+      mayBeQueued = true
+      given.begin?.()
+      runEpoch()
+    },
+    claimed: ({ worker }) => void log.push(`claimed by ${worker}`),
+    running: () => undefined,
+    async again({ restart, need, hold }) {
+      inbox.raise({ restart })
+      log.push(['again after', inbox.ids().length, need, hold?.amountNano].filter(Boolean).join(' '))
+      runEpoch()
+    },
+    close: () => undefined,
+    job: () => job,
+    mayBeQueued: () => mayBeQueued,
+    tickets: () => ['ticket-1'],
+  }
+  const reserve = {
+    async estimated() {
+      log.push('reserve')
+      return job.hold
+    },
+    exact: async () => ({ ...job.hold, amountNano: '42' }),
+  }
+  const generate = createGenerate({
+    admit(): Admission {
+      log.push('admit')
+      return { mostAhead: 5, refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }) }
+    },
+    reserve,
+    openRun: createOpenRun({
+      openStream: createOpenStream({ openInbox: () => inbox, limitMs: 60_000 }),
+      dispatch: () => dispatched,
+      recovery: createRecovery({
+        reserve,
+        picture: { find: () => null },
+        onPoison: () => {},
+        onRecovery: () => {},
+      }),
+      endGeneration: createEndGeneration({
+        settlements: {
+          add(ending, onAnswer) {
+            settled.push(ending)
+            onAnswer({ status: 'recorded', worker: 'worker-1', waited: ending.outcome === 'never-ran' })
+          },
+          releaseHold: (id) => log.push(`release ${id}`),
+        },
+        tickets: { remove: async (_model, ticket) => void log.push(`remove ${ticket}`) },
+        picture: { find: () => null },
+        stopWorker: (worker, { epoch }) => log.push(`stop ${worker} ${epoch}`),
+        streamSettled: (worker, stream) => log.push(`settled ${worker} ${stream}`),
+        log: pino({ level: 'silent' }),
+      }),
+      suspects: createSuspects(() => 0),
+      inputEstimate: createInputEstimate(),
+      outputEstimate: createOutputEstimate(),
+      gateway: 'gateway-1',
+      redisNowMs: () => 0,
+    }),
+    receiveVectors: async ({ first, count, promptTokens }, run) => {
+      if (first >= run.vectorsReceived())
+        run.vectors(
+          Array.from({ length: count }, () => Float32Array.of(1)),
+          promptTokens,
+        )
+    },
+    limitMs: 60_000,
+    redisNowMs: () => 0,
+  })
+  return { events: generate(generationCall(given.call)), log, settled, inbox }
+}
+
+export async function collect(events: AsyncIterable<readonly OutputEvent[]>): Promise<OutputEvent[]> {
+  const all: OutputEvent[] = []
+  for await (const batch of events) all.push(...batch)
+  return all
+}
+
+export const textOf = (events: readonly OutputEvent[]) =>
+  events.map((event) => (event.type === 'text-delta' ? event.text : '')).join('')

@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest'
+import { createProgress } from '#apps/gateway/generation/progress.ts'
+import { createRecovery } from '#apps/gateway/generation/recovery.ts'
+import { createSuspects } from '#apps/gateway/generation/suspects.ts'
+import type { GenerationDeclined } from '#libs/contracts/generation-event.ts'
+import type { LossReason, StreamLost } from '#libs/event-bus/stream-inbox.ts'
+import { generationCall } from '../../../../support/generation-call.ts'
+import { generationJob } from '../../../../support/generation-job.ts'
+
+const EXACT_HOLD = { ...generationJob().hold, amountNano: '42' }
+const CLAIM = { promptTokens: 3, after: 0, guided: false }
+
+const lost = (reason: LossReason): StreamLost => ({ type: 'stream-lost', reason })
+const declined = (fields: Partial<GenerationDeclined>): GenerationDeclined => ({
+  type: 'generation-declined',
+  reason: 'worker-stopping',
+  promptTokens: 0,
+  need: '',
+  suspect: false,
+  ...fields,
+})
+
+function setUp(contextWindow = 131_072) {
+  const log: string[] = []
+  const recovery = createRecovery({
+    reserve: {
+      async exact(_job, promptTokens) {
+        log.push(`reserve exactly ${promptTokens}`)
+        return EXACT_HOLD
+      },
+    },
+    picture: { find: () => ({ slots: 1, running: 0, meanGenerationMs: null, contextWindow }) },
+    onPoison: ({ keyId }) => log.push(`poison of ${keyId}`),
+    onRecovery: (reason) => log.push(reason),
+  })
+  const progress = createProgress('chat')
+  const suspect = createSuspects(() => 0).open()
+  const { caller } = generationCall()
+  const generation = { job: generationJob(), caller, progress, suspect, isPartlySent: false }
+  return { recovery, progress, suspect, generation, log }
+}
+
+const ON = { need: '', hold: null }
+
+test('a dead worker, lost frames, a hand-back and a missing part go on elsewhere', async () => {
+  const { recovery, generation, log } = setUp()
+  for (const reason of ['worker-dead', 'frames-lost', 'not-running'] as const) {
+    expect(await recovery(lost(reason), generation)).toEqual(ON)
+  }
+  for (const reason of ['worker-stopping', 'engine-lost', 'incomplete'] as const) {
+    expect(await recovery(declined({ reason }), generation)).toEqual(ON)
+  }
+  expect(log).toEqual([
+    'worker-dead',
+    'frames-lost',
+    'not-running',
+    'worker-stopping',
+    'engine-lost',
+    'incomplete',
+  ])
+})
+
+test('a misfit names what the next worker needs', async () => {
+  const { recovery, generation } = setUp()
+  const misfit = declined({ reason: 'misfit', need: 'window:65536' })
+  expect(await recovery(misfit, generation)).toEqual({ need: 'window:65536', hold: null })
+})
+
+test('a context that no engine has is refused, rather than waited for', async () => {
+  const { recovery, generation } = setUp(32_768)
+  const misfit = declined({ reason: 'misfit', need: 'window:65536' })
+  await expect(recovery(misfit, generation)).rejects.toMatchObject({ code: 'invalid_request' })
+})
+
+test('a hold that was too small is replaced by an exact one', async () => {
+  const { recovery, generation, log } = setUp()
+  const tooSmall = declined({ reason: 'hold-too-small', promptTokens: 99 })
+  expect(await recovery(tooSmall, generation)).toEqual({ need: '', hold: EXACT_HOLD })
+  expect(log).toContain('reserve exactly 99')
+})
+
+test('the second death of which it was the suspect ends it, and its key is noted', async () => {
+  const { recovery, suspect, generation, log } = setUp()
+  const dead = declined({ reason: 'engine-lost', suspect: true })
+  expect(await recovery(dead, generation)).toEqual(ON)
+  suspect.blame()
+  await expect(recovery(lost('worker-dead'), generation)).rejects.toMatchObject({ code: 'upstream_error' })
+  expect(log.at(-1)).toBe('poison of key-1')
+})
+
+test('the eighth epoch in a row without output ends it', async () => {
+  const { recovery, progress, generation } = setUp()
+  for (let epoch = 1; epoch <= 7; epoch += 1) await recovery(lost('worker-dead'), generation)
+  progress.claimed(CLAIM)
+  progress.outputSeen()
+  for (let epoch = 1; epoch <= 8; epoch += 1) await recovery(lost('worker-dead'), generation)
+  await expect(recovery(lost('worker-dead'), generation)).rejects.toMatchObject({ code: 'upstream_error' })
+})
+
+test('an output that was sent in part and cannot be continued ends with an error', async () => {
+  const { recovery, generation } = setUp()
+  const again = recovery(lost('worker-dead'), { ...generation, isPartlySent: true })
+  await expect(again).rejects.toMatchObject({ code: 'upstream_error' })
+})
+
+test('deadline, an absent bus or worker, a stopping gateway and a settlement by another end it: before a claim as 503, later as 502', async () => {
+  for (const reason of ['deadline', 'bus-away', 'settled', 'no-worker', 'gateway-stopping'] as const) {
+    const { recovery, progress, generation } = setUp()
+    await expect(recovery(lost(reason), generation)).rejects.toMatchObject({ code: 'model_unavailable' })
+    progress.claimed(CLAIM)
+    await expect(recovery(lost(reason), generation)).rejects.toMatchObject({ code: 'upstream_error' })
+  }
+})

@@ -1,0 +1,162 @@
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { createSettlements, type Ending } from '#apps/gateway/generation/settlements.ts'
+import type { Settled, SettlementMark } from '#libs/generation-record/generation-record.ts'
+import { generationJob } from '../../../../support/generation-job.ts'
+
+const RECORDED: Settled = { status: 'recorded', worker: 'worker-1', waited: false }
+const ENDING: Ending = {
+  job: generationJob({ id: 'g1', model: 'demo-chat' }),
+  epoch: 2,
+  outcome: 'completed',
+  promptTokens: 3,
+  cachedTokens: 0,
+  completionTokens: 5,
+  deadlineMs: 60_000,
+}
+
+/** `answers` are those of the record, in order; the last one repeats. */
+function setUp(answers: (Settled | Error)[] = [RECORDED], mostHeld?: number) {
+  const log: string[] = []
+  const clock = { nowMs: 0 }
+  const mark: { -readonly [Field in keyof SettlementMark]: SettlementMark[Field] } = {
+    runId: 'a',
+    committedMs: null,
+  }
+  const settlements = createSettlements({
+    record: {
+      async settle(_model, { id, epoch, outcome, completionTokens }, { role }) {
+        log.push(`${role} settles ${id} ${epoch} ${outcome} ${completionTokens}`)
+        const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? RECORDED
+        if (answer instanceof Error) throw answer
+        return answer
+      },
+      readMark: async () => ({ ...mark }),
+    },
+    billing: {
+      async release(id) {
+        log.push(`release ${id}`)
+        return true
+      },
+      async extend({ deadlineMs }) {
+        log.push(`extend to ${deadlineMs}`)
+        return { status: 'conflict' }
+      },
+    },
+    redisNowMs: () => clock.nowMs,
+    holdGraceMs: 60_000,
+    log: pino({ level: 'silent' }),
+    ...(mostHeld === undefined ? {} : { mostHeld }),
+  })
+  const answered: Settled[] = []
+  return {
+    settlements,
+    log,
+    clock,
+    mark,
+    answered,
+    add: () => settlements.add(ENDING, (settled) => answered.push(settled)),
+  }
+}
+
+const SETTLES = 'gateway settles g1 2 completed 5'
+
+test('a settlement is sent at once, and its answer reported', async () => {
+  const { settlements, log, answered, add } = setUp()
+  add()
+  await settlements.drain()
+  expect(log).toEqual([SETTLES])
+  expect(answered).toEqual([RECORDED])
+})
+
+test('it is repeated until the record answers', async () => {
+  const { settlements, log, answered, add } = setUp([
+    new Error('Command timed out'),
+    new Error('closed'),
+    RECORDED,
+  ])
+  add()
+  expect(settlements.counts()).toEqual({ unanswered: 1, kept: 0 })
+  await settlements.drain()
+  expect(log).toHaveLength(3)
+  expect(answered).toEqual([RECORDED])
+  expect(settlements.counts()).toEqual({ unanswered: 0, kept: 1 })
+})
+
+test('it is kept until billing’s mark has passed its answer', async () => {
+  const { settlements, log, clock, mark, add } = setUp()
+  await settlements.tick()
+  add()
+  await settlements.drain()
+  // The run id was not known when it was sent, so it is sent once more.
+  await settlements.tick()
+  await settlements.drain()
+  expect(log).toEqual([SETTLES, SETTLES])
+  mark.committedMs = 500
+  await settlements.tick()
+  expect(settlements.counts().kept).toBe(1)
+  clock.nowMs = 5_000
+  mark.committedMs = 3_000
+  await settlements.tick()
+  expect(settlements.counts().kept).toBe(0)
+  expect(log).toHaveLength(2)
+})
+
+test('after a change of the run id it is sent again, also one that was answered as settled', async () => {
+  const { settlements, log, mark, add } = setUp([{ status: 'settled', worker: null, waited: false }])
+  add()
+  await settlements.drain()
+  await settlements.tick()
+  await settlements.drain()
+  const before = log.length
+  mark.runId = 'b'
+  // Committed by the other run: that says nothing about this settlement.
+  mark.committedMs = 1e9
+  await settlements.tick()
+  await settlements.drain()
+  expect(log).toHaveLength(before + 1)
+  expect(settlements.counts().kept).toBe(1)
+  await settlements.tick()
+  expect(settlements.counts().kept).toBe(0)
+})
+
+test('one that is sent again is not dropped before its new answer', async () => {
+  const { settlements, mark, add } = setUp([RECORDED, RECORDED, new Error('Command timed out')])
+  add()
+  await settlements.drain()
+  await settlements.tick()
+  await settlements.drain()
+  mark.runId = 'b'
+  mark.committedMs = 1e9
+  await settlements.tick()
+  await settlements.tick()
+  expect(settlements.counts().kept).toBe(1)
+})
+
+test('while there is no answer its hold is extended before it expires', async () => {
+  const { settlements, log, clock, add } = setUp([new Error('Command timed out')])
+  clock.nowMs = 89_999
+  add()
+  await expect.poll(() => log.length).toBeGreaterThan(1)
+  expect(log.join()).not.toContain('extend')
+  clock.nowMs = 100_000
+  await expect.poll(() => log).toContain('extend to 160000')
+  clock.nowMs = 300_000
+  await settlements.drain()
+  expect(settlements.counts()).toEqual({ unanswered: 0, kept: 0 })
+})
+
+test('beyond the limit no more work may be taken', async () => {
+  const { settlements, add } = setUp([RECORDED], 1)
+  expect(settlements.isFull()).toBe(false)
+  add()
+  expect(settlements.isFull()).toBe(true)
+  await settlements.drain()
+})
+
+test('a hold without a record is released', async () => {
+  const { settlements, log } = setUp()
+  settlements.releaseHold('g1')
+  await settlements.drain()
+  expect(log).toEqual(['release g1'])
+})
