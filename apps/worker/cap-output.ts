@@ -28,6 +28,30 @@ export function capOutput(job: GenerationJob, promptTokens: number, contextWindo
   return { status: 'capped', maxTokens: affordable }
 }
 
+export type OutputFit =
+  /** Tokens that may still come; 0: what is written is all that there may be. */
+  | { readonly status: 'fits'; readonly maxTokens: number }
+  /** A larger engine can run it: the model allows this many tokens, and they are needed. */
+  | { readonly status: 'window-too-small'; readonly window: number }
+  | Exclude<OutputCap, { readonly status: 'capped' }>
+
+/**
+ * The output that is left for an engine with this context window. `prompt` is what is billed, `rendered` the prompt as
+ * the engine gets it now, `written` the output of earlier epochs, which counts towards the cap.
+ */
+export function fitOutput(
+  job: GenerationJob,
+  tokens: { readonly prompt: number; readonly rendered: number; readonly written: number },
+  engineWindow: number,
+): OutputFit {
+  const cap = capOutput(job, tokens.prompt, job.contextWindow)
+  if (cap.status !== 'capped') return cap
+  const used = tokens.rendered + tokens.written
+  const left = Math.max(0, Math.min(cap.maxTokens - tokens.written, job.contextWindow - used))
+  if (left > 0 && used >= engineWindow) return { status: 'window-too-small', window: used + 1 }
+  return { status: 'fits', maxTokens: left === 0 ? 0 : Math.min(left, engineWindow - used) }
+}
+
 /** Whether the hold pays the exact input of a request without output. */
 export function coversInput(hold: Hold, promptTokens: number): boolean {
   return affordableOf(hold, { input: promptTokens, limit: 0 }) !== null

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { z } from 'zod'
 import {
   DrainGraceMs,
@@ -5,9 +6,15 @@ import {
   HostPort,
   jsonVariable,
   OpsFields,
+  PresenceTtlMs,
   Port,
-  RedisUrl,
 } from '#libs/config/config-fields.ts'
+import {
+  BusRedisFields,
+  checkBusRedis,
+  checkQueueRedis,
+  QueueRedisFields,
+} from '#libs/config/redis-fields.ts'
 
 /** One engine and the queue that its worker pulls from. */
 const EngineConfig = z.strictObject({
@@ -19,11 +26,13 @@ const EngineConfig = z.strictObject({
   maxNumSeqs: z.int().min(1).optional(),
 })
 
-export const WorkerConfig = z.object({
+const Fields = z.object({
   ...OpsFields,
   OPS_PORT: Port.default(9101),
-  QUEUE_REDIS_URL: RedisUrl,
-  BUS_REDIS_URL: RedisUrl,
+  ...QueueRedisFields,
+  ...BusRedisFields,
+  /** For operators, as in `millrace workers list`. */
+  WORKER_NAME: z.string().min(1).max(200).default(hostname()),
   /** In production one engine per process; in small clusters several engines share a process. */
   WORKERS: jsonVariable(z.array(EngineConfig).min(1)),
   MODELS_DIR: z.string().default('models'),
@@ -31,5 +40,8 @@ export const WorkerConfig = z.object({
   /** An engine that runs generations and gives no token for this long is taken for hung. */
   ENGINE_SILENCE_MS: z.coerce.number().int().min(1_000).default(60_000),
   HOLD_GRACE_MS: HoldGraceMs,
+  PRESENCE_TTL_MS: PresenceTtlMs,
 })
+
+export const WorkerConfig = Fields.superRefine(checkQueueRedis).superRefine(checkBusRedis)
 export type WorkerConfig = z.infer<typeof WorkerConfig>

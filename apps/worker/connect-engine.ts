@@ -11,6 +11,7 @@ export type ConnectedEngine = {
   /** How many generations it runs at once. */
   readonly maxNumSeqs: number
   readonly contextWindow: number
+  readonly kind: 'chat' | 'embedding'
 }
 
 const PAUSES = { firstPauseMs: 500, lastPauseMs: 500 }
@@ -43,8 +44,9 @@ export async function connectEngine(options: {
   const mismatch = findMismatch(family, server.constraintStart)
   if (mismatch !== null) log.warn({ address }, mismatch)
   const contextWindow = info.maxContextLength
-  log.info({ address, maxNumSeqs, contextWindow }, 'engine connected')
-  return { client, maxNumSeqs, contextWindow }
+  const kind = info.isGeneration ? 'chat' : 'embedding'
+  log.info({ address, maxNumSeqs, contextWindow, kind }, 'engine connected')
+  return { client, maxNumSeqs, contextWindow, kind }
 }
 
 /**

@@ -1,15 +1,31 @@
-import type { GenerationDeclined, GenerationEnd, GenerationError } from '#libs/contracts/generation-event.ts'
+import type {
+  GenerationDeclined,
+  GenerationEnd,
+  GenerationError,
+  GenerationEvent,
+} from '#libs/contracts/generation-event.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import type { RunningGeneration, StopReason } from './running-generations.ts'
-import type { Settlements } from './settlements.ts'
+import { VectorsNotTaken } from './embedding/deliver-vectors.ts'
+import { EngineError } from './engine/engine-error.ts'
+import type { RunningGeneration, StopReason } from './running-generation.ts'
 import { toGenerationError } from './to-generation-error.ts'
 import type { EngineWatch } from './watch-engine.ts'
 
-/** How a run ended. Only `completed`, and `stopped` by the caller, are charged. */
+/** How a run ended. */
 export type RunEnding =
-  | { readonly status: 'completed'; readonly finishReason: GenerationEnd['finishReason'] }
-  /** Given back without output; the gateway queues it again. */
-  | ({ readonly status: 'declined' } & Omit<GenerationDeclined, 'type'>)
+  /** With its last output, which must not arrive without the end: a later epoch would repeat it. */
+  | {
+      readonly status: 'completed'
+      readonly finishReason: GenerationEnd['finishReason']
+      readonly events: readonly GenerationEvent[]
+    }
+  /** This worker cannot run it: its gateway queues it again, with another hold or for another worker. */
+  | {
+      readonly status: 'declined'
+      readonly reason: 'hold-too-small' | 'misfit'
+      readonly promptTokens: number
+      readonly need: string
+    }
   /** The request cannot run; the error is public. */
   | { readonly status: 'refused'; readonly error: Omit<GenerationError, 'type'> }
   /** Before it was complete. */
@@ -17,27 +33,30 @@ export type RunEnding =
   /** A step threw. */
   | { readonly status: 'failed'; readonly error: unknown }
 
-export type EndRun = (run: RunningGeneration, ending: RunEnding) => void
+/** Publishes the last event of a run, if its gateway waits for one. */
+export type EndRun = (run: RunningGeneration, ending: RunEnding) => Promise<void>
 
-/** Publishes the last event of a run, if its gateway waits for one, and settles the run, unless it was declined. */
+/**
+ * The gateway settles what it received; a worker only says how its part ended. What ends by the fault of this worker or
+ * its engine is handed back, so that it continues elsewhere.
+ */
 export function createEndRun(deps: {
-  settlements: Pick<Settlements, 'add'>
-  watch: Pick<EngineWatch, 'failureSeen'>
+  watch: Pick<EngineWatch, 'failureSeen' | 'callFailed'>
+  onHandBack: (reason: GenerationDeclined['reason']) => void
   log: Logger
 }): EndRun {
-  const { settlements, watch, log } = deps
+  const { watch, onHandBack, log } = deps
 
-  return (run, ending) => {
+  return async (run, ending) => {
     switch (ending.status) {
-      case 'completed':
-        run.send({ type: 'generation-end', finishReason: ending.finishReason, usage: run.usage }, [])
-        settlements.add(run, 'completed')
-        break
-      case 'declined': {
-        const { reason, promptTokens } = ending
-        run.send({ type: 'generation-declined', reason, promptTokens }, [])
+      case 'completed': {
+        const { finishReason, events } = ending
+        run.send([...events, { type: 'generation-end', finishReason, usage: run.usage }])
         break
       }
+      case 'declined':
+        handBack(run, ending)
+        break
       case 'refused':
         fail(run, ending.error)
         break
@@ -45,52 +64,73 @@ export function createEndRun(deps: {
         endStopped(run, ending.reason)
         break
       case 'failed':
-        fail(run, toPublicError(run, ending.error))
+        await endFailed(run, ending.error)
         break
     }
   }
 
-  /** A deadline that ends here came before the engine was asked, or in an embedding; later in a chat, the run completes as `length`. */
+  /** A deadline that ends here came before there was output, or in an embedding; later a chat completes as `length`. */
   function endStopped(run: RunningGeneration, reason: StopReason): void {
     switch (reason) {
-      case 'cancelled':
-        settlements.add(run, 'cancelled')
-        break
+      case 'unwanted':
       case 'gateway-dead':
-        settlements.add(run, 'fault')
         break
       case 'deadline':
         fail(run, TOO_LATE)
         break
       case 'worker-stopping':
       case 'engine-lost':
-        fail(run, INTERRUPTED)
+        handBack(run, { reason, suspect: run.suspect })
         break
     }
   }
 
-  /** A failure of the engine counts against it, unless it had begun to answer. */
-  function toPublicError(run: RunningGeneration, error: unknown) {
+  async function endFailed(run: RunningGeneration, error: unknown): Promise<void> {
+    // Whether the engine is gone concerns all that it runs: then this run is stopped like the others.
+    if (error instanceof EngineError) await watch.callFailed(error.kind)
+    const reason = run.stopReason()
+    if (reason !== null) endStopped(run, reason)
+    else if (error instanceof VectorsNotTaken) handBack(run, { reason: 'incomplete' })
+    else endByItself(run, error)
+  }
+
+  /**
+   * A failure counts against the engine and is handed back, unless the engine is healthy and had begun to answer: then
+   * the request is what failed. One that fails everywhere is found by its second engine, as a suspect; a call that the
+   * engine had no room or no time for says nothing about its request.
+   */
+  function endByItself(run: RunningGeneration, error: unknown): void {
     const failure = toGenerationError(error)
-    if (failure.code === 'upstream_error') {
-      log.error({ err: error, generationId: run.job.id }, 'generation failed')
-      if (!run.hasOutput) watch.failureSeen()
+    if (failure.code !== 'upstream_error') return fail(run, failure)
+    log.error({ err: error, requestId: run.job.id }, 'generation failed')
+    const isUnavailable = error instanceof EngineError && error.kind !== 'failed'
+    if (!run.hasOutput()) {
+      watch.failureSeen()
+      handBack(run, { reason: 'engine-lost', suspect: !isUnavailable })
+    } else if (isUnavailable) {
+      handBack(run, { reason: 'engine-lost' })
+    } else {
+      fail(run, failure)
     }
-    return failure
+  }
+
+  function handBack(
+    run: RunningGeneration,
+    given: Pick<GenerationDeclined, 'reason'> & Partial<Omit<GenerationDeclined, 'type'>>,
+  ): void {
+    const { reason, promptTokens = 0, need = '', suspect = false } = given
+    const after = run.earlierIds.length + run.output.tokens
+    log.info({ requestId: run.job.id, epoch: run.epoch, reason, need, suspect, after }, 'handed back')
+    onHandBack(reason)
+    run.send([{ type: 'generation-declined', reason, promptTokens, need, suspect }])
   }
 
   function fail(run: RunningGeneration, error: Omit<GenerationError, 'type'>): void {
-    run.send({ type: 'generation-error', ...error }, [])
-    settlements.add(run, 'fault')
+    run.send([{ type: 'generation-error', ...error }])
   }
 }
 
 const TOO_LATE = {
   code: 'model_unavailable',
   message: 'The deadline passed before there was an answer; nothing is charged.',
-} as const
-
-const INTERRUPTED = {
-  code: 'upstream_error',
-  message: 'The generation was interrupted; nothing is charged for it.',
 } as const

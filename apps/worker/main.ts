@@ -1,29 +1,32 @@
 import { randomUUID } from 'node:crypto'
 import { Registry } from 'prom-client'
-import { BEAT_MS, createPresence } from '#libs/event-bus/presence.ts'
-import { createEventPublisher } from '#libs/event-bus/publish-events.ts'
-import { subscribeControl } from '#libs/event-bus/worker-control.ts'
+import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
+import { BEAT_MS } from '#libs/event-bus/presence.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
-import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { fetchModelFiles } from '#libs/model-files/fetch-model-files.ts'
 import { loadNativeLibrary } from '#libs/tokenizer/encoding/native-encoder.ts'
 import { createTokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { createChatModel } from './chat-model.ts'
-import { createClaimTicket } from './claim-ticket.ts'
+import { createClaimGeneration } from './claim-generation.ts'
 import { WorkerConfig } from './config.ts'
 import { connectEngine } from './connect-engine.ts'
+import { countRoom } from './count-room.ts'
+import { createDrain } from './drain.ts'
 import { createDeliverVectors } from './embedding/deliver-vectors.ts'
 import type { EngineClient } from './engine/engine-client.ts'
 import { createRenderPrompt } from './prompt/render-prompt.ts'
-import { createThreadedChatRenderer } from './prompt/threaded-chat-renderer.ts'
+import { createThreadedChatRenderer, type ThreadedChatRenderer } from './prompt/threaded-chat-renderer.ts'
 import { createRunningGenerations } from './running-generations.ts'
 import { serveEngine, type ServedEngine, type WorkerServices } from './serve-engine.ts'
 import { createServedModels, type LoadProblem } from './served-models.ts'
-import { createSettlements } from './settlements.ts'
+import { createOrphanSettlements } from './settle-orphans.ts'
+import { createStopSettled } from './stop-settled.ts'
 import { toReadiness } from './to-readiness.ts'
 import { createTokenizerCache } from './tokenizer-cache.ts'
+import { createWorkerBus, type BusServer } from './worker-bus.ts'
 import { createWorkerMetrics } from './worker-metrics.ts'
 
 const SETTLE_MS = 5_000
@@ -33,7 +36,8 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const { config, releasers } = context
   const worker = randomUUID()
   const log = context.log.child({ worker })
-  const nowMs = () => Date.now()
+  // For durations alone: the clock of this machine may be wrong, and may be set.
+  const nowMs = () => performance.now()
   const registry = new Registry()
   const models = config.WORKERS.map(({ model }) => model)
   const problems = new Map<string, LoadProblem>()
@@ -42,80 +46,113 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   // Without it no model can be served, so its absence ends the start.
   await loadNativeLibrary()
 
+  const drain = createDrain({
+    drainEngines: async () =>
+      await Promise.all(engines.map(async (engine) => await engine.drain(config.DRAIN_GRACE_MS))),
+    log,
+  })
   const ops = await serveOps({
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry,
-    readiness: () => toReadiness(models, states(), Array.from(problems.values())),
+    readiness: () => {
+      const draining = drain.isDraining()
+      return toReadiness(models, states(), { problems: Array.from(problems.values()), draining })
+    },
+    routes: new Map([['/drain', drain.route]]),
   })
   releasers.add('ops', ops, { run: closeOps })
 
-  const connect = async (url: string, role: string, patience: RedisPatience) =>
-    releasers.add(role, await connectRedis({ url, name: `worker-${role}`, patience, log }), {
-      run: (redis) => redis.disconnect(),
-    })
-  const queueRedis = await connect(config.QUEUE_REDIS_URL, 'queue', 'fail-fast')
-  const ticketRedis = await connect(config.QUEUE_REDIS_URL, 'tickets', 'patient')
-  const busRedis = await connect(config.BUS_REDIS_URL, 'bus', 'fail-fast')
-  const busSubscriber = await connect(config.BUS_REDIS_URL, 'bus-subscriber', 'patient')
+  const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
+  const connectQueue = async (role: string, patience: RedisPatience) => {
+    const options = { place: toQueueRedis(config), name: `worker-${role}`, patience, log }
+    return releasers.add(role, await connectRedis(options), disconnect)
+  }
+  const connectBus = async (place: RedisServerPlace): Promise<BusServer> => {
+    const connect = async (role: string, patience: RedisPatience) =>
+      releasers.add(role, await connectRedis({ place, name: `worker-${role}`, patience, log }), disconnect)
+    return {
+      bus: await connect('bus', 'fail-fast'),
+      subscriber: await connect('bus-subscriber', 'patient'),
+    }
+  }
+  const queueRedis = await connectQueue('queue', 'fail-fast')
+  const ticketRedis = await connectQueue('tickets', 'patient')
+  const [firstPlace, ...otherPlaces] = toBusRedis(config)
+  const firstServer = await connectBus(firstPlace)
+  const servers = [firstServer, ...(await Promise.all(otherPlaces.map(connectBus)))] as const
 
-  const record = createGenerationRecord({
-    redis: queueRedis,
-    self: worker,
-    graceMs: config.HOLD_GRACE_MS,
-    nowMs,
-  })
-  const claim = createClaimTicket({ record, worker, nowMs, log })
-  const settlements = createSettlements({ record, holdGraceMs: config.HOLD_GRACE_MS, nowMs, log })
-  const metrics = createWorkerMetrics({ registry, engines: states, pendingSettlements: settlements.pending })
+  const record = createGenerationRecord({ redis: queueRedis, self: worker, graceMs: config.HOLD_GRACE_MS })
+  const orphans = createOrphanSettlements({ record, worker, log })
 
-  const presence = await createPresence({
-    self: { id: worker, kind: 'worker' },
-    engines: states,
-    bus: busRedis,
-    subscriber: busSubscriber,
-    queue: queueRedis,
-    onHeartbeat: () => {},
-    onDeath: (gateway) => running.stopGateway(gateway),
+  const { presence, publisher, redisOf, subscribe } = await createWorkerBus({
+    servers,
+    worker,
+    presence: {
+      self: { id: worker, kind: 'worker', name: config.WORKER_NAME },
+      ttlMs: config.PRESENCE_TTL_MS,
+      engines: states,
+      queue: queueRedis,
+      onDeath: (gateway) => running.buryGateway(gateway),
+      onCutOff: (gateway) => running.stopGateway(gateway),
+      nowMs,
+      log,
+    },
+    publisher: {
+      onPublish(events) {
+        metrics.frames.inc()
+        metrics.events.inc(events)
+      },
+    },
     nowMs,
     log,
   })
   releasers.add('presence', presence, { run: async () => await presence.stop() })
-
-  const publisher = createEventPublisher({
-    redis: busRedis,
-    worker,
-    onNoSubscriber: (gateway) => presence.suspect(gateway),
-    onPublish(events) {
-      metrics.frames.inc()
-      metrics.events.inc(events)
-    },
-    log,
-  })
   releasers.add('publisher', publisher, { run: async () => await publisher.flush() })
 
+  const metrics = createWorkerMetrics({
+    registry,
+    engines: states,
+    pendingSettlements: orphans.pending,
+    keptBytes: publisher.keptBytes,
+    draining: drain.isDraining,
+  })
+  const { claim, isClaiming } = createClaimGeneration({ record, worker, buried: presence.buried, nowMs })
   const running = createRunningGenerations({
     publisher,
+    isClaiming,
+    isBuried: (gateway) => presence.buried().includes(gateway),
+    settleOrphan: orphans.add,
     watchGateway: presence.watch,
     unwatchGateway: presence.unwatch,
     nowMs,
   })
-  const { deliver: deliverVectors, noteTaken } = createDeliverVectors({ redis: busRedis })
-  await subscribeControl({
-    subscriber: busSubscriber,
-    worker,
-    onCancel(gateway, streams) {
-      for (const cancelled of streams) running.stopStream(gateway, cancelled)
+  const { deliver: deliverVectors, noteTaken } = createDeliverVectors({ redisOf, worker })
+  await subscribe({
+    onStop(gateway, streams) {
+      for (const stopped of streams) running.stopStream(gateway, stopped)
+    },
+    onResend: (gateway, from) => metrics.resentFrames.inc(publisher.resend(gateway, from)),
+    onAsk: running.answer,
+    onAcknowledge(gateway, number, settled) {
+      publisher.acknowledge(gateway, number)
+      running.forgetSettled(gateway, settled)
     },
     onVectorsTaken: noteTaken,
+    onDrain: drain.start,
+  })
+  const stopSettled = createStopSettled({
+    busAwayMs: presence.busAwayMs,
+    live: running.live,
+    record,
     log,
   })
-  const pulse = setInterval(() => running.pulse(), BEAT_MS)
-  releasers.add('pulse', pulse, { run: clearInterval })
-  releasers.add('settlements', settlements, {
-    run: async () => await settlements.drain(),
-    limitMs: SETTLE_MS,
-  })
+  const beat = setInterval(() => {
+    running.pulse()
+    void stopSettled()
+  }, BEAT_MS)
+  releasers.add('beat', beat, { run: clearInterval })
+  releasers.add('settlements', orphans, { run: async () => await orphans.drain(), limitMs: SETTLE_MS })
 
   const clients: EngineClient[] = []
   releasers.add('engine clients', clients, {
@@ -123,8 +160,16 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       for (const client of opened) client.close()
     },
   })
+  const renderers: ThreadedChatRenderer[] = []
+  releasers.add('chat renderers', renderers, {
+    run: async (opened) => await Promise.all(opened.map(async (renderer) => await renderer.close())),
+  })
+  // The first to be released: what runs needs the rest until it has ended.
   releasers.add('engines', engines, {
-    run: async (served) => await Promise.all(served.map((engine) => engine.drain(config.DRAIN_GRACE_MS))),
+    async run(served) {
+      await drain.untilDrained()
+      for (const engine of served) engine.stop()
+    },
     limitMs: config.DRAIN_GRACE_MS + 10_000,
   })
 
@@ -132,10 +177,11 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     modelsFolder: config.MODELS_DIR,
     toTokenizer: createTokenizerCache(createTokenizer),
     fetchFiles: fetchModelFiles,
-    openRenderer: (template) =>
-      releasers.add('chat renderer', createThreadedChatRenderer(template, log), {
-        run: async (renderer) => await renderer.close(),
-      }),
+    openRenderer(template) {
+      const renderer = createThreadedChatRenderer(template, log)
+      renderers.push(renderer)
+      return renderer
+    },
     pauses: FETCH_PAUSES,
     problems,
     log,
@@ -144,10 +190,9 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     worker,
     claim,
     running,
-    settlements,
     deliverVectors,
     ticketRedis,
-    ticketsInHand: new Set(),
+    roomElsewhere: (model) => countRoom(presence.peers(), model),
     metrics,
     announce: presence.announce,
     nowMs,
@@ -162,7 +207,10 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       clients.push(engine.client)
       const chat = createChatModel({ model, renderPrompt: createRenderPrompt(model) })
       const silenceMs = config.ENGINE_SILENCE_MS
-      engines.push(serveEngine({ model: { name, tokenizer, chat }, engine, silenceMs, services }))
+      const served = serveEngine({ model: { name, tokenizer, chat }, engine, silenceMs, services })
+      engines.push(served)
+      // It joined a worker that is to stop.
+      if (drain.isDraining()) await served.drain(0)
     }),
   )
   log.info({ engines: config.WORKERS }, 'worker serves')

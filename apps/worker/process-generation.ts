@@ -1,54 +1,67 @@
-import type { GenerationJob, GenerationTicket } from '#libs/contracts/generation-job.ts'
 import type { Claim } from '#libs/generation-record/generation-record.ts'
 import type { EndRun, RunEnding } from './end-run.ts'
+import type { Taken } from './pull.ts'
 import type { RunChat } from './run-chat.ts'
 import type { RunEmbedding } from './run-embedding.ts'
-import type { RunningGeneration } from './running-generations.ts'
+import type { ClaimedGeneration, RunningGeneration } from './running-generation.ts'
 
-/** What became of a ticket: `ran` when the engine gave output for it; only then its duration means anything. */
-export type ProcessResult = 'ran' | 'not-ran'
+/** A claim that has no job to run. */
+export type UnreadClaim = Extract<Claim, { readonly status: 'unreadable' | 'incomplete' }>
 
 /**
  * One generation in the worker: claim → run → end.
  *
- *   chat       render → cap → generate → parse → publish    run-chat.ts
- *   embedding  tokenize → embed → deliver                   run-embedding.ts
- *   end        last event ‖ settlement                      end-run.ts
+ *   chat       render → cap → replay → generate → parse → publish    run-chat.ts
+ *   embedding  tokenize → embed → deliver                            run-embedding.ts
+ *   end        last events, or hand back                             end-run.ts
  *
- * Every claimed generation gets exactly one ending. Rejects only when the record did not answer whether the ticket is
- * claimed.
+ * Resolves when the claim is answered; null when nothing waits. Rejects only when the record did not answer. What is
+ * claimed gets exactly one ending.
  */
 export function createProcessGeneration(deps: {
-  claim: (ticket: GenerationTicket) => Promise<Claim>
-  open: (job: GenerationJob, epoch: number) => RunningGeneration
-  /** Whether this worker hands back what it claims: it is stopping, or its engine is not ready. */
-  isStopping: () => boolean
+  claim: () => Promise<Claim>
+  open: (claim: ClaimedGeneration) => RunningGeneration
+  /** Whether this worker runs the claimed epoch already, or has run it. */
+  hasHad: (claim: ClaimedGeneration) => boolean
+  /** Gives back what cannot be read; its gateway queues all of it again. */
+  giveBack: (claim: UnreadClaim) => void
+  /** Why this worker hands back what it claims; null while it runs it. */
+  whyNotRun: () => 'worker-stopping' | 'engine-lost' | null
   runChat: RunChat
   runEmbedding: RunEmbedding
   endRun: EndRun
-}): (ticket: GenerationTicket) => Promise<ProcessResult> {
-  const { open, isStopping, runChat, runEmbedding, endRun } = deps
+}): () => Promise<Taken | null> {
+  const { open, hasHad, giveBack, whyNotRun, runChat, runEmbedding, endRun } = deps
 
-  return async function processGeneration(ticket) {
-    const claim = await deps.claim(ticket)
-    if (claim.status !== 'claimed') return 'not-ran'
+  return async function processGeneration() {
+    const claim = await deps.claim()
+    switch (claim.status) {
+      case 'nothing':
+        return null
+      case 'unreadable':
+      case 'incomplete':
+        giveBack(claim)
+        return { ended: Promise.resolve() }
+      case 'claimed':
+        return { ended: hasHad(claim) ? Promise.resolve() : runClaimed(open(claim)) }
+    }
+  }
 
-    const run = open(claim.job, ticket.epoch)
+  async function runClaimed(run: RunningGeneration): Promise<void> {
     try {
-      run.signal.throwIfAborted()
-      endRun(run, await runToEnd(run))
+      await endRun(run, await runToEnd(run))
     } catch (error) {
       // A stop aborts the step that is under way: then the stop is the ending, whatever that step threw.
       const reason = run.stopReason()
-      endRun(run, reason === null ? { status: 'failed', error } : { status: 'stopped', reason })
+      await endRun(run, reason === null ? { status: 'failed', error } : { status: 'stopped', reason })
     } finally {
       run.close()
     }
-    return run.hasOutput ? 'ran' : 'not-ran'
   }
 
   async function runToEnd(run: RunningGeneration): Promise<RunEnding> {
-    if (isStopping()) return { status: 'declined', reason: 'worker-stopping', promptTokens: 0 }
+    const reason = whyNotRun()
+    if (reason !== null) return { status: 'stopped', reason }
     const { request } = run.job
     if (request.kind === 'chat') return await runChat(run, { ...run.job, request })
     return await runEmbedding(run, request)

@@ -1,18 +1,25 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { GenerationError } from '#libs/contracts/generation-event.ts'
 import type { ChatJob, Hold } from '#libs/contracts/generation-job.ts'
 import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 import type { OutputParser } from '#libs/dialect/parse-output.ts'
+import { replayOutput } from '#libs/dialect/replay-output.ts'
 import { formatCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
-import { capOutput } from './cap-output.ts'
+import { fitOutput } from './cap-output.ts'
 import type { ChatModel } from './chat-model.ts'
 import type { RunEnding } from './end-run.ts'
 import type { EngineClient, EngineRequest } from './engine/engine-client.ts'
-import type { RunningGeneration } from './running-generations.ts'
+import { EngineError } from './engine/engine-error.ts'
+import type { RunningGeneration } from './running-generation.ts'
 import type { EngineWatch } from './watch-engine.ts'
 
 /**
- * Runs a claimed chat: render → cap → generate → parse → publish. Throws when a step fails, and when the run is stopped
- * before it is complete.
+ * Runs a claimed chat: render → cap → replay → generate → parse → publish. Throws when a step fails, and when the run is
+ * stopped before it is complete.
+ *
+ * A generation that another worker began continues after the token ids that its gateway has. The parser reads them
+ * again, and their events are dropped, because the gateway has those too: the ids of a push are sent in one group with
+ * its events. The engine gets them as a part of the prompt.
  */
 export type RunChat = (run: RunningGeneration, job: ChatJob) => Promise<RunEnding>
 
@@ -20,42 +27,67 @@ export function createRunChat(deps: {
   worker: string
   model: ChatModel
   engine: Pick<EngineClient, 'generate'>
-  /** The engine's own limit; the catalog may set less, never more. */
+  /** The engine's own limit; the catalog may set less, or more where other engines have more. */
   contextWindow: number
   watch: Pick<EngineWatch, 'tokenSeen'>
+  onReplay: (tokens: number) => void
 }): RunChat {
-  const { worker, model, engine, watch } = deps
+  const { worker, model, engine, contextWindow, watch, onReplay } = deps
 
   return async (run, job) => {
-    const contextWindow = Math.min(job.contextWindow, deps.contextWindow)
-    const prompt = await model.renderPrompt(job, contextWindow)
-    // If the caller has left meanwhile, the generation is settled here: no gateway would receive a decline.
-    run.signal.throwIfAborted()
+    const { earlierIds: earlier } = run
+    const prompt = await model.renderPrompt(job, job.contextWindow)
+    throwIfStopped(run)
 
-    const promptTokens = prompt.ids.length
-    const cap = capOutput(job, promptTokens, contextWindow)
-    if (cap.status === 'hold-too-small') return { status: 'declined', reason: cap.status, promptTokens }
-    if (cap.status === 'prompt-too-long') return { status: 'refused', error: promptTooLong(contextWindow) }
-    if (cap.status === 'insufficient-credits') {
+    // A prompt can be rendered differently later (it may have the date): bill and cap stay those of the first claim.
+    const promptTokens = run.firstPromptTokens ?? prompt.ids.length
+    const tokens = { prompt: promptTokens, rendered: prompt.ids.length, written: earlier.length }
+    const fit = fitOutput(job, tokens, contextWindow)
+    if (fit.status === 'hold-too-small') {
+      return { status: 'declined', reason: fit.status, promptTokens, need: '' }
+    }
+    if (fit.status === 'window-too-small') {
+      return { status: 'declined', reason: 'misfit', promptTokens: 0, need: `window:${fit.window}` }
+    }
+    if (fit.status === 'prompt-too-long') return { status: 'refused', error: promptTooLong(job) }
+    if (fit.status === 'insufficient-credits') {
       return { status: 'refused', error: insufficientCredits(job.hold) }
     }
 
-    run.send({ type: 'generation-claimed', worker, promptTokens }, [])
+    const constraint = model.constrain(job.request)
+    const guided = constraint !== null
+    run.send([{ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided }])
     run.usage.promptTokens = promptTokens
+    run.usage.completionTokens = earlier.length
     const parser = model.createParser(job, prompt)
-    const finish = await generate(run, parser, {
-      requestId: `${job.id}-${run.epoch}`,
-      promptIds: prompt.ids,
-      sampling: { ...model.samplingDefaults, ...job.request.sampling },
-      maxTokens: cap.maxTokens,
-      endIds: model.endIds,
-      stop: job.request.stop,
-      constraint: model.constrain(job.request),
-    })
-    for (const event of parser.finish()) run.send(event, [])
+    const isOver = await replay(run, parser)
+    const finish =
+      isOver || fit.maxTokens === 0
+        ? toEarlierFinish(isOver)
+        : await generate(run, parser, {
+            requestId: `${job.id}-${run.epoch}`,
+            promptIds: concat(prompt.ids, earlier),
+            sampling: { ...model.samplingDefaults, ...job.request.sampling },
+            maxTokens: fit.maxTokens,
+            endIds: model.endIds,
+            stop: job.request.stop,
+            constraint,
+          })
+    const events = parser.finish()
     run.usage.reasoningTokens = parser.reasoningTokens()
     const isCalling = finish === 'stop' && parser.toolCalls() > 0
-    return { status: 'completed', finishReason: isCalling ? 'tool-calls' : finish }
+    return { status: 'completed', finishReason: isCalling ? 'tool-calls' : finish, events }
+  }
+
+  /** Brings the parser to where the gateway is; returns whether the output was over there. */
+  async function replay({ earlierIds }: RunningGeneration, parser: OutputParser): Promise<boolean> {
+    if (earlierIds.length > 0) onReplay(earlierIds.length)
+    for (let from = 0; from < earlierIds.length; from += REPLAYED_AT_ONCE) {
+      if (from > 0) await nextTurn()
+      const ids = earlierIds.subarray(from, from + REPLAYED_AT_ONCE)
+      if (replayOutput(parser, { ids, endIds: model.endIds })) return true
+    }
+    return false
   }
 
   /** Generates until the engine or the parser ends it, or the deadline, which counts as `length`. */
@@ -64,6 +96,7 @@ export function createRunChat(deps: {
     parser: OutputParser,
     request: EngineRequest,
   ): Promise<'stop' | 'length'> {
+    run.expectOutput(request.maxTokens)
     try {
       return await publishOutput(run, parser, request)
     } catch (error) {
@@ -78,36 +111,63 @@ export function createRunChat(deps: {
     request: EngineRequest,
   ): Promise<'stop' | 'length'> {
     const { usage } = run
-    // Ids whose text the parser still buffers (half a character, a possible stop string) travel with the next event.
-    let pendingIds: number[] = []
+    const isContinued = run.earlierIds.length > 0
     for await (const output of engine.generate(request, run.signal)) {
-      usage.cachedTokens = output.cachedTokens
+      // Later epochs read the replayed output from their cache as well, which is no discount.
+      if (!isContinued) usage.cachedTokens = output.cachedTokens
       if (output.type === 'end') {
-        if (output.finishReason === 'stop' || output.finishReason === 'length') return output.finishReason
-        // vLLM accepts a request before it compiles the grammar, and ends it like this when that fails.
-        if (output.finishReason === 'error' && request.constraint !== null && !run.hasOutput) {
-          throw new ConstraintError('the model’s engine cannot constrain the output to this schema')
-        }
-        throw new Error(`the engine ended the generation with '${output.finishReason}'`)
+        const { finishReason } = output
+        if (finishReason === 'stop' || finishReason === 'length') return finishReason
+        throw toEndError(finishReason, request, run.hasOutput())
       }
+      const isFirst = !run.hasOutput()
       watch.tokenSeen()
-      run.hasOutput = true
+      run.noteOutput(output.ids)
       usage.completionTokens += output.ids.length
-      for (const id of output.ids) pendingIds.push(id)
       const { events, stopped } = parser.push(output.ids)
-      for (const event of events) {
-        run.send(event, pendingIds)
-        pendingIds = []
+      if (isFirst && usage.cachedTokens > 0) {
+        // With the first token, because a generation that ends here is charged without an end event.
+        events.unshift({ type: 'prompt-cached', cachedTokens: usage.cachedTokens })
       }
+      run.send(events)
       if (stopped) return 'stop'
     }
-    throw new Error('the engine closed the stream without ending the generation')
+    throw new EngineError('unavailable', 'the engine closed the stream without ending the generation')
   }
+}
+
+/** About 5 ms of work: other streams go on in between. */
+const REPLAYED_AT_ONCE = 2_048
+
+/** At the deadline, what has output completes. */
+function throwIfStopped(run: RunningGeneration): void {
+  if (run.stopReason() === 'deadline' && run.earlierIds.length > 0) return
+  run.signal.throwIfAborted()
+}
+
+const toEarlierFinish = (isOver: boolean) => (isOver ? 'stop' : 'length')
+
+function concat(prompt: Uint32Array, earlier: Uint32Array): Uint32Array {
+  if (earlier.length === 0) return prompt
+  const ids = new Uint32Array(prompt.length + earlier.length)
+  ids.set(prompt)
+  ids.set(earlier, prompt.length)
+  return ids
+}
+
+/** `abort`: an engine that stops aborts what it runs. */
+function toEndError(reason: 'abort' | 'error', { constraint }: EngineRequest, hasOutput: boolean): Error {
+  // vLLM accepts a request before it compiles the grammar, and ends it like this when that fails.
+  if (reason === 'error' && constraint !== null && !hasOutput) {
+    return new ConstraintError('the model’s engine cannot constrain the output to this schema')
+  }
+  const kind = reason === 'abort' ? 'unavailable' : 'failed'
+  return new EngineError(kind, `the engine ended the generation with '${reason}'`)
 }
 
 type Refusal = Omit<GenerationError, 'type'>
 
-const promptTooLong = (contextWindow: number): Refusal => ({
+const promptTooLong = ({ contextWindow }: ChatJob): Refusal => ({
   code: 'invalid_request',
   // LangChain recognizes an overflow by the words `exceeds the context window`.
   message: `The prompt exceeds the context window of ${contextWindow} tokens: no token of output fits.`,

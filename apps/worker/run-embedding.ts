@@ -3,43 +3,47 @@ import { coversInput } from './cap-output.ts'
 import type { EmbedInputs } from './embedding/embed-inputs.ts'
 import type { TokenizeInputs } from './embedding/tokenize-inputs.ts'
 import type { RunEnding } from './end-run.ts'
-import type { RunningGeneration } from './running-generations.ts'
+import type { RunningGeneration } from './running-generation.ts'
 import type { EngineWatch } from './watch-engine.ts'
 
-/** Runs a claimed embedding: tokenize → embed → deliver. Throws when a step fails, and when the run is stopped. */
+/**
+ * Runs a claimed embedding: tokenize → embed → deliver. Throws when a step fails, and when the run is stopped. A later
+ * epoch begins again; the gateway skips the vectors that it has.
+ */
 export type RunEmbedding = (run: RunningGeneration, request: EmbeddingRequest) => Promise<RunEnding>
 
-/** Each input counts once its vector is there: a caller that leaves midway pays for those. */
 export function createRunEmbedding(deps: {
   worker: string
   tokenizeInputs: TokenizeInputs
   embedInputs: EmbedInputs
-  /** The engine's own limit; the catalog may set less, never more. */
+  /** The engine's own limit; the catalog may set less, or more where other engines have more. */
   contextWindow: number
   watch: Pick<EngineWatch, 'tokenSeen'>
 }): RunEmbedding {
-  const { worker, tokenizeInputs, embedInputs, watch } = deps
+  const { worker, tokenizeInputs, embedInputs, contextWindow, watch } = deps
 
   return async (run, { inputs }) => {
     const { job, signal } = run
-    const contextWindow = Math.min(job.contextWindow, deps.contextWindow)
-    const tokenized = await tokenizeInputs(inputs, { contextWindow, signal })
+    const tokenized = await tokenizeInputs(inputs, { contextWindow: job.contextWindow, signal })
     signal.throwIfAborted()
     if (tokenized.status === 'refused') {
       return { status: 'refused', error: { code: 'invalid_request', message: tokenized.reason } }
     }
-    const promptTokens = tokenized.tokens
+    const { tokens: promptTokens, longest } = tokenized
     if (!coversInput(job.hold, promptTokens)) {
-      return { status: 'declined', reason: 'hold-too-small', promptTokens }
+      return { status: 'declined', reason: 'hold-too-small', promptTokens, need: '' }
+    }
+    if (longest > contextWindow) {
+      return { status: 'declined', reason: 'misfit', promptTokens: 0, need: `window:${longest}` }
     }
 
-    run.send({ type: 'generation-claimed', worker, promptTokens }, [])
+    run.send([{ type: 'generation-claimed', worker, promptTokens, after: 0, guided: false }])
     await embedInputs(run, tokenized.inputs, (tokens) => {
       watch.tokenSeen()
-      run.hasOutput = true
+      run.noteOutput([])
       run.usage.promptTokens += tokens
     })
     signal.throwIfAborted()
-    return { status: 'completed', finishReason: 'stop' }
+    return { status: 'completed', finishReason: 'stop', events: [] }
   }
 }

@@ -1,146 +1,211 @@
-import type { GenerationEvent, Usage } from '#libs/contracts/generation-event.ts'
+import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { StreamState } from '#libs/event-bus/frame.ts'
 import type { EventPublisher } from '#libs/event-bus/publish-events.ts'
-import type { StreamEpoch } from '#libs/event-bus/worker-control.ts'
+import type { AskedStream, StreamEpoch } from '#libs/event-bus/worker-control.ts'
+import { createRun, type ClaimedGeneration, type RunningGeneration } from './running-generation.ts'
 
-/** Why a running generation is stopped. */
-export type StopReason = 'cancelled' | 'gateway-dead' | 'deadline' | 'worker-stopping' | 'engine-lost'
+/** A generation in one epoch, as its record knows it. */
+export type Orphan = { readonly model: string; readonly id: string; readonly epoch: number }
 
-/** One generation in this process, from claim to end. */
-export type RunningGeneration = {
-  readonly job: GenerationJob
-  readonly epoch: number
-  /** What it has used so far. */
-  readonly usage: { -readonly [Field in keyof Usage]: Usage[Field] }
-  /** Set once the engine has given a token or a vector. */
-  hasOutput: boolean
-  /** Aborted by `stop`. */
-  readonly signal: AbortSignal
-  stopReason(): StopReason | null
-  stop(reason: StopReason): void
-  /** Publishes an event with the token ids that it brought. */
-  send(event: GenerationEvent, ids: readonly number[]): void
-  /** Ends it: nothing can be sent afterwards. */
-  close(): void
-}
+/** `claim` handed it out, but it cannot be read. */
+type UnreadGeneration = Orphan & StreamEpoch & { readonly gateway: string }
 
 export type RunningGenerations = {
-  open(job: GenerationJob, epoch: number): RunningGeneration
+  /** `onClose` is called at its end. */
+  open(claim: ClaimedGeneration, onClose: () => void): RunningGeneration
+  /**
+   * Whether this process has had the epoch: it runs, or has ended. When a failover of Redis loses a claim, the generation
+   * waits again, and the same worker may be given it. It must not start a second run: both would be one to the gateway,
+   * which knows an epoch by its worker. The first one goes on; of one that has ended, the gateway learns by the pulse.
+   */
+  hasHad(job: Pick<GenerationJob, 'gateway' | 'stream'>, epoch: number): boolean
+  /** Sends the one event of an epoch that does not run. */
+  refuse(generation: UnreadGeneration, event: GenerationEvent): void
+  /** The runs of all engines that have not ended. */
+  live(): RunningGeneration[]
   /** Stops a gateway's stream up to an epoch, also one that is not open yet. */
-  stopStream(gateway: string, cancelled: StreamEpoch): void
+  stopStream(gateway: string, stopped: StreamEpoch): void
+  /** Stops the runs of a gateway that receives nothing; they are settled only if it dies. */
   stopGateway(gateway: string): void
+  /** Settles all that is of a dead gateway, what has ended as well, and stops its runs. */
+  buryGateway(gateway: string): void
+  /** The gateway has settled these streams: they are stopped, and not remembered any more. */
+  forgetSettled(gateway: string, streams: readonly number[]): void
+  /** Answers a gateway that asks what it is to expect of these claims. */
+  answer(gateway: string, asked: readonly AskedStream[]): void
   /** Publishes to each gateway how far its streams are. Call it once a second. */
   pulse(): void
 }
 
-/** Ended streams stay in the pulses for this long, so that a gateway notices when only their end was lost. */
-const KEEP_ENDED_MS = 10_000
+/** A gateway acknowledges within seconds what it has settled; one that is cut off may need longer. */
+const KEEP_ENDED_MS = 300_000
+const KEEP_STOP_MS = 10_000
 
-/** A stream in the pulses. `run` is null after its end, so that its prompt does not stay in memory. */
-type PulsedStream = {
-  stream: number
-  epoch: number
+/** `run` is null after its end, so that its prompt does not stay in memory. */
+type TrackedStream = UnreadGeneration & {
   lastSeq: number
   endedMs: number | null
   run: RunningGeneration | null
 }
 
 /**
- * Every generation of this process, whichever engine runs it, by gateway and stream: control messages name the
- * stream, not the generation.
+ * Every generation of this process, whichever engine runs it, by gateway and stream: control messages name the stream,
+ * not the generation. What has ended is remembered until its gateway has settled it, because this worker settles it if
+ * that gateway dies.
  */
 export function createRunningGenerations(deps: {
-  publisher: EventPublisher
+  publisher: Pick<EventPublisher, 'send' | 'pulse' | 'forget'>
+  /** Whether a claim with this nonce is still without an answer. */
+  isClaiming: (nonce: string) => boolean
+  isBuried: (gateway: string) => boolean
+  /** Settles a generation of a dead gateway. */
+  settleOrphan: (orphan: Orphan) => void
   watchGateway: (gateway: string) => void
   unwatchGateway: (gateway: string) => void
   nowMs: () => number
 }): RunningGenerations {
-  const { publisher, watchGateway, unwatchGateway, nowMs } = deps
-  const gateways = new Map<string, Map<number, PulsedStream>>()
-  /** A cancel may arrive before the answer to our claim; it is kept as long as an ended stream. */
-  const cancelledEarly = new Map<string, { epoch: number; cancelledMs: number }>()
+  const { publisher, isClaiming, isBuried, settleOrphan, watchGateway, unwatchGateway, nowMs } = deps
+  const gateways = new Map<string, Map<number, TrackedStream>>()
+  /** A stop may arrive before the answer to our claim. */
+  const stoppedEarly = new Map<string, { epoch: number; stoppedMs: number }>()
 
-  function open(job: GenerationJob, epoch: number): RunningGeneration {
-    const { gateway, stream } = job
-    const abort = new AbortController()
-    let reason: StopReason | null = null
-
-    const run: RunningGeneration = {
-      job,
+  function track({ gateway, model, id, stream, epoch }: UnreadGeneration): TrackedStream {
+    const tracked: TrackedStream = {
+      gateway,
+      model,
+      id,
+      stream,
       epoch,
-      usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 },
-      hasOutput: false,
-      signal: abort.signal,
-      stopReason: () => reason,
-      stop(why) {
-        if (reason !== null || state.endedMs !== null) return
-        reason = why
-        abort.abort()
-      },
-      send(event, ids) {
-        state.lastSeq += 1
-        publisher.send(gateway, { stream, epoch, seq: state.lastSeq, event, ids })
-      },
-      close() {
-        clearTimeout(deadline)
-        state.endedMs = nowMs()
-        state.run = null
-      },
+      lastSeq: 0,
+      endedMs: null,
+      run: null,
     }
-    const state: PulsedStream = { stream, epoch, lastSeq: 0, endedMs: null, run }
-    const deadline = setTimeout(() => run.stop('deadline'), Math.max(0, job.deadlineMs - nowMs()))
-
-    const streams = gateways.get(gateway) ?? new Map<number, PulsedStream>()
+    const streams = gateways.get(gateway) ?? new Map<number, TrackedStream>()
     if (streams.size === 0) {
       gateways.set(gateway, streams)
       watchGateway(gateway)
     }
-    streams.set(stream, state)
-    const early = cancelledEarly.get(earlyKey(gateway, stream))
-    if (early !== undefined && epoch <= early.epoch) run.stop('cancelled')
-    return run
+    // It was taken from this worker, and came back to it.
+    streams.get(stream)?.run?.stop('unwanted')
+    streams.set(stream, tracked)
+    return tracked
   }
 
-  function forgetEnded(now: number) {
+  function send(tracked: TrackedStream, events: readonly GenerationEvent[], ids: readonly number[]): void {
+    const { gateway, stream, epoch } = tracked
+    // Settled meanwhile, or its gateway is dead: it is not expected any more.
+    if (gateways.get(gateway)?.get(stream) !== tracked) return
+    const entries = events.map((event, at) => {
+      tracked.lastSeq += 1
+      return { stream, epoch, seq: tracked.lastSeq, event, ids: at === 0 ? ids : [] }
+    })
+    publisher.send(gateway, entries)
+  }
+
+  function end(tracked: TrackedStream): void {
+    tracked.endedMs = nowMs()
+    tracked.run = null
+  }
+
+  function drop(gateway: string, streams: Map<number, TrackedStream>): void {
+    if (streams.size > 0 || !gateways.delete(gateway)) return
+    unwatchGateway(gateway)
+  }
+
+  function buryGateway(gateway: string): void {
+    for (const tracked of gateways.get(gateway)?.values() ?? []) {
+      const { model, id, epoch } = tracked
+      settleOrphan({ model, id, epoch })
+      tracked.run?.stop('gateway-dead')
+    }
+    if (gateways.delete(gateway)) unwatchGateway(gateway)
+    publisher.forget(gateway)
+  }
+
+  function forgetOld(now: number): void {
     for (const [gateway, streams] of gateways) {
       for (const [stream, { endedMs }] of streams) {
         if (endedMs !== null && now - endedMs > KEEP_ENDED_MS) streams.delete(stream)
       }
-      if (streams.size === 0) {
-        gateways.delete(gateway)
-        unwatchGateway(gateway)
-      }
+      drop(gateway, streams)
     }
-    for (const [key, { cancelledMs }] of cancelledEarly) {
-      if (now - cancelledMs > KEEP_ENDED_MS) cancelledEarly.delete(key)
+    for (const [key, { stoppedMs }] of stoppedEarly) {
+      if (now - stoppedMs > KEEP_STOP_MS) stoppedEarly.delete(key)
     }
   }
 
   return {
-    open,
+    open(claim, onClose) {
+      const { job, epoch } = claim
+      const { gateway, stream } = job
+      const tracked = track({ ...job, epoch })
+      const run = createRun(claim, {
+        send: (events, ids) => send(tracked, events, ids),
+        onClose() {
+          end(tracked)
+          onClose()
+        },
+        nowMs,
+      })
+      tracked.run = run
+      const early = stoppedEarly.get(keyOf(gateway, stream))
+      if (early !== undefined && epoch <= early.epoch) run.stop('unwanted')
+      // It died while its generation was claimed.
+      if (isBuried(gateway)) buryGateway(gateway)
+      return run
+    },
+    hasHad: ({ gateway, stream }, epoch) => (gateways.get(gateway)?.get(stream)?.epoch ?? 0) >= epoch,
+    refuse(generation, event) {
+      const tracked = track(generation)
+      send(tracked, [event], [])
+      end(tracked)
+    },
+    live: () =>
+      gateways
+        .values()
+        .flatMap((streams) => streams.values())
+        .flatMap(({ run }) => (run === null ? [] : [run]))
+        .toArray(),
     stopStream(gateway, { stream, epoch }) {
-      const state = gateways.get(gateway)?.get(stream)
-      if (state !== undefined && state.epoch <= epoch) state.run?.stop('cancelled')
-      cancelledEarly.set(earlyKey(gateway, stream), { epoch, cancelledMs: nowMs() })
+      const tracked = gateways.get(gateway)?.get(stream)
+      if (tracked !== undefined && tracked.epoch <= epoch) tracked.run?.stop('unwanted')
+      stoppedEarly.set(keyOf(gateway, stream), { epoch, stoppedMs: nowMs() })
     },
     stopGateway(gateway) {
+      for (const { run } of gateways.get(gateway)?.values() ?? []) run?.stop('unwanted')
+    },
+    buryGateway,
+    forgetSettled(gateway, settled) {
       const streams = gateways.get(gateway)
       if (streams === undefined) return
-      gateways.delete(gateway)
-      for (const { run } of streams.values()) run?.stop('gateway-dead')
+      for (const stream of settled) {
+        streams.get(stream)?.run?.stop('unwanted')
+        streams.delete(stream)
+      }
+      drop(gateway, streams)
+    },
+    answer(gateway, asked) {
+      const streams = gateways.get(gateway)
+      const states = asked.map(({ stream, epoch, nonce }): StreamState => {
+        const tracked = streams?.get(stream)
+        if (tracked?.epoch === epoch) return toState(tracked)
+        return { stream, epoch, lastSeq: 0, state: isClaiming(nonce) ? 'claiming' : 'unknown' }
+      })
+      publisher.pulse(gateway, states)
     },
     pulse() {
-      forgetEnded(nowMs())
-      for (const [gateway, streams] of gateways) publisher.pulse(gateway, [...streams.values()].map(toPulse))
+      forgetOld(nowMs())
+      for (const [gateway, streams] of gateways) publisher.pulse(gateway, [...streams.values()].map(toState))
     },
   }
 }
 
-const earlyKey = (gateway: string, stream: number) => `${gateway} ${stream}`
+const keyOf = (gateway: string, stream: number) => `${gateway} ${stream}`
 
-const toPulse = ({ stream, epoch, lastSeq, endedMs }: PulsedStream) => ({
+const toState = ({ stream, epoch, lastSeq, endedMs }: TrackedStream): StreamState => ({
   stream,
   epoch,
   lastSeq,
-  running: endedMs === null,
+  state: endedMs === null ? 'running' : 'ended',
 })

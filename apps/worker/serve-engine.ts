@@ -1,22 +1,24 @@
-import type { Redis } from 'ioredis'
-import type { GenerationTicket } from '#libs/contracts/generation-job.ts'
+import type { Cluster, Redis } from 'ioredis'
 import type { EngineState } from '#libs/event-bus/presence.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import type { ChatModel } from './chat-model.ts'
-import type { ClaimTicket } from './claim-ticket.ts'
+import type { ClaimGeneration } from './claim-generation.ts'
 import type { ConnectedEngine } from './connect-engine.ts'
 import type { DeliverVectors } from './embedding/deliver-vectors.ts'
 import { createEmbedInputs } from './embedding/embed-inputs.ts'
 import { createFairLimit } from './embedding/fair-limit.ts'
 import { createTokenizeInputs } from './embedding/tokenize-inputs.ts'
 import { createEndRun } from './end-run.ts'
-import { createProcessGeneration } from './process-generation.ts'
+import { createHandOver } from './hand-over.ts'
+import { pickSuspect } from './pick-suspect.ts'
+import { createProcessGeneration, type UnreadClaim } from './process-generation.ts'
+import { createPull } from './pull.ts'
 import { createRunChat } from './run-chat.ts'
 import { createRunEmbedding } from './run-embedding.ts'
-import type { RunningGeneration, RunningGenerations } from './running-generations.ts'
-import type { Settlements } from './settlements.ts'
+import type { ClaimedGeneration, RunningGeneration } from './running-generation.ts'
+import type { RunningGenerations } from './running-generations.ts'
 import { createSlots } from './slots.ts'
 import { createEngineWatch } from './watch-engine.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
@@ -24,20 +26,20 @@ import type { WorkerMetrics } from './worker-metrics.ts'
 /** One engine with its worker: pulls as many generations as the engine can run, runs them, stops in order. */
 export type ServedEngine = {
   state(): EngineState
-  /** Stops pulling, lets running generations end within `graceMs`, then ends them as interrupted. */
+  /** Stops pulling at once, and hands back what cannot end within `graceMs`; resolves when nothing runs. */
   drain(graceMs: number): Promise<void>
+  stop(): void
 }
 
 /** What all engines of this process share. */
 export type WorkerServices = {
   readonly worker: string
-  readonly claim: ClaimTicket
+  readonly claim: ClaimGeneration
   readonly running: RunningGenerations
-  readonly settlements: Settlements
   readonly deliverVectors: DeliverVectors
-  readonly ticketRedis: Redis
-  /** Tickets that this process claims or runs, whichever engine took them. */
-  readonly ticketsInHand: Set<string>
+  readonly ticketRedis: Redis | Cluster
+  /** Free slots for a model at the other workers that are ready. */
+  readonly roomElsewhere: (model: string) => number
   readonly metrics: WorkerMetrics
   /** Publishes a heartbeat at once. */
   readonly announce: () => void
@@ -47,8 +49,9 @@ export type WorkerServices = {
 
 /** Weight of the newest generation in the moving mean of generation times. */
 const MEAN_SHARE = 0.1
-/** A stopped generation only has to publish its last event. */
-const STOP_MS = 3_000
+
+/** What a worker of this version can do, by the kind of its model. */
+const FEATURES = { chat: ['chat', 'continue'], embedding: ['embedding'] } as const
 
 /** Serves one model with one engine; pulling starts as soon as the engine is healthy. */
 export function serveEngine(deps: {
@@ -59,39 +62,57 @@ export function serveEngine(deps: {
   services: WorkerServices
 }): ServedEngine {
   const { model, silenceMs, services } = deps
-  const { client: engine, maxNumSeqs, contextWindow } = deps.engine
-  const { worker, ticketsInHand, metrics, announce, nowMs } = services
+  const { client: engine, maxNumSeqs, contextWindow, kind } = deps.engine
+  const { worker, running, metrics, announce, nowMs } = services
   const log = services.log.child({ model: model.name })
+  const serves = { features: FEATURES[kind], window: contextWindow }
   const slots = createSlots(maxNumSeqs)
-  const live = new Map<string, RunningGeneration>()
+  /** In the order of their claims. */
+  const live = new Set<RunningGeneration>()
   let stopping = false
-  let pulling = false
   let meanGenerationMs: number | null = null
 
   const watch = createEngineWatch({
     healthCheck: engine.healthCheck,
-    running: slots.running,
+    running: () => live.size,
     silenceMs,
     onChange: (ready) => {
-      pullWhile(ready).catch((error: unknown) =>
+      followEngine(ready).catch((error: unknown) =>
         log.error({ err: error }, 'pulling did not follow the engine'),
       )
     },
-    onLost: () => stopAll('engine-lost'),
+    onLost() {
+      const suspect = pickSuspect([...live], watch.lastTokenMs())
+      if (suspect !== null) suspect.suspect = true
+      log.warn({ running: live.size, requestId: suspect?.job.id }, 'the engine is lost')
+      for (const run of live) run.stop('engine-lost')
+    },
     nowMs,
     log,
   })
+  /** What was being claimed when the engine died is handed back as well. */
+  function whyNotRun(): 'worker-stopping' | 'engine-lost' | null {
+    if (stopping) return 'worker-stopping'
+    return watch.ready() ? null : 'engine-lost'
+  }
 
   const processGeneration = createProcessGeneration({
-    claim: async (ticket) => await services.claim(model.name, ticket),
-    open(job, epoch) {
-      const run = services.running.open(job, epoch)
-      live.set(ticketName({ id: job.id, epoch }), run)
-      return run
-    },
-    // A ticket that was being claimed when the engine died is declined as well.
-    isStopping: () => stopping || !watch.ready(),
-    runChat: createRunChat({ worker, model: model.chat, engine, contextWindow, watch }),
+    claim: async () => await services.claim(model.name, serves),
+    open,
+    hasHad: ({ job, epoch }) => running.hasHad(job, epoch),
+    giveBack,
+    whyNotRun,
+    runChat: createRunChat({
+      worker,
+      model: model.chat,
+      engine,
+      contextWindow,
+      watch,
+      onReplay(tokens) {
+        metrics.continued.inc({ model: model.name })
+        metrics.replayedTokens.inc({ model: model.name }, tokens)
+      },
+    }),
     runEmbedding: createRunEmbedding({
       worker,
       tokenizeInputs: createTokenizeInputs(model.tokenizer),
@@ -104,38 +125,48 @@ export function serveEngine(deps: {
       contextWindow,
       watch,
     }),
-    endRun: createEndRun({ settlements: services.settlements, watch, log }),
+    endRun: createEndRun({
+      watch,
+      onHandBack: (reason) => metrics.handedBack.inc({ model: model.name, reason }),
+      log,
+    }),
   })
 
-  const pull = createTicketPull({
-    redis: services.ticketRedis,
-    model: model.name,
+  const pull = createPull({
+    takeNext: processGeneration,
+    slots,
+    mayPull: () => !stopping && watch.mayPull(),
+    openTickets: (onTicket) =>
+      createTicketPull({ redis: services.ticketRedis, model: model.name, onTicket, log }),
     log,
-    // BullMQ hands over the next ticket when this resolves, that is when the engine can run one more.
-    async onTicket(ticket) {
-      // The gateway may add a ticket again while its claim is under way; it must not run twice.
-      const name = ticketName(ticket)
-      if (!ticketsInHand.has(name)) {
-        ticketsInHand.add(name)
-        slots.take(async () => {
-          await runTicket(ticket)
-          live.delete(name)
-          ticketsInHand.delete(name)
-        })
-      }
-      await slots.room()
-    },
   })
 
-  async function runTicket(ticket: GenerationTicket) {
+  const handOver = createHandOver({
+    live: () => live,
+    idle: slots.idle,
+    roomElsewhere: () => services.roomElsewhere(model.name),
+    nowMs,
+  })
+
+  function open(claim: ClaimedGeneration): RunningGeneration {
     const startedMs = nowMs()
-    try {
-      const result = await processGeneration(ticket)
+    const { id, epoch, ids } = claim
+    if (epoch > 1) log.info({ requestId: id, epoch, after: ids.length }, 'takes a generation over')
+    const run = running.open(claim, () => {
+      live.delete(run)
+      const result = run.hasOutput() ? 'ran' : 'not-ran'
       metrics.generations.inc({ model: model.name, result })
       if (result === 'ran') measure(nowMs() - startedMs)
-    } catch (error) {
-      log.error({ err: error, ticket }, 'ticket could not be claimed')
-    }
+    })
+    live.add(run)
+    return run
+  }
+
+  function giveBack({ status, ...generation }: UnreadClaim) {
+    log.error({ requestId: generation.id, epoch: generation.epoch, status }, 'a job cannot be read')
+    metrics.handedBack.inc({ model: model.name, reason: 'incomplete' })
+    const declined = { type: 'generation-declined', promptTokens: 0, need: '', suspect: false } as const
+    running.refuse({ model: model.name, ...generation }, { ...declined, reason: 'incomplete' })
   }
 
   function measure(ms: number) {
@@ -143,47 +174,30 @@ export function serveEngine(deps: {
       meanGenerationMs === null ? ms : meanGenerationMs + (ms - meanGenerationMs) * MEAN_SHARE
   }
 
-  async function pullWhile(ready: boolean) {
+  async function followEngine(ready: boolean) {
     if (stopping) return
-    if (!ready) await pull.pause()
-    else if (pulling) await pull.resume()
-    else {
-      pulling = true
-      pull.start()
-    }
     announce()
-  }
-
-  function stopAll(reason: 'engine-lost' | 'worker-stopping') {
-    for (const run of live.values()) run.stop(reason)
+    await pull.follow(ready)
   }
 
   return {
     state: () => ({
       model: model.name,
-      ready: watch.ready() && !stopping,
+      ready: whyNotRun() === null,
       slots: slots.capacity(),
       running: slots.running(),
       meanGenerationMs,
+      contextWindow,
     }),
     async drain(graceMs) {
       stopping = true
       announce()
-      // Before any wait: a ticket that is handed over later could not be declined.
-      await pull.close()
-      await within(graceMs, slots.idle())
-      stopAll('worker-stopping')
-      await within(STOP_MS, slots.idle())
-      watch.stop()
+      const closed = pull
+        .close()
+        .catch((error: unknown) => log.warn({ err: error }, 'the pull did not close'))
+      await handOver(graceMs)
+      await closed
     },
+    stop: watch.stop,
   }
-}
-
-const ticketName = ({ id, epoch }: GenerationTicket) => `${id} ${epoch}`
-
-async function within(limitMs: number, work: Promise<void>): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, limitMs)
-  await Promise.race([work, promise])
-  clearTimeout(timer)
 }

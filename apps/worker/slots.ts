@@ -1,15 +1,16 @@
 export type Slots = {
   running(): number
   capacity(): number
-  /** Runs `work` in a slot of its own; it must not reject. The caller waits for `room` first. */
-  take(work: () => Promise<void>): void
+  isFree(): boolean
+  /** Takes a slot, and returns the function that gives it back. The caller waits for `room` first. */
+  take(): () => void
   /** Resolves when a slot is free. */
   room(): Promise<void>
   /** Resolves when nothing runs. */
   idle(): Promise<void>
 }
 
-/** The generations that one engine runs now, bounded by what it can run at once. */
+/** The generations that one engine runs or claims now, bounded by what it can run at once. */
 export function createSlots(capacity: number): Slots {
   let running = 0
   let waiters: (() => void)[] = []
@@ -22,19 +23,28 @@ export function createSlots(capacity: number): Slots {
     }
   }
 
+  function leave() {
+    running -= 1
+    const woken = waiters
+    waiters = []
+    for (const wake of woken) wake()
+  }
+
+  const isFree = () => running < capacity
+
   return {
     running: () => running,
     capacity: () => capacity,
-    take(work) {
+    isFree,
+    take() {
       running += 1
-      void work().finally(() => {
-        running -= 1
-        const woken = waiters
-        waiters = []
-        for (const wake of woken) wake()
-      })
+      let left = false
+      return () => {
+        if (!left) leave()
+        left = true
+      }
     },
-    room: async () => await waitUntil(() => running < capacity),
+    room: async () => await waitUntil(isFree),
     idle: async () => await waitUntil(() => running === 0),
   }
 }

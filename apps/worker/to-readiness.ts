@@ -2,12 +2,15 @@ import type { EngineState } from '#libs/event-bus/presence.ts'
 import type { Readiness } from '#libs/telemetry/serve-ops.ts'
 import type { LoadProblem } from './served-models.ts'
 
-/** Ready once every engine is. Until then the reason names the models of those that are not. */
+/**
+ * Ready once every engine is, and until the worker drains. The reason names the models of the engines that are not ready.
+ */
 export function toReadiness(
   models: readonly string[],
   engines: readonly Pick<EngineState, 'model' | 'ready'>[],
-  problems: readonly LoadProblem[],
+  { problems, draining }: { readonly problems: readonly LoadProblem[]; readonly draining: boolean },
 ): ReturnType<Readiness> {
+  if (draining) return { ready: false, reason: 'draining' }
   const awaited = [...models]
   for (const { model, ready } of engines) {
     if (ready) awaited.splice(awaited.indexOf(model), 1)

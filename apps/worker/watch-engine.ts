@@ -1,11 +1,21 @@
 import type { Logger } from '#libs/telemetry/logger.ts'
+import type { EngineErrorKind } from './engine/engine-error.ts'
 
 export type EngineWatch = {
   ready(): boolean
+  /** Ready, and no generation has just failed without output: another worker may take it first. */
+  mayPull(): boolean
   /** A token or vector came, of any generation: the engine works. */
   tokenSeen(): void
+  /** When that was, in Unix ms; later while nothing ran. */
+  lastTokenMs(): number
   /** A generation failed without output, by the engine's fault. */
   failureSeen(): void
+  /**
+   * A call failed as those of an engine that is gone. Resolves when it is known whether this one is: then `onLost` has
+   * been called.
+   */
+  callFailed(kind: EngineErrorKind): Promise<void>
   stop(): void
 }
 
@@ -13,13 +23,16 @@ const CHECK_MS = 1_000
 /** A worker whose generations fail at once would take every ticket, so it stops pulling after this many in a row. */
 const FAILURES_IN_A_ROW = 5
 const REST_MS = 10_000
+/** Longer than the others need to claim what failed here: a second failure by the same engine would prove nothing. */
+const CAUTION_MS = 1_000
 const UNANSWERED = 'the health check got no answer'
 
 /**
  * Decides whether tickets may be pulled for an engine. States: ready → unready when a health check reports a dead
- * engine, when two in a row get no answer (one may be a stall of this process), when generations run and no token came for
- * `silenceMs` (health checks do not see a hang), or after five failures in a row; unready → ready at the next good health
- * check, but not within 10 s of a hang or of five failures: there the checks had been good all along.
+ * engine, when two in a row get no answer (one may be a stall of this process, unless a call has failed as well), when
+ * generations run and no token came for `silenceMs` (health checks do not see a hang), or after five failures in a row;
+ * unready → ready at the next good health check, but not within 10 s of a hang or of five failures: there the checks had
+ * been good all along.
  *
  * `onChange` is called at each move, `onLost` when running generations will not end by themselves.
  */
@@ -37,7 +50,9 @@ export function createEngineWatch(deps: {
   let lastTokenMs = nowMs()
   let failures = 0
   let restUntilMs = 0
-  let checking = false
+  let cautiousUntilMs = 0
+  let checking: Promise<void> | null = null
+  let rechecking: Promise<void> | null = null
   let unanswered = 0
 
   function become(next: boolean, reason: string) {
@@ -48,24 +63,36 @@ export function createEngineWatch(deps: {
     onChange(ready)
   }
 
-  async function check() {
-    if (checking) return
-    checking = true
+  /** Calls `onLost` before the readiness changes, while everything that ran is still there. */
+  function lose(reason: string) {
+    if (ready) onLost()
+    become(false, reason)
+  }
+
+  async function check(patience: 'patient' | 'strict') {
     const problem = await askHealth()
-    checking = false
-    if (problem === UNANSWERED && ready && unanswered === 1) return
+    if (problem === UNANSWERED && ready && unanswered === 1 && patience === 'patient') return
     const now = nowMs()
     if (running() === 0) lastTokenMs = now
     if (problem !== null) {
-      if (ready) onLost()
-      become(false, problem)
+      lose(problem)
     } else if (now - lastTokenMs > silenceMs) {
       restUntilMs = now + REST_MS
-      if (ready) onLost()
-      become(false, 'no token for too long')
+      lose('no token for too long')
     } else if (now >= restUntilMs) {
       become(true, 'healthy')
     }
+  }
+
+  async function checkOnce() {
+    checking ??= check('patient').finally(() => (checking = null))
+    await checking
+  }
+
+  /** After the check that is under way, which may have begun before the failure. */
+  async function recheck() {
+    if (checking !== null) await checking
+    if (ready) await check('strict')
   }
 
   async function askHealth(): Promise<string | null> {
@@ -80,20 +107,29 @@ export function createEngineWatch(deps: {
     }
   }
 
-  void check()
-  const timer = setInterval(() => void check(), CHECK_MS)
+  void checkOnce()
+  const timer = setInterval(() => void checkOnce(), CHECK_MS)
 
   return {
     ready: () => ready,
+    mayPull: () => ready && nowMs() >= cautiousUntilMs,
     tokenSeen() {
       lastTokenMs = nowMs()
       failures = 0
     },
+    lastTokenMs: () => lastTokenMs,
     failureSeen() {
+      cautiousUntilMs = nowMs() + CAUTION_MS
       failures += 1
       if (failures < FAILURES_IN_A_ROW) return
       restUntilMs = nowMs() + REST_MS
       become(false, `${FAILURES_IN_A_ROW} failures in a row`)
+    },
+    async callFailed(kind) {
+      if (kind === 'dead') lose('a call reported a dead engine')
+      if (kind !== 'unavailable') return
+      rechecking ??= recheck().finally(() => (rechecking = null))
+      await rechecking
     },
     stop: () => clearInterval(timer),
   }

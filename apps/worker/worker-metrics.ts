@@ -3,17 +3,23 @@ import type { EngineState } from '#libs/event-bus/presence.ts'
 
 export type WorkerMetrics = {
   generations: Counter<'model' | 'result'>
+  handedBack: Counter<'model' | 'reason'>
+  continued: Counter<'model'>
+  replayedTokens: Counter<'model'>
   events: Counter
   frames: Counter
+  resentFrames: Counter
 }
 
-/** Labels are bounded: a worker has few models, and a result is one of two. */
+/** Labels are bounded: a worker has few models, a result is one of two, and a reason one of five. */
 export function createWorkerMetrics(options: {
   registry: Registry
   engines: () => EngineState[]
   pendingSettlements: () => number
+  keptBytes: () => number
+  draining: () => boolean
 }): WorkerMetrics {
-  const { registry, engines, pendingSettlements } = options
+  const { registry, engines, pendingSettlements, keptBytes, draining } = options
   const registers = [registry]
   new Gauge({
     name: 'millrace_worker_slots',
@@ -37,20 +43,59 @@ export function createWorkerMetrics(options: {
   })
   new Gauge({
     name: 'millrace_worker_pending_settlements',
-    help: 'Settlements that the queue Redis has not answered yet',
+    help: 'Settlements for dead gateways that the queue Redis has not answered yet',
     registers,
     collect() {
       this.set(pendingSettlements())
     },
   })
+  new Gauge({
+    name: 'millrace_worker_kept_bytes',
+    help: 'Frames that are kept until their gateways have acknowledged them',
+    registers,
+    collect() {
+      this.set(keptBytes())
+    },
+  })
+  new Gauge({
+    name: 'millrace_worker_draining',
+    help: '1 while the worker takes nothing more, because it is to stop',
+    registers,
+    collect() {
+      this.set(draining() ? 1 : 0)
+    },
+  })
   return {
     generations: new Counter({
       name: 'millrace_worker_generations_total',
-      help: 'Tickets processed, by whether the engine worked for them',
+      help: 'Generations that were claimed and ended here, by whether the engine worked for them',
       labelNames: ['model', 'result'],
+      registers,
+    }),
+    handedBack: new Counter({
+      name: 'millrace_worker_handed_back_total',
+      help: 'Generations that were handed back, to continue or begin elsewhere',
+      labelNames: ['model', 'reason'],
+      registers,
+    }),
+    continued: new Counter({
+      name: 'millrace_worker_continued_total',
+      help: 'Generations that another worker had begun, and that were continued here',
+      labelNames: ['model'],
+      registers,
+    }),
+    replayedTokens: new Counter({
+      name: 'millrace_worker_replayed_tokens_total',
+      help: 'Output tokens of continued generations, which the engine got as a part of the prompt',
+      labelNames: ['model'],
       registers,
     }),
     events: new Counter({ name: 'millrace_worker_events_total', help: 'Events published', registers }),
     frames: new Counter({ name: 'millrace_worker_frames_total', help: 'Frames published', registers }),
+    resentFrames: new Counter({
+      name: 'millrace_worker_resent_frames_total',
+      help: 'Frames published again, because a gateway missed them',
+      registers,
+    }),
   }
 }

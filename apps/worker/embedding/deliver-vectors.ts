@@ -1,14 +1,27 @@
 import type { Redis } from 'ioredis'
-import { vectorsKey, writeVectors } from '#libs/event-bus/vectors.ts'
-import type { RunningGeneration } from '../running-generations.ts'
+import { deleteVectors, vectorsKey, writeVectors } from '#libs/event-bus/vectors.ts'
+import type { RunningGeneration } from '../running-generation.ts'
 import { createFairLimit } from './fair-limit.ts'
 
-/** Delivers the vectors of inputs, `first` being the index of the first; rejects when the run is stopped. */
-export type DeliverVectors = (
-  run: RunningGeneration,
-  first: number,
-  vectors: readonly Float32Array[],
-) => Promise<void>
+/** The vectors of inputs that follow each other. */
+export type VectorChunk = {
+  /** Index of the first input. */
+  readonly first: number
+  /** Of these inputs. */
+  readonly promptTokens: number
+  readonly vectors: readonly Float32Array[]
+}
+
+/** Rejects with a VectorsNotTaken, and when the run is stopped. */
+export type DeliverVectors = (run: RunningGeneration, chunk: VectorChunk) => Promise<void>
+
+/** A gateway did not take vectors in time: they, or its answer, were lost on the bus. */
+export class VectorsNotTaken extends Error {
+  constructor(withinMs: number) {
+    super(`its gateway did not take vectors within ${withinMs} ms`)
+    this.name = 'VectorsNotTaken'
+  }
+}
 
 /** A gateway that is alive takes vectors within milliseconds. */
 const TAKE_WITHIN_MS = 10_000
@@ -16,25 +29,27 @@ const TAKE_WITHIN_MS = 10_000
 const MOST_UNTAKEN = 8
 
 /**
- * Writes vectors to the bus, announces them to the gateway, and waits until it reports that it has them. So a
- * generation ends, and is charged, only when its gateway has all of its vectors, and the bus's memory is bounded.
+ * Writes vectors to the bus, announces them to the gateway, waits until it reports that it has them, and deletes them. So
+ * a generation ends only when its gateway has all of its vectors, and the bus's memory is bounded.
  */
-export function createDeliverVectors(deps: { redis: Redis; takeWithinMs?: number }): {
+export function createDeliverVectors(deps: {
+  /** The server of the bus that belongs to a gateway. */
+  redisOf: (gateway: string) => Redis
+  worker: string
+  takeWithinMs?: number
+}): {
   deliver: DeliverVectors
   /** Call it when a gateway reports that it has the vectors of this key. */
   noteTaken(key: string): void
 } {
-  const { redis, takeWithinMs = TAKE_WITHIN_MS } = deps
+  const { redisOf, worker, takeWithinMs = TAKE_WITHIN_MS } = deps
   const untaken = new Map<string, () => void>()
   const limit = createFairLimit(MOST_UNTAKEN)
 
   async function untilTaken(key: string, signal: AbortSignal, announce: () => void) {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const stop = () => reject(new Error('stopped while its vectors were delivered'))
-    const timer = setTimeout(
-      () => reject(new Error(`its gateway did not take vectors within ${takeWithinMs} ms`)),
-      takeWithinMs,
-    )
+    const timer = setTimeout(() => reject(new VectorsNotTaken(takeWithinMs)), takeWithinMs)
     signal.addEventListener('abort', stop)
     // Before the announcement, or the answer could come first.
     untaken.set(key, resolve)
@@ -49,21 +64,21 @@ export function createDeliverVectors(deps: { redis: Redis; takeWithinMs?: number
   }
 
   return {
-    async deliver(run, first, vectors) {
+    async deliver(run, { first, promptTokens, vectors }) {
       await limit.join()(async () => {
         run.signal.throwIfAborted()
         const { gateway, stream } = run.job
-        const key = vectorsKey({ gateway, stream, epoch: run.epoch, first })
+        const redis = redisOf(gateway)
+        const key = vectorsKey({ gateway, worker, stream, epoch: run.epoch, first })
         try {
           await writeVectors(redis, key, vectors)
           run.signal.throwIfAborted()
           await untilTaken(key, run.signal, () =>
-            run.send({ type: 'vectors-ready', first, count: vectors.length }, []),
+            run.send([{ type: 'vectors-ready', first, count: vectors.length, promptTokens }]),
           )
-        } catch (error) {
-          // The gateway will not take it any more; if this fails too, the key expires.
-          redis.del(key).catch(() => undefined)
-          throw error
+        } finally {
+          // Taken, or not wanted any more; if this fails too, the key expires.
+          deleteVectors(redis, key).catch(() => undefined)
         }
       })
     },

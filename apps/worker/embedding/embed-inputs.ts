@@ -1,5 +1,5 @@
 import type { EngineClient } from '../engine/engine-client.ts'
-import type { RunningGeneration } from '../running-generations.ts'
+import type { RunningGeneration } from '../running-generation.ts'
 import type { DeliverVectors } from './deliver-vectors.ts'
 import type { FairLimit } from './fair-limit.ts'
 
@@ -37,7 +37,7 @@ export function createEmbedInputs(deps: {
         signal.throwIfAborted()
         const requestId = `${run.job.id}-${run.epoch}-${index}`
         const { embedding } = await embed({ requestId, promptIds }, signal)
-        // After a stop the usage is settled: a late vector must not be counted.
+        // After a stop the run has ended: a late vector must not be counted.
         signal.throwIfAborted()
         onVector(promptIds.length)
         return embedding
@@ -46,10 +46,11 @@ export function createEmbedInputs(deps: {
 
     function begin(first: number): Chunk {
       const chunk = inputs.slice(first, first + CHUNK_VECTORS)
+      const promptTokens = chunk.reduce((sum, promptIds) => sum + promptIds.length, 0)
       const vectors = Promise.all(chunk.map((promptIds, at) => embedOne(promptIds, first + at)))
       // Awaited in its turn, or never: no unhandled rejection meanwhile.
       vectors.catch(() => undefined)
-      return { first, vectors }
+      return { first, promptTokens, vectors }
     }
 
     const making: Chunk[] = []
@@ -62,7 +63,8 @@ export function createEmbedInputs(deps: {
         }
         const chunk = making.shift()
         if (chunk === undefined) return
-        await deliver(run, chunk.first, await chunk.vectors)
+        const { first, promptTokens } = chunk
+        await deliver(run, { first, promptTokens, vectors: await chunk.vectors })
       }
     } finally {
       leaving.abort()
@@ -70,4 +72,8 @@ export function createEmbedInputs(deps: {
   }
 }
 
-type Chunk = { readonly first: number; readonly vectors: Promise<readonly Float32Array[]> }
+type Chunk = {
+  readonly first: number
+  readonly promptTokens: number
+  readonly vectors: Promise<readonly Float32Array[]>
+}

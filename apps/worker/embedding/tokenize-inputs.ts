@@ -1,7 +1,13 @@
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 
 export type TokenizedInputs =
-  | { readonly status: 'tokenized'; readonly inputs: readonly Uint32Array[]; readonly tokens: number }
+  | {
+      readonly status: 'tokenized'
+      readonly inputs: readonly Uint32Array[]
+      readonly tokens: number
+      /** Tokens of the longest input. */
+      readonly longest: number
+    }
   /** The caller's mistake; the reason is public. */
   | { readonly status: 'refused'; readonly reason: string }
 
@@ -19,6 +25,7 @@ export function createTokenizeInputs(tokenizer: Pick<Tokenizer, 'encodeWhole'>):
   return async (texts, { contextWindow, signal }) => {
     const inputs: Uint32Array[] = []
     let tokens = 0
+    let longest = 0
     for (const [index, text] of texts.entries()) {
       if (signal.aborted) break
       const ids = await tokenizer.encodeWhole(text)
@@ -30,8 +37,9 @@ export function createTokenizeInputs(tokenizer: Pick<Tokenizer, 'encodeWhole'>):
       }
       inputs.push(ids)
       tokens += ids.length
+      longest = Math.max(longest, ids.length)
     }
-    return { status: 'tokenized', inputs, tokens }
+    return { status: 'tokenized', inputs, tokens, longest }
   }
 }
 

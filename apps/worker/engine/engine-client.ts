@@ -61,6 +61,8 @@ export type EngineEnd = {
 
 export type EngineModelInfo = {
   readonly maxContextLength: number
+  /** Generates text; else it embeds. */
+  readonly isGeneration: boolean
 }
 
 /** null: the engine does not report it. */

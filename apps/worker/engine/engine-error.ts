@@ -1,8 +1,11 @@
 import { status } from '@grpc/grpc-js'
 import type { CallFailure } from './transport/call-failure.ts'
 
-/** refused: the request is at fault. unavailable: the engine cannot be reached, or is busy. dead: it will not recover. */
-export type EngineErrorKind = 'refused' | 'unavailable' | 'dead'
+/**
+ * refused: the request is at fault. failed: the engine gave up this call after tokens, and is healthy. unavailable: the
+ * engine cannot be reached, is stopping, or is busy. dead: it will not recover.
+ */
+export type EngineErrorKind = 'refused' | 'failed' | 'unavailable' | 'dead'
 
 /** A failed call to an engine. The message of a refused request may be shown to its caller. */
 export class EngineError extends Error {
@@ -35,6 +38,6 @@ export async function toEngineError(
   } catch (cause) {
     return new EngineError('unavailable', details, new AggregateError([error, cause]))
   }
-  if (context.hasTokens) return new EngineError('unavailable', details, error)
+  if (context.hasTokens) return new EngineError('failed', details, error)
   return new EngineError('refused', `the model's engine refused the request: ${details}`, error)
 }

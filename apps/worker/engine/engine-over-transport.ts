@@ -69,7 +69,7 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
     },
     async getModelInfo() {
       const info = await orUnavailable(unary(service.GetModelInfo, {}, { timeoutMs: CALL_TIMEOUT_MS }))
-      return { maxContextLength: info.maxContextLength }
+      return { maxContextLength: info.maxContextLength, isGeneration: info.isGeneration }
     },
     async getServerInfo() {
       const info = await orUnavailable(unary(service.GetServerInfo, {}, { timeoutMs: CALL_TIMEOUT_MS }))

@@ -1,6 +1,6 @@
 import { assert, bigInt, integer, pre, property, record } from 'fast-check'
 import { expect, test } from 'vitest'
-import { capOutput, coversInput } from '#apps/worker/cap-output.ts'
+import { capOutput, coversInput, fitOutput } from '#apps/worker/cap-output.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'
 import { generationJob } from '../../../support/generation-job.ts'
 
@@ -70,6 +70,27 @@ test('using up the cap never costs more than the hold', () => {
       },
     ),
   )
+})
+
+test('what is written counts towards the cap, and the prompt as it is rendered now towards the window', () => {
+  const job = generationJob({ maxOutputTokens: 100 })
+  const fit = (tokens: Partial<Parameters<typeof fitOutput>[1]>, engineWindow = 4_096) =>
+    fitOutput(job, { prompt: 10, rendered: 10, written: 0, ...tokens }, engineWindow)
+  expect(fit({})).toEqual({ status: 'fits', maxTokens: 100 })
+  expect(fit({ written: 60 })).toEqual({ status: 'fits', maxTokens: 40 })
+  expect(fit({ written: 100 })).toEqual({ status: 'fits', maxTokens: 0 })
+  expect(fit({ written: 130 })).toEqual({ status: 'fits', maxTokens: 0 })
+  expect(fit({ rendered: 20, written: 60 }, 90)).toEqual({ status: 'fits', maxTokens: 10 })
+})
+
+test('a larger engine is asked for only where the model allows its window', () => {
+  const tokens = { prompt: 10, rendered: 10, written: 20 }
+  const fit = (contextWindow: number, engineWindow: number) =>
+    fitOutput(generationJob({ maxOutputTokens: 100, contextWindow }), tokens, engineWindow)
+  expect(fit(4_096, 30)).toEqual({ status: 'window-too-small', window: 31 })
+  expect(fit(4_096, 31)).toEqual({ status: 'fits', maxTokens: 1 })
+  expect(fit(30, 30)).toEqual({ status: 'fits', maxTokens: 0 })
+  expect(fit(10, 5)).toEqual({ status: 'prompt-too-long' })
 })
 
 test('an input without output is covered to the nano-credit, also where output has a price', () => {

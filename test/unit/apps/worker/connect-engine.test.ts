@@ -9,9 +9,17 @@ afterEach(() => {
   for (const close of closers.splice(0).reverse()) close()
 })
 
-async function connect(given: { server: object; maxNumSeqs?: number; reasoning?: ModelFamily['reasoning'] }) {
+async function connect(given: {
+  server: object
+  maxNumSeqs?: number
+  reasoning?: ModelFamily['reasoning']
+  isGeneration?: boolean
+}) {
   const { address, stop } = await startEngineServer({
-    unary: { GetModelInfo: { reply: { maxContextLength: 2_048 } }, GetServerInfo: { reply: given.server } },
+    unary: {
+      GetModelInfo: { reply: { maxContextLength: 2_048, isGeneration: given.isGeneration ?? true } },
+      GetServerInfo: { reply: given.server },
+    },
   })
   closers.push(stop)
   const warnings: string[] = []
@@ -29,10 +37,15 @@ async function connect(given: { server: object; maxNumSeqs?: number; reasoning?:
 it('takes the limits that the engine reports, and the configured one first', async () => {
   const server = { maxNumSeqs: 8 }
   expect(await connect({ server })).toEqual({
-    limits: { maxNumSeqs: 8, contextWindow: 2_048 },
+    limits: { maxNumSeqs: 8, contextWindow: 2_048, kind: 'chat' },
     warnings: [],
   })
   expect((await connect({ server, maxNumSeqs: 3 })).limits.maxNumSeqs).toBe(3)
+})
+
+it('an engine that does not generate embeds', async () => {
+  const { limits } = await connect({ server: { maxNumSeqs: 8 }, isGeneration: false })
+  expect(limits.kind).toBe('embedding')
 })
 
 it('rejects an engine when neither it nor the configuration says how much it can run', async () => {

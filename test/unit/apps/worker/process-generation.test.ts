@@ -1,73 +1,117 @@
 import { expect, test } from 'vitest'
-import type { EngineOutput } from '#apps/worker/engine/engine-client.ts'
-import { EngineError } from '#apps/worker/engine/engine-error.ts'
 import { ConstraintError } from '#libs/dialect/constrain-output.ts'
-import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import { ChatTemplateError } from '#libs/chat-template/chat-renderer.ts'
 import { loadTokenizer } from '#test/support/load-tokenizer.ts'
 import { generationJob } from '../../../support/generation-job.ts'
-import { END_IDS, processUnderTest, PROMPT, type Given } from './process-under-test.ts'
+import {
+  CLAIMED,
+  declined,
+  END,
+  END_IDS,
+  processUnderTest,
+  PROMPT,
+  tokens,
+  type Given,
+} from './process-under-test.ts'
 
 const tokenizer = await loadTokenizer('models/tiny')
-const END: EngineOutput = {
-  type: 'end',
-  finishReason: 'stop',
-  matchedTokenId: null,
-  matchedStop: null,
-  promptTokens: 3,
-  cachedTokens: 2,
-  completionTokens: 0,
-}
 
-async function tokensOf(text: string): Promise<EngineOutput> {
-  return { type: 'tokens', ids: await tokenizer.encode(text), promptTokens: 3, cachedTokens: 2 }
-}
+const idsOf = async (text: string) => Array.from(await tokenizer.encode(text))
 
 const process = async (given: Given = {}) => await processUnderTest(tokenizer, given)
 
-const claimed: GenerationEvent = { type: 'generation-claimed', worker: 'worker-1', promptTokens: 3 }
-
-test('claimed, text, end; every token id travels and the usage is settled', async () => {
-  const text = await tokensOf('Grüße 🌾')
-  const { result, events, ids, settlements } = await process({
+test('claimed, text, end; every token id travels, and the end carries the usage', async () => {
+  const ids = await idsOf('Grüße 🌾')
+  const {
+    events,
+    ids: sent,
+    hasEnded,
+  } = await process({
     async *engine() {
-      yield text
+      yield tokens(ids)
       yield END
     },
   })
-  const completionTokens = text.type === 'tokens' ? text.ids.length : 0
-  expect(result).toBe('ran')
+  const usage = { promptTokens: 3, cachedTokens: 0, completionTokens: ids.length, reasoningTokens: 0 }
   expect(events).toEqual([
-    claimed,
+    CLAIMED,
     { type: 'text-delta', text: 'Grüße 🌾' },
-    {
-      type: 'generation-end',
-      finishReason: 'stop',
-      usage: { promptTokens: 3, cachedTokens: 2, completionTokens, reasoningTokens: 0 },
-    },
+    { type: 'generation-end', finishReason: 'stop', usage },
   ])
-  expect(ids).toHaveLength(completionTokens)
-  expect(settlements).toEqual([['completed', 3, completionTokens]])
+  expect([sent, hasEnded]).toEqual([ids, true])
+})
+
+test('an epoch that this worker has had already is not started a second time', async () => {
+  const { taken, events, requests, gaveBack } = await process({ hasHad: true })
+  expect([taken !== null, events, requests, gaveBack]).toEqual([true, [], [], []])
+})
+
+test('all events of a push are one group with its ids; ids without an event wait for the next, at last for the end', async () => {
+  const [text, call] = [
+    await idsOf('A'),
+    await idsOf(' <tool_call>{"name": "f", "arguments": {}}</tool_call>'),
+  ]
+  const character = await idsOf('🌾')
+  const { groups } = await process({
+    tools: true,
+    async *engine() {
+      yield tokens(text)
+      yield tokens(call)
+      yield tokens(character.slice(0, 1))
+      yield tokens(character.slice(1, 2))
+      yield { ...END, finishReason: 'length' }
+    },
+  })
+  expect(groups.map((group) => group.map(({ event, ids }) => [event.type, ids]))).toEqual([
+    [['generation-claimed', []]],
+    [['text-delta', text]],
+    [
+      ['tool-call-start', call],
+      ['tool-call-delta', []],
+    ],
+    [
+      ['text-delta', character.slice(0, 2)],
+      ['generation-end', []],
+    ],
+  ])
+})
+
+test('what the engine had cached is reported with the first token, once', async () => {
+  const [one, two] = [await idsOf('one'), await idsOf(' two')]
+  const { groups, usage } = await process({
+    async *engine() {
+      yield tokens(one, 2)
+      yield tokens(two, 2)
+      yield { ...END, cachedTokens: 2 }
+    },
+  })
+  expect(groups[1]).toMatchObject([
+    { event: { type: 'prompt-cached', cachedTokens: 2 }, ids: one },
+    { event: { type: 'text-delta', text: 'one' }, ids: [] },
+  ])
+  expect(groups.flat().filter(({ event }) => event.type === 'prompt-cached')).toHaveLength(1)
+  expect(usage?.cachedTokens).toBe(2)
 })
 
 test('a stop string ends it before the engine does', async () => {
-  const [before, after] = [await tokensOf('one two'), await tokensOf(' three')]
-  const { events, settlements } = await process({
+  const [before, after] = [await idsOf('one two'), await idsOf(' three')]
+  const { events } = await process({
     job: { request: { ...generationJob().request, stop: ['two'] } },
     async *engine() {
-      yield before
-      yield after
+      yield tokens(before)
+      yield tokens(after)
       throw new Error('the engine was asked for more')
     },
   })
-  expect(events.slice(1).map(({ type }) => type)).toEqual(['text-delta', 'generation-end'])
-  expect(events[1]).toEqual({ type: 'text-delta', text: 'one ' })
-  expect(settlements[0]?.[0]).toBe('completed')
+  expect(events.slice(1)).toMatchObject([
+    { type: 'text-delta', text: 'one ' },
+    { type: 'generation-end', finishReason: 'stop' },
+  ])
 })
 
-test('the engine gets the constraint of the output and the tokens that end it', async () => {
+test('the engine gets the constraint of the output and the tokens that end it; the gateway hears of the grammar', async () => {
   const constraint = { type: 'json', schema: { type: 'object' } } as const
-  const { requests } = await process({
+  const { requests, events } = await process({
     constrain: () => constraint,
     async *engine() {
       yield END
@@ -75,63 +119,28 @@ test('the engine gets the constraint of the output and the tokens that end it', 
   })
   const endIds = Array.from(END_IDS)
   expect(requests).toEqual([expect.objectContaining({ constraint, endIds })])
+  expect(events[0]).toEqual({ ...CLAIMED, guided: true })
 })
 
-test('a constraint that the model cannot follow is the caller’s mistake and costs nothing', async () => {
-  const { events, settlements, requests } = await process({
+test('a constraint that the model cannot follow is the caller’s mistake', async () => {
+  const { events, requests } = await process({
     constrain: () => {
       throw new ConstraintError('this model cannot call tools')
     },
   })
-  expect(events.at(-1)).toEqual({
-    type: 'generation-error',
-    code: 'invalid_request',
-    message: 'this model cannot call tools',
-  })
-  expect(settlements).toEqual([['fault', 3, 0]])
+  expect(events).toEqual([
+    { type: 'generation-error', code: 'invalid_request', message: 'this model cannot call tools' },
+  ])
   expect(requests).toEqual([])
 })
 
-const GRAMMAR = { type: 'json', schema: {} } as const
-
-test.each([
-  [
-    'a grammar does not compile',
-    { reason: 'error', constraint: GRAMMAR, ids: [], failures: 0 },
-    'invalid_request',
-  ],
-  [
-    'it fails after a token',
-    { reason: 'error', constraint: GRAMMAR, ids: [1], failures: 0 },
-    'upstream_error',
-  ],
-  [
-    'it fails without a grammar',
-    { reason: 'error', constraint: null, ids: [], failures: 1 },
-    'upstream_error',
-  ],
-  ['it aborts of its own', { reason: 'abort', constraint: GRAMMAR, ids: [], failures: 1 }, 'upstream_error'],
-] as const)(
-  'an engine that ends by itself (%s) is reported by whose fault it is',
-  async (_, engine, code) => {
-    const { events, settlements, seen } = await process({
-      constrain: () => engine.constraint,
-      async *engine() {
-        if (engine.ids.length > 0) yield { type: 'tokens', ids: engine.ids, promptTokens: 3, cachedTokens: 0 }
-        yield { ...END, finishReason: engine.reason }
-      },
-    })
-    expect(events.at(-1)).toMatchObject({ type: 'generation-error', code })
-    expect([settlements[0]?.[0], seen.failures]).toEqual(['fault', engine.failures])
-  },
-)
-
 test('the only call ends it before the engine does, and what follows is neither sent nor asked for', async () => {
-  const output = await tokensOf('<tool_call>{"name": "f", "arguments": {}}</tool_call> and more')
-  const { events, settlements } = await process({
+  const output = await idsOf('<tool_call>{"name": "f", "arguments": {}}</tool_call> and more')
+  const { events } = await process({
+    tools: true,
     singleCall: true,
     async *engine() {
-      yield output
+      yield tokens(output)
       throw new Error('the engine was asked for more')
     },
   })
@@ -140,15 +149,14 @@ test('the only call ends it before the engine does, and what follows is neither 
     { type: 'tool-call-delta', text: '{}' },
     { type: 'generation-end', finishReason: 'tool-calls' },
   ])
-  expect(settlements[0]?.[0]).toBe('completed')
 })
 
 test('a call that the limit cuts short ends as length', async () => {
-  const cut = await tokensOf('<tool_call>{"name": "f", "arguments": {"city": "Pa')
+  const cut = await idsOf('<tool_call>{"name": "f", "arguments": {"city": "Pa')
   const { events } = await process({
-    singleCall: true,
+    tools: true,
     async *engine() {
-      yield cut
+      yield tokens(cut)
       yield { ...END, finishReason: 'length' }
     },
   })
@@ -158,42 +166,50 @@ test('a call that the limit cuts short ends as length', async () => {
   ])
 })
 
-test.each(['gone', 'settled', 'cancelled', 'stale', 'taken'] as const)(
-  'a ticket whose claim is refused (%s) leaves no trace',
-  async (status) => {
-    expect(await process({ claim: { status } })).toMatchObject({
-      result: 'not-ran',
-      events: [],
-      settlements: [],
-    })
+test('a claim that gets nothing leaves no trace', async () => {
+  expect(await process({ claim: { status: 'nothing' } })).toMatchObject({
+    taken: null,
+    events: [],
+    gaveBack: [],
+  })
+})
+
+test.each(['unreadable', 'incomplete'] as const)('a job that is %s is given back', async (status) => {
+  const claim = { status, id: 'g', epoch: 1, gateway: 'gateway-1', stream: 1 }
+  expect(await process({ claim })).toMatchObject({ gaveBack: [`${status} g`], requests: [] })
+})
+
+test.each(['worker-stopping', 'engine-lost'] as const)(
+  'a worker that does not run (%s) hands it back',
+  async (reason) => {
+    const { events, handedBack } = await process({ whyNotRun: reason })
+    expect(events).toEqual([declined({ reason })])
+    expect(handedBack).toEqual([reason])
   },
 )
 
-test('a stopping worker gives it back', async () => {
-  const { result, events, settlements } = await process({ stopping: true })
-  expect(result).toBe('not-ran')
-  expect(events).toEqual([{ type: 'generation-declined', reason: 'worker-stopping', promptTokens: 0 }])
-  expect(settlements).toEqual([])
-})
-
 test('a hold that the estimate made too small is given back with the exact count', async () => {
   const { hold } = generationJob()
-  const { events, settlements } = await process({ job: { hold: { ...hold, amountNano: '1' } } })
-  expect(events).toEqual([{ type: 'generation-declined', reason: 'hold-too-small', promptTokens: 3 }])
-  expect(settlements).toEqual([])
+  const { events } = await process({ job: { hold: { ...hold, amountNano: '1' } } })
+  expect(events).toEqual([declined({ reason: 'hold-too-small', promptTokens: 3 })])
 })
 
-test('a caller that left while the prompt was rendered is settled, not declined', async () => {
+test('a prompt that only a larger engine holds is given back with the window that it needs', async () => {
+  const { events, requests } = await process({ engineWindow: 3 })
+  expect(events).toEqual([declined({ reason: 'misfit', need: 'window:4' })])
+  expect(requests).toEqual([])
+})
+
+test('a caller that left while the prompt was rendered is not declined', async () => {
   const { hold } = generationJob()
-  const { events, settlements } = await process({
+  const { events } = await process({
     job: { hold: { ...hold, amountNano: '1' } },
     render: async (run) => {
-      run.stop('cancelled')
+      run.stop('unwanted')
       return PROMPT
     },
   })
   expect(events).toEqual([])
-  expect(settlements).toEqual([['cancelled', 0, 0]])
 })
 
 test.each([
@@ -207,10 +223,9 @@ test.each([
     { contextWindow: 3 },
     'The prompt exceeds the context window of 3 tokens: no token of output fits.',
   ],
-])('what cannot run is %s with the numbers in its way, and costs nothing', async (code, job, message) => {
-  const { events, settlements } = await process({ job })
+])('what cannot run is %s with the numbers in its way', async (code, job, message) => {
+  const { events } = await process({ job })
   expect(events).toEqual([{ type: 'generation-error', code, message }])
-  expect(settlements).toEqual([['fault', 0, 0]])
 })
 
 test('a prompt that the template refuses is the caller’s mistake, in the template’s words', async () => {
@@ -225,73 +240,8 @@ test('a prompt that the template refuses is the caller’s mistake, in the templ
   expect(seen.failures).toBe(0)
 })
 
-test('the refusal of an engine is reported; the failure of an engine is not described', async () => {
-  const failWith = (error: EngineError) =>
-    process({
-      // oxlint-disable-next-line require-yield
-      async *engine() {
-        throw error
-      },
-    })
-  const refused = await failWith(new EngineError('refused', 'temperature must be at most 2'))
-  expect(refused.events.at(-1)).toMatchObject({
-    code: 'invalid_request',
-    message: 'temperature must be at most 2',
-  })
-  expect(refused.seen.failures).toBe(0)
-
-  const dead = await failWith(new EngineError('dead', 'EngineCore at 10.0.0.7 crashed'))
-  expect(dead.events.at(-1)).toMatchObject({ code: 'upstream_error' })
-  expect(JSON.stringify(dead.events)).not.toContain('10.0.0.7')
-  expect(dead.seen.failures).toBe(1)
-  expect(dead.settlements).toEqual([['fault', 3, 0]])
-})
-
-test('a failure after tokens does not count as one of a worker that fails everything', async () => {
-  const text = await tokensOf('one')
-  const { events, seen, settlements } = await process({
-    async *engine() {
-      yield text
-      throw new EngineError('dead', 'gone')
-    },
-  })
-  expect(events.at(-1)).toMatchObject({ type: 'generation-error', code: 'upstream_error' })
-  expect(seen).toEqual({ tokens: 1, failures: 0 })
-  expect(settlements[0]?.[0]).toBe('fault')
-})
-
-test.each([
-  ['cancelled', 'cancelled', { type: 'text-delta' }],
-  ['gateway-dead', 'fault', { type: 'text-delta' }],
-  ['deadline', 'completed', { type: 'generation-end', finishReason: 'length' }],
-  ['worker-stopping', 'fault', { type: 'generation-error', code: 'upstream_error' }],
-  ['engine-lost', 'fault', { type: 'generation-error', code: 'upstream_error' }],
-] as const)('stopped (%s), it is settled as %s', async (reason, outcome, lastEvent) => {
-  const text = await tokensOf('one two')
-  const { events, settlements } = await process({
-    async *engine(run) {
-      yield text
-      run.stop(reason)
-    },
-  })
-  expect(settlements).toEqual([[outcome, 3, text.type === 'tokens' ? text.ids.length : 0]])
-  expect(events.at(-1)).toMatchObject(lastEvent)
-})
-
-test.each([
-  ['deadline', 'completed', { type: 'generation-end', finishReason: 'length' }],
-  ['cancelled', 'cancelled', { type: 'text-delta' }],
-] as const)('an engine call that fails because of a stop (%s) is no failure', async (...row) => {
-  const [reason, outcome, lastEvent] = row
-  const text = await tokensOf('one two')
-  const { events, settlements, seen } = await process({
-    async *engine(run) {
-      yield text
-      run.stop(reason)
-      throw new EngineError('unavailable', 'the call was cancelled')
-    },
-  })
-  expect(settlements[0]?.[0]).toBe(outcome)
-  expect(events.at(-1)).toMatchObject(lastEvent)
-  expect(seen.failures).toBe(0)
+test('what is claimed after its deadline never runs', async () => {
+  const { events, requests } = await process({ claimed: { remainingMs: -5 } })
+  expect(events).toEqual([expect.objectContaining({ type: 'generation-error', code: 'model_unavailable' })])
+  expect(requests).toEqual([])
 })

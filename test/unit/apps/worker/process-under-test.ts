@@ -1,60 +1,97 @@
 import { pino } from 'pino'
 import type { TokenizedInputs } from '#apps/worker/embedding/tokenize-inputs.ts'
-import type { EngineClient, EngineOutput, EngineRequest } from '#apps/worker/engine/engine-client.ts'
+import type {
+  EngineClient,
+  EngineEnd,
+  EngineOutput,
+  EngineRequest,
+} from '#apps/worker/engine/engine-client.ts'
 import { createEndRun } from '#apps/worker/end-run.ts'
 import { createProcessGeneration } from '#apps/worker/process-generation.ts'
 import { createRunChat } from '#apps/worker/run-chat.ts'
 import { createRunEmbedding } from '#apps/worker/run-embedding.ts'
-import { createRunningGenerations, type RunningGeneration } from '#apps/worker/running-generations.ts'
+import type { ClaimedGeneration, RunningGeneration } from '#apps/worker/running-generation.ts'
 import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 import { createOutputParser } from '#libs/dialect/parse-output.ts'
-import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
+import type { GenerationDeclined, GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { Claim } from '#libs/generation-record/generation-record.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { generationJob } from '../../../support/generation-job.ts'
+import { claimedGeneration, runningUnderTest } from './running-under-test.ts'
 
 /** The end tokens of models/tiny. */
 export const END_IDS: ReadonlySet<number> = new Set([2_002, 2_000])
 
 export const PROMPT = { tail: 'Hello', ids: Uint32Array.of(1, 2, 3) }
 
+export const END: EngineEnd = {
+  type: 'end',
+  finishReason: 'stop',
+  matchedTokenId: null,
+  matchedStop: null,
+  promptTokens: 3,
+  cachedTokens: 0,
+  completionTokens: 0,
+}
+
+export const tokens = (ids: readonly number[], cachedTokens = 0): EngineOutput => ({
+  type: 'tokens',
+  ids,
+  promptTokens: 3,
+  cachedTokens,
+})
+
+/** The first event of a run of `PROMPT`. */
+export const CLAIMED: GenerationEvent = {
+  type: 'generation-claimed',
+  worker: 'worker-1',
+  promptTokens: 3,
+  after: 0,
+  guided: false,
+}
+
+export const declined = (fields: Partial<GenerationDeclined>): GenerationEvent => ({
+  type: 'generation-declined',
+  reason: 'worker-stopping',
+  promptTokens: 0,
+  need: '',
+  suspect: false,
+  ...fields,
+})
+
 export type Given = {
   engine?: (run: RunningGeneration) => AsyncIterable<EngineOutput>
   job?: Partial<GenerationJob>
+  /** Of the answered claim: ids of earlier epochs, the time that is left. */
+  claimed?: Partial<ClaimedGeneration>
   inputs?: TokenizedInputs
   /** Embeds the inputs; without it, all of them. */
   embed?: (run: RunningGeneration, onVector: (tokens: number) => void) => Promise<void>
-  claim?: Claim
-  stopping?: boolean
+  claim?: Exclude<Claim, { status: 'claimed' }>
+  /** The worker runs this epoch already. */
+  hasHad?: boolean
+  whyNotRun?: 'worker-stopping' | 'engine-lost'
+  /** What a failed call turns out to be. */
+  callFailed?: (run: RunningGeneration) => void
+  engineWindow?: number
   render?: (run: RunningGeneration) => Promise<typeof PROMPT>
   constrain?: () => EngineConstraint | null
-  /** Offers tools, and ends with the first call. */
+  /** Offers a tool. */
+  tools?: boolean
+  /** Ends with the first call. */
   singleCall?: boolean
 }
 
-/** Runs one generation against an engine that a test writes; the record and the bus are lists. */
+/** Processes one claim against an engine that a test writes; the record and the bus are lists. */
 export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
   const job = { ...generationJob(), ...given.job }
-  const events: GenerationEvent[] = []
-  const ids: number[] = []
-  const settlements: [string, number, number][] = []
+  const { running, groups, events } = runningUnderTest()
   const requests: EngineRequest[] = []
-  const seen = { tokens: 0, failures: 0 }
+  const handedBack: string[] = []
+  const gaveBack: string[] = []
+  const seen = { tokens: 0, failures: 0, replayed: 0 }
   let opened: RunningGeneration | undefined
-  const running = createRunningGenerations({
-    publisher: {
-      send(_gateway, entry) {
-        events.push(entry.event)
-        ids.push(...entry.ids)
-      },
-      pulse: () => {},
-      flush: async () => {},
-    },
-    watchGateway: () => {},
-    unwatchGateway: () => {},
-    nowMs: () => Date.now(),
-  })
   const refuse = async () => {
     throw new Error('not asked in these tests')
   }
@@ -71,13 +108,21 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
     close: () => {},
   }
   const log = pino({ level: 'silent' })
-  const watch = { tokenSeen: () => (seen.tokens += 1), failureSeen: () => (seen.failures += 1) }
+  const watch = {
+    tokenSeen: () => (seen.tokens += 1),
+    failureSeen: () => (seen.failures += 1),
+    async callFailed() {
+      if (opened !== undefined) given.callFailed?.(opened)
+    },
+  }
   const worker = 'worker-1'
-  const contextWindow = 4_096
+  const contextWindow = given.engineWindow ?? 4_096
   const processGeneration = createProcessGeneration({
-    claim: async () => given.claim ?? { status: 'claimed', job },
-    open: (of, epoch) => (opened = running.open(of, epoch)),
-    isStopping: () => given.stopping ?? false,
+    claim: async () => given.claim ?? claimedGeneration(job, given.claimed),
+    open: (claim) => (opened = running.open(claim, () => {})),
+    hasHad: () => given.hasHad ?? false,
+    giveBack: ({ status, id }) => gaveBack.push(`${status} ${id}`),
+    whyNotRun: () => given.whyNotRun ?? null,
     runChat: createRunChat({
       worker,
       model: {
@@ -94,7 +139,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
             tokenizer,
             endIds: END_IDS,
             family: { toolCalls: 'hermes', reasoning: 'none', callIds: 'opaque' },
-            tools: given.singleCall === true ? [{ name: 'f', description: null, parameters: null }] : [],
+            tools: given.tools === true ? [{ name: 'f', description: null, parameters: null }] : [],
             singleCall: given.singleCall ?? false,
             stop: job.request.kind === 'chat' ? job.request.stop : [],
             startsInReasoning: false,
@@ -104,10 +149,11 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       engine,
       contextWindow,
       watch,
+      onReplay: (tokens) => (seen.replayed += tokens),
     }),
     runEmbedding: createRunEmbedding({
       worker,
-      tokenizeInputs: async () => given.inputs ?? { status: 'tokenized', inputs: [], tokens: 0 },
+      tokenizeInputs: async () => given.inputs ?? { status: 'tokenized', inputs: [], tokens: 0, longest: 0 },
       async embedInputs(run, inputs, onVector) {
         if (given.embed !== undefined) return await given.embed(run, onVector)
         for (const ids of inputs) onVector(ids.length)
@@ -115,14 +161,20 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       contextWindow,
       watch,
     }),
-    endRun: createEndRun({
-      settlements: {
-        add: ({ usage }, outcome) => settlements.push([outcome, usage.promptTokens, usage.completionTokens]),
-      },
-      watch,
-      log,
-    }),
+    endRun: createEndRun({ watch, onHandBack: (reason) => handedBack.push(reason), log }),
   })
-  const result = await processGeneration({ id: job.id, epoch: 1 })
-  return { result, events, ids, settlements, seen, requests }
+  const taken = await processGeneration()
+  await taken?.ended
+  return {
+    taken,
+    groups,
+    events: events(),
+    ids: groups.flat().flatMap((entry) => entry.ids),
+    usage: opened?.usage,
+    handedBack,
+    gaveBack,
+    seen,
+    requests,
+    hasEnded: running.live().length === 0,
+  }
 }

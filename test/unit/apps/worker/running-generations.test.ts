@@ -1,102 +1,225 @@
 import { expect, test } from 'vitest'
-import { createRunningGenerations } from '#apps/worker/running-generations.ts'
-import type { FrameEntry, StreamState } from '#libs/event-bus/frame.ts'
 import { generationJob } from '../../../support/generation-job.ts'
+import { claimedGeneration, runningUnderTest } from './running-under-test.ts'
+
+const GATEWAY = 'gateway-1'
 
 function setUp() {
-  let now = 1_000_000
-  const sent: FrameEntry[] = []
-  const pulses: [string, readonly StreamState[]][] = []
-  const watched: string[] = []
-  const running = createRunningGenerations({
-    publisher: {
-      send: (_gateway, entry) => sent.push(entry),
-      pulse: (gateway, streams) => pulses.push([gateway, streams]),
-      flush: async () => {},
-    },
-    watchGateway: (gateway) => watched.push(gateway),
-    unwatchGateway: (gateway) => watched.splice(watched.indexOf(gateway), 1),
-    nowMs: () => now,
-  })
-  const pass = (ms: number) => (now += ms)
-  const job = (stream: number) => generationJob({ gateway: 'gateway-1', stream, deadlineMs: now + 60_000 })
-  return { running, sent, pulses, watched, pass, job }
+  const under = runningUnderTest()
+  const open = (stream: number, epoch = 1, gateway = GATEWAY) =>
+    under.running.open(claimedGeneration(generationJob({ gateway, stream }), { epoch }), () => {})
+  return { ...under, open }
 }
 
-test('events of a stream are numbered from one', () => {
-  const { running, sent, job } = setUp()
-  const run = running.open(job(5), 2)
-  run.send({ type: 'text-delta', text: 'a' }, [1])
-  run.send({ type: 'text-delta', text: 'b' }, [])
-  expect(sent.map(({ stream, epoch, seq }) => [stream, epoch, seq])).toEqual([
-    [5, 2, 1],
-    [5, 2, 2],
+const text = (value: string) => ({ type: 'text-delta', text: value }) as const
+
+test('events are numbered from one; a group has the ids since the last one on its first event', () => {
+  const { open, groups } = setUp()
+  const run = open(5, 2)
+  run.noteOutput([1])
+  run.send([])
+  run.noteOutput([2])
+  run.send([text('a'), text('b')])
+  run.send([text('c')])
+  expect(
+    groups.map((group) => group.map(({ stream, epoch, seq, ids }) => [stream, epoch, seq, ids])),
+  ).toEqual([
+    [
+      [5, 2, 1, [1, 2]],
+      [5, 2, 2, []],
+    ],
+    [[5, 2, 3, []]],
   ])
   run.close()
 })
 
-test('a cancel stops its stream, and says why', () => {
-  const { running, job } = setUp()
-  const run = running.open(job(5), 1)
-  const other = running.open(job(6), 1)
-  running.stopStream('gateway-1', { stream: 5, epoch: 1 })
-  expect([run.stopReason(), run.signal.aborted]).toEqual(['cancelled', true])
+test('a stop ends its stream alone', () => {
+  const { open, running } = setUp()
+  const [run, other] = [open(5), open(6)]
+  running.stopStream(GATEWAY, { stream: 5, epoch: 1 })
+  expect([run.stopReason(), run.signal.aborted]).toEqual(['unwanted', true])
   expect(other.stopReason()).toBeNull()
   run.close()
   other.close()
 })
 
-test('a cancel of an earlier epoch leaves the later one alone', () => {
-  const { running, job } = setUp()
-  const run = running.open(job(5), 2)
-  running.stopStream('gateway-1', { stream: 5, epoch: 1 })
+test('a stop of an earlier epoch leaves the later one alone', () => {
+  const { open, running } = setUp()
+  const run = open(5, 2)
+  running.stopStream(GATEWAY, { stream: 5, epoch: 1 })
   expect(run.stopReason()).toBeNull()
   run.close()
 })
 
-test('a cancel that overtakes the claim is remembered, for that epoch alone', () => {
-  const { running, job } = setUp()
-  running.stopStream('gateway-1', { stream: 5, epoch: 1 })
-  const cancelled = running.open(job(5), 1)
-  expect(cancelled.stopReason()).toBe('cancelled')
-  cancelled.close()
-  const next = running.open(job(5), 2)
+test('a stop that overtakes the claim is remembered, for that epoch alone', () => {
+  const { open, running } = setUp()
+  running.stopStream(GATEWAY, { stream: 5, epoch: 1 })
+  const stopped = open(5)
+  expect(stopped.stopReason()).toBe('unwanted')
+  stopped.close()
+  const next = open(5, 2)
   expect(next.stopReason()).toBeNull()
   next.close()
 })
 
-test('the death of a gateway stops what it waits for and nothing else', () => {
-  const { running, job } = setUp()
-  const run = running.open(job(5), 1)
-  const other = running.open({ ...job(5), gateway: 'gateway-2' }, 1)
-  running.stopGateway('gateway-1')
-  expect(run.stopReason()).toBe('gateway-dead')
-  expect(other.stopReason()).toBeNull()
-  run.close()
-  other.close()
+test('a generation that comes back in a later epoch ends the run of the earlier one, which is not heard any more', () => {
+  const { open, groups, pulses, running } = setUp()
+  const old = open(5)
+  const next = open(5, 2)
+  expect([old.stopReason(), next.stopReason()]).toEqual(['unwanted', null])
+  old.send([text('late')])
+  old.close()
+  expect(groups).toEqual([])
+  running.pulse()
+  expect(pulses).toEqual([[GATEWAY, [{ stream: 5, epoch: 2, lastSeq: 0, state: 'running' }]]])
+  next.close()
 })
 
-test('an ended stream is in the pulses for ten seconds, then its gateway is no longer watched', () => {
-  const { running, pulses, watched, pass, job } = setUp()
-  const run = running.open(job(5), 1)
-  run.send({ type: 'text-delta', text: 'a' }, [])
-  expect(watched).toEqual(['gateway-1'])
-  running.pulse()
-  expect(pulses.pop()).toEqual(['gateway-1', [{ stream: 5, epoch: 1, lastSeq: 1, running: true }]])
+test('an epoch that runs or has ended is known, a later one and another gateway’s are not', () => {
+  const { open, running, state } = setUp()
+  const has = (epoch: number, gateway = GATEWAY) => running.hasHad({ gateway, stream: 5 }, epoch)
+  expect(has(1)).toBe(false)
+  const run = open(5, 2)
+  expect([has(1), has(2), has(3), has(2, 'gateway-2')]).toEqual([true, true, false, false])
+  running.stopStream(GATEWAY, { stream: 5, epoch: 2 })
   run.close()
-  pass(9_000)
+  expect(has(2)).toBe(true)
+  state.nowMs += 400_000
   running.pulse()
-  expect(pulses.pop()).toEqual(['gateway-1', [{ stream: 5, epoch: 1, lastSeq: 1, running: false }]])
-  pass(2_000)
+  expect(has(2)).toBe(false)
+})
+
+test('the deadline is what the claim said is left, whatever the clock says', async () => {
+  const { running } = setUp()
+  const late = running.open(claimedGeneration(generationJob(), { remainingMs: 0 }), () => {})
+  expect(late.stopReason()).toBe('deadline')
+  const job = generationJob({ stream: 2 })
+  const soon = running.open(claimedGeneration(job, { remainingMs: 20 }), () => {})
+  expect(soon.stopReason()).toBeNull()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  soon.signal.addEventListener('abort', () => resolve())
+  await promise
+  expect(soon.stopReason()).toBe('deadline')
+})
+
+test('a dead gateway: its runs stop, and all that is not settled is settled once, what had ended as well', () => {
+  const { open, running, settled, watched, forgotten, groups } = setUp()
+  const [run, ended, acknowledged, other] = [open(5), open(6), open(7), open(5, 1, 'gateway-2')]
+  ended.close()
+  acknowledged.close()
+  running.forgetSettled(GATEWAY, [7])
+  running.buryGateway(GATEWAY)
+  expect([run.stopReason(), other.stopReason()]).toEqual(['gateway-dead', null])
+  expect(settled).toEqual([
+    [run.job.id, 1],
+    [ended.job.id, 1],
+  ])
+  expect([watched, forgotten]).toEqual([['gateway-2'], [GATEWAY]])
+  run.send([text('nobody receives it')])
+  expect(groups).toEqual([])
+  for (const each of [run, other]) each.close()
+  running.buryGateway(GATEWAY)
+  expect(settled).toHaveLength(2)
+})
+
+test('what is claimed for a gateway that died meanwhile is settled, and does not run', () => {
+  const { open, state, settled, watched } = setUp()
+  state.buried.push(GATEWAY)
+  const run = open(5, 3)
+  expect(run.stopReason()).toBe('gateway-dead')
+  expect([settled, watched]).toEqual([[[run.job.id, 3]], []])
+  run.close()
+})
+
+test('a gateway that is cut off has its runs stopped, not settled, until it dies', () => {
+  const { open, running, settled } = setUp()
+  const run = open(5)
+  running.stopGateway(GATEWAY)
+  expect([run.stopReason(), settled]).toEqual(['unwanted', []])
+  run.close()
+  running.buryGateway(GATEWAY)
+  expect(settled).toEqual([[run.job.id, 1]])
+})
+
+test('an ended stream is remembered until its gateway has settled it; a settled one stops', () => {
+  const { open, running, pulses, watched } = setUp()
+  const [run, other] = [open(5), open(6)]
+  run.send([text('a')])
+  run.close()
   running.pulse()
-  expect(pulses).toEqual([])
-  expect(watched).toEqual([])
+  expect(pulses.pop()).toEqual([
+    GATEWAY,
+    [
+      { stream: 5, epoch: 1, lastSeq: 1, state: 'ended' },
+      { stream: 6, epoch: 1, lastSeq: 0, state: 'running' },
+    ],
+  ])
+  running.forgetSettled(GATEWAY, [5, 6])
+  expect(other.stopReason()).toBe('unwanted')
+  other.close()
+  running.pulse()
+  expect([pulses, watched]).toEqual([[], []])
+})
+
+test('an ended stream that is never settled is forgotten after five minutes', () => {
+  const { open, running, pulses, state, watched } = setUp()
+  open(5).close()
+  state.nowMs += 299_000
+  running.pulse()
+  expect(pulses).toHaveLength(1)
+  state.nowMs += 2_000
+  running.pulse()
+  expect([pulses.length, watched]).toEqual([1, []])
+})
+
+test('a gateway that asks is told what runs, what has ended, what may be claimed, and what is unknown', () => {
+  const { open, running, pulses, state } = setUp()
+  const [run, ended] = [open(5, 2), open(6)]
+  run.send([text('a')])
+  ended.close()
+  state.claiming.push('open-nonce')
+  running.answer(GATEWAY, [
+    { stream: 5, epoch: 2, nonce: 'a' },
+    { stream: 6, epoch: 1, nonce: 'b' },
+    { stream: 7, epoch: 1, nonce: 'open-nonce' },
+    { stream: 8, epoch: 1, nonce: 'c' },
+    // An epoch that is not the one it runs.
+    { stream: 5, epoch: 3, nonce: 'd' },
+  ])
+  expect(pulses).toEqual([
+    [
+      GATEWAY,
+      [
+        { stream: 5, epoch: 2, lastSeq: 1, state: 'running' },
+        { stream: 6, epoch: 1, lastSeq: 0, state: 'ended' },
+        { stream: 7, epoch: 1, lastSeq: 0, state: 'claiming' },
+        { stream: 8, epoch: 1, lastSeq: 0, state: 'unknown' },
+        { stream: 5, epoch: 3, lastSeq: 0, state: 'unknown' },
+      ],
+    ],
+  ])
+  run.close()
+})
+
+test('what cannot be read is answered with one event, and remembered like a run', () => {
+  const { running, groups, pulses } = setUp()
+  const event = {
+    type: 'generation-declined',
+    reason: 'incomplete',
+    promptTokens: 0,
+    need: '',
+    suspect: false,
+  } as const
+  running.refuse({ model: 'm', id: 'g', epoch: 3, gateway: GATEWAY, stream: 9 }, event)
+  expect(groups).toEqual([[{ stream: 9, epoch: 3, seq: 1, event, ids: [] }]])
+  running.pulse()
+  expect(pulses).toEqual([[GATEWAY, [{ stream: 9, epoch: 3, lastSeq: 1, state: 'ended' }]]])
 })
 
 test('what has ended cannot be stopped any more', () => {
-  const { running, job } = setUp()
-  const run = running.open(job(5), 1)
+  const { open, running } = setUp()
+  const run = open(5)
   run.close()
   run.stop('deadline')
-  expect(run.stopReason()).toBeNull()
+  expect([run.stopReason(), running.live()]).toEqual([null, []])
 })

@@ -3,17 +3,16 @@ import { createSlots } from '#apps/worker/slots.ts'
 
 test('room is when fewer run than fit', async () => {
   const slots = createSlots(2)
-  const works = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  for (const { promise } of works) slots.take(async () => await promise)
+  const leave = [slots.take(), slots.take()]
   expect(slots.running()).toBe(2)
 
   const resolved: string[] = []
   const room = slots.room().then(() => resolved.push('room'))
   const idle = slots.idle().then(() => resolved.push('idle'))
-  works[0]?.resolve()
+  leave[0]?.()
   await room
   expect(resolved).toEqual(['room'])
-  works[1]?.resolve()
+  leave[1]?.()
   await idle
   expect(resolved).toEqual(['room', 'idle'])
   expect(slots.running()).toBe(0)
@@ -24,4 +23,12 @@ test('room resolves at once while a slot is free', async () => {
   await slots.room()
   await slots.idle()
   expect(slots.capacity()).toBe(1)
+})
+
+test('a slot that was given back twice is one slot', async () => {
+  const slots = createSlots(2)
+  const [leave] = [slots.take(), slots.take()]
+  leave?.()
+  leave?.()
+  expect([slots.running(), slots.isFree()]).toEqual([1, true])
 })

@@ -16,6 +16,13 @@ it.for([
     'no engine yet for a, lost, torn; b, torn',
   ],
 ] as const)('%j with %j: %s', ([engines, problems, reason]) => {
-  const readiness = toReadiness(['a', 'b', 'a'], engines, problems)
+  const readiness = toReadiness(['a', 'b', 'a'], engines, { problems, draining: false })
   expect(readiness).toEqual(reason === null ? { ready: true } : { ready: false, reason })
+})
+
+it('a worker that drains is not ready, however healthy its engines', () => {
+  expect(toReadiness(['a'], [engine('a', true)], { problems: [], draining: true })).toEqual({
+    ready: false,
+    reason: 'draining',
+  })
 })

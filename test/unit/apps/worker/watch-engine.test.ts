@@ -94,3 +94,43 @@ test('five failures in a row rest the worker, a token between them does not', as
   expect(watch.ready()).toBe(true)
   watch.stop()
 })
+
+test('after a failure without output it takes nothing for a second, so that another engine tries first', async () => {
+  const { watch, pass } = setUp()
+  await pass(0)
+  watch.failureSeen()
+  expect([watch.ready(), watch.mayPull()]).toEqual([true, false])
+  await pass(1_000)
+  expect(watch.mayPull()).toBe(true)
+  watch.stop()
+})
+
+test('a call that reports a dead engine loses it at once', async () => {
+  const { state, watch, pass } = setUp()
+  await pass(0)
+  await watch.callFailed('dead')
+  expect([watch.ready(), state.lost]).toEqual([false, 1])
+  await watch.callFailed('dead')
+  expect(state.lost).toBe(1)
+  watch.stop()
+})
+
+test('a call that failed with its connection, and a check without an answer, are a lost engine', async () => {
+  const { state, watch, pass } = setUp()
+  await pass(0)
+  state.answers = false
+  await Promise.all([watch.callFailed('unavailable'), watch.callFailed('unavailable')])
+  expect([watch.ready(), state.lost]).toEqual([false, 1])
+  watch.stop()
+})
+
+test.each(['unavailable', 'failed', 'refused'] as const)(
+  'a call that failed (%s) on an engine that is well loses nothing',
+  async (kind) => {
+    const { state, watch, pass } = setUp()
+    await pass(0)
+    await watch.callFailed(kind)
+    expect([watch.ready(), state.lost]).toEqual([true, 0])
+    watch.stop()
+  },
+)

@@ -1,25 +1,17 @@
 import { expect, test } from 'vitest'
 import { createEmbedInputs } from '#apps/worker/embedding/embed-inputs.ts'
 import { createFairLimit } from '#apps/worker/embedding/fair-limit.ts'
-import type { RunningGeneration } from '#apps/worker/running-generations.ts'
-import { createRunningGenerations } from '#apps/worker/running-generations.ts'
-import { generationJob } from '../../../../support/generation-job.ts'
+import type { VectorChunk } from '#apps/worker/embedding/deliver-vectors.ts'
+import { claimedGeneration, runningUnderTest } from '../running-under-test.ts'
 
-const INPUTS = Array.from({ length: 200 }, (_, index) => Uint32Array.of(index))
+const INPUTS = Array.from({ length: 200 }, (_, index) => Uint32Array.of(index, 0))
 
-function openRun(): RunningGeneration {
-  return createRunningGenerations({
-    publisher: { send: () => {}, pulse: () => {}, flush: async () => {} },
-    watchGateway: () => {},
-    unwatchGateway: () => {},
-    nowMs: () => Date.now(),
-  }).open(generationJob(), 1)
-}
+const openRun = () => runningUnderTest().running.open(claimedGeneration(), () => {})
 
 /** An engine whose vectors name their input; `atIndex` is what happens there. */
 function setUp(given: { atIndex?: (index: number) => void; deliver?: () => Promise<void> } = {}) {
   const seen = { running: 0, most: 0, calls: 0, cancelled: 0 }
-  const delivered: { first: number; values: number[] }[] = []
+  const delivered: { first: number; promptTokens: number; values: number[] }[] = []
   const embedInputs = createEmbedInputs({
     async embed({ promptIds }, signal) {
       const [index = -1] = promptIds
@@ -33,8 +25,8 @@ function setUp(given: { atIndex?: (index: number) => void; deliver?: () => Promi
       return { embedding: Float32Array.of(index), promptTokens: 1 }
     },
     limit: createFairLimit(5),
-    async deliver(_run, first, vectors) {
-      delivered.push({ first, values: vectors.map(([value = -1]) => value) })
+    async deliver(_run, { first, promptTokens, vectors }: VectorChunk) {
+      delivered.push({ first, promptTokens, values: vectors.map(([value = -1]) => value) })
       await given.deliver?.()
     },
   })
@@ -45,14 +37,14 @@ test('vectors are delivered in the order of their inputs, in chunks, each input 
   const { embedInputs, seen, delivered } = setUp()
   let tokens = 0
   await embedInputs(openRun(), INPUTS, (count) => (tokens += count))
-  expect(delivered.map(({ first, values }) => [first, values.length])).toEqual([
-    [0, 64],
-    [64, 64],
-    [128, 64],
-    [192, 8],
+  expect(delivered.map(({ first, promptTokens, values }) => [first, promptTokens, values.length])).toEqual([
+    [0, 128, 64],
+    [64, 128, 64],
+    [128, 128, 64],
+    [192, 16, 8],
   ])
   expect(delivered.flatMap(({ values }) => values)).toEqual(INPUTS.keys().toArray())
-  expect(tokens).toBe(200)
+  expect(tokens).toBe(400)
   expect(seen).toMatchObject({ calls: 200, most: 5 })
 })
 
@@ -80,15 +72,15 @@ test('a stopped run cancels its calls, and nothing is counted after that', async
   const run = openRun()
   const { embedInputs, seen } = setUp({
     atIndex(index) {
-      if (index === 20) run.stop('cancelled')
+      if (index === 20) run.stop('unwanted')
     },
   })
   let tokens = 0
   await expect(embedInputs(run, INPUTS, (count) => (tokens += count))).rejects.toThrow('aborted')
-  expect(tokens).toBe(20)
+  expect(tokens).toBe(40)
   expect(seen.cancelled).toBeGreaterThan(0)
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve))
-  expect(tokens).toBe(20)
+  expect(tokens).toBe(40)
 })
 
 test('while no vectors are taken, only a few chunks are embedded ahead', async () => {

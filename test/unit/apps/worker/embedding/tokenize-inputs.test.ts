@@ -6,12 +6,13 @@ const tokenizer = await loadTokenizer('models/tiny')
 const tokenizeInputs = createTokenizeInputs(tokenizer)
 const limits = { contextWindow: 8, signal: new AbortController().signal }
 
-test('inputs are counted exactly, each by itself', async () => {
-  const inputs = [await tokenizer.encode('Hello'), await tokenizer.encode(' world')]
-  expect(await tokenizeInputs(['Hello', ' world'], limits)).toEqual({
+test('inputs are counted exactly, each by itself, and the longest of them', async () => {
+  const inputs = [await tokenizer.encode('Hello, Hello'), await tokenizer.encode(' world')]
+  expect(await tokenizeInputs(['Hello, Hello', ' world'], limits)).toEqual({
     status: 'tokenized',
     inputs,
     tokens: inputs.reduce((sum, ids) => sum + ids.length, 0),
+    longest: inputs[0]?.length,
   })
 })
 

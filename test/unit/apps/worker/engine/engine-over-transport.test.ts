@@ -239,7 +239,7 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
 
     it('INTERNAL after tokens is never the fault of the request', async () => {
       const { client } = await fail('sigkill-engine-core-stream (0.32.0)')
-      await expect(collect(client)).rejects.toMatchObject({ kind: 'unavailable' })
+      await expect(collect(client)).rejects.toMatchObject({ kind: 'failed' })
     })
 
     it('of a draining engine, or of one that is not there, says unavailable', async () => {
@@ -322,9 +322,11 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
     })
 
     it('report health and the model', async () => {
-      const { client } = await connect({ unary: { GetModelInfo: { reply: { maxContextLength: 2048 } } } })
+      const { client } = await connect({
+        unary: { GetModelInfo: { reply: { maxContextLength: 2048, isGeneration: true } } },
+      })
       expect(await client.healthCheck()).toEqual({ healthy: true, message: 'Health' })
-      expect(await client.getModelInfo()).toEqual({ maxContextLength: 2048 })
+      expect(await client.getModelInfo()).toEqual({ maxContextLength: 2048, isGeneration: true })
     })
   })
 })

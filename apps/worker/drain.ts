@@ -1,0 +1,47 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Logger } from '#libs/telemetry/logger.ts'
+
+export type Drain = {
+  isDraining(): boolean
+  /** Begins it, or joins the one that has begun; resolves when nothing runs any more. */
+  untilDrained(): Promise<void>
+  /** Begins it, unless it has begun. */
+  start(): void
+  /** `POST /drain` on the operators' port; answers at once. */
+  route(request: IncomingMessage, response: ServerResponse): void
+}
+
+/**
+ * The one drain of this process, by whichever request: a signal, the operators' port, or a message on the bus. There is
+ * no way back: the process stays, and is not ready, until it is stopped.
+ */
+export function createDrain(deps: { drainEngines: () => Promise<unknown>; log: Logger }): Drain {
+  const { drainEngines, log } = deps
+  let drained: Promise<void> | null = null
+
+  async function drain() {
+    log.info('draining')
+    await drainEngines()
+    log.info('drained')
+  }
+
+  const untilDrained = async () => await (drained ??= drain())
+
+  function start() {
+    untilDrained().catch((error: unknown) => log.error({ err: error }, 'the drain failed'))
+  }
+
+  return {
+    isDraining: () => drained !== null,
+    untilDrained,
+    start,
+    route(request, response) {
+      if (request.method !== 'POST') {
+        response.writeHead(405, { allow: 'POST', 'content-type': 'text/plain' }).end('POST\n')
+        return
+      }
+      start()
+      response.writeHead(202, { 'content-type': 'text/plain' }).end('draining\n')
+    },
+  }
+}

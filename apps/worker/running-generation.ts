@@ -1,0 +1,114 @@
+import type { GenerationEvent, Usage } from '#libs/contracts/generation-event.ts'
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { Claim } from '#libs/generation-record/generation-record.ts'
+
+/**
+ * Why a running generation is stopped.
+ * - `unwanted`: its gateway has asked for it, has settled it, or is cut off from the bus: the rest would not be received.
+ * - `gateway-dead`: it cannot be received any more, and this worker settles it.
+ * - `worker-stopping`, `engine-lost`: it is handed back, and continues elsewhere.
+ */
+export type StopReason = 'unwanted' | 'gateway-dead' | 'deadline' | 'worker-stopping' | 'engine-lost'
+
+/** What `claim` answers when there is a generation for this worker. */
+export type ClaimedGeneration = Extract<Claim, { readonly status: 'claimed' }>
+
+/** One epoch of a generation in this process, from claim to end. */
+export type RunningGeneration = {
+  readonly job: GenerationJob
+  readonly epoch: number
+  /** The output of earlier epochs, which this one continues; empty at a start and a restart. */
+  readonly earlierIds: Uint32Array
+  /** The prompt's tokens as the first claim counted them; null before it. */
+  readonly firstPromptTokens: number | null
+  /** What it has used so far, over all epochs. */
+  readonly usage: { -readonly [Field in keyof Usage]: Usage[Field] }
+  readonly output: Readonly<Output>
+  /** Set when its engine died or hung, and it is the one that may have caused it. */
+  suspect: boolean
+  /** Aborted by `stop`. */
+  readonly signal: AbortSignal
+  stopReason(): StopReason | null
+  stop(reason: StopReason): void
+  /** The engine may give as many tokens as this. */
+  expectOutput(mostTokens: number): void
+  /** The engine has given tokens, or a vector, which has no ids. */
+  noteOutput(ids: readonly number[] | Uint32Array): void
+  hasOutput(): boolean
+  /**
+   * Publishes events that belong together: their gateway receives all of them or none. With them travel the ids of the
+   * output that was noted since the last events.
+   */
+  send(events: readonly GenerationEvent[]): void
+  /** Ends it: nothing can be sent afterwards. */
+  close(): void
+}
+
+/** What the engine has given in this epoch. */
+export type Output = {
+  tokens: number
+  /** How many there can be; null while it is not known. */
+  mostTokens: number | null
+  firstMs: number | null
+  lastMs: number | null
+}
+
+/**
+ * `send` publishes events of this run, `onClose` is called once. The deadline is counted from now on, in this process'
+ * own time: `remainingMs` is what the queue Redis said is left.
+ */
+export function createRun(
+  { job, epoch, ids, promptTokens, remainingMs }: ClaimedGeneration,
+  deps: {
+    send: (events: readonly GenerationEvent[], ids: readonly number[]) => void
+    onClose: () => void
+    nowMs: () => number
+  },
+): RunningGeneration {
+  const { nowMs, onClose } = deps
+  const abort = new AbortController()
+  const output: Output = { tokens: 0, mostTokens: null, firstMs: null, lastMs: null }
+  /** Their text may still be buffered: half a character, a possible stop string. */
+  const unsentIds: number[] = []
+  let reason: StopReason | null = null
+  let closed = false
+
+  const run: RunningGeneration = {
+    job,
+    epoch,
+    earlierIds: ids,
+    firstPromptTokens: promptTokens,
+    usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 },
+    output,
+    suspect: false,
+    signal: abort.signal,
+    stopReason: () => reason,
+    stop(why) {
+      if (reason !== null || closed) return
+      reason = why
+      abort.abort()
+    },
+    expectOutput(mostTokens) {
+      output.mostTokens = mostTokens
+    },
+    noteOutput(ids) {
+      for (const id of ids) unsentIds.push(id)
+      output.tokens += ids.length
+      output.lastMs = nowMs()
+      output.firstMs ??= output.lastMs
+    },
+    hasOutput: () => output.firstMs !== null,
+    send(events) {
+      if (events.length > 0) deps.send(events, unsentIds.splice(0))
+    },
+    close() {
+      if (closed) return
+      closed = true
+      clearTimeout(deadline)
+      onClose()
+    },
+  }
+  const deadline = setTimeout(() => run.stop('deadline'), Math.max(0, remainingMs))
+  if (remainingMs <= 0) run.stop('deadline')
+  return run
+}

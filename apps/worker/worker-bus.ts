@@ -1,0 +1,90 @@
+import type { Redis } from 'ioredis'
+import { createPresence, type Presence } from '#libs/event-bus/presence.ts'
+import { createEventPublisher, KEEP_BYTES, type EventPublisher } from '#libs/event-bus/publish-events.ts'
+import { subscribeControl, type ControlHandlers } from '#libs/event-bus/worker-control.ts'
+import { toBusServer } from '#libs/redis/bus-server.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+
+/** The connections to one server of the bus. */
+export type BusServer = { readonly bus: Redis; readonly subscriber: Redis }
+
+type PresenceOptions = Omit<Parameters<typeof createPresence>[0], 'bus' | 'subscriber' | 'onHeartbeat'>
+type PublisherOptions = Pick<Parameters<typeof createEventPublisher>[0], 'onPublish'>
+
+export type WorkerBus = {
+  /** Of all servers; each gateway is judged by what is heard on its own. */
+  readonly presence: Presence
+  readonly publisher: EventPublisher
+  /** The server that belongs to this gateway. */
+  redisOf(gateway: string): Redis
+  /** Receives the control messages of all gateways. */
+  subscribe(handlers: ControlHandlers): Promise<void>
+}
+
+/**
+ * The bus as a worker uses it. A gateway uses one server, a worker all of them: it publishes to a gateway on the
+ * gateway's server, and its heartbeats go to each. So the loss of a server concerns only the gateways that use it.
+ */
+export async function createWorkerBus(options: {
+  servers: readonly [BusServer, ...BusServer[]]
+  worker: string
+  presence: PresenceOptions
+  publisher: PublisherOptions
+  nowMs: () => number
+  log: Logger
+}): Promise<WorkerBus> {
+  const { servers, worker, nowMs, log } = options
+  const [first, ...others] = servers
+  const links: [Link, ...Link[]] = [await open(first), ...(await Promise.all(others.map(open)))]
+  const linkOf = (gateway: string) => toBusServer(gateway, links)
+
+  async function open({ bus, subscriber }: BusServer): Promise<Link> {
+    const presence = await createPresence({ ...options.presence, bus, subscriber, onHeartbeat: () => {} })
+    const publisher = createEventPublisher({
+      ...options.publisher,
+      redis: bus,
+      worker,
+      onNoSubscriber: presence.suspect,
+      nowMs,
+      keepBytes: Math.floor(KEEP_BYTES / servers.length),
+      log,
+    })
+    return { bus, subscriber, presence, publisher }
+  }
+
+  return {
+    presence: {
+      watch: (id) => linkOf(id).presence.watch(id),
+      unwatch: (id) => linkOf(id).presence.unwatch(id),
+      suspect: (id) => linkOf(id).presence.suspect(id),
+      announce() {
+        for (const { presence } of links) presence.announce()
+      },
+      busAwayMs: () => Math.max(...links.map(({ presence }) => presence.busAwayMs())),
+      buried: () => links.flatMap(({ presence }) => presence.buried()),
+      peers() {
+        const heard = links.flatMap(({ presence }) => presence.peers())
+        return [...new Map(heard.map((heartbeat) => [heartbeat.id, heartbeat])).values()]
+      },
+      stop: async () => void (await Promise.all(links.map(async ({ presence }) => await presence.stop()))),
+    },
+    publisher: {
+      send: (gateway, group) => linkOf(gateway).publisher.send(gateway, group),
+      pulse: (gateway, streams) => linkOf(gateway).publisher.pulse(gateway, streams),
+      acknowledge: (gateway, number) => linkOf(gateway).publisher.acknowledge(gateway, number),
+      resend: (gateway, from) => linkOf(gateway).publisher.resend(gateway, from),
+      forget: (gateway) => linkOf(gateway).publisher.forget(gateway),
+      keptBytes: () => links.reduce((sum, { publisher }) => sum + publisher.keptBytes(), 0),
+      flush: async () =>
+        void (await Promise.all(links.map(async ({ publisher }) => await publisher.flush()))),
+    },
+    redisOf: (gateway) => linkOf(gateway).bus,
+    async subscribe(handlers) {
+      await Promise.all(
+        links.map(async ({ subscriber }) => await subscribeControl({ ...handlers, subscriber, worker, log })),
+      )
+    },
+  }
+}
+
+type Link = BusServer & { readonly presence: Presence; readonly publisher: EventPublisher }
