@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { CatalogPaths } from '#libs/catalog-file/read-catalog-files.ts'
-import { HoldGraceMs, HostPort, OpsFields, Port, RedisUrl, setTogether } from '#libs/config/config-fields.ts'
+import { HoldGraceMs, HostPort, OpsFields, Port, setTogether } from '#libs/config/config-fields.ts'
+import { checkQueueRedis, QueueRedisFields } from '#libs/config/redis-fields.ts'
 
 const PostgresUrl = z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// URL' })
 
@@ -17,7 +18,7 @@ const Fields = z.object({
   DATABASE_URL: PostgresUrl,
   /** Its login owns the tables and migrates them; default: the same login. */
   DATABASE_OWNER_URL: PostgresUrl.optional(),
-  QUEUE_REDIS_URL: RedisUrl,
+  ...QueueRedisFields,
   /** For gateways. */
   GRPC_LISTEN: HostPort.default('127.0.0.1:50090'),
   /** PEM. Without a certificate the gRPC port is plaintext. */
@@ -45,5 +46,5 @@ export const BillingConfig = Fields.superRefine(
     GRPC_TLS_KEY_FILE: ['GRPC_TLS_CERT_FILE'],
     GRPC_TLS_CLIENT_CA_FILE: ['GRPC_TLS_CERT_FILE', 'GRPC_TLS_KEY_FILE'],
   }),
-)
+).superRefine(checkQueueRedis)
 export type BillingConfig = z.infer<typeof BillingConfig>

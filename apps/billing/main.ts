@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { Redis } from 'ioredis'
 import { Registry } from 'prom-client'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
+import { toQueueRedis } from '#libs/config/redis-fields.ts'
 import { readServerCredentials } from '#libs/grpc/read-credentials.ts'
 import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
-import { redisOptions } from '#libs/redis/connect-redis.ts'
+import { openRedis } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { createAdminServer } from './admin/serve-admin.ts'
 import { announcePrices } from './catalog/announce-prices.ts'
@@ -32,9 +32,8 @@ const LIMITS = {
   versionPollMs: 5_000,
   callsGraceMs: 3_000,
   claimIdleMs: 30_000,
-  readBlockMs: 2_000,
+  readPauseMs: 250,
   sweepEveryMs: 1_000,
-  redisSilenceMs: 10_000,
   booksEveryMs: 15 * 60_000,
   booksCheckMs: 60_000,
 }
@@ -96,22 +95,16 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
   const metrics = createMetrics(registry, lane.waiting)
 
   // Billing serves reservations without Redis, so it starts also while Redis is unavailable.
-  const connectQueue = (name: string) => {
-    const options = { ...redisOptions('patient'), connectionName: name, socketTimeout: LIMITS.redisSilenceMs }
-    const redis = new Redis(config.QUEUE_REDIS_URL, options)
-    redis.on('error', (error) => log.warn({ err: error, redis: name }, 'redis connection failed'))
-    return redis
-  }
+  const redis = openRedis({ place: toQueueRedis(config), name: 'billing', patience: 'bounded', log })
   const stopSettlements = runSettlements({
-    redis: connectQueue('billing'),
-    blocking: connectQueue('billing-blocking'),
+    redis,
     consumer: replica,
     money,
     models: models.current,
     metrics,
     log,
     claimIdleMs: LIMITS.claimIdleMs,
-    blockMs: LIMITS.readBlockMs,
+    readPauseMs: LIMITS.readPauseMs,
     sweepEveryMs: LIMITS.sweepEveryMs,
   })
   releasers.add('settlements', stopSettlements, { run: (stop) => stop(), limitMs: 10_000 })

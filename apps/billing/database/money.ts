@@ -4,7 +4,7 @@ import type { Settlement } from '#libs/contracts/settlement.ts'
 import { toNanoCredits, type NanoCredits } from '#libs/money/nano-credits.ts'
 import { bigintToText, type Receipts } from '../receipts.ts'
 import { isConflict } from './database-errors.ts'
-import type { ForgottenStream, StreamObservations } from './stream-observations.ts'
+import type { ForgottenStream, ObservedStream } from './observed-stream.ts'
 
 export type SettleResult =
   | 'charged'
@@ -37,7 +37,7 @@ export type Money = {
   /** At most `most` per model; `more`: others may be overdue. */
   expire(most: number): Promise<{ expired: number; more: boolean }>
   /** Returns the streams whose confirmed observation the database does not have: it went back in time. */
-  advanceWatermarks(observations: StreamObservations, freezeMs: number): Promise<ForgottenStream[]>
+  advanceWatermarks(streams: readonly ObservedStream[], freezeMs: number): Promise<ForgottenStream[]>
 }
 
 type HoldRow = {
@@ -235,17 +235,17 @@ export function createMoney(options: {
       return { expired: row?.expired ?? 0, more: row?.more ?? false }
     },
 
-    async advanceWatermarks({ runId, observedAtMs, streams }, freezeMs) {
-      const rows = await call<{ model: string; replay_from: Date | null }>('advance_watermarks', {
+    async advanceWatermarks(streams, freezeMs) {
+      const rows = await call<{ model: string; replay_from: Date | null }>('record_observations', {
         models: streams.map(({ model }) => model),
+        runs: streams.map(({ runId }) => runId),
+        observed: streams.map(({ observedAtMs }) => toTimestamp(observedAtMs)),
         settled_until: streams.map(({ settledUntilMs }) =>
           settledUntilMs === null ? null : toTimestamp(settledUntilMs),
         ),
         last_ids_ms: streams.map(({ lastId }) => lastId.ms.toString()),
         last_ids_seq: streams.map(({ lastId }) => lastId.seq.toString()),
         confirmed: streams.map(({ confirmedMs }) => (confirmedMs === null ? null : toTimestamp(confirmedMs))),
-        run: runId,
-        observed: toTimestamp(observedAtMs),
         freeze_for: toInterval(freezeMs),
       })
       return rows.map((row) => ({ model: row.model, fromMs: row.replay_from?.getTime() ?? null }))

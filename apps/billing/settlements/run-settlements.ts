@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Money } from '../database/money.ts'
 import type { BillingMetrics } from '../metrics.ts'
@@ -8,18 +8,18 @@ import { createSettleEntries } from './settle-entries.ts'
 import { createSettlementStreams } from './settlement-streams.ts'
 import { sweep } from './sweep.ts'
 
-/** Longer than a read blocks, so that the read ends by itself and its entries are acknowledged. */
+/** Of the last batch and the leaving. */
 const STOP_LIMIT_MS = 3_000
 
 /**
- * Takes settlements and sweeps until stopped. Owns both connections; nothing else may use `blocking`. `consumer` is
- * this process's name among billing's replicas, and no later process may have it.
+ * Takes settlements and sweeps until stopped. Owns the connection. `consumer` is this process's name among billing's
+ * replicas, and no later process may have it.
  *
- * Returns a function that stops it: the current batch is finished, then the connections are closed.
+ * Returns a function that stops it: the current batch is finished, then the connection is closed.
  */
 export function runSettlements(options: {
-  redis: Redis
-  blocking: Redis
+  /** Its commands fail when Redis does not answer for seconds. */
+  redis: Redis | Cluster
   consumer: string
   money: Money
   models: () => readonly string[]
@@ -27,15 +27,14 @@ export function runSettlements(options: {
   log: Logger
   /** How long an entry of another consumer must be unacknowledged to count as abandoned. */
   claimIdleMs: number
-  /** How long a read of the streams blocks. */
-  blockMs: number
+  /** Between two reads of the streams without entries. */
+  readPauseMs: number
   sweepEveryMs: number
 }): () => Promise<void> {
-  const { redis, blocking, consumer, money, models, metrics, log, claimIdleMs, blockMs, sweepEveryMs } =
-    options
-  const streams = createSettlementStreams({ redis, blocking, consumer })
+  const { redis, consumer, money, models, metrics, log, claimIdleMs, readPauseMs, sweepEveryMs } = options
+  const streams = createSettlementStreams({ redis, consumer })
   const settle = createSettleEntries({ money, metrics, log })
-  const consuming = consumeSettlements({ streams, models, settle, claimIdleMs, blockMs, metrics, log })
+  const consuming = consumeSettlements({ streams, models, settle, claimIdleMs, readPauseMs, metrics, log })
   const sweeping = sweep({
     streams,
     money,
@@ -48,7 +47,7 @@ export function runSettlements(options: {
 
   async function leave() {
     await Promise.all([consuming.stop(), sweeping.stop()])
-    await streams.leave(models())
+    await Promise.all(models().map(streams.leave))
   }
 
   return async () => {

@@ -52,12 +52,13 @@ export function createSettleEntries(deps: {
       metrics.settlements.inc({ result })
       if (SETTLEMENT_ALARMS.includes(result)) {
         metrics.settlementAlarms.inc({ kind: result })
-        log.error({ settlement, result }, 'settlement alarm')
+        log.error({ requestId: settlement?.id, settlement, result }, 'settlement alarm')
       }
       // A repetition returns the numbers of the first settlement, whose write-off was counted then.
       if (result !== 'replayed' && result !== 'different' && costNano > chargedNano) {
         metrics.writtenOffCredits.inc(Number(costNano - chargedNano) / 1e9)
-        log.warn({ settlement, writtenOffNano: (costNano - chargedNano).toString() }, 'cost written off')
+        const writtenOffNano = String(costNano - chargedNano)
+        log.warn({ requestId: settlement?.id, settlement, writtenOffNano }, 'cost written off')
       }
     }
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import type { Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 import { z } from 'zod'
-import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { settlementMarkKey, settlementStreamKey } from '#libs/generation-record/keys.ts'
 import { parseStreamId, type StreamId } from './stream-id.ts'
 
 /** One entry of a stream; `fields` is null when it was deleted. */
@@ -11,7 +11,6 @@ export type StreamEntry = {
   readonly fields: readonly string[] | null
 }
 
-/** One stream at one instant; null when the stream or our group does not exist. */
 export type StreamState = {
   readonly lastId: StreamId
   readonly deliveredId: StreamId
@@ -23,10 +22,13 @@ export type StreamState = {
   readonly oldestId: StreamId | null
 }
 
-export type StreamsState = {
+/** A stream at one instant of its Redis server. */
+export type StreamObservation = {
+  /** Of the server: another one, or the same after a restart, has another. */
   readonly runId: string
   readonly timeMs: number
-  readonly streams: ReadonlyMap<string, StreamState | null>
+  /** Null when the stream or our group does not exist. */
+  readonly stream: StreamState | null
 }
 
 /** The id before all others; also Redis' reply when a claim has reached the end. */
@@ -46,35 +48,39 @@ export const deadLetterKey = (model: string) => `${settlementStreamKey(model)}:d
 /** The time of the latest observation of the model's stream that the database has recorded. */
 const confirmedKey = (model: string) => `${settlementStreamKey(model)}:confirmed`
 
-/** The settlement streams of all models, for one consumer of the group. `blocking` is used for blocking reads only. */
-export function createSettlementStreams(options: { redis: Redis; blocking: Redis; consumer: string }) {
-  const { redis, blocking, consumer } = options
+/**
+ * The settlement streams, for one consumer of the group. Every call is about one model, whose keys a Redis Cluster keeps
+ * on one node: while a node is away, the models of the others go on.
+ */
+export function createSettlementStreams(options: { redis: Redis | Cluster; consumer: string }) {
+  const { redis, consumer } = options
+
+  async function read(model: string, start: string): Promise<StreamEntry[]> {
+    const key = settlementStreamKey(model)
+    const reply = ReadReply.parse(
+      await redis.xreadgroup('GROUP', GROUP, consumer, 'COUNT', READ_COUNT, 'STREAMS', key, start),
+    )
+    return (reply ?? []).flatMap(([, entries]) => entries.map(([id, fields]) => ({ model, id, fields })))
+  }
 
   return {
-    /** Creates stream and group if they do not exist; the group begins at the stream's first entry. */
-    async ensureGroup(model: string): Promise<void> {
+    /** Entries that no consumer has received. The group is created if it does not exist, with the stream's first entry next. */
+    async readNew(model: string): Promise<StreamEntry[]> {
+      try {
+        return await read(model, '>')
+      } catch (error) {
+        if (!(error instanceof Error && error.message.startsWith('NOGROUP'))) throw error
+      }
       try {
         await redis.xgroup('CREATE', settlementStreamKey(model), GROUP, '0', 'MKSTREAM')
       } catch (error) {
         if (!(error instanceof Error && error.message.startsWith('BUSYGROUP'))) throw error
       }
+      return await read(model, '>')
     },
 
-    /** New entries of any of these models; none after `blockMs`. */
-    async read(models: readonly string[], blockMs: number): Promise<StreamEntry[]> {
-      const keys = models.map(settlementStreamKey)
-      const arguments_ = [...keys, ...keys.map(() => '>')]
-      const reply = ReadReply.parse(
-        // oxfmt-ignore
-        await blocking.xreadgroup(
-          'GROUP', GROUP, consumer, 'COUNT', READ_COUNT, 'BLOCK', blockMs, 'STREAMS', ...arguments_,
-        ),
-      )
-      const modelOf = new Map(keys.map((key, index) => [key, models[index] ?? '']))
-      return (reply ?? []).flatMap(([key, entries]) =>
-        entries.map(([id, fields]) => ({ model: modelOf.get(key) ?? '', id, fields })),
-      )
-    },
+    /** Entries that this consumer received and has not acknowledged. */
+    readOwn: async (model: string): Promise<StreamEntry[]> => await read(model, '0'),
 
     /**
      * Claims entries from the id `start` on that were delivered at least `minIdleMs` ago and are not acknowledged.
@@ -93,10 +99,9 @@ export function createSettlementStreams(options: { redis: Redis; blocking: Redis
       return { entries, next: next === STREAM_START ? null : next }
     },
 
-    async acknowledge(entries: readonly StreamEntry[]): Promise<void> {
-      for (const [model, ofModel] of Map.groupBy(entries, (entry) => entry.model)) {
-        await redis.xack(settlementStreamKey(model), GROUP, ...ofModel.map((entry) => entry.id))
-      }
+    /** All of one model. */
+    async acknowledge(model: string, entries: readonly StreamEntry[]): Promise<void> {
+      await redis.xack(settlementStreamKey(model), GROUP, ...entries.map(({ id }) => id))
     },
 
     /** Moves an entry to the dead letters and acknowledges it. */
@@ -106,21 +111,26 @@ export function createSettlementStreams(options: { redis: Redis; blocking: Redis
       await redis.eval(BURY, 2, ...keys, GROUP, entry.id, reason, DEAD_LETTERS_KEPT, ...fields)
     },
 
-    async observe(models: readonly string[]): Promise<StreamsState> {
-      const keys = [...models.map(settlementStreamKey), ...models.map(confirmedKey)]
-      const reply = ObserveReply.parse(await redis.eval(OBSERVE, keys.length, ...keys, GROUP))
-      const [seconds, microseconds, runId, states] = reply
+    async observe(model: string): Promise<StreamObservation> {
+      const reply = await redis.eval(OBSERVE, 2, settlementStreamKey(model), confirmedKey(model), GROUP)
+      const [seconds, microseconds, runId, state] = ObserveReply.parse(reply)
       return {
         runId,
         timeMs: seconds * 1000 + Math.floor(microseconds / 1000),
-        streams: new Map(models.map((model, index) => [model, toStreamState(states[index] ?? [])])),
+        stream: toStreamState(state),
       }
     },
 
-    /** Stores that the database has recorded an observation of that time. */
-    async confirm(models: readonly string[], timeMs: number): Promise<void> {
-      if (models.length === 0) return
-      await redis.eval(CONFIRM, models.length, ...models.map(confirmedKey), timeMs)
+    /**
+     * Stores that the database has recorded an observation of the time `observedMs`; and for those who wait with a
+     * settlement until it is committed, that all entries up to `committedMs` of the server `runId` are. Null: not known.
+     */
+    async confirm(
+      model: string,
+      { runId, observedMs, committedMs }: { runId: string; observedMs: number; committedMs: number | null },
+    ): Promise<void> {
+      const mark = committedMs === null ? '' : `${runId} ${committedMs}`
+      await redis.eval(CONFIRM, 2, confirmedKey(model), settlementMarkKey(model), observedMs, mark)
     },
 
     /**
@@ -128,10 +138,10 @@ export function createSettlementStreams(options: { redis: Redis; blocking: Redis
      * confirmed. False when another replica has done it.
      */
     async readAgain(model: string, confirmedMs: number, fromMs: number): Promise<boolean> {
-      const keys = [settlementStreamKey(model), confirmedKey(model)]
+      const keys = [settlementStreamKey(model), confirmedKey(model), settlementMarkKey(model)]
       // The last id of the millisecond before.
       const after = fromMs <= 0 ? '0-0' : `${fromMs - 1}-18446744073709551615`
-      return (await redis.eval(READ_AGAIN, 2, ...keys, GROUP, confirmedMs, after)) === 1
+      return (await redis.eval(READ_AGAIN, 3, ...keys, GROUP, confirmedMs, after)) === 1
     },
 
     /** Drops the entries before `id`. */
@@ -140,21 +150,18 @@ export function createSettlementStreams(options: { redis: Redis; blocking: Redis
     },
 
     /** Removes consumers that have been idle for `idleMs`. */
-    async forgetConsumers(models: readonly string[], idleMs: number): Promise<void> {
-      const keys = models.map(settlementStreamKey)
-      await redis.eval(FORGET_CONSUMERS, keys.length, ...keys, GROUP, '', idleMs)
+    async forgetConsumers(model: string, idleMs: number): Promise<void> {
+      await redis.eval(FORGET_CONSUMERS, 1, settlementStreamKey(model), GROUP, '', idleMs)
     },
 
-    /** Ends both connections; waiting commands reject. */
+    /** Removes this consumer, unless it has unacknowledged entries. */
+    async leave(model: string): Promise<void> {
+      await redis.eval(FORGET_CONSUMERS, 1, settlementStreamKey(model), GROUP, consumer, 0)
+    },
+
+    /** Ends the connection; waiting commands reject. */
     disconnect() {
-      blocking.disconnect()
       redis.disconnect()
-    },
-
-    /** Removes this consumer where it has no unacknowledged entries. */
-    async leave(models: readonly string[]): Promise<void> {
-      const keys = models.map(settlementStreamKey)
-      await redis.eval(FORGET_CONSUMERS, keys.length, ...keys, GROUP, consumer, 0)
     },
   }
 }
@@ -174,7 +181,7 @@ function readScript(name: string): string {
 const Entry = z.tuple([z.string(), z.array(z.string()).nullable()])
 const ReadReply = z.array(z.tuple([z.string(), z.array(Entry)])).nullable()
 const ClaimReply = z.tuple([z.string(), z.array(Entry)]).rest(z.unknown())
-const ObserveReply = z.tuple([z.coerce.number(), z.coerce.number(), z.string(), z.array(z.array(z.string()))])
+const ObserveReply = z.tuple([z.coerce.number(), z.coerce.number(), z.string(), z.array(z.string())])
 
 function toStreamState(reply: readonly string[]): StreamState | null {
   const [lastId, deliveredId, oldestPendingId, confirmedMs, length, oldestId] = reply

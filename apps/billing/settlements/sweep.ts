@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Money } from '../database/money.ts'
-import type { ForgottenStream } from '../database/stream-observations.ts'
+import type { ObservedStream } from '../database/observed-stream.ts'
 import type { BillingMetrics } from '../metrics.ts'
 import { dropBeforeMs } from './keep-entries.ts'
-import type { SettlementStreams, StreamsState } from './settlement-streams.ts'
+import type { SettlementStreams, StreamObservation, StreamState } from './settlement-streams.ts'
 import { createWatermarkTracker, type SettledUntil } from './watermark.ts'
 
 /** How long watermarks do not move after Redis may have lost acknowledged entries. */
@@ -60,33 +60,58 @@ export function sweep(options: {
   async function round(current: readonly string[]) {
     if (current.length === 0) return
     for (const model of current) metrics.watermarkAge.start(model)
-    const state = await streams.observe(current)
-    const judged = tracker.judge(state)
-    const forgotten = await money.advanceWatermarks(toObservations(state, judged), FREEZE_MS)
-    for (const stream of forgotten) await readAgain(stream, state)
-    await expire()
-    const recorded = current.filter((model) => !forgotten.some((stream) => stream.model === model))
-    for (const model of recorded) {
-      const settled = judged.get(model) ?? null
-      if (settled === null) continue
-      settledUntilMs.set(model, settled.untilMs)
-      await trim(model, settled, state)
-    }
-    for (const model of current) watch(model, state)
-    if (state.timeMs - forgottenAtMs >= FORGET_EVERY_MS) {
-      forgottenAtMs = state.timeMs
-      await streams.forgetConsumers(current, FORGET_EVERY_MS)
-    }
-    await streams.confirm(
-      recorded.filter((model) => state.streams.get(model)),
-      state.timeMs,
+    const observed = await observe(current)
+    if (observed.length === 0) return
+    const forgotten = new Map(
+      (await money.advanceWatermarks(observed.flatMap(toObservedStreams), FREEZE_MS)).map((stream) => [
+        stream.model,
+        stream.fromMs,
+      ]),
     )
+    await each(observed, async (one) => {
+      const fromMs = forgotten.get(one.model)
+      if (fromMs !== undefined) await readAgain({ ...one, fromMs })
+    })
+    await expire()
+    await each(observed, async (one) => {
+      watch(one)
+      if (!forgotten.has(one.model)) await finish(one)
+    })
+    if (performance.now() - forgottenAtMs < FORGET_EVERY_MS) return
+    forgottenAtMs = performance.now()
+    await each(observed, async ({ model }) => await streams.forgetConsumers(model, FORGET_EVERY_MS))
+  }
+
+  /** Of the models whose Redis answers. */
+  async function observe(current: readonly string[]): Promise<Observed[]> {
+    const observed: Observed[] = []
+    await each(
+      current.map((model) => ({ model })),
+      async ({ model }) => {
+        const observation = await streams.observe(model)
+        observed.push({ model, observation, settled: tracker.judge(model, observation) })
+      },
+    )
+    return observed
+  }
+
+  /** A failure, of a server that is away, does not keep the other models from going on. */
+  async function each<Item extends { readonly model: string }>(
+    items: readonly Item[],
+    act: (item: Item) => Promise<void>,
+  ) {
+    const results = await Promise.allSettled(items.map(act))
+    const failed = items.filter((_, index) => results[index]?.status === 'rejected')
+    if (failed.length === 0 || stopping.signal.aborted) return
+    const first = results.find(({ status }) => status === 'rejected')
+    const err: unknown = first?.status === 'rejected' ? first.reason : undefined
+    log.warn({ err, models: failed.map(({ model }) => model) }, 'sweep failed')
   }
 
   /** The watermark does not move until the group has read all of them again. */
-  async function readAgain({ model, fromMs }: ForgottenStream, state: StreamsState) {
-    const stream = state.streams.get(model)
-    if (!stream || stream.confirmedMs === null) return
+  async function readAgain({ model, observation, fromMs }: Observed & { fromMs: number | null }) {
+    const { stream } = observation
+    if (stream === null || stream.confirmedMs === null) return
     if (!(await streams.readAgain(model, stream.confirmedMs, fromMs ?? 0))) return
     metrics.streamReplays.inc()
     const oldestKeptMs = stream.oldestId === null ? null : Number(stream.oldestId.ms)
@@ -107,9 +132,15 @@ export function sweep(options: {
     }
   }
 
-  async function trim(model: string, settled: SettledUntil, state: StreamsState) {
-    const stream = state.streams.get(model)
-    if (!stream) return
+  /** After the database has recorded it. */
+  async function finish({ model, observation, settled }: Observed) {
+    const { runId, timeMs, stream } = observation
+    if (stream === null) return
+    await streams.confirm(model, { runId, observedMs: timeMs, committedMs: settled?.untilMs ?? null })
+    if (settled !== null) await trim(model, settled, stream)
+  }
+
+  async function trim(model: string, settled: SettledUntil, stream: StreamState) {
     const beforeMs = dropBeforeMs(stream, settled)
     const trimmedMs = trimmedAtMs.get(model) ?? 0
     if (beforeMs < trimmedMs + TRIM_EVERY_MS) return
@@ -117,10 +148,11 @@ export function sweep(options: {
     trimmedAtMs.set(model, beforeMs)
   }
 
-  function watch(model: string, state: StreamsState) {
+  function watch({ model, observation, settled }: Observed) {
+    if (settled !== null) settledUntilMs.set(model, settled.untilMs)
     const untilMs = settledUntilMs.get(model)
-    if (untilMs !== undefined) metrics.watermarkAge.set(model, Math.max(0, state.timeMs - untilMs))
-    const pending = state.streams.get(model)?.oldestPendingId
+    if (untilMs !== undefined) metrics.watermarkAge.set(model, Math.max(0, observation.timeMs - untilMs))
+    const pending = observation.stream?.oldestPendingId
     const id = pending ? `${pending.ms}-${pending.seq}` : ''
     if (id !== '' && oldestPending.get(model) === id) onStuck(model)
     oldestPending.set(model, id)
@@ -135,21 +167,17 @@ export function sweep(options: {
   }
 }
 
-function toObservations(state: StreamsState, judged: ReadonlyMap<string, SettledUntil | null>) {
-  return {
-    runId: state.runId,
-    observedAtMs: state.timeMs,
-    streams: [...state.streams].flatMap(([model, stream]) =>
-      stream === null
-        ? []
-        : [
-            {
-              model,
-              lastId: stream.lastId,
-              settledUntilMs: judged.get(model)?.untilMs ?? null,
-              confirmedMs: stream.confirmedMs,
-            },
-          ],
-    ),
-  }
+type Observed = {
+  readonly model: string
+  readonly observation: StreamObservation
+  readonly settled: SettledUntil | null
+}
+
+function toObservedStreams({ model, observation, settled }: Observed): ObservedStream[] {
+  const { runId, timeMs, stream } = observation
+  if (stream === null) return []
+  const { lastId, confirmedMs } = stream
+  return [
+    { model, runId, observedAtMs: timeMs, lastId, settledUntilMs: settled?.untilMs ?? null, confirmedMs },
+  ]
 }

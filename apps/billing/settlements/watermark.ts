@@ -1,18 +1,18 @@
+import type { StreamObservation, StreamState } from './settlement-streams.ts'
 import { compareStreamIds, type StreamId } from './stream-id.ts'
-import type { StreamState, StreamsState } from './settlement-streams.ts'
 
 /** Everything settled in Redis until `untilMs` (Redis time), all ids up to `upTo`, is settled here. */
 export type SettledUntil = { readonly untilMs: number; readonly upTo: StreamId }
 
 /** The fields of an observation that the watermark needs. */
 export type StreamProgress = Pick<StreamState, 'lastId' | 'deliveredId' | 'oldestPendingId'>
-export type StreamsProgress = Pick<StreamsState, 'runId' | 'timeMs'> & {
-  readonly streams: ReadonlyMap<string, StreamProgress | null>
+export type ObservedProgress = Pick<StreamObservation, 'runId' | 'timeMs'> & {
+  readonly stream: StreamProgress | null
 }
 
 export type WatermarkTracker = {
-  /** For each model, how far its stream is known to be settled; null: unknown. */
-  judge(state: StreamsProgress): ReadonlyMap<string, SettledUntil | null>
+  /** How far the model's stream is known to be settled; null: unknown. */
+  judge(model: string, observed: ObservedProgress): SettledUntil | null
 }
 
 /**
@@ -28,32 +28,25 @@ export function createWatermarkTracker(): WatermarkTracker {
   type Observation = { readonly runId: string; readonly timeMs: number; readonly lastId: StreamId }
   const open = new Map<string, Observation>()
 
-  function judgeStream(
-    model: string,
-    stream: StreamProgress | null,
-    state: StreamsProgress,
-  ): SettledUntil | null {
-    const earlier = open.get(model)
-    open.delete(model)
-    if (stream === null) return null
-    if (isSettled(stream, stream.lastId)) return { untilMs: state.timeMs, upTo: stream.lastId }
-    const observation = { runId: state.runId, timeMs: state.timeMs, lastId: stream.lastId }
-    // Ids and clock of another server cannot be compared with this one's.
-    if (earlier === undefined || earlier.runId !== state.runId) {
-      open.set(model, observation)
-      return null
-    }
-    if (!isSettled(stream, earlier.lastId)) {
-      open.set(model, earlier)
-      return null
-    }
-    open.set(model, observation)
-    return { untilMs: earlier.timeMs, upTo: earlier.lastId }
-  }
-
   return {
-    judge: (state) =>
-      new Map([...state.streams].map(([model, stream]) => [model, judgeStream(model, stream, state)])),
+    judge(model, { runId, timeMs, stream }) {
+      const earlier = open.get(model)
+      open.delete(model)
+      if (stream === null) return null
+      if (isSettled(stream, stream.lastId)) return { untilMs: timeMs, upTo: stream.lastId }
+      const observation = { runId, timeMs, lastId: stream.lastId }
+      // Ids and clock of another server cannot be compared with this one's.
+      if (earlier === undefined || earlier.runId !== runId) {
+        open.set(model, observation)
+        return null
+      }
+      if (!isSettled(stream, earlier.lastId)) {
+        open.set(model, earlier)
+        return null
+      }
+      open.set(model, observation)
+      return { untilMs: earlier.timeMs, upTo: earlier.lastId }
+    },
   }
 }
 

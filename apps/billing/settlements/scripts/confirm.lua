@@ -1,8 +1,13 @@
 #!lua flags=allow-oom
--- Stores the time of the latest observation that the database has recorded. Allowed when memory is full: the values are
--- replaced.
+-- Stores that the database has recorded an observation, and how far the stream is committed in it. Allowed when memory is
+-- full: the values are replaced.
 --
--- KEYS: for each stream the key of that time. ARGV[1]: the time of the observation, Unix milliseconds.
+-- The mark is replaced also by an earlier one. Too low is safe: who reads it repeats a settlement. A mark that could not
+-- fall would be too high after the server's clock went back.
+--
+-- KEYS: key of the confirmed time, key of the mark. ARGV: the time of the observation, Unix milliseconds; the mark, or ''
+-- when nothing new is known.
 
-for _, key in ipairs(KEYS) do redis.call('SET', key, ARGV[1]) end
+redis.call('SET', KEYS[1], ARGV[1])
+if ARGV[2] ~= '' then redis.call('SET', KEYS[2], ARGV[2]) end
 return 'done'

@@ -1,15 +1,13 @@
 #!lua flags=allow-oom
 -- Removes consumers of ended processes. One with pending entries stays: its entries would be lost with it.
 --
--- KEYS: the streams. ARGV: group; the consumer to remove, or '' for all idle ones; how long idle, in milliseconds.
+-- KEYS[1]: the stream. ARGV: group; the consumer to remove, or '' for all idle ones; how long idle, in milliseconds.
 
-for _, key in ipairs(KEYS) do
-  local consumers = redis.pcall('XINFO', 'CONSUMERS', key, ARGV[1])
-  for _, flat in ipairs(consumers) do -- empty when the stream or its group does not exist
-    local consumer = {}
-    for i = 1, #flat, 2 do consumer[flat[i]] = flat[i + 1] end
-    local gone = consumer.name == ARGV[2] or (ARGV[2] == '' and consumer.idle >= tonumber(ARGV[3]))
-    if gone and consumer.pending == 0 then redis.call('XGROUP', 'DELCONSUMER', key, ARGV[1], consumer.name) end
-  end
+local consumers = redis.pcall('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])
+for _, flat in ipairs(consumers) do -- empty when the stream or its group does not exist
+  local consumer = {}
+  for i = 1, #flat, 2 do consumer[flat[i]] = flat[i + 1] end
+  local gone = consumer.name == ARGV[2] or (ARGV[2] == '' and consumer.idle >= tonumber(ARGV[3]))
+  if gone and consumer.pending == 0 then redis.call('XGROUP', 'DELCONSUMER', KEYS[1], ARGV[1], consumer.name) end
 end
 return 'done'

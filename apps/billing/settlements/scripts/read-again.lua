@@ -1,11 +1,12 @@
 #!lua flags=allow-oom
 -- Lets the group read a stream again, because the database went back in time. The confirmed time is deleted, so that it
--- happens once.
+-- happens once, and the mark, which is not true any more.
 --
--- KEYS: stream, key of the confirmed time. ARGV: group, the confirmed time that was observed, id to read after.
+-- KEYS: stream, key of the confirmed time, key of the mark. ARGV: group, the confirmed time that was observed, id to read
+-- after.
 -- Returns 1, or 0 when another replica has done it.
 
 if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 0 end
 redis.call('XGROUP', 'SETID', KEYS[1], ARGV[1], ARGV[3])
-redis.call('DEL', KEYS[2])
+redis.call('DEL', KEYS[2], KEYS[3])
 return 1

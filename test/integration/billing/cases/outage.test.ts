@@ -42,7 +42,7 @@ test(
     const { accountId, keyId } = await database.createAccount(10_000n)
     const call = reserveCall(keyId)
     await client.reserve(call)
-    const replica = startReplica({ database, redisUrl: redis.url })
+    const replica = startReplica({ database, redis: { mode: 'single', url: redis.url } })
 
     await postgres.kill()
     await expect(client.reserve(reserveCall(keyId))).rejects.toBeInstanceOf(BillingUnavailable)
@@ -72,7 +72,7 @@ test(
     await client.reserve(call)
     const commands = connect(redis.url)
     const given = async () => (await commands.xpending(settlementStreamKey('chat'), 'billing'))[0]
-    const first = startReplica({ database, redisUrl: redis.url })
+    const first = startReplica({ database, redis: { mode: 'single', url: redis.url } })
     await expect.poll(() => given().catch(() => null), WAIT).toBe(0)
 
     await postgres.kill()
@@ -82,7 +82,7 @@ test(
     expect(await given()).toBe(1)
 
     await postgres.start()
-    const second = startReplica({ database, redisUrl: redis.url })
+    const second = startReplica({ database, redis: { mode: 'single', url: redis.url } })
     await expect
       .poll(() => database.balance(accountId), WAIT)
       .toEqual({ posted: 9_300n, held: 0n, openHolds: 0 })

@@ -54,7 +54,7 @@ test(
   'after a restore to a point in the past the settlements since then are read again, and charges are the truth',
   { timeout: 120_000 },
   async () => {
-    const early = startReplica({ database, redisUrl: server.url })
+    const early = startReplica({ database, redis: { mode: 'single', url: server.url } })
     replicas = [early]
     await settle(await hold(), 700n)
     await postgres.backUp()
@@ -76,7 +76,7 @@ test(
     await database.operator.topUp(account.accountId, { nano: 5_000n, idempotencyKey: 'since' })
     const unsettled = await hold()
     await settle(overdue, 700n)
-    const late = startReplica({ database, redisUrl: server.url })
+    const late = startReplica({ database, redis: { mode: 'single', url: server.url } })
     replicas = [late]
     await settle({ ...grown, receipt: growth.receipt }, 1_200n, { completionTokens: 100 })
     for (let count = 0; count < 300; count += 1) await settle(await hold(), 250n, { completionTokens: 5 })

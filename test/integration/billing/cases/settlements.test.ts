@@ -246,7 +246,7 @@ test('a replica that stops in good order leaves no consumer behind', async () =>
 })
 
 function start(options: { claimIdleMs?: number; models?: () => readonly string[] } = {}): SettlementReplica {
-  const replica = startReplica({ database, redisUrl: server.url, ...options })
+  const replica = startReplica({ database, redis: { mode: 'single', url: server.url }, ...options })
   replicas.push(replica)
   return replica
 }

@@ -141,12 +141,14 @@ export function createCalls(database: BillingDatabase, books: Books) {
       const swept = step.models.map((place) => at(models, place))
       const streams = swept.map((model) => ({
         model,
+        runId: 'run-1',
+        observedAtMs: settledUntilMs,
         lastId: { ms: 1n, seq: 0n },
         settledUntilMs,
         confirmedMs: null,
       }))
       return async () => {
-        await money.advanceWatermarks({ runId: 'run-1', observedAtMs: settledUntilMs, streams }, 60_000)
+        await money.advanceWatermarks(streams, 60_000)
         for (const model of swept) {
           books.watermarks.set(model, Math.max(books.watermarks.get(model) ?? 0, settledUntilMs))
         }

@@ -223,11 +223,16 @@ export function settlement(id: string, fields: Partial<Settlement> = {}): Settle
 /** Makes the model's stream count as settled until `untilMs`. */
 export async function setWatermark(database: BillingDatabase, model: string, untilMs: number): Promise<void> {
   await database.money.advanceWatermarks(
-    {
-      runId: 'run-1',
-      observedAtMs: untilMs,
-      streams: [{ model, lastId: { ms: 1n, seq: 0n }, settledUntilMs: untilMs, confirmedMs: null }],
-    },
+    [
+      {
+        model,
+        runId: 'run-1',
+        observedAtMs: untilMs,
+        lastId: { ms: 1n, seq: 0n },
+        settledUntilMs: untilMs,
+        confirmedMs: null,
+      },
+    ],
     60_000,
   )
 }

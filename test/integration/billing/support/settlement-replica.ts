@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 import { Registry } from 'prom-client'
 import { createMetrics } from '#apps/billing/metrics.ts'
 import { runSettlements } from '#apps/billing/settlements/run-settlements.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
-import { redisOptions } from '#libs/redis/connect-redis.ts'
+import type { RedisPlace } from '#libs/config/redis-fields.ts'
+import { openRedis } from '#libs/redis/connect-redis.ts'
 import { log, type BillingDatabase } from './billing-database.ts'
 
 export type SettlementReplica = {
@@ -20,22 +21,28 @@ export type SettlementReplica = {
 /** One replica's consumer and sweeper. Entries of others count as abandoned after `claimIdleMs`. */
 export function startReplica(options: {
   database: BillingDatabase
-  redisUrl: string
+  redis: RedisPlace
   models?: () => readonly string[]
   claimIdleMs?: number
+  consumer?: string
 }): SettlementReplica {
-  const { database, redisUrl, models = () => ['chat', 'embed', 'odd'], claimIdleMs = 100 } = options
+  const {
+    database,
+    redis,
+    models = () => ['chat', 'embed', 'odd'],
+    claimIdleMs = 100,
+    consumer = randomUUID(),
+  } = options
   const metrics = createMetrics(new Registry(), () => 0)
   const stop = runSettlements({
-    redis: connect(redisUrl),
-    blocking: connect(redisUrl),
-    consumer: randomUUID(),
+    redis: openRedis({ place: redis, name: 'billing', patience: 'bounded', log }),
+    consumer,
     money: database.money,
     models,
     metrics,
     log,
     claimIdleMs,
-    blockMs: 100,
+    readPauseMs: 20,
     sweepEveryMs: 50,
   })
   return {
@@ -55,14 +62,16 @@ export function startReplica(options: {
   }
 }
 
-/** A patient connection, for the test's own commands too. */
+/** A patient connection, for the test's own commands. */
 export function connect(url: string): Redis {
-  const redis = new Redis(url, redisOptions('patient'))
-  redis.on('error', () => undefined)
-  return redis
+  return openRedis({ place: { mode: 'single', url }, name: 'test', patience: 'patient', log })
 }
 
-export async function addSettlement(redis: Redis, model: string, settlement: Settlement): Promise<void> {
+export async function addSettlement(
+  redis: Redis | Cluster,
+  model: string,
+  settlement: Settlement,
+): Promise<void> {
   const fields = Object.entries(settlement).flatMap(([name, value]) => [name, String(value)])
   await redis.xadd(settlementStreamKey(model), '*', ...fields)
 }

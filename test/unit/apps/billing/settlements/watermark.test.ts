@@ -1,22 +1,22 @@
 import { expect, test } from 'vitest'
 import { compareStreamIds, parseStreamId } from '#apps/billing/settlements/stream-id.ts'
-import { createWatermarkTracker, type StreamsProgress } from '#apps/billing/settlements/watermark.ts'
+import { createWatermarkTracker, type ObservedProgress } from '#apps/billing/settlements/watermark.ts'
 
 type Look = { at: number; last: string; delivered: string; pending?: string; runId?: string }
 
-function look({ at, last, delivered, pending, runId = 'run-1' }: Look): StreamsProgress {
+function look({ at, last, delivered, pending, runId = 'run-1' }: Look): ObservedProgress {
   const stream = {
     lastId: parseStreamId(last),
     deliveredId: parseStreamId(delivered),
     oldestPendingId: pending === undefined ? null : parseStreamId(pending),
   }
-  return { runId, timeMs: at, streams: new Map([['m', stream]]) }
+  return { runId, timeMs: at, stream }
 }
 
 /** The tracker's result after each observation. */
 function watermarks(looks: Look[]) {
   const tracker = createWatermarkTracker()
-  return looks.map((next) => tracker.judge(look(next)).get('m')?.untilMs ?? null)
+  return looks.map((next) => tracker.judge('m', look(next))?.untilMs ?? null)
 }
 
 test('an idle stream is settled until now, however old its last entry', () => {
@@ -69,7 +69,7 @@ test('an observation of another server is not compared with one of this', () => 
 
 test('a stream without our group has no watermark', () => {
   const tracker = createWatermarkTracker()
-  expect(tracker.judge({ runId: 'run-1', timeMs: 1, streams: new Map([['m', null]]) }).get('m')).toBeNull()
+  expect(tracker.judge('m', { runId: 'run-1', timeMs: 1, stream: null })).toBeNull()
 })
 
 test('stream ids are ordered as numbers, not as text', () => {

@@ -1,0 +1,53 @@
+-- Records one observation of each settlement stream, and moves the watermarks.
+--
+-- In:  arrays of equal length: models; runs (the run id of the stream's Redis server); observed (that server's time of the
+--      observation); settled_until (its time up to which everything is settled; null: not known); last_ids_ms,
+--      last_ids_seq; confirmed (the latest `observed` of this database that Redis has stored; null: none); freeze_for.
+-- Out: one row for each stream whose confirmed observation this database does not have: it went back in time, restored
+--      from a backup or as a standby that took over too early. Nothing of such an observation is recorded.
+--      replay_from  settlements since then may be forgotten here (null: since ever)
+--
+-- A new run id, or a last id that went back, means that Redis may have lost settlements that it had acknowledged. They
+-- are sent again then, and until `freeze_for` has passed for their arrival no hold may expire by this stream. An
+-- observation no newer than the recorded one changes nothing: another replica was faster.
+create or replace function record_observations(
+  models text[], runs text[], observed timestamptz[], settled_until timestamptz[], last_ids_ms bigint[],
+  last_ids_seq bigint[], confirmed timestamptz[], freeze_for interval
+) returns table (model text, replay_from timestamptz) language plpgsql as $$
+#variable_conflict use_column
+declare
+  forgotten text[];
+begin
+  select coalesce(array_agg(o.model), '{}') into forgotten
+  from unnest(models, confirmed) as o (model, confirmed) left join settlement_watermarks w on w.model = o.model
+  where o.confirmed > coalesce(w.observed_at, '-infinity');
+
+  insert into settlement_watermarks as w (model, watermark, run_id, last_ms, last_seq, observed_at)
+  select o.model, o.settled, o.run, o.ms, o.seq, o.observed
+  from unnest(models, runs, observed, settled_until, last_ids_ms, last_ids_seq)
+    as o (model, run, observed, settled, ms, seq)
+  where o.model <> all (forgotten)
+  order by o.model
+  on conflict (model) do update set
+    watermark = case
+      when w.run_id <> excluded.run_id or (excluded.last_ms, excluded.last_seq) < (w.last_ms, w.last_seq)
+        or excluded.observed_at < w.frozen_until
+      then w.watermark
+      else greatest(w.watermark, excluded.watermark)
+    end,
+    frozen_until = case
+      when w.run_id <> excluded.run_id or (excluded.last_ms, excluded.last_seq) < (w.last_ms, w.last_seq)
+      then excluded.observed_at + freeze_for
+      else w.frozen_until
+    end,
+    run_id = excluded.run_id,
+    last_ms = excluded.last_ms,
+    last_seq = excluded.last_seq,
+    observed_at = excluded.observed_at
+  where excluded.observed_at > w.observed_at;
+
+  return query
+  select f.model, w.watermark
+  from unnest(forgotten) as f (model) left join settlement_watermarks w on w.model = f.model;
+end
+$$;
