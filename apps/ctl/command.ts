@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { AnswerOf, AnsweringOperation, InputOf, ReadOperation } from '#libs/admin-contract/operation.ts'
 import { parseAnswer, type Admin } from './admin.ts'
+import type { Bus } from './bus.ts'
 import { CommandError } from './command-error.ts'
 import { fieldOf, text, readText, toNumber, toOptionName } from './fields.ts'
 import { readPages } from './read-pages.ts'
@@ -8,6 +9,7 @@ import { formatTable, type Column } from './table.ts'
 
 export type Context = {
   readonly admin: Admin
+  readonly bus: Bus
   readonly isJson: boolean
   /** To standard output; resolves when more may be written. */
   write(text: string): Promise<void>

@@ -14,6 +14,7 @@ import { REQUEST_COMMANDS } from './resources/requests.ts'
 import { SEAL_COMMANDS } from './resources/seals.ts'
 import { USAGE_COMMANDS } from './resources/usage.ts'
 import { WHOAMI_COMMANDS } from './resources/whoami.ts'
+import { WORKER_COMMANDS } from './resources/workers.ts'
 import { WRITE_OFF_COMMANDS } from './resources/write-offs.ts'
 
 /** In the order in which a help text lists them. */
@@ -23,6 +24,7 @@ export const COMMANDS: readonly Command[] = [
   ...CREDIT_COMMANDS,
   ...MODEL_COMMANDS,
   ...MODEL_FILE_COMMANDS,
+  ...WORKER_COMMANDS,
   ...REQUEST_COMMANDS,
   ...USAGE_COMMANDS,
   ...HOLD_COMMANDS,

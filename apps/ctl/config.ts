@@ -4,6 +4,11 @@ export const CtlConfig = z.object({
   /** The address of billing's admin interface, such as http://127.0.0.1:8090. */
   MILLRACE_ADMIN_URL: z.string().optional(),
   MILLRACE_ADMIN_TOKEN: z.string().optional(),
+  /** The bus, with the variables of the workers; checked by the commands that use it. */
+  BUS_REDIS_MODE: z.string().optional(),
+  BUS_REDIS_URL: z.string().optional(),
+  BUS_REDIS_SENTINELS: z.string().optional(),
+  BUS_REDIS_SENTINEL_PASSWORD: z.string().optional(),
   /** The state folder of `npm start`, whose cluster is the default. */
   MILLRACE_HOME: z.string().optional(),
 })

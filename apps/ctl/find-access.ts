@@ -1,19 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { z } from 'zod'
 import { CommandError } from './command-error.ts'
 import type { CtlConfig } from './config.ts'
+import { openLocalCluster, type LocalCluster } from './local-cluster.ts'
 
 export type Access = { readonly url: string; readonly token: string }
-
-const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
-
-/** The used part of `cluster.json`, which `npm start` writes to its state folder. */
-const ClusterFile = z.object({
-  processes: z.array(z.object({ addresses: z.object({ admin: z.string().optional() }) })),
-})
-const SecretsFile = z.object({ adminToken: z.string() })
 
 /**
  * The address and the token: from the options, else from the environment, else of the cluster of a running `npm start`.
@@ -23,31 +13,32 @@ export function findAccess(
   options: { readonly url?: string | undefined; readonly tokenFile?: string | undefined },
   config: CtlConfig,
 ): Access {
-  const home = config.MILLRACE_HOME ?? join(REPOSITORY, '.millrace')
+  const local = openLocalCluster(config)
   const givenUrl = options.url ?? config.MILLRACE_ADMIN_URL
-  const url = givenUrl === undefined ? findLocalUrl(home) : assertUrl(givenUrl)
+  const url = givenUrl === undefined ? findLocalUrl(local) : assertUrl(givenUrl)
   const token =
     options.tokenFile === undefined ? config.MILLRACE_ADMIN_TOKEN : readTokenFile(options.tokenFile)
   if (token !== undefined) return { url, token: assertToken(token) }
-  if (givenUrl === undefined) return { url, token: readLocalToken(home) }
+  if (givenUrl === undefined) return { url, token: readLocalToken(local) }
   throw new CommandError('usage', `No token for ${url}: set MILLRACE_ADMIN_TOKEN, or give --token-file.`)
 }
 
-function findLocalUrl(home: string): string {
-  const cluster = ClusterFile.safeParse(readJson(join(home, 'cluster.json')))
-  const admin = cluster.data?.processes.find(({ addresses }) => addresses.admin !== undefined)
-  if (admin?.addresses.admin !== undefined) return admin.addresses.admin
+function findLocalUrl(local: LocalCluster): string {
+  const url = local.address('admin')
+  if (url !== undefined) return url
   throw new CommandError(
     'usage',
-    `No npm start runs in ${home}: start one, or give the address of billing with --url or MILLRACE_ADMIN_URL.`,
+    `No npm start runs in ${local.home}: start one, or give the address of billing with --url or MILLRACE_ADMIN_URL.`,
   )
 }
 
-function readLocalToken(home: string): string {
-  const path = join(home, 'secrets.json')
-  const secrets = SecretsFile.safeParse(readJson(path))
-  if (secrets.success) return secrets.data.adminToken
-  throw new CommandError('usage', `${path} cannot be read: set MILLRACE_ADMIN_TOKEN, or give --token-file.`)
+function readLocalToken(local: LocalCluster): string {
+  const { adminToken } = local.secrets()
+  if (adminToken !== undefined) return adminToken
+  throw new CommandError(
+    'usage',
+    `${local.secretsPath} cannot be read: set MILLRACE_ADMIN_TOKEN, or give --token-file.`,
+  )
 }
 
 function assertUrl(text: string): string {
@@ -72,13 +63,4 @@ function readTokenFile(path: string): string {
 function assertToken(token: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return token
   throw new CommandError('usage', 'The token is wrong: expected one line of printable characters.')
-}
-
-/** Undefined where the file is missing or not JSON. */
-function readJson(path: string): unknown {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'))
-  } catch {
-    return undefined
-  }
 }

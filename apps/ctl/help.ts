@@ -11,8 +11,8 @@ const GLOBAL_OPTIONS = [
   ['--help', 'this text; after a command, its options and examples'],
 ] as const
 
-const EXIT_CODES = `Exit codes: 0 success; 1 billing refused, or a check failed; 2 the command line is wrong;
-3 billing was not reached or could not answer. Tables show credits, and times in UTC.`
+const EXIT_CODES = `Exit codes: 0 success; 1 billing refused, a check failed, or no such worker is heard; 2 the command line is wrong;
+3 billing or the bus was not reached or could not answer. Tables show credits, and times in UTC.`
 
 /** The help of the command with that name, else of the commands whose names begin with these words, else of all. */
 export function formatHelp(commands: readonly Command[], words: readonly string[]): string {
@@ -26,7 +26,7 @@ export function formatHelp(commands: readonly Command[], words: readonly string[
 
 function formatOverview(commands: readonly Command[]): string {
   return [
-    'millrace: the command line of operators, over billing and the files of models.\n',
+    'millrace: the command line of operators, over billing, workers and the files of models.\n',
     section(
       'Commands',
       commands.map((command) => [usageOf(command), command.summary]),

@@ -1,8 +1,10 @@
 import { createAdmin } from './admin.ts'
+import { createBus } from './bus.ts'
 import { CommandError, EXIT_CODES } from './command-error.ts'
 import { COMMANDS } from './commands.ts'
 import type { CtlConfig } from './config.ts'
 import { findAccess } from './find-access.ts'
+import { findBus } from './find-bus.ts'
 import { formatHelp } from './help.ts'
 import { parseCommandLine } from './parse-command-line.ts'
 import { toPrintable } from './table.ts'
@@ -28,9 +30,12 @@ export async function runCommand(
     }
     const { run, isJson } = line
     const context = {
-      // Commands that do not call billing need no address and no token.
+      // Commands that use neither billing nor the bus need no address of them.
       get admin() {
         return createAdmin(findAccess(line, config))
+      },
+      get bus() {
+        return createBus(findBus(config))
       },
       isJson,
       ...terminal,

@@ -17,6 +17,8 @@ export type EngineCore = {
   withdraw(sequence: Sequence): void
   readonly alive: () => boolean
   applyFaults(faults: FaultSettings): void
+  /** Dies: every listener is called, and nothing runs any more. */
+  die(): void
   /** As of the last step; a dead core returns its last counts from then on. */
   readonly load: () => Load
   /** Tokens generated per second over the last two seconds. */
@@ -109,6 +111,7 @@ export function createEngineCore(config: EngineConfig, onDeath: () => void): Eng
       loop.pause(faults.hangs)
       if (faults.dead) die()
     },
+    die,
     load: scheduler.load,
     throughput: meter.perSecond,
     totals: () => totals,

@@ -6,7 +6,7 @@ import type { EngineConfig } from './config.ts'
 import { createEngineCore, type EngineCore } from './engine-core.ts'
 import { FaultSettings, type FaultChange } from './faults.ts'
 import type { Model } from './model.ts'
-import { createFixedScript } from './persona/fixed-script.ts'
+import { createFixedWriter } from './persona/fixed-script.ts'
 import { createScriptWriter, type ScriptWriter } from './persona/write-script.ts'
 import type { SampledModel } from './sampling/sampler.ts'
 import { traitsOf } from './servicer-version.ts'
@@ -47,9 +47,24 @@ export async function startEngine(options: {
   let address = config.listen
   let listening = false
   let stopped = false
-  let run = startRun(options, { sampled, writeScript })
+  const start = () => startRun(options, { sampled, writeScript, poison: () => faults.poison, onDeath })
+  let run = start()
   /** Changes are made one after the other. */
   let changes = Promise.resolve()
+  let revival: NodeJS.Timeout | undefined
+
+  function onDeath(): void {
+    log.warn({ model: config.model }, 'engine core died')
+    if (faults.restartAfterMs !== null && !faults.dead) revival = setTimeout(revive, faults.restartAfterMs)
+  }
+
+  function revive(): void {
+    changes = changes
+      .then(async () => {
+        if (!run.core.alive() && !faults.dead && !stopped) await restart()
+      })
+      .catch((error: unknown) => log.error({ err: error }, 'engine did not start again'))
+  }
 
   async function open(): Promise<void> {
     if (faults.startDelayMs > 0) await sleep(faults.startDelayMs)
@@ -70,7 +85,7 @@ export async function startEngine(options: {
     listening = false
     run.core.stop()
     await closeGrpc(run.server, 0)
-    run = startRun(options, { sampled, writeScript })
+    run = start()
     await open()
   }
 
@@ -100,6 +115,7 @@ export async function startEngine(options: {
     core: () => run.core,
     async stop(graceMs = 5_000) {
       stopped = true
+      clearTimeout(revival)
       listening = false
       const cut = setTimeout(() => run.handlers.failAll(SHUT_DOWN), graceMs)
       // One more second for the statuses to reach clients that read; then connections are closed.
@@ -120,22 +136,28 @@ async function chooseWriter(
   const { behaviour } = config
   const { tokenizer, family } = model
   const endIds = [primaryEosId, ...Array.from(eosIds).filter((id) => id !== primaryEosId)]
-  const fixed = await createFixedScript({ behaviour, tokenizer, endIds })
-  if (fixed !== null) return () => Promise.resolve(fixed)
-  return await createScriptWriter({ tokenizer, family, endIds })
+  const fixed = await createFixedWriter({ behaviour, tokenizer, endIds })
+  return fixed ?? (await createScriptWriter({ tokenizer, family, endIds }))
 }
 
 function startRun(
-  { config, model, log }: { config: EngineConfig; model: Model; log: Logger },
-  { sampled, writeScript }: { sampled: SampledModel; writeScript: ScriptWriter },
+  { config, model }: { config: EngineConfig; model: Model },
+  needs: {
+    sampled: SampledModel
+    writeScript: ScriptWriter
+    poison: () => string | null
+    onDeath: () => void
+  },
 ): EngineRun {
-  const core = createEngineCore(config, () => log.warn({ model: config.model }, 'engine core died'))
+  const { sampled, writeScript, poison, onDeath } = needs
+  const core = createEngineCore(config, onDeath)
   const parts = {
     core,
     model: sampled,
     encode: model.tokenizer.encode,
     writeScript,
     traits: traitsOf(config.servicerVersion),
+    poison,
     streamInterval: config.streamInterval,
     fails: config.behaviour.type === 'fails-before-text' || config.behaviour.type === 'fails-in-text',
   }

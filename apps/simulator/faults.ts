@@ -7,6 +7,10 @@ const FIELDS = {
   dead: z.boolean(),
   /** The core dies amid its streams, after this many more tokens. */
   diesAfterTokens: z.int().positive().nullable(),
+  /** The core dies when it computes a prompt that contains this text. */
+  poison: z.string().min(1).max(1_000).nullable(),
+  /** A core that died of another fault than `dead` starts again after this time; null: when `dead` is cleared. */
+  restartAfterMs: z.int().min(0).max(600_000).nullable(),
   /** No step completes, while health checks and all other calls succeed. */
   hangs: z.boolean(),
   /** How long each start takes before the engine listens, in milliseconds. */
@@ -20,6 +24,8 @@ export const FaultSettings = z.strictObject({
   refuseConnections: FIELDS.refuseConnections.default(false),
   dead: FIELDS.dead.default(false),
   diesAfterTokens: FIELDS.diesAfterTokens.default(null),
+  poison: FIELDS.poison.default(null),
+  restartAfterMs: FIELDS.restartAfterMs.default(null),
   hangs: FIELDS.hangs.default(false),
   startDelayMs: FIELDS.startDelayMs.default(0),
   slowness: FIELDS.slowness.default(1),

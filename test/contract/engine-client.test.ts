@@ -211,7 +211,7 @@ describe.each(LIVE_TARGETS.map((target) => [target.name, target] as const))(
     test('reports health, the context and the limits that the servicer knows', async () => {
       const isNew = target.servicerVersion === '0.32.0+0.14.1'
       expect(await client.healthCheck()).toEqual({ healthy: true, message: 'Health' })
-      expect(await client.getModelInfo()).toEqual({ maxContextLength: 2_048 })
+      expect(await client.getModelInfo()).toEqual({ maxContextLength: 2_048, isGeneration: true })
       expect(await client.getServerInfo()).toEqual({
         maxNumSeqs: isNew ? 8 : null,
         constraintStart: isNew ? 'first-token' : null,

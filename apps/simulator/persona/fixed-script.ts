@@ -1,15 +1,18 @@
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import type { Behaviour } from '../behaviour.ts'
-import type { Script } from '../sampling/script.ts'
-import { encodeWritten, FILLER, UNMERGED } from './write-script.ts'
+import { createSplitPrompt, overlap } from './open-turn.ts'
+import { encodeWritten, FILLER, UNMERGED, type ScriptWriter } from './write-script.ts'
 
-/** The answer of a behaviour to every call; null for behaviours whose answer the persona writes. */
-export async function createFixedScript(options: {
+/**
+ * Writes the answer of a behaviour, the same to every call; null for behaviours whose answer the persona writes. A prompt
+ * that ends inside the answer is continued there.
+ */
+export async function createFixedWriter(options: {
   behaviour: Behaviour
   tokenizer: Tokenizer
   /** The end tokens, the primary one first. */
   endIds: readonly number[]
-}): Promise<Script | null> {
+}): Promise<ScriptWriter | null> {
   const { behaviour, tokenizer, endIds } = options
   const endId = endIds[0] ?? 0
   const filler = await encodeWritten(FILLER, options)
@@ -31,12 +34,16 @@ export async function createFixedScript(options: {
 
   const tokens = await writeTokens()
   if (tokens === null) return null
-  return {
-    at: (index) => tokens[index] ?? null,
-    filler: cyclic,
-    endId: () => endId,
-    // The caller's sampling parameters must not change it.
-    constrained: true,
+  const split = await createSplitPrompt(tokenizer)
+  return ({ promptIds }) => {
+    const start = overlap(split(promptIds)?.written ?? new Uint32Array(0), tokens)
+    return Promise.resolve({
+      at: (index) => tokens[start + index] ?? null,
+      filler: (index) => cyclic(start + index),
+      endId: () => endId,
+      // The caller's sampling parameters must not change it.
+      constrained: true,
+    })
   }
 }
 

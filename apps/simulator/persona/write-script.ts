@@ -2,19 +2,29 @@ import type { ModelFamily } from '#libs/dialect/family.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import type { Constraint } from '../constraints/constraint.ts'
 import type { Script } from '../sampling/script.ts'
+import { createSplitPrompt, overlap, TURN_START } from './open-turn.ts'
 import { composeTurn, type ComposedTurn } from './compose-turn.ts'
 import { TOKEN_MARK } from './parse-conversation.ts'
+
+/** The first `count` tokens of a script after a prompt of `promptTokens`. */
+export type Replay = (
+  script: Script,
+  extent: { readonly promptTokens: number; readonly count: number },
+) => readonly number[]
 
 export type ScriptWriter = (options: {
   promptIds: Uint32Array
   constraint: Constraint | null
   /** Shifts the filler and the choices that a grammar leaves open. */
   variant: number
+  /** What the call's sampling parameters make of a script; without, its tokens are taken as they are. */
+  replay?: Replay
 }) => Promise<Script>
 
 /**
  * Turns the persona's turns into tokens. A prompt that ends inside an assistant turn is continued there: the turn's
- * tokens follow from the conversation before it, and the tokens already written give the position in it. Other
+ * tokens follow from the conversation before it, and the tokens already written give the position in it, also where the
+ * sampling parameters replaced some of them. Other
  * prompts are not chats; their answer is filler that depends on the absolute position alone, so that it can be
  * continued as well.
  */
@@ -26,8 +36,7 @@ export async function createScriptWriter(options: {
   endIds: readonly number[]
 }): Promise<ScriptWriter> {
   const { tokenizer, family, endIds } = options
-  const header = await tokenizer.encode(ASSISTANT_HEADER)
-  const turnStart = tokenizer.tokenId(TURN_START)
+  const split = await createSplitPrompt(tokenizer)
   const added = new Set(tokenizer.addedTokens.map(({ id }) => id))
   const fillerIds = await encodeWritten(FILLER, options)
   const invalid = await invalidUtf8(tokenizer)
@@ -40,10 +49,10 @@ export async function createScriptWriter(options: {
     return Array.from({ length: turn.directive.count }, (_, i) => cyclic(i + variant))
   }
 
-  return async ({ promptIds, constraint, variant }) => {
-    const split = splitPrompt(promptIds, { header, turnStart })
-    if (split === null && constraint === null) return rawScript(promptIds.length)
-    const { before, written } = split ?? { before: promptIds, written: new Uint32Array(0) }
+  return async ({ promptIds, constraint, variant, replay = readOut }) => {
+    const open = split(promptIds)
+    if (open === null && constraint === null) return rawScript(promptIds.length)
+    const { before, written } = open ?? { before: promptIds, written: new Uint32Array(0) }
     const closed = closedThoughtLength(written, tokenizer)
     const turn = composeTurn({
       prompt: decodeMarked(before, tokenizer, added),
@@ -55,10 +64,11 @@ export async function createScriptWriter(options: {
     const tokens = await toTokens(turn, variant)
     const rest = written.subarray(closed)
     const filler = (index: number) => cyclic(variant + index)
-    const full = (index: number) => (index < tokens.length ? tokens[index] : filler(index - tokens.length))
     const constrained = turn.kind === 'text' && turn.constrained
-    const script = { tokens, full, filler, constrained }
-    if (rest.every((id, i) => id === full(i))) return startingAt(script, rest.length)
+    const script = { tokens, filler, constrained }
+    const promptTokens = promptIds.length - rest.length
+    const own = replay(startingAt(script, 0), { promptTokens, count: rest.length })
+    if (rest.every((id, i) => id === own[i])) return startingAt(script, rest.length)
     const respelled = turn.kind === 'text' ? await restAfter(turn.text, rest) : null
     if (respelled !== null) return startingAt({ ...script, tokens: respelled }, 0)
     return startingAt(script, overlap(rest, tokens))
@@ -92,8 +102,9 @@ export async function createScriptWriter(options: {
   }
 }
 
-const TURN_START = '<|im_start|>'
-const ASSISTANT_HEADER = `${TURN_START}assistant\n`
+function readOut(script: Script, { count }: { readonly count: number }): number[] {
+  return Array.from({ length: count }, (_, index) => script.at(index) ?? script.filler(index))
+}
 
 /** The answer to a prompt that is not a chat ends where its absolute position is a multiple of this. */
 const RAW_PERIOD = 61
@@ -102,16 +113,6 @@ export const FILLER =
   ' The river runs past the old mill and turns the great wheel, and the wheel turns the stone. Grain goes in' +
   ' above, flour comes out below, and nobody asks the water how it feels about it. In spring the race is high,' +
   ' in summer it is low, and in winter the miller breaks the ice in the morning before the first cart arrives.'
-
-/** Splits before the last assistant turn that the prompt leaves open; null if it leaves none open. */
-function splitPrompt(
-  ids: Uint32Array,
-  marks: { header: Uint32Array; turnStart: number | null },
-): { before: Uint32Array; written: Uint32Array } | null {
-  const start = marks.turnStart === null ? -1 : ids.lastIndexOf(marks.turnStart)
-  if (start < 0 || !marks.header.every((id, i) => ids[start + i] === id)) return null
-  return { before: ids.subarray(0, start), written: ids.subarray(start + marks.header.length) }
-}
 
 /** The text of ids, with a mark before each added token. */
 function decodeMarked(ids: Uint32Array, tokenizer: Tokenizer, added: ReadonlySet<number>): string {
@@ -135,18 +136,6 @@ function closedThoughtLength(written: Uint32Array, tokenizer: Tokenizer): number
     const text = tokenizer.decode(written.subarray(0, length))
     if (text === CLOSED_THOUGHT) return length
     if (!CLOSED_THOUGHT.startsWith(text)) return 0
-  }
-  return 0
-}
-
-/**
- * How many of the first `tokens` are at the end of `written`: an answer with a foreign beginning, which was continued
- * before, is continued at the same position.
- */
-function overlap(written: Uint32Array, tokens: readonly number[]): number {
-  for (let length = Math.min(written.length, tokens.length); length > 0; length--) {
-    const from = written.length - length
-    if (written.subarray(from).every((id, i) => id === tokens[i])) return length
   }
   return 0
 }

@@ -3,6 +3,8 @@ import type { GenerateRequest__Output } from '#proto/types/vllm/grpc/engine/Gene
 import type { EngineCore } from '../engine-core.ts'
 import type { ScriptWriter } from '../persona/write-script.ts'
 import { createSampler, type Finish, type SampledModel, type Sampler } from '../sampling/sampler.ts'
+import type { SamplingSettings } from '../sampling/sampler.ts'
+import type { Script } from '../sampling/script.ts'
 import type { Sequence } from '../scheduler/scheduler.ts'
 import type { ServicerTraits } from '../servicer-version.ts'
 import { createAnswerStream, type AnswerStream } from './answer-stream.ts'
@@ -32,6 +34,8 @@ export type GenerateParts = {
   readonly streamInterval: number
   /** Each call fails one step after the one that would have ended it. */
   readonly fails: boolean
+  /** A prompt that contains it kills the core. */
+  readonly poison: () => string | null
 }
 
 /**
@@ -86,10 +90,13 @@ export async function generate(
   if (state.ending !== null) return close(answer, state.ending)
   if (sampler === 'uncompilable') return answer.end('error')
 
+  const poison = parts.poison()
+  const kills = poison !== null && parts.model.decode(promptIds).includes(poison)
   const { sequence, reached } = toSequence(sampler, { promptIds, fails: parts.fails })
   state.sequence = sequence
   core.submit(sequence, {
     onOutput({ tokenId, ended, cachedTokens }) {
+      if (kills) return core.die()
       if (tokenId !== null) answer.push({ tokenId, cachedTokens, finish: reached() })
       if (!ended) return
       if (parts.fails) endWith(CALL_FAILED)
@@ -140,6 +147,19 @@ async function prepare(
   if (constraint === 'uncompilable') return { promptIds, sampler: constraint }
   // Seeds may be any 32-bit number; a variant only selects among a few alternatives.
   const variant = settings.greedy ? 0 : Math.abs(settings.seed) % 1_000
-  const script = await writeScript({ promptIds, constraint, variant })
-  return { promptIds, sampler: createSampler({ model, settings, script, promptTokens: promptIds.length }) }
+  const sample = (script: Script, promptTokens: number, changed: SamplingSettings) =>
+    createSampler({ model, settings: changed, script, promptTokens })
+  const script = await writeScript({
+    promptIds,
+    constraint,
+    variant,
+    replay(wanted, { promptTokens, count }) {
+      const sampler = sample(wanted, promptTokens, { ...settings, ...UNENDING })
+      return Array.from({ length: count }, () => sampler.next().tokenId)
+    },
+  })
+  return { promptIds, sampler: sample(script, promptIds.length, settings) }
 }
+
+/** What was written did not end. */
+const UNENDING = { maxTokens: null, minTokens: 0, ignoreEos: true, stop: [], stopTokenIds: [] }

@@ -30,8 +30,12 @@ const publish = defineCommand({
 
 const COMMANDS = [give, publish]
 
-const NO_BILLING: Context = {
+const NO_CLUSTER: Context = {
   admin: { ask: () => Promise.reject(new Error('asked')), open: () => Promise.reject(new Error('asked')) },
+  bus: {
+    listWorkers: () => Promise.reject(new Error('asked')),
+    drain: () => Promise.reject(new Error('asked')),
+  },
   isJson: false,
   write: async () => undefined,
   note: () => undefined,
@@ -40,7 +44,7 @@ const NO_BILLING: Context = {
 async function parsed(...words: string[]): Promise<unknown> {
   const line = parseCommandLine(COMMANDS, words)
   if (line.kind === 'help') return line
-  return (await line.run(NO_BILLING))?.answer
+  return (await line.run(NO_CLUSTER))?.answer
 }
 
 function refusal(...words: string[]): string {

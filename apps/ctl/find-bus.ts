@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import {
+  BusRedisFields,
+  checkBusRedis,
+  toBusRedis,
+  type RedisServerPlace,
+} from '#libs/config/redis-fields.ts'
+import { CommandError } from './command-error.ts'
+import type { CtlConfig } from './config.ts'
+import { openLocalCluster } from './local-cluster.ts'
+
+const BusConfig = z.object(BusRedisFields).superRefine(checkBusRedis)
+
+/**
+ * The servers of the bus: those of the environment, else that of the cluster of a running `npm start`. Throws a
+ * CommandError where there is neither, or the environment is wrong.
+ */
+export function findBus(config: CtlConfig): readonly RedisServerPlace[] {
+  if (config.BUS_REDIS_URL === undefined) return [findLocalBus(config)]
+  const result = BusConfig.safeParse(config)
+  if (result.success) return toBusRedis(result.data)
+  const [issue] = result.error.issues
+  // Not its value: a URL may contain a password.
+  throw new CommandError('usage', `${issue?.path.join('.')} is wrong: ${issue?.message}`)
+}
+
+function findLocalBus(config: CtlConfig): RedisServerPlace {
+  const local = openLocalCluster(config)
+  const address = local.address('redis')
+  if (address === undefined) {
+    throw new CommandError(
+      'usage',
+      `No npm start runs in ${local.home}: start one, or give the address of the bus with BUS_REDIS_URL.`,
+    )
+  }
+  const { redisPassword } = local.secrets()
+  if (redisPassword !== undefined) return { mode: 'single', url: `redis://:${redisPassword}@${address}` }
+  throw new CommandError('usage', `${local.secretsPath} cannot be read: set BUS_REDIS_URL.`)
+}

@@ -1,0 +1,11 @@
+// `npm run test:model [-- PART OF A NAME]`: the model of the record with more faults than in `npm test`, and the trace
+// of each weaker rule. Takes one to three minutes and about 1 GB.
+import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
+import { runScript } from './bootstrap/fail.mjs'
+import { runNode } from './bootstrap/run-node.mjs'
+
+await runScript(async () => {
+  checkPlatform()
+  await ensureDependencies({ dev: true })
+  return await runNode(['--max-old-space-size=600', 'test/protocol-model/main.ts', ...process.argv.slice(2)])
+})
