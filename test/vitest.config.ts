@@ -23,6 +23,7 @@ export default defineConfig({
     projects: [
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       { extends: true, test: { name: 'architecture', include: ['test/architecture/**/*.test.ts'] } },
+      { extends: true, test: { name: 'model', include: ['test/protocol-model/**/*.test.ts'] } },
       { extends: true, test: { name: 'contract', include: ['test/contract/**/*.test.ts'], ...WITH_SERVERS } },
       {
         extends: true,
@@ -38,6 +39,17 @@ export default defineConfig({
           exclude: [CLIENTS],
           ...WITH_SERVERS,
           testTimeout: 120_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'chaos',
+          include: ['test/chaos/**/*.test.ts'],
+          ...WITH_SERVERS,
+          // After everything else, because it needs the processor for itself.
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
         },
       },
       {

@@ -19,7 +19,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   lifecycle: ['config', 'telemetry'],
   'model-files': ['chat-template', 'contracts', 'dialect', 'grpc', 'tokenizer'],
   money: [],
-  redis: ['telemetry'],
+  redis: ['config', 'telemetry'],
   telemetry: [],
   threads: ['telemetry'],
   'ticket-queue': ['contracts', 'generation-record', 'telemetry'],

@@ -25,7 +25,7 @@ test('without credits the answer is 402 and nothing is enqueued', async () => {
   const redis = new Redis(cluster.redis.url)
   const answer = await chat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Hello' })
   expect(answer).toMatchObject({ status: 402, error: { code: 'insufficient_credits', type: 'api_error' } })
-  expect(await redis.zcard(waitingKey('demo-chat'))).toBe(0)
+  expect(await redis.zcard(waitingKey('demo-chat', 'chat'))).toBe(0)
   expect(await redis.keys(recordKey('demo-chat', '*'))).toEqual([])
   redis.disconnect()
   await expectBalancedBooks(cluster, [account])

@@ -1,33 +1,48 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectBalancedBooks } from '../support/books.ts'
 import { chat, chatOk } from '../support/chat.ts'
 import { startChat, startChatOk } from '../support/start-chat.ts'
+import type { RunningApp } from '../support/processes.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 
 const ENGINE = { model: 'demo-chat', files: 'demo', maxNumSeqs: 8, stepMs: 20 }
+/** No generation waits long for a worker that is not there. */
+const IMPATIENT = { NO_WORKER_LIMIT_MS: '1000' }
 const LONG = 'Talk [[tokens=1800]]'
 
-let cluster: TestCluster | undefined
+let cluster: TestCluster
+let account: TestAccount
 
-afterEach(async () => {
-  await cluster?.stop()
-  cluster = undefined
+beforeAll(async () => {
+  cluster = await startCluster({ gateways: 2, workers: [[ENGINE]], gatewayEnv: IMPATIENT })
+  account = await cluster.createAccount('100')
 })
 
-/** Starts streams and resolves when each has its first text. */
-async function startStreams(running: TestCluster, account: TestAccount, baseUrls: string[]) {
+afterAll(async () => await cluster.stop())
+
+const ask = async () => await chat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Hi' })
+const status = async () => (await ask()).status
+const running = async () => await cluster.metric(cluster.simulator, 'millrace_simulator_running')
+const untilServed = async () => await expect.poll(status, { timeout: 20_000 }).toBe(200)
+
+/** What the account has, once nothing is held and the books balance. */
+async function posted() {
+  await expectBalancedBooks(cluster, [account])
+  return (await cluster.balance(account)).posted
+}
+
+/** Starts streams; resolves when each has its first text. */
+async function startStreams(baseUrls: string[]) {
   const chats = baseUrls.map((baseUrl) => startChat({ baseUrl, apiKey: account.apiKey, content: LONG }))
   const answers = chats.map(({ answer }) => answer.catch(() => 'connection lost' as const))
   await Promise.all(chats.map(({ firstText }) => firstText))
-  expect(await running.metric(running.simulator, 'millrace_simulator_running')).toBe(baseUrls.length)
+  expect(await running()).toBe(baseUrls.length)
   return answers
 }
 
-test('a worker killed with -9: a clear error, nothing charged, nothing held, the engine freed', async () => {
-  cluster = await startCluster({ workers: [[ENGINE]] })
-  const account = await cluster.createAccount('100')
-  const before = await cluster.balance(account)
-  const answers = await startStreams(cluster, account, [cluster.baseUrl, cluster.baseUrl])
+test('the only worker killed with -9: a clear error, nothing charged, nothing held, the engine freed', async () => {
+  const before = await posted()
+  const answers = await startStreams([cluster.baseUrl, cluster.baseUrl])
   await cluster.workers[0]?.kill()
   for (const answer of await Promise.all(answers)) {
     expect(answer).toMatchObject({
@@ -35,106 +50,93 @@ test('a worker killed with -9: a clear error, nothing charged, nothing held, the
       streamError: { code: 'upstream_error', type: 'api_error' },
     })
   }
-  await expectBalancedBooks(cluster, [account])
-  expect((await cluster.balance(account)).posted).toBe(before.posted)
-  expect(await cluster.metric(cluster.simulator, 'millrace_simulator_running')).toBe(0)
-  const refused = await chat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Anybody?' })
-  expect(refused).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
+  expect(await posted()).toBe(before)
+  expect(await running()).toBe(0)
+  expect(await ask()).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
+  await cluster.restartWorker(0)
+  await untilServed()
 })
 
 test('a gateway killed with -9: the engine is freed, nothing charged, nothing held; the other gateway serves', async () => {
-  cluster = await startCluster({ gateways: 2, workers: [[ENGINE]] })
-  const account = await cluster.createAccount('100')
-  const before = await cluster.balance(account)
-  const [doomed, other] = cluster.gateways
-  if (doomed === undefined || other === undefined) throw new Error('two gateways were asked for')
-  const answers = await startStreams(cluster, account, [doomed.baseUrl, doomed.baseUrl])
+  const before = await posted()
+  const doomed = cluster.gateways[1]
+  if (doomed === undefined) throw new Error('two gateways were asked for')
+  const answers = await startStreams([doomed.baseUrl, doomed.baseUrl])
   await doomed.kill()
   expect(await Promise.all(answers)).toEqual(['connection lost', 'connection lost'])
-  const running = cluster
-  await expect
-    .poll(async () => await running.metric(running.simulator, 'millrace_simulator_running'), {
-      timeout: 20_000,
-    })
-    .toBe(0)
-  await expectBalancedBooks(cluster, [account])
-  expect((await cluster.balance(account)).posted).toBe(before.posted)
-  expect((await chatOk({ baseUrl: other.baseUrl, apiKey: account.apiKey, content: 'Hi' })).text).toBe(
+  await expect.poll(running, { timeout: 20_000 }).toBe(0)
+  expect(await posted()).toBe(before)
+  expect((await chatOk({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Hi' })).text).toBe(
     'You said: Hi',
   )
 })
 
-test('an engine that dies: a clear error, nothing charged, and the worker stops pulling', async () => {
-  cluster = await startCluster({ workers: [[ENGINE]] })
-  const account = await cluster.createAccount('100')
-  const before = await cluster.balance(account)
-  const answers = await startStreams(cluster, account, [cluster.baseUrl])
+test('the only engine dies: a clear error, nothing charged, and the worker pulls nothing until it is back', async () => {
+  const before = await posted()
+  const answers = await startStreams([cluster.baseUrl])
   await cluster.simulator.kill()
   expect(await Promise.all(answers)).toMatchObject([{ streamError: { code: 'upstream_error' } }])
-  await expectBalancedBooks(cluster, [account])
-  expect((await cluster.balance(account)).posted).toBe(before.posted)
-  const running = cluster
-  const ask = async () =>
-    await chat({ baseUrl: running.baseUrl, apiKey: account.apiKey, content: 'Anybody?' })
-  await expect.poll(async () => (await ask()).status, { timeout: 15_000 }).toBe(503)
+  expect(await posted()).toBe(before)
+  await expect.poll(status, { timeout: 15_000 }).toBe(503)
+  await cluster.restartSimulator()
+  await untilServed()
 })
 
-test('an engine that comes back is pulled for again', async () => {
-  cluster = await startCluster({ workers: [[ENGINE]] })
-  const account = await cluster.createAccount('100')
-  const running = cluster
-  const status = async () =>
-    (await chat({ baseUrl: running.baseUrl, apiKey: account.apiKey, content: 'Anybody?' })).status
-  const workerReady = async () => (await fetch(`${running.workers[0]?.opsUrl}/readyz`)).ok
+test('an engine that comes back is pulled for again, each time', async () => {
+  const workerReady = async () => (await fetch(`${cluster.workers[0]?.opsUrl}/readyz`)).ok
   const setDead = async (dead: boolean) => {
     const change = { method: 'POST', body: JSON.stringify({ dead }) }
-    expect((await fetch(`${running.simulator.opsUrl}/faults`, change)).ok).toBe(true)
+    expect((await fetch(`${cluster.simulator.opsUrl}/faults`, change)).ok).toBe(true)
   }
   for (let turn = 0; turn < 2; turn += 1) {
-    expect(await status()).toBe(200)
     await setDead(true)
     await expect.poll(workerReady, { timeout: 15_000 }).toBe(false)
     await setDead(false)
     await expect.poll(workerReady, { timeout: 15_000 }).toBe(true)
-    await expect.poll(status, { timeout: 15_000 }).toBe(200)
+    await untilServed()
   }
   await expectBalancedBooks(cluster, [account])
 })
 
-test.each(['workers', 'gateways'] as const)(
-  '%s that receive SIGTERM let running generations end first',
-  async (kind) => {
-    cluster = await startCluster({ workers: [[ENGINE]] })
-    const account = await cluster.createAccount('100')
-    const { answer, firstText } = startChatOk({
-      baseUrl: cluster.baseUrl,
-      apiKey: account.apiKey,
-      content: 'Talk [[tokens=100]]',
-    })
-    await firstText
-    const [stopping] = cluster[kind]
-    await stopping?.stop()
-    // An idle keep-alive connection must not keep a gateway running until its grace is over.
-    expect(stopping?.logs()).toContain('stopped')
-    expect(stopping?.logs()).not.toContain('release failed')
-    expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 101 })
-    await expectBalancedBooks(cluster, [account])
-  },
-)
-
 test('a queue Redis that stops answering: new work is refused with 503 and served again when it is back', async () => {
-  cluster = await startCluster({ workers: [[ENGINE]] })
-  const account = await cluster.createAccount('100')
-  const running = cluster
-  const ask = async () => await chat({ baseUrl: running.baseUrl, apiKey: account.apiKey, content: 'Hi' })
-  expect((await ask()).status).toBe(200)
   cluster.redis.signal('SIGSTOP')
   expect(await ask()).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
   cluster.redis.signal('SIGCONT')
-  await expect.poll(async () => (await ask()).status, { timeout: 20_000 }).toBe(200)
+  await untilServed()
   await cluster.redis.kill()
   expect(await ask()).toMatchObject({ status: 503 })
   await cluster.redis.start()
-  await expect.poll(async () => (await ask()).status, { timeout: 20_000 }).toBe(200)
+  await untilServed()
+  await expectBalancedBooks(cluster, [account])
+})
+
+/** Stops a process amid a stream, which must end first. */
+async function stopAmidStream(stopping: RunningApp | undefined) {
+  const { answer, firstText } = startChatOk({
+    baseUrl: cluster.baseUrl,
+    apiKey: account.apiKey,
+    content: 'Talk [[tokens=100]]',
+  })
+  await firstText
+  await stopping?.stop()
+  return { logs: stopping?.logs() ?? '', answer: await answer }
+}
+
+const ENDED_FIRST = {
+  logs: expect.stringMatching(/^(?![^]*release failed)[^]*stopped/u),
+  answer: expect.objectContaining({ finishReason: 'stop', completionTokens: 101 }),
+}
+
+test('a worker that receives SIGTERM, the only one, lets running generations end first', async () => {
+  expect(await stopAmidStream(cluster.workers[0])).toEqual(ENDED_FIRST)
+  await expectBalancedBooks(cluster, [account])
+  await cluster.restartWorker(0)
+  await untilServed()
+})
+
+// The last: it is the gateway that serves the other tests.
+test('a gateway that receives SIGTERM lets running generations end first', async () => {
+  // An idle keep-alive connection must not keep it running until its grace is over.
+  expect(await stopAmidStream(cluster.gateways[0])).toEqual(ENDED_FIRST)
   await expectBalancedBooks(cluster, [account])
 })

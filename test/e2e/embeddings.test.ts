@@ -19,7 +19,10 @@ let account: TestAccount
 let tokenizer: Tokenizer
 
 beforeAll(async () => {
-  cluster = await startCluster({ workers: [[ENGINE, CHAT]] })
+  cluster = await startCluster({
+    workers: [[ENGINE, CHAT]],
+    gatewayEnv: { NO_WORKER_LIMIT_MS: '1000' },
+  })
   account = await cluster.createAccount('100')
   tokenizer = await loadTokenizer('models/tiny')
 })

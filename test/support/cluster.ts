@@ -7,15 +7,19 @@ import { startApp, type RunningApp } from './processes.ts'
 import { createRedis, type TestRedis } from './redis.ts'
 
 /** One simulated engine, with a worker on it. Unset fields are the simulator's defaults. */
-type EnginePlan = {
+export type EnginePlan = {
   model: string
   files: string
   kind?: 'chat' | 'embedding'
   maxNumSeqs?: number
   maxModelLen?: number
   kvBlocks?: number
+  blockSize?: number
   stepMs?: number
   sequenceMs?: number
+  prefillTokensPerS?: number
+  maxNumBatchedTokens?: number
+  streamInterval?: number
   /** The behaviour of a sandbox model's engine, in place of the demo persona. */
   behaviour?: object
 }
@@ -24,8 +28,16 @@ export type TestAccount = { id: string; keyId: string; apiKey: string }
 
 export type Balance = { posted: bigint; held: bigint; available: bigint; openHolds: number }
 
+/** Accounts through billing's operators' interface. */
+export type AccountCalls = {
+  createAccount(credits: string): Promise<TestAccount>
+  balance(account: TestAccount): Promise<Balance>
+  /** Every count of billing's reconciliation; all must be zero. */
+  reconcile(): Promise<Record<string, number>>
+}
+
 /** A whole cluster of real processes, for one test file: nothing of it is shared with another. */
-export type TestCluster = {
+export type TestCluster = AccountCalls & {
   redis: TestRedis
   databaseUrl: string
   adminUrl: string
@@ -36,10 +48,10 @@ export type TestCluster = {
   gateways: (RunningApp & { baseUrl: string })[]
   baseUrl: string
   restartBilling(): Promise<void>
-  createAccount(credits: string): Promise<TestAccount>
-  balance(account: TestAccount): Promise<Balance>
-  /** Every count of billing's reconciliation; all must be zero. */
-  reconcile(): Promise<Record<string, number>>
+  /** Starts the engines again after their process has ended. */
+  restartSimulator(): Promise<void>
+  /** Starts a worker that has ended again, on the same engines, under the same index; resolves when it pulls. */
+  restartWorker(index: number): Promise<void>
   /** Sum of a metric over its labels. */
   metric(app: RunningApp, name: string, labels?: Record<string, string>): Promise<number>
   stop(): Promise<void>
@@ -81,31 +93,27 @@ export async function startCluster(options: {
       ...options.billingEnv,
     })
 
+  const startWorker = async (engines: readonly (EnginePlan & { listen: string })[]) =>
+    await startApp('worker', {
+      ...logging,
+      ...urls,
+      WORKERS: JSON.stringify(engines.map(({ model, files, listen }) => ({ model, files, engine: listen }))),
+      ...options.workerEnv,
+    })
+
   const placed = await Promise.all(
     plans.map((engines) =>
       Promise.all(engines.map(async (plan) => ({ ...plan, listen: `127.0.0.1:${await freePort()}` }))),
     ),
   )
-  const [billing, simulator] = await Promise.all([
-    startBilling(),
-    startApp('simulator', {
+  const startSimulator = async () =>
+    await startApp('simulator', {
       ...logging,
       SIMULATOR_ENGINES: JSON.stringify(placed.flat()),
       ...options.simulatorEnv,
-    }),
-  ])
-  const workers = await Promise.all(
-    placed.map((engines) =>
-      startApp('worker', {
-        ...logging,
-        ...urls,
-        WORKERS: JSON.stringify(
-          engines.map(({ model, files, listen }) => ({ model, files, engine: listen })),
-        ),
-        ...options.workerEnv,
-      }),
-    ),
-  )
+    })
+  const [billing, simulator] = await Promise.all([startBilling(), startSimulator()])
+  const workers = await Promise.all(placed.map(startWorker))
   const gateways = await Promise.all(
     Array.from({ length: options.gateways ?? 1 }, async () => {
       const port = await freePort()
@@ -134,6 +142,32 @@ export async function startCluster(options: {
     async restartBilling() {
       cluster.billing = await startBilling()
     },
+    async restartSimulator() {
+      cluster.simulator = await startSimulator()
+    },
+    async restartWorker(index) {
+      const engines = placed[index]
+      if (engines === undefined) throw new Error(`there is no worker ${index}`)
+      cluster.workers[index] = await startWorker(engines)
+    },
+    ...createAccountCalls(admin),
+    async metric(app, name, labels = {}) {
+      const text = await (await fetch(`${app.opsUrl}/metrics`)).text()
+      return sumMetric(text, name, labels)
+    },
+    async stop() {
+      await Promise.all(cluster.gateways.map((gateway) => gateway.stop()))
+      await Promise.all(cluster.workers.map((worker) => worker.stop()))
+      await Promise.all([cluster.simulator.stop(), cluster.billing.stop()])
+      await redis.stop()
+      await database.drop()
+    },
+  }
+  return cluster
+}
+
+export function createAccountCalls(admin: AdminClient): AccountCalls {
+  return {
     async createAccount(credits) {
       const { id } = await admin.call(ADMIN.createAccount, { name: 'test' })
       const idempotencyKey = randomUUID()
@@ -156,22 +190,11 @@ export async function startCluster(options: {
       const { counts } = await admin.call(ADMIN.reconcile, {})
       return Object.fromEntries(counts.map(({ question, rows }) => [question, rows]))
     },
-    async metric(app, name, labels = {}) {
-      const text = await (await fetch(`${app.opsUrl}/metrics`)).text()
-      return sumMetric(text, name, labels)
-    },
-    async stop() {
-      await Promise.all(cluster.gateways.map((gateway) => gateway.stop()))
-      await Promise.all(cluster.workers.map((worker) => worker.stop()))
-      await Promise.all([cluster.simulator.stop(), cluster.billing.stop()])
-      await redis.stop()
-      await database.drop()
-    },
   }
-  return cluster
 }
 
-function sumMetric(text: string, name: string, labels: Record<string, string>): number {
+/** The sum of a metric over its labels, from the text of /metrics; throws when there is none. */
+export function sumMetric(text: string, name: string, labels: Record<string, string>): number {
   let sum = 0
   let found = false
   for (const line of text.split('\n')) {

@@ -11,6 +11,7 @@ export function generationCall(fields: Partial<GenerationCall> = {}): Generation
     model: modelSpec(),
     request: generationJob().request,
     maxOutputTokens: null,
+    streamed: true,
     signal: new AbortController().signal,
     ...fields,
   }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
+import type { Claiming, Lifting } from '#libs/generation-record/generation-record.ts'
+import { packJob } from '#libs/generation-record/pack-job.ts'
 
 /** A job of real values; tests name what matters to them. */
 export function generationJob(fields: Partial<ChatJob> = {}): ChatJob {
-  const now = Date.now()
   return {
     id: randomUUID(),
     model: `model-${randomUUID()}`,
@@ -18,7 +19,6 @@ export function generationJob(fields: Partial<ChatJob> = {}): ChatJob {
     },
     maxOutputTokens: 100,
     contextWindow: 4_096,
-    deadlineMs: now + 60_000,
     request: {
       kind: 'chat',
       messages: [{ role: 'user', content: 'Hello' }],
@@ -30,6 +30,33 @@ export function generationJob(fields: Partial<ChatJob> = {}): ChatJob {
       stop: [],
       reasoningEffort: 'low',
     },
+    ...fields,
+  }
+}
+
+/** A first lift without narrow bounds. */
+export async function generationLift(job: ChatJob, fields: Partial<Lifting> = {}): Promise<Lifting> {
+  return {
+    job: await packJob(job),
+    epoch: 1,
+    needs: { features: ['chat'], window: 0 },
+    tag: null,
+    place: { accountId: 'account-1', cost: 1, mostAhead: 1_000_000 },
+    bounds: { accountBytes: 1_000_000_000, modelBytes: 1_000_000_000 },
+    remainingMs: 60_000,
+    ids: new Uint32Array(),
+    promptTokens: null,
+    ...fields,
+  }
+}
+
+/** A claim by a worker that serves every generation of `generationLift`. */
+export function generationClaim(fields: Partial<Claiming> = {}): Claiming {
+  return {
+    worker: 'worker-1',
+    nonce: randomUUID(),
+    serves: { features: ['chat', 'continue'], window: 4_096 },
+    buried: [],
     ...fields,
   }
 }

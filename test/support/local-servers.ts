@@ -9,7 +9,10 @@ import { startRedis, type RedisServer } from '#scripts/servers/start-redis.ts'
 
 const PASSWORD = 'test'
 /** The folder of `npm start`: programs that it fetched serve the tests, and the other way round. */
-const TOOLS = join(REPOSITORY, '.millrace/tools')
+export const TOOLS = join(REPOSITORY, '.millrace/tools')
+
+/** Settings of a master and of its replica. By default a master waits 5 s for further replicas before it sends its data. */
+export const REPLICATED = { masterauth: PASSWORD, 'repl-diskless-sync-delay': '0' }
 
 /** A redis-server of this machine with its data in `folder`, on `port` or a free one. */
 export async function startLocalRedis(

@@ -2,6 +2,9 @@ import type { ErrorBody } from './chat.ts'
 
 export type StreamedAnswer = {
   text: string
+  reasoning: string
+  /** Names and arguments of its tool calls, by index. */
+  calls: string[]
   finishReason: string | null
   /** The content of an error event; null when the stream went well. */
   streamError: ErrorBody | null
@@ -10,9 +13,15 @@ export type StreamedAnswer = {
   completionTokens: number
 }
 
+type Delta = {
+  content?: string
+  reasoning_content?: string
+  tool_calls?: { index: number; function?: { name?: string; arguments?: string } }[]
+}
+
 type Chunk = {
   error?: ErrorBody
-  choices?: { delta: { content?: string }; finish_reason: string | null }[]
+  choices?: { delta: Delta; finish_reason: string | null }[]
   usage?: {
     prompt_tokens: number
     completion_tokens: number
@@ -24,6 +33,8 @@ type Chunk = {
 export function readEvents(received: string): StreamedAnswer {
   const answer: StreamedAnswer = {
     text: '',
+    reasoning: '',
+    calls: [],
     finishReason: null,
     streamError: null,
     promptTokens: 0,
@@ -36,6 +47,11 @@ export function readEvents(received: string): StreamedAnswer {
     const chunk: Chunk = JSON.parse(event.slice('data: '.length))
     const [choice] = chunk.choices ?? []
     answer.text += choice?.delta.content ?? ''
+    answer.reasoning += choice?.delta.reasoning_content ?? ''
+    for (const call of choice?.delta.tool_calls ?? []) {
+      const { name = '', arguments: text = '' } = call.function ?? {}
+      answer.calls[call.index] = (answer.calls[call.index] ?? '') + name + text
+    }
     answer.finishReason = choice?.finish_reason ?? answer.finishReason
     answer.streamError = chunk.error ?? answer.streamError
     answer.promptTokens += chunk.usage?.prompt_tokens ?? 0

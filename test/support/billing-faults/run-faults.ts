@@ -125,16 +125,14 @@ async function expireAll(pool: Pool, models: readonly string[]): Promise<void> {
     [models],
   )
   await money.advanceWatermarks(
-    {
-      runId: rows[0]?.run_id ?? 'none',
+    rows.map((row) => ({
+      model: row.model,
+      runId: row.run_id,
       observedAtMs: nowMs,
-      streams: rows.map((row) => ({
-        model: row.model,
-        lastId: { ms: row.last_ms, seq: row.last_seq },
-        settledUntilMs: nowMs,
-        confirmedMs: null,
-      })),
-    },
+      lastId: { ms: row.last_ms, seq: row.last_seq },
+      settledUntilMs: nowMs,
+      confirmedMs: null,
+    })),
     0,
   )
   for (;;) {

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Redis } from 'ioredis'
+import { pino } from 'pino'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
-import { redisOptions } from '#libs/redis/connect-redis.ts'
+import { openRedis } from '#libs/redis/connect-redis.ts'
 
 /** At most this many wait; they are sent in another order than they arrived. */
 const OUT_OF_ORDER = 16
@@ -25,8 +25,9 @@ export type SettlementSender = {
  * again, and again when Redis did not answer.
  */
 export function createSettlementSender(redisUrl: string): SettlementSender {
-  const redis = new Redis(redisUrl, redisOptions('patient'))
-  redis.on('error', () => undefined)
+  const log = pino({ level: 'silent' })
+  const place = { mode: 'single', url: redisUrl } as const
+  const redis = openRedis({ place, name: 'test', patience: 'patient', log })
   type Entry = {
     model: string
     settlement: Settlement

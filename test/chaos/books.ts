@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Pool } from 'pg'
+import { z } from 'zod'
+
+/** A settled generation in billing's database. */
+const Row = z.object({
+  id: z.string(),
+  outcome: z.string(),
+  promptTokens: z.int(),
+  cachedTokens: z.int(),
+  completionTokens: z.int(),
+  charged: z.coerce.bigint(),
+})
+export type Row = z.infer<typeof Row>
+
+/** Billing's database, read past billing and past the proxies. */
+export type Books = {
+  /** Waits until the generation is settled. */
+  settled(id: string): Promise<Row>
+  /** Of these accounts, by generation. */
+  all(accounts: readonly string[]): Promise<Map<string, Row>>
+  openHolds(): Promise<number>
+  /** Settlements that billing could not explain, by kind. */
+  alarms(): Promise<Record<string, number>>
+  close(): Promise<void>
+}
+
+const SETTLED_LIMIT_MS = 20_000
+
+const COLUMNS = `reservation_id as id, outcome, prompt_tokens as "promptTokens", cached_tokens as "cachedTokens",
+  completion_tokens as "completionTokens", charged::text as charged`
+
+export function openBooks(databaseUrl: string): Books {
+  const pool = new Pool({ connectionString: databaseUrl, max: 4 })
+  // The server is killed now and then; a query on such a connection fails by itself.
+  pool.on('error', () => {})
+
+  async function rows(text: string, values: readonly unknown[] = []): Promise<unknown[]> {
+    const { rows } = await pool.query<Record<string, unknown>>(text, [...values])
+    return rows
+  }
+
+  return {
+    async settled(id) {
+      const giveUpMs = performance.now() + SETTLED_LIMIT_MS
+      for (;;) {
+        const [row] = await rows(`select ${COLUMNS} from usage where reservation_id = $1`, [id])
+        if (row !== undefined) return Row.parse(row)
+        if (performance.now() > giveUpMs) throw new Error(`${id} is not settled`)
+        await sleep(50)
+      }
+    },
+    async all(accounts) {
+      const found = await rows(`select ${COLUMNS} from usage where account_id = any ($1)`, [accounts])
+      return new Map(found.map((row) => Row.parse(row)).map((row) => [row.id, row]))
+    },
+    async openHolds() {
+      const [row] = await rows("select count(*)::integer as count from reservations where state = 'held'")
+      return z.object({ count: z.int() }).parse(row).count
+    },
+    async alarms() {
+      const found = await rows('select kind, count(*)::integer as count from settlement_alarms group by kind')
+      const kinds = z.array(z.object({ kind: z.string(), count: z.int() })).parse(found)
+      return Object.fromEntries(kinds.map(({ kind, count }) => [kind, count]))
+    },
+    close: () => pool.end(),
+  }
+}

@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+
+/** The keys that a model has for good, whatever it served. Every other key must expire. */
+const LASTING = [
+  /^mr2:\{[^}]+\}:(settlements|settlements:(mark|confirmed)|virtual|finish)$/u,
+  // BullMQ's own of each queue.
+  /^mr2:\{[^}]+\}:tickets:(meta|id|events|stalled-check|marker|pc)$/u,
+]
+
+/** Of each model: there when something waits, and only then. */
+const EMPTY_AT_REST = [
+  /:(waiting:[^:]*|needs|waiting-expiry|waiting-members|waiting-bytes)$/u,
+  /:tickets:(wait|active|prioritized|delayed|failed|completed|paused|stalled|waiting-children)$/u,
+]
+
+const REST_LIMIT_MS = 45_000
+
+/**
+ * The problems of the queue Redis when nothing runs: sets of waiting work and tickets that do not empty, and keys that
+ * would stay for ever although nothing owns them.
+ */
+export async function checkKeys(url: string): Promise<{ problems: string[]; keys: number }> {
+  const redis = new Redis(url, { maxRetriesPerRequest: null })
+  redis.on('error', () => {})
+  try {
+    const giveUpMs = performance.now() + REST_LIMIT_MS
+    for (;;) {
+      const keys = await scan(redis)
+      const problems = await findProblems(redis, keys)
+      if (problems.length === 0 || performance.now() > giveUpMs) return { problems, keys: keys.length }
+      await sleep(500)
+    }
+  } finally {
+    redis.disconnect()
+  }
+}
+
+async function scan(redis: Redis): Promise<string[]> {
+  const keys = new Set<string>()
+  for await (const batch of redis.scanStream({ count: 500 })) {
+    if (!Array.isArray(batch)) continue
+    for (const key of batch) keys.add(String(key))
+  }
+  return Array.from(keys).toSorted()
+}
+
+async function findProblems(redis: Redis, keys: readonly string[]): Promise<string[]> {
+  const problems: string[] = []
+  for (const key of keys) {
+    // A key that expired meanwhile has the TTL -2.
+    if ((await redis.pttl(key)) !== -1) continue
+    if (EMPTY_AT_REST.some((pattern) => pattern.test(key))) {
+      problems.push(`the key ${key} does not empty: ${await show(redis, key)}`)
+    } else if (!LASTING.some((pattern) => pattern.test(key))) {
+      problems.push(`the key ${key} (${await redis.type(key)}) never expires`)
+    }
+  }
+  return problems
+}
+
+async function show(redis: Redis, key: string): Promise<string> {
+  const type = await redis.type(key)
+  if (type === 'zset') return JSON.stringify(await redis.zrange(key, '0', '2'))
+  if (type === 'list') return JSON.stringify(await redis.lrange(key, '0', '2'))
+  if (type === 'hash') return JSON.stringify(Object.entries(await redis.hgetall(key)).slice(0, 2))
+  return type
+}

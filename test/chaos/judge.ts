@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import type { PartEnd } from '#test/support/faulty-cluster/part.ts'
+import type { Ask } from './asks.ts'
+import type { Call } from './call.ts'
+import { readAnswer } from './read-answer.ts'
+import { BrokenAnswer, type Received, type Usage } from './read/received.ts'
+
+/** The answer to an ask in a cluster without faults. */
+export type Known = {
+  readonly answer: Received
+  readonly bytes: number
+  /** As settled, because not every answer has its usage. */
+  readonly promptTokens: number
+  readonly completionTokens: number
+}
+
+/** How a request ended. */
+export type Outcome =
+  /** The known answer, with its usage where the operation has one. */
+  | { readonly kind: 'exact'; readonly usage: Usage | null }
+  /** The beginning of the known answer with the finish `length`, at the deadline. */
+  | { readonly kind: 'cut-short'; readonly usage: Usage | null }
+  /** `streamed`: a part of the answer had arrived. A stream may also be opened by a comment, without any. */
+  | { readonly kind: 'error'; readonly code: string; readonly streamed: boolean }
+  /** The gateway was down, or stopping before it answered. */
+  | { readonly kind: 'unreachable' }
+  /** The gateway was killed. */
+  | { readonly kind: 'lost' }
+  /** The client hung up; the share of the known answer that it had. */
+  | { readonly kind: 'left'; readonly share: number }
+  | { readonly kind: 'wrong'; readonly why: string }
+
+const ErrorBody = z.object({ error: z.object({ code: z.string() }) })
+
+/** A refusal of a request that is right and paid for. */
+const HONEST = new Set(['model_busy', 'model_warming', 'model_unavailable', 'upstream_error'])
+
+export function judge(options: {
+  ask: Ask
+  known: Known
+  call: Call
+  /** Of the call's gateway. */
+  gatewayEnds: readonly PartEnd[]
+  deadlineMs: number
+}): Outcome {
+  try {
+    return judgeAnswer(options)
+  } catch (error) {
+    if (error instanceof BrokenAnswer) return { kind: 'wrong', why: error.message }
+    throw error
+  }
+}
+
+function judgeAnswer(options: Parameters<typeof judge>[0]): Outcome {
+  const { ask, known, call, gatewayEnds } = options
+  if (call.end === 'hang') return wrong(`no end within ${Math.round(call.endMs - call.startMs)} ms`)
+  if (call.status !== null && call.status !== 200 && call.end === 'complete') return judgeError(call)
+  const ends = gatewayEnds.filter(({ atMs }) => atMs > call.startMs - 1_000 && atMs < call.endMs + 1_000)
+  if (call.status === null) {
+    if (ends.length > 0 || call.end === 'refused') return { kind: 'unreachable' }
+    return wrong('the connection broke before an answer, and its gateway was not killed')
+  }
+  const answer = readAnswer(ask.shape, call.end === 'complete' || isStream(ask) ? call.body : '')
+  const difference = firstDifference(known.answer, answer)
+  if (difference !== null) return wrong(difference)
+  if (call.end === 'left') return { kind: 'left', share: call.body.length / known.bytes }
+  if (answer.error !== null)
+    return HONEST.has(answer.error)
+      ? { kind: 'error', code: answer.error, streamed: Object.keys(answer.output).length > 0 }
+      : wrong(`the error ${answer.error}`)
+  if (answer.ended) return judgeWhole(answer, options)
+  if (call.end === 'lost' && ends.some(({ how }) => how === 'killed')) return { kind: 'lost' }
+  return wrong(`the answer breaks off (${call.end}), and its gateway was not killed`)
+}
+
+function judgeError(call: Call): Outcome {
+  const parsed = ErrorBody.safeParse(JSON.parse(call.body))
+  if (!parsed.success) return wrong(`status ${call.status} without a code: ${call.body}`)
+  const { code } = parsed.data.error
+  return HONEST.has(code)
+    ? { kind: 'error', code, streamed: false }
+    : wrong(`status ${call.status}: ${call.body}`)
+}
+
+function judgeWhole(answer: Received, { known, call, deadlineMs }: Parameters<typeof judge>[0]): Outcome {
+  const isCut =
+    call.endMs - call.startMs > deadlineMs * 0.8 &&
+    ['length', 'incomplete'].includes(answer.finish ?? '') &&
+    (answer.usage?.completion ?? 0) < known.completionTokens
+  if (isCut) return { kind: 'cut-short', usage: answer.usage }
+  for (const [part, text] of Object.entries(known.answer.output)) {
+    if (answer.output[part] !== text) return wrong(`${part} ends early: …${tail(answer.output[part] ?? '')}`)
+  }
+  if (answer.finish !== known.answer.finish)
+    return wrong(`the finish is ${answer.finish}, not ${known.answer.finish}`)
+  const { usage } = answer
+  if (usage === null) return { kind: 'exact', usage }
+  const expected = known.answer.usage
+  const isSame =
+    usage.prompt === expected?.prompt &&
+    usage.completion === expected.completion &&
+    usage.reasoning === expected.reasoning &&
+    usage.cached <= usage.prompt
+  return isSame
+    ? { kind: 'exact', usage }
+    : wrong(`the usage is ${JSON.stringify(usage)}, not ${JSON.stringify(expected)}`)
+}
+
+/** Where the texts differ as far as they came; null: nowhere. */
+function firstDifference(known: Received, answer: Received): string | null {
+  for (const [part, text] of Object.entries(answer.output)) {
+    const expected = known.output[part]
+    if (expected === undefined) return `a part that should not be: ${part} ${text}`
+    if (expected.startsWith(text)) continue
+    let at = 0
+    while (expected[at] === text[at]) at += 1
+    return `${part} differs at ${at}: …${around(text, at)}… instead of …${around(expected, at)}…`
+  }
+  return null
+}
+
+const around = (text: string, at: number) => JSON.stringify(text.slice(Math.max(0, at - 40), at + 40))
+const tail = (text: string) => JSON.stringify(text.slice(-40))
+const isStream = (ask: Ask) => ask.shape.endsWith('-stream')
+const wrong = (why: string): Outcome => ({ kind: 'wrong', why })

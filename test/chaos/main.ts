@@ -1,0 +1,46 @@
+// `npm run chaos -- --minutes 30 [--seed N]`: faults over a loaded cluster until the time is over or something is wrong.
+// test/chaos/run-chaos.ts says what is done and checked. The schedule of faults and the requests follow from the seed;
+// what meets what depends on the machine as well.
+import { randomInt } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { makeRunFolder, RUN_FOLDER_VARIABLE } from '../support/run-folder.ts'
+import { mutantEnv } from './mutants/mutant-env.ts'
+import { runChaos } from './run-chaos.ts'
+import { SCOPES } from './schedule.ts'
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '5' },
+    rounds: { type: 'string', default: '1000000' },
+    seed: { type: 'string', default: String(randomInt(1, 1_000_000)) },
+    /** Of one round. */
+    faults: { type: 'string', default: '20' },
+    'gap-ms': { type: 'string', default: '1000' },
+    clients: { type: 'string', default: '16' },
+    /** Disturbs only these: workers, gateways, billings, servers. */
+    only: { type: 'string', default: SCOPES.join(',') },
+    strict: { type: 'boolean', default: false },
+    mutant: { type: 'string' },
+    'keep-going': { type: 'boolean', default: false },
+  },
+})
+
+const folder = makeRunFolder()
+process.env[RUN_FOLDER_VARIABLE] = folder
+const { problems } = await runChaos({
+  seed: Number(values.seed),
+  limitMs: Number(values.minutes) * 60_000,
+  mostRounds: Number(values.rounds),
+  faultsPerRound: Number(values.faults),
+  meanGapMs: Number(values['gap-ms']),
+  clients: Number(values.clients),
+  scopes: SCOPES.filter((scope) => values.only.split(',').includes(scope)),
+  strict: values.strict,
+  keepGoing: values['keep-going'],
+  ...(values.mutant === undefined ? {} : { env: mutantEnv(values.mutant) }),
+  say: (line) => console.log(line),
+})
+if (problems.length === 0) rmSync(folder, { recursive: true, force: true })
+else console.log(`${problems.length} problems; the logs are in ${folder}`)
+process.exit(problems.length === 0 ? 0 : 1)

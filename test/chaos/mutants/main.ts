@@ -1,0 +1,67 @@
+// `npm run chaos:mutants [-- --only TEXT]`: the test of the test. Runs a few faults over a cluster without a mistake,
+// which must find nothing, and then with each mutant in every app, which must find something.
+import { rmSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { makeRunFolder, RUN_FOLDER_VARIABLE } from '../../support/run-folder.ts'
+import { runChaos } from '../run-chaos.ts'
+import { SCOPES } from '../schedule.ts'
+import { mutantEnv } from './mutant-env.ts'
+import { MUTANTS, readMutated, type Mutant } from './mutants.ts'
+
+const SEED = 20_300_701
+const CLIENTS = 14
+/** Longer than billing waits for the entries of a killed one. */
+const REST_LIMIT_MS = 50_000
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: '' },
+    verbose: { type: 'boolean', default: false },
+  },
+})
+const chosen = MUTANTS.filter(({ name }) => name.includes(values.only))
+// Before any minute is spent: a mutant that changes nothing proves nothing.
+for (const mutant of chosen) readMutated(mutant)
+
+const folder = makeRunFolder()
+process.env[RUN_FOLDER_VARIABLE] = folder
+const failures: string[] = []
+
+// The same faults without a mistake.
+const sound = new Map(chosen.map((mutant) => [mutant.planned, mutant]))
+for (const mutant of sound.values()) {
+  const problems = await run(mutant)
+  if (problems.length > 0) failures.push(`without a mistake: ${problems.join('\n')}`)
+}
+for (const mutant of chosen) {
+  const [problem] = await run(mutant, mutantEnv(mutant.name))
+  console.log(
+    problem === undefined
+      ? `NOT CAUGHT  ${mutant.name}`
+      : `caught      ${mutant.name}\n            ${problem}`,
+  )
+  if (problem === undefined) failures.push(`not caught: ${mutant.name}`)
+}
+rmSync(folder, { recursive: true, force: true })
+for (const failure of failures) console.log(failure)
+process.exit(failures.length === 0 ? 0 : 1)
+
+async function run({ planned, asks }: Mutant, env: Readonly<Record<string, string>> = {}) {
+  const { problems } = await runChaos({
+    seed: SEED,
+    limitMs: 0,
+    mostRounds: 1,
+    faultsPerRound: 0,
+    meanGapMs: 1_000,
+    clients: CLIENTS,
+    scopes: SCOPES,
+    keepGoing: false,
+    strict: true,
+    planned,
+    ...(asks === undefined ? {} : { asks }),
+    restLimitMs: REST_LIMIT_MS,
+    env,
+    say: values.verbose ? (line) => console.log(`  ${line}`) : () => {},
+  })
+  return problems
+}

@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FaultyCluster, Link } from '#test/support/faulty-cluster/faulty-cluster.ts'
+import type { Part } from '#test/support/faulty-cluster/part.ts'
+import type { LinkState } from '#test/support/faulty-cluster/tcp-proxy.ts'
+import { describe, disturbedBy, labelOf, type Fault, type Planned } from './schedule.ts'
+
+/** A fault that happened. */
+export type Done = {
+  readonly label: string
+  /** The part that it disturbed. */
+  readonly disturbed: string
+  readonly startMs: number
+  /** When everything was up again; infinite until then. */
+  endMs: number
+}
+
+/**
+ * Makes the faults at their times; one whose target is still down is left out. Resolves when all are over and every
+ * part is up; the faults are in `done` from their beginning.
+ */
+export async function runFaults(
+  cluster: FaultyCluster,
+  options: { planned: readonly Planned[]; done: Done[]; say: (line: string) => void },
+): Promise<void> {
+  const { planned, done, say } = options
+  const beganMs = performance.now()
+  /** Links and engines keep one fault at a time. */
+  const busy = new Set<string>()
+  const running: Promise<void>[] = []
+  for (const { atMs, fault } of planned) {
+    await sleep(Math.max(0, beganMs + atMs - performance.now()))
+    const target = 'part' in fault ? fault.part : fault.link
+    const atS = ((performance.now() - beganMs) / 1_000).toFixed(1).padStart(6)
+    if (busy.has(target) || ('part' in fault && !partOf(cluster, fault.part).isUp())) {
+      say(`${atS} s  (left out, still disturbed: ${describe(fault)})`)
+      continue
+    }
+    say(`${atS} s  ${describe(fault)}`)
+    busy.add(target)
+    const record: Done = {
+      label: labelOf(fault),
+      disturbed: disturbedBy(fault),
+      startMs: performance.now(),
+      endMs: Number.POSITIVE_INFINITY,
+    }
+    done.push(record)
+    const over = make(cluster, fault).finally(() => {
+      record.endMs = performance.now()
+      busy.delete(target)
+    })
+    // Its failure is reported below; until then it must not count as unhandled.
+    over.catch(() => undefined)
+    running.push(over)
+  }
+  await Promise.all(running)
+}
+
+async function make(cluster: FaultyCluster, fault: Fault): Promise<void> {
+  switch (fault.kind) {
+    case 'kill':
+      return await partOf(cluster, fault.part).killAndStart(fault.downMs)
+    case 'terminate':
+      return await partOf(cluster, fault.part).stopAndStart()
+    case 'freeze':
+      return await partOf(cluster, fault.part).freeze(fault.ms)
+    case 'lose-writes':
+      return await cluster.loseWrites(fault.ms)
+    case 'cut':
+      linkOf(cluster, fault.link).cut()
+      return
+    case 'delay':
+      return await holdState(linkOf(cluster, fault.link), { kind: 'delayed', ms: fault.latencyMs }, fault.ms)
+    case 'refuse':
+      return await holdState(linkOf(cluster, fault.link), { kind: 'refused' }, fault.ms)
+    case 'stall':
+      return await holdState(linkOf(cluster, fault.link), { kind: 'stalled' }, fault.ms)
+    case 'half-open':
+      return await holdState(linkOf(cluster, fault.link), { kind: 'half-open' }, fault.ms)
+    case 'engine':
+      return await changeEngines(cluster, fault)
+  }
+}
+
+async function holdState(link: Link, state: LinkState, ms: number): Promise<void> {
+  link.setState(state)
+  await sleep(ms)
+  link.setState({ kind: 'open' })
+}
+
+const HEALTHY = {
+  slowness: 1,
+  hangs: false,
+  dead: false,
+  diesAfterTokens: null,
+  refuseConnections: false,
+}
+
+async function changeEngines(
+  cluster: FaultyCluster,
+  { part, change, ms }: Extract<Fault, { kind: 'engine' }>,
+): Promise<void> {
+  const simulator = cluster.simulators.find(({ name }) => name === part)
+  if (simulator === undefined) throw new Error(`there is no ${part}`)
+  const startedAs = simulator.pids().length
+  try {
+    await cluster.changeEngines(simulator, change.settings)
+    await sleep(ms)
+    // Only the end of `dead` starts an engine that died again.
+    if (change.name === 'dies') await cluster.changeEngines(simulator, { ...HEALTHY, dead: true })
+    await cluster.changeEngines(simulator, HEALTHY)
+  } catch (error) {
+    // It was killed meanwhile, and starts without faults.
+    if (simulator.isUp() && simulator.pids().length === startedAs) throw error
+  }
+}
+
+function partOf(cluster: FaultyCluster, name: string): Part {
+  const part = cluster.parts.find((each) => each.name === name)
+  if (part === undefined) throw new Error(`there is no ${name}`)
+  return part
+}
+
+function linkOf(cluster: FaultyCluster, name: string): Link {
+  const link = cluster.links.find((each) => each.name === name)
+  if (link === undefined) throw new Error(`there is no link ${name}`)
+  return link
+}

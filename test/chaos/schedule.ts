@@ -1,0 +1,221 @@
+import type { Random } from './random.ts'
+
+/** What can be disturbed; numbers as in `worker-1`. */
+export type Counts = { readonly gateways: number; readonly workers: number; readonly billings: number }
+
+export type Fault =
+  | { readonly kind: 'kill'; readonly part: string; readonly downMs: number }
+  | { readonly kind: 'terminate'; readonly part: string }
+  | { readonly kind: 'freeze'; readonly part: string; readonly ms: number }
+  /** The queue Redis is killed and has lost its last writes. */
+  | { readonly kind: 'lose-writes'; readonly part: 'queue'; readonly ms: number }
+  | { readonly kind: 'cut'; readonly link: string }
+  | {
+      readonly kind: 'refuse' | 'stall' | 'half-open'
+      readonly link: string
+      readonly ms: number
+    }
+  | { readonly kind: 'delay'; readonly link: string; readonly ms: number; readonly latencyMs: number }
+  | {
+      readonly kind: 'engine'
+      readonly part: string
+      readonly change: EngineChange
+      readonly ms: number
+    }
+
+/** See apps/simulator/faults.ts. */
+export type EngineChange = {
+  readonly name: 'slow' | 'hangs' | 'dead' | 'dies' | 'refuses'
+  readonly settings: Readonly<Record<string, number | boolean>>
+}
+
+export type Planned = { readonly atMs: number; readonly fault: Fault }
+
+/** The kinds of parts that a schedule may disturb. */
+export type Scope = 'workers' | 'gateways' | 'billings' | 'servers'
+export const SCOPES: readonly Scope[] = ['workers', 'gateways', 'billings', 'servers']
+
+const WEIGHTS: Readonly<Record<Scope, number>> = { workers: 55, gateways: 15, billings: 12, servers: 18 }
+
+/**
+ * How many of a group may be disturbed at once: the others serve, so that a request that need not fail does not
+ * fail. A worker is one with its engines.
+ */
+const MOST_DISTURBED: Readonly<Record<string, number>> = {
+  worker: 2,
+  gateway: 1,
+  billing: 1,
+  server: 1,
+}
+
+/** The faults of one round, by time: drawn from `random` alone. The round lasts until the last one. */
+export function drawSchedule(
+  random: Random,
+  options: { counts: Counts; faults: number; meanGapMs: number; scopes?: readonly Scope[] },
+): Planned[] {
+  const { counts, faults, meanGapMs, scopes = SCOPES } = options
+  const planned: Planned[] = []
+  /** Of each disturbed one, until when. */
+  const until = new Map<string, number>()
+  let atMs = meanGapMs
+  while (planned.length < faults) {
+    const fault = drawFault(random, counts, scopes)
+    if (isTooMuch(fault, until, atMs)) {
+      // Time passes, so that some draw fits at last.
+      atMs += meanGapMs / 10
+      continue
+    }
+    const name = disturbedBy(fault)
+    until.set(name, Math.max(until.get(name) ?? 0, atMs + disturbanceMs(fault)))
+    planned.push({ atMs: Math.round(atMs), fault })
+    atMs += random.unit() * 2 * meanGapMs
+  }
+  return planned
+}
+
+function isTooMuch(fault: Fault, until: ReadonlyMap<string, number>, atMs: number): boolean {
+  const name = disturbedBy(fault)
+  const others = Array.from(until).filter(
+    ([other, endMs]) => other !== name && endMs > atMs && groupOf(other) === groupOf(name),
+  )
+  return others.length >= (MOST_DISTURBED[groupOf(name)] ?? 1)
+}
+
+/** The part that a fault disturbs; engines and links belong to their app. */
+export function disturbedBy(fault: Fault): string {
+  const name = 'part' in fault ? fault.part : (fault.link.split('→')[0] ?? '')
+  return name.replace('simulator', 'worker')
+}
+
+function groupOf(name: string): string {
+  return ['queue', 'bus', 'postgres'].includes(name) ? 'server' : (name.split('-')[0] ?? '')
+}
+
+/** How long a process takes at most to be ready again on a busy machine. */
+const START_MS = 6_000
+
+function disturbanceMs(fault: Fault): number {
+  switch (fault.kind) {
+    case 'kill':
+      return fault.downMs + START_MS
+    case 'lose-writes':
+      return fault.ms + START_MS
+    case 'terminate':
+      // Running generations may go on for some seconds.
+      return 2 * START_MS
+    case 'cut':
+      return 1_500
+    case 'freeze':
+    case 'delay':
+    case 'refuse':
+    case 'stall':
+    case 'half-open':
+    case 'engine':
+      return fault.ms + 3_000
+  }
+}
+
+function drawFault(random: Random, counts: Counts, scopes: readonly Scope[]): Fault {
+  const total = scopes.reduce((sum, scope) => sum + WEIGHTS[scope], 0)
+  let left = random.unit() * total
+  const scope = scopes.find((each) => (left -= WEIGHTS[each]) < 0) ?? 'workers'
+  switch (scope) {
+    case 'workers':
+      return drawWorkerFault(random, random.int(1, counts.workers))
+    case 'gateways':
+      return drawAppFault(random, {
+        name: `gateway-${random.int(1, counts.gateways)}`,
+        // A gateway that is silent for 10 s counts as dead, and its streams end.
+        freezeMs: [500, 7_000],
+        servers: ['queue', 'bus', 'billing'],
+      })
+    case 'billings':
+      return drawAppFault(random, {
+        name: `billing-${random.int(1, counts.billings)}`,
+        freezeMs: [500, 8_000],
+        servers: ['queue', 'postgres'],
+      })
+    case 'servers':
+      return drawServerFault(random)
+  }
+}
+
+function drawWorkerFault(random: Random, number: number): Fault {
+  if (random.chance(0.6))
+    return drawAppFault(random, {
+      name: `worker-${number}`,
+      freezeMs: [1_000, 12_000],
+      servers: ['queue', 'bus', 'engine'],
+    })
+  const part = `simulator-${number}`
+  if (random.chance(0.3)) return drawProcessFault(random, part, [1_000, 12_000])
+  const changes: readonly EngineChange[] = [
+    { name: 'slow', settings: { slowness: random.int(3, 20) } },
+    { name: 'hangs', settings: { hangs: true } },
+    { name: 'dead', settings: { dead: true } },
+    { name: 'dies', settings: { diesAfterTokens: random.int(1, 60) } },
+    { name: 'refuses', settings: { refuseConnections: true } },
+  ]
+  return { kind: 'engine', part, change: random.pick(changes), ms: random.int(1_000, 8_000) }
+}
+
+function drawAppFault(
+  random: Random,
+  options: { name: string; freezeMs: readonly [number, number]; servers: readonly string[] },
+): Fault {
+  if (random.chance(0.5)) return drawProcessFault(random, options.name, options.freezeMs)
+  return drawLinkFault(random, `${options.name}→${random.pick(options.servers)}`)
+}
+
+function drawProcessFault(random: Random, part: string, freezeMs: readonly [number, number]): Fault {
+  const kind = random.pick(['kill', 'kill', 'freeze', 'freeze', 'terminate'] as const)
+  if (kind === 'kill') return { kind, part, downMs: random.int(0, 3_000) }
+  return kind === 'freeze' ? { kind, part, ms: random.int(...freezeMs) } : { kind, part }
+}
+
+function drawLinkFault(random: Random, link: string): Fault {
+  const kind = random.pick(['cut', 'cut', 'delay', 'refuse', 'stall', 'half-open'] as const)
+  if (kind === 'cut') return { kind, link }
+  if (kind === 'delay') return { kind, link, ms: random.int(1_000, 6_000), latencyMs: random.int(20, 400) }
+  return { kind, link, ms: random.int(500, 6_000) }
+}
+
+function drawServerFault(random: Random): Fault {
+  const part = random.pick(['queue', 'queue', 'bus', 'bus', 'postgres'] as const)
+  if (part === 'postgres') return { kind: 'kill', part, downMs: random.int(0, 2_000) }
+  if (part === 'queue' && random.chance(0.25))
+    return { kind: 'lose-writes', part, ms: random.int(100, 1_000) }
+  return drawProcessFault(random, part, [500, 5_000])
+}
+
+/** Of a fault, without numbers: `kill worker`, `cut worker→bus`, `engine hangs`. */
+export function labelOf(fault: Fault): string {
+  if (fault.kind === 'engine') return `engine ${fault.change.name}`
+  const target = 'part' in fault ? fault.part : fault.link
+  return `${fault.kind} ${target.replace(/-\d+/u, '')}`
+}
+
+/** One line for people. */
+export function describe(fault: Fault): string {
+  const { kind } = fault
+  switch (kind) {
+    case 'engine':
+      return `${fault.part}: engine ${fault.change.name} ${JSON.stringify(fault.change.settings)} for ${fault.ms} ms`
+    case 'kill':
+      return `kill ${fault.part}, start after ${fault.downMs} ms`
+    case 'terminate':
+      return `terminate ${fault.part}`
+    case 'lose-writes':
+      return `kill ${fault.part} and lose the writes of ${fault.ms} ms`
+    case 'freeze':
+      return `freeze ${fault.part} for ${fault.ms} ms`
+    case 'cut':
+      return `cut ${fault.link}`
+    case 'delay':
+      return `delay ${fault.link} by ${fault.latencyMs} ms for ${fault.ms} ms`
+    case 'refuse':
+    case 'stall':
+    case 'half-open':
+      return `${kind} ${fault.link} for ${fault.ms} ms`
+  }
+}

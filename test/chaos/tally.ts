@@ -1,0 +1,97 @@
+import type { Asked } from './clients.ts'
+import type { Done } from './run-faults.ts'
+
+/** Counts over all rounds. */
+export type Tally = {
+  add(round: { asked: readonly Asked[]; done: readonly Done[] }): void
+  /** Errors that no fault around them excuses: one line each. */
+  needless(asked: readonly Asked[], done: readonly Done[]): string[]
+  faults(): number
+  /** Requests with exactly their answer. */
+  exact(): number
+  needlessErrors(): number
+  lines(): string[]
+}
+
+/** A fault still shows so long after its end: a process has to be found again. */
+const AFTERMATH_MS = 4_000
+
+export function createTally(): Tally {
+  const faults = new Map<string, number>()
+  const outcomes = new Map<string, number>()
+  /** Of each fault, the errors of requests that it overlapped. */
+  const errors = new Map<string, number>()
+  let requests = 0
+  let needlessErrors = 0
+
+  return {
+    add({ asked, done }) {
+      requests += asked.length
+      for (const { label } of done) count(faults, label)
+      for (const each of asked) {
+        count(outcomes, nameOf(each))
+        if (each.outcome.kind !== 'error') continue
+        for (const label of new Set(around(each, done).map(({ label }) => label))) count(errors, label)
+      }
+    },
+    needless(asked, done) {
+      const lines = asked.filter((each) => isNeedless(each, done)).map((each) => describe(each, done))
+      needlessErrors += lines.length
+      return lines
+    },
+    faults: () => sum(faults),
+    exact: () => outcomes.get('exact') ?? 0,
+    needlessErrors: () => needlessErrors,
+    lines: () => [
+      `${sum(faults)} faults (with the errors of requests that they overlapped):`,
+      ...toLines(faults, (label) => `, ${errors.get(label) ?? 0} errors`),
+      `${requests} requests:`,
+      ...toLines(outcomes, () => ''),
+      `${needlessErrors} errors without an excuse`,
+    ],
+  }
+}
+
+/**
+ * A stream that has begun goes on whatever fails, unless its gateway does. A request that has not is refused while billing
+ * or the queue are away; workers and engines are never a reason, because some of them always serve.
+ */
+function isNeedless(each: Asked, done: readonly Done[]): boolean {
+  const { outcome, ask, call } = each
+  if (outcome.kind !== 'error' || ask.guided) return false
+  const reasons = around(each, done)
+  return outcome.streamed
+    ? reasons.every(({ label, disturbed }) => disturbed !== call.gateway || !ENDS_STREAMS.test(label))
+    : reasons.every(({ disturbed }) => disturbed.startsWith('worker'))
+}
+
+const ENDS_STREAMS = /^(kill|terminate|freeze) gateway/u
+
+function describe(each: Asked, done: readonly Done[]): string {
+  const { ask, call } = each
+  const seconds = ((call.endMs - call.startMs) / 1_000).toFixed(1)
+  const labels = around(each, done).map(({ label }) => label)
+  return `needless: ${nameOf(each)} for ${ask.name} after ${seconds} s, ${call.id}, during ${labels.join(', ')}`
+}
+
+function nameOf({ outcome }: Asked): string {
+  if (outcome.kind !== 'error') return outcome.kind
+  return `error ${outcome.code}${outcome.streamed ? ' in a stream' : ''}`
+}
+
+function around({ call }: Asked, done: readonly Done[]): Done[] {
+  return done.filter(({ startMs, endMs }) => startMs < call.endMs && endMs + AFTERMATH_MS > call.startMs)
+}
+
+function count(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
+}
+
+function toLines(counts: ReadonlyMap<string, number>, rest: (key: string) => string): string[] {
+  return Array.from(counts)
+    .toSorted(([, a], [, b]) => b - a)
+    .map(([key, value]) => `  ${String(value).padStart(6)}  ${key}${rest(key)}`)
+}
+
+const sum = (counts: ReadonlyMap<string, number>) =>
+  Array.from(counts.values()).reduce((total, value) => total + value, 0)

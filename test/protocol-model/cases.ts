@@ -1,0 +1,166 @@
+import { NO_GOOD_END } from './explore.ts'
+import type { Case } from './protocol.ts'
+import type { Budget } from './state.ts'
+import { LIVING_SETTLED } from './worker-steps.ts'
+
+/** Faults that a cluster must survive in any order, two of them in one generation's life. */
+export const ANY_FAULTS: Budget = {
+  total: 2,
+  'worker-dies': 2,
+  'gateway-dies': 1,
+  failover: 2,
+  'answer-lost': 2,
+  'lift-delayed': 1,
+  'worker-misjudged': 2,
+  'gateway-misjudged': 1,
+  'gateway-silent': 1,
+  'worker-outdated': 1,
+  'hand-back': 2,
+  'hang-up': 1,
+}
+
+const GATEWAY_DIES = { total: 1, 'gateway-dies': 1, 'hang-up': 1 }
+
+/** The sound rules: no order of steps and faults breaks them. */
+export const SOUND_CASES: readonly Case[] = [
+  { name: 'any faults', weaker: {}, faults: ANY_FAULTS },
+  { name: 'only the gateway dies: no hold is left', weaker: {}, faults: GATEWAY_DIES, sweeper: false },
+  {
+    name: 'a poison request',
+    weaker: {},
+    faults: { total: 1, 'gateway-dies': 1, 'hand-back': 1, 'hang-up': 1 },
+    poison: true,
+  },
+]
+
+/** One weaker rule each, the fewest faults that show what it breaks, and what that is. */
+export const WEAKENED_CASES: readonly (Case & { readonly breaks: string })[] = [
+  {
+    name: 'settling wants the worker and the epoch of the record',
+    weaker: { settleFence: 'both' },
+    faults: { total: 1, 'worker-misjudged': 1, 'hang-up': 1 },
+    breaks: NO_GOOD_END,
+  },
+  {
+    name: 'settling wants the epoch of the record',
+    weaker: { settleFence: 'same-epoch' },
+    faults: { total: 1, 'worker-misjudged': 1, 'hang-up': 1 },
+    breaks: NO_GOOD_END,
+  },
+  {
+    name: 'settling wants the worker of the record',
+    weaker: { settleFence: 'worker' },
+    faults: { total: 1, failover: 1 },
+    breaks: NO_GOOD_END,
+  },
+  {
+    name: 'the fence is raised when the lift is answered',
+    weaker: { fenceRaised: 'lift-answered' },
+    faults: { total: 1, 'worker-misjudged': 1 },
+    breaks: 'a token is doubled',
+  },
+  {
+    name: 'the fence is the epoch alone',
+    weaker: { fenceHasWorker: false },
+    faults: { total: 1, failover: 1 },
+    breaks: 'two workers are mixed in one epoch',
+  },
+  {
+    name: 'a worker starts anew what it has let go',
+    weaker: { epochStartedAnew: 'when-let-go' },
+    faults: { total: 2, 'gateway-silent': 1, failover: 1 },
+    breaks: 'two runs are mixed in one epoch',
+  },
+  {
+    name: 'a worker starts anew what it runs, when its claim was lost',
+    weaker: { epochStartedAnew: 'always' },
+    faults: { total: 1, failover: 1 },
+    breaks: 'two runs are mixed in one epoch',
+  },
+  {
+    name: 'a claim without an answer is not listed',
+    weaker: { claimingIsListed: false },
+    faults: { total: 1, 'answer-lost': 1 },
+    breaks: 'healthy work is dropped',
+  },
+  {
+    name: 'the record names the worker after its first event',
+    weaker: { recordNamesWorker: 'always' },
+    faults: { total: 1, failover: 1 },
+    breaks: 'healthy work is dropped',
+  },
+  {
+    name: 'a worker lets go of a run when its end was sent',
+    weaker: { endKept: 'until-sent' },
+    faults: { total: 1, 'gateway-dies': 1 },
+    sweeper: false,
+    breaks: NO_GOOD_END,
+  },
+  {
+    name: 'a missing key is a dead gateway to the worker that claims',
+    weaker: { deadAtClaim: 'missing-key' },
+    faults: { total: 1, failover: 1 },
+    breaks: LIVING_SETTLED,
+  },
+  {
+    name: 'workers settle for a gateway that is silent',
+    weaker: { workerSettlesFor: 'silent' },
+    faults: { total: 1, 'gateway-silent': 1 },
+    breaks: LIVING_SETTLED,
+  },
+  {
+    name: 'a mark of any run of Redis releases a kept settlement',
+    weaker: { markCompared: 'alone' },
+    faults: { total: 1, failover: 1, 'hang-up': 1 },
+    breaks: NO_GOOD_END,
+  },
+  {
+    name: 'a settlement is kept under the run that is read after its answer',
+    weaker: { keptUnder: 'run-after' },
+    faults: { total: 1, failover: 1, 'hang-up': 1 },
+    breaks: NO_GOOD_END,
+  },
+  {
+    name: 'a settlement answered as settled is not kept',
+    weaker: { repeatedKept: false },
+    faults: { total: 2, 'answer-lost': 1, failover: 1, 'hang-up': 1 },
+    breaks: NO_GOOD_END,
+  },
+  {
+    name: 'nobody looks where a continued generation begins',
+    weaker: { continuationCompared: false, needsMatched: false },
+    faults: { total: 2, 'worker-misjudged': 1, 'worker-outdated': 1 },
+    breaks: 'a token is doubled',
+  },
+  {
+    name: 'any worker claims a continued generation',
+    weaker: { needsMatched: false },
+    faults: { total: 2, 'worker-misjudged': 1, 'worker-outdated': 1 },
+    breaks: 'it is dispatched again and again',
+  },
+  {
+    name: 'a repeated claim is not compared with the record',
+    weaker: { repeatedClaimChecked: false },
+    faults: { total: 1, 'answer-lost': 1, 'hang-up': 1 },
+    breaks: 'what was settled runs again',
+  },
+  {
+    name: 'settling deletes the record',
+    weaker: { tombstone: false },
+    faults: { total: 1, 'lift-delayed': 1, 'hang-up': 1 },
+    breaks: 'what was settled runs again',
+  },
+  {
+    name: 'every loss counts as a death',
+    weaker: { poisonEndsAt: 'second-loss' },
+    faults: { total: 2, 'hand-back': 2 },
+    breaks: 'a healthy request ends as poison',
+  },
+  {
+    name: 'deaths are not counted',
+    weaker: { poisonEndsAt: 'never' },
+    faults: {},
+    poison: true,
+    breaks: 'it is dispatched again and again',
+  },
+]

@@ -1,0 +1,68 @@
+import type { Machine } from './explore.ts'
+import { gatewaySteps } from './gateway-steps.ts'
+import { packState, STATE_WORDS } from './pack-state.ts'
+import { SOUND, type Rules } from './rules.ts'
+import { initialState, type Budget, type State } from './state.ts'
+import { storeSteps } from './store-steps.ts'
+import { workerSteps } from './worker-steps.ts'
+
+export type Case = {
+  readonly name: string
+  /** What is weaker than the sound rules; empty for the sound set. */
+  readonly weaker: Partial<Rules>
+  /** The faults that may happen; those that are not named may not. */
+  readonly faults: Partial<Budget>
+  /** The prompt kills every engine that runs it. */
+  readonly poison?: boolean
+  /** A hold that only its expiry releases is a good end too; true unless said otherwise. */
+  readonly sweeper?: boolean
+}
+
+const NO_FAULTS: Budget = {
+  total: 0,
+  'worker-dies': 0,
+  'gateway-dies': 0,
+  failover: 0,
+  'answer-lost': 0,
+  'lift-delayed': 0,
+  'worker-misjudged': 0,
+  'gateway-misjudged': 0,
+  'gateway-silent': 0,
+  'worker-outdated': 0,
+  'hand-back': 0,
+  'hang-up': 0,
+}
+
+/** One generation under the rules and faults of a case. */
+export function createProtocol({ weaker, faults, poison = false, sweeper = true }: Case): Machine<State> {
+  const rules = { ...SOUND, ...weaker }
+  return {
+    initial: initialState({ ...NO_FAULTS, ...faults }),
+    steps: (state) => [
+      ...gatewaySteps(state, rules),
+      ...workerSteps(state, rules, { poison }),
+      ...storeSteps(state, rules),
+    ],
+    words: STATE_WORDS,
+    pack: packState,
+    violation: ({ bad }) => bad,
+    isGoodEnd: (state) => isGoodEnd(state) && (sweeper || !isSwept(state)),
+  }
+}
+
+/** All is over and in order: nothing waits, nothing runs, and what was delivered is charged. */
+function isGoodEnd({ gateway, workers, store, billed, misjudged }: State): boolean {
+  const isQuiet =
+    workers.every(({ up, doing }) => !up || doing === 'idle') &&
+    store.record?.waiting !== true &&
+    store.stream.length === 0
+  if (!isQuiet || gateway.doing === 'open') return false
+  if (gateway.doing === 'dead') return true
+  if (gateway.settling || gateway.keptUnder !== null) return false
+  return billed === gateway.due || (misjudged && (billed === 0 || gateway.due === 0))
+}
+
+/** The gateway died after its lift, and it was not settled: the hold stays until it expires. */
+function isSwept({ gateway, store, billed }: State): boolean {
+  return gateway.doing === 'dead' && billed === null && store.record !== null
+}

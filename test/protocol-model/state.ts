@@ -1,0 +1,192 @@
+/** Tokens of the whole answer: enough for a cut before, within and behind it. */
+export const TOKENS = 2
+/** More epochs than the faults of any case explain. */
+export const MOST_EPOCHS = 7
+/** Writes that a failover can lose. */
+export const MOST_LOST_WRITES = 2
+
+export const PLACES = [0, 1] as const
+export type Place = (typeof PLACES)[number]
+/** A worker by its place; `gone` for one that died and whose place another process has taken. */
+export type WorkerName = Place | 'gone'
+
+export const FAULTS = [
+  /** A worker's process ends. */
+  'worker-dies',
+  'gateway-dies',
+  /** Redis falls back by one or two writes. */
+  'failover',
+  /** A command was executed, but its caller does not learn the answer. */
+  'answer-lost',
+  /** A lift is executed some time after the gateway gave it up. */
+  'lift-delayed',
+  /** The gateway takes a living worker for dead. */
+  'worker-misjudged',
+  /** Workers take the living gateway for dead: it was silent and its key was gone. */
+  'gateway-misjudged',
+  /** A worker does not receive the gateway's heartbeats, although its key is there. */
+  'gateway-silent',
+  /** A worker of a release that cannot continue a generation. */
+  'worker-outdated',
+  /** A worker hands a running generation back, because it stops or because its engine ended. */
+  'hand-back',
+  /** The caller disconnects: not counted among the faults. */
+  'hang-up',
+] as const
+export type Fault = (typeof FAULTS)[number]
+
+/** How often each fault may still happen, and how many in all. */
+export type Budget = Readonly<Record<Fault, number>> & { readonly total: number }
+
+export type Settlement = { readonly usage: number; readonly by: 'gateway' | 'worker' }
+
+export type StoredRecord = {
+  readonly epoch: number
+  readonly worker: WorkerName | null
+  /** The usage with which it was settled. */
+  readonly settled: number | null
+  /** How many ids the lift of this epoch carried. */
+  readonly ids: number
+  readonly waiting: boolean
+  /** For each worker, the epoch that its open nonce was given; 0 for none. */
+  readonly given: readonly [number, number]
+}
+
+export type Store = {
+  readonly record: StoredRecord | null
+  /** Entries of the settlement stream that billing has not committed. */
+  readonly stream: readonly Settlement[]
+  /** Whether it was settled here, known to the model also where the record was deleted. */
+  readonly over: boolean
+}
+
+export type Gateway = {
+  readonly doing: 'open' | 'over' | 'dead'
+  readonly epoch: number
+  /** The first worker of this epoch from which an event came. */
+  readonly worker: WorkerName | null
+  /** Whether that was a worker's second run of the epoch. */
+  readonly fromAnew: boolean
+  /** Tokens accepted in this epoch. */
+  readonly accepted: number
+  /** Tokens accepted over all epochs: the client has them. */
+  readonly delivered: number
+  /** Tokens that the lift of this epoch carries. */
+  readonly ids: number
+  readonly liftWanted: boolean
+  /** With a fence raised too late: the previous epoch is still accepted. */
+  readonly fencePending: boolean
+  /** Suspect deaths: of workers from which no token came in their epoch. */
+  readonly deaths: number
+  /** What the caller owes; null while the generation runs. */
+  readonly due: number | null
+  /** The settlement is to be sent. */
+  readonly settling: boolean
+  /** The settlement was answered and is kept, under this run of Redis. */
+  readonly keptUnder: number | null
+  /** The run of Redis that it knows. */
+  readonly run: number
+}
+
+export type Worker = {
+  readonly up: boolean
+  readonly doing: 'idle' | 'claiming' | 'running' | 'ended' | 'handed-back'
+  readonly epoch: number
+  /** How many ids it continues after. */
+  readonly after: number
+  /** Tokens there are, those that it continues after included. */
+  readonly made: number
+  readonly outdated: boolean
+  /** The last epoch that it ran and let go. */
+  readonly ran: number
+  /** It runs its epoch a second time. */
+  readonly anew: boolean
+}
+
+export type State = {
+  readonly left: Budget
+  readonly store: Store
+  /** What a failover can return to, oldest first. */
+  readonly earlier: readonly Store[]
+  /** The run of Redis: how many failovers there were. */
+  readonly run: number
+  /** The gateway's liveness key was lost in a failover. */
+  readonly keyMissing: boolean
+  readonly delayedLift: { readonly epoch: number; readonly ids: number } | null
+  readonly gateway: Gateway
+  readonly workers: readonly [Worker, Worker]
+  readonly billed: number | null
+  /** The run in which billing committed everything up to its mark, since the gateway's last answer. */
+  readonly mark: number | null
+  /** Workers have buried the living gateway. */
+  readonly misjudged: boolean
+  /** What must never happen, and has. */
+  readonly bad: string | null
+}
+
+export const IDLE: Worker = {
+  up: true,
+  doing: 'idle',
+  epoch: 0,
+  after: 0,
+  made: 0,
+  outdated: false,
+  ran: 0,
+  anew: false,
+}
+
+export function initialState(budget: Budget): State {
+  return {
+    left: budget,
+    store: { record: null, stream: [], over: false },
+    earlier: [],
+    run: 0,
+    keyMissing: false,
+    delayedLift: null,
+    gateway: {
+      doing: 'open',
+      epoch: 1,
+      worker: null,
+      fromAnew: false,
+      accepted: 0,
+      delivered: 0,
+      ids: 0,
+      liftWanted: true,
+      fencePending: false,
+      deaths: 0,
+      due: null,
+      settling: false,
+      keptUnder: null,
+      run: 0,
+    },
+    workers: [IDLE, IDLE],
+    billed: null,
+    mark: null,
+    misjudged: false,
+    bad: null,
+  }
+}
+
+export function withGateway(state: State, change: Partial<Gateway>): State {
+  return { ...state, gateway: { ...state.gateway, ...change } }
+}
+
+export function withWorker(state: State, place: Place, change: Partial<Worker>): State {
+  const [first, second] = state.workers
+  return {
+    ...state,
+    workers: place === 0 ? [{ ...first, ...change }, second] : [first, { ...second, ...change }],
+  }
+}
+
+/** The worker has nothing of this generation any more. */
+export function released(state: State, place: Place): State {
+  const { epoch, ran } = state.workers[place]
+  const idle = { doing: 'idle', epoch: 0, after: 0, made: 0, anew: false } as const
+  return withWorker(state, place, { ...idle, ran: Math.max(epoch, ran) })
+}
+
+/** The first wrong of a trace counts. */
+export function wrong(state: State, bad: string): State {
+  return state.bad === null ? { ...state, bad } : state
+}

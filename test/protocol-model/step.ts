@@ -1,0 +1,25 @@
+import type { Fault, State } from './state.ts'
+
+/** One thing that can happen in a state. */
+export type Step = { readonly label: string; readonly isFault: boolean; readonly next: State }
+
+export function step(label: string, next: State): Step {
+  return { label, isFault: false, next }
+}
+
+function mayFail(state: State, fault: Fault): boolean {
+  return state.left[fault] > 0 && (fault === 'hang-up' || state.left.total > 0)
+}
+
+/** The step of a fault, if the budget still has it; `change` gets the state with the fault counted. */
+export function faultStep(
+  state: State,
+  { fault, label }: { fault: Fault; label: string },
+  change: (state: State) => State,
+): Step[] {
+  if (!mayFail(state, fault)) return []
+  const { left } = state
+  const total = left.total - (fault === 'hang-up' ? 0 : 1)
+  const counted = { ...state, left: { ...left, [fault]: left[fault] - 1, total } }
+  return [{ label, isFault: true, next: change(counted) }]
+}

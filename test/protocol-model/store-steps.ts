@@ -1,0 +1,50 @@
+import type { Rules } from './rules.ts'
+import { lift } from './scripts.ts'
+import { wrong, type State } from './state.ts'
+import { faultStep, step, type Step } from './step.ts'
+
+/** What Redis and billing can do next. */
+export function storeSteps(state: State, rules: Rules): Step[] {
+  const { store, run, mark, delayedLift, earlier } = state
+  const steps: Step[] = []
+  if (delayedLift !== null) {
+    const [lifted] = lift(state, delayedLift)
+    const label = `Redis executes the delayed lift to epoch ${delayedLift.epoch}`
+    steps.push(step(label, { ...lifted, delayedLift: null }))
+  }
+  const { keptUnder } = state.gateway
+  if (store.stream.length > 0 || (keptUnder !== null && mark !== run))
+    steps.push(step('billing commits', committed(state)))
+  for (const [back, before] of earlier.entries()) {
+    const label = `a failover loses ${earlier.length - back} write${earlier.length - back === 1 ? '' : 's'}`
+    steps.push(
+      ...faultStep(state, { fault: 'failover', label }, (from) => ({
+        ...from,
+        store: before,
+        earlier: [],
+        run: run + 1,
+        // Nothing else reads it.
+        keyMissing: rules.deadAtClaim === 'missing-key',
+      })),
+    )
+  }
+  return steps
+}
+
+/** Billing takes the first settlement; a later one that differs is an alarm. */
+function committed(state: State): State {
+  let next: State = {
+    ...state,
+    store: { ...state.store, stream: [] },
+    mark: state.gateway.keptUnder === null ? null : state.run,
+  }
+  for (const { usage, by } of state.store.stream) {
+    if (next.billed === null) {
+      next = { ...next, billed: usage }
+      if (usage > state.gateway.delivered) next = wrong(next, 'undelivered tokens are charged')
+    } else if (next.billed !== usage && by === 'gateway' && !state.misjudged) {
+      next = wrong(next, 'two settlements disagree')
+    }
+  }
+  return next
+}

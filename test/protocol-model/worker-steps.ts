@@ -1,0 +1,141 @@
+import type { Rules } from './rules.ts'
+import { claim, settle } from './scripts.ts'
+import { IDLE, PLACES, TOKENS, released, withWorker, wrong } from './state.ts'
+import type { Place, State, Store, Worker } from './state.ts'
+import { faultStep, step, type Step } from './step.ts'
+
+/** What the two workers can do next. With `poison` the prompt kills every worker that runs it. */
+export function workerSteps(state: State, rules: Rules, { poison }: { poison: boolean }): Step[] {
+  return PLACES.flatMap((place) => {
+    const worker = state.workers[place]
+    if (!worker.up) return [step(`another worker takes the place of ${place}`, replaced(state, place))]
+    const kill = (dying: State) => withWorker(dying, place, { up: false })
+    return [
+      ...claimSteps(state, place, rules),
+      ...(worker.doing === 'running' ? runSteps(state, place, { poison }) : []),
+      ...(holdsRun(worker) ? releaseSteps(state, place, rules) : []),
+      ...faultStep(state, { fault: 'worker-dies', label: `worker ${place} dies` }, kill),
+    ]
+  })
+}
+
+const holdsRun = ({ doing }: Worker) => doing !== 'idle' && doing !== 'claiming'
+
+function claimSteps(state: State, place: Place, rules: Rules): Step[] {
+  const worker = state.workers[place]
+  const { record } = state.store
+  const isClaiming = worker.doing === 'claiming'
+  if (holdsRun(worker)) return secondClaimSteps(state, place, rules)
+  const fits = !(rules.needsMatched && worker.outdated && record !== null && record.ids > 0)
+  const steps: Step[] = []
+  if (isClaiming || (record !== null && record.waiting && fits)) {
+    const label = isClaiming ? `worker ${place} repeats its claim` : `worker ${place} claims`
+    const [after, answer] = claim(state, place, rules)
+    const next = answer === null ? released(after, place) : claimed(after, place, { ...answer, rules })
+    steps.push(step(label, next))
+    if (!isClaiming) {
+      const lost = `worker ${place} claims, but the answer is lost`
+      const unanswered = (from: State) =>
+        withWorker(claim(from, place, rules)[0], place, { doing: 'claiming' })
+      steps.push(...faultStep(state, { fault: 'answer-lost', label: lost }, unanswered))
+    }
+  }
+  if (!isClaiming && !worker.outdated) {
+    const label = `worker ${place} is of a release that cannot continue`
+    const outdate = (from: State) => withWorker(from, place, { outdated: true })
+    steps.push(...faultStep(state, { fault: 'worker-outdated', label }, outdate))
+  }
+  return steps
+}
+
+/** A worker that has room for more may be given what it runs already, where a failover lost its claim. */
+function secondClaimSteps(state: State, place: Place, rules: Rules): Step[] {
+  const { record } = state.store
+  if (record === null || !record.waiting) return []
+  const [after, answer] = claim(state, place, rules)
+  if (answer === null) return []
+  const isNewer = answer.epoch > state.workers[place].epoch
+  const starts = isNewer || rules.epochStartedAnew === 'always'
+  const next = starts ? claimed(released(after, place), place, { ...answer, rules }) : after
+  return [step(`worker ${place}, which runs it, claims it again`, next)]
+}
+
+function claimed(
+  state: State,
+  place: Place,
+  { epoch, ids, rules }: { epoch: number; ids: number; rules: Rules },
+): State {
+  const { outdated, ran } = state.workers[place]
+  const anew = epoch <= ran
+  if (anew && rules.epochStartedAnew === 'never') return released(state, place)
+  const after = outdated ? 0 : ids
+  const running = withWorker(state, place, { doing: 'running', epoch, after, made: after, anew })
+  if (state.gateway.doing === 'dead') return settledByWorker(running, place, rules)
+  const judges = rules.deadAtClaim === 'missing-key' && state.keyMissing
+  return judges ? wrong(settledByWorker(running, place, rules), LIVING_SETTLED) : running
+}
+
+export const LIVING_SETTLED = 'work of a living gateway is settled as a dead one’s'
+
+function runSteps(state: State, place: Place, { poison }: { poison: boolean }): Step[] {
+  const { made } = state.workers[place]
+  if (poison) return [step(`the prompt kills worker ${place}`, withWorker(state, place, { up: false }))]
+  const handBack = { fault: 'hand-back', label: `worker ${place} hands it back` } as const
+  return [
+    made < TOKENS
+      ? step(`worker ${place} makes token ${made + 1}`, withWorker(state, place, { made: made + 1 }))
+      : step(`worker ${place} ends`, withWorker(state, place, { doing: 'ended' })),
+    ...faultStep(state, handBack, (from) => withWorker(from, place, { doing: 'handed-back' })),
+  ]
+}
+
+/** The ways in which a worker lets go of a run. */
+function releaseSteps(state: State, place: Place, rules: Rules): Step[] {
+  const { gateway } = state
+  const { doing } = state.workers[place]
+  const settling = (from: State) => settledByWorker(from, place, rules)
+  if (gateway.doing === 'dead') return [step(`worker ${place} settles for the dead gateway`, settling(state))]
+  const bury = (from: State) => ({ ...settling(from), misjudged: true })
+  const silent = { fault: 'gateway-silent', label: `worker ${place} gives up the silent gateway` } as const
+  const steps = [
+    ...faultStep(
+      state,
+      { fault: 'gateway-misjudged', label: `worker ${place} takes the gateway for dead` },
+      bury,
+    ),
+    ...faultStep(state, silent, (from) =>
+      rules.workerSettlesFor === 'silent' ? wrong(settling(from), LIVING_SETTLED) : released(from, place),
+    ),
+  ]
+  if (gateway.doing === 'open') return steps
+  const early = rules.endKept === 'until-sent' && doing !== 'handed-back'
+  if (!gateway.settling || early)
+    steps.push(step(`worker ${place} lets go of the run`, released(state, place)))
+  return steps
+}
+
+function settledByWorker(state: State, place: Place, rules: Rules): State {
+  const { epoch } = state.workers[place]
+  const [after] = settle(state, { epoch, worker: place, usage: 0, by: 'worker' }, rules)
+  return released(after, place)
+}
+
+/** A new process: it has other names for everything, so the old ones have no owner. */
+function replaced(state: State, place: Place): State {
+  const fresh = withWorker(state, place, IDLE)
+  const { gateway } = fresh
+  return {
+    ...fresh,
+    store: withoutWorker(fresh.store, place),
+    earlier: fresh.earlier.map((store) => withoutWorker(store, place)),
+    gateway: gateway.worker === place ? { ...gateway, worker: 'gone' } : gateway,
+  }
+}
+
+function withoutWorker(store: Store, place: Place): Store {
+  const { record } = store
+  if (record === null) return store
+  const [first, second] = record.given
+  const worker = record.worker === place ? 'gone' : record.worker
+  return { ...store, record: { ...record, worker, given: place === 0 ? [0, second] : [first, 0] } }
+}

@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** A process of a part while it runs. */
+export type PartProcess = {
+  readonly pid: number
+  /** kill -9; resolves when it has ended. */
+  kill(): Promise<void>
+  /** Asks it to stop; resolves when it has ended. */
+  stop(): Promise<void>
+  signal?(signal: NodeJS.Signals): void
+  /** Resolves with the way it ended. */
+  readonly exited?: Promise<string>
+  logs?(): string
+}
+
+export type PartEnd = { readonly atMs: number; readonly how: 'killed' | 'stopped' }
+
+/** A process that faults end and that is started again each time. */
+export type Part = {
+  readonly name: string
+  isUp(): boolean
+  /** Its process; throws while there is none. */
+  process(): PartProcess
+  /** Every process id that it had. */
+  pids(): readonly number[]
+  /** Each end that a fault made, ascending. */
+  ends(): readonly PartEnd[]
+  start(): Promise<void>
+  /** kill -9, or SIGTERM; resolves when it has ended. It stays down. */
+  end(how: PartEnd['how']): Promise<void>
+  /** kill -9, then up again after `downMs`. Resolves when it is ready. */
+  killAndStart(downMs: number, whileDown?: () => void): Promise<void>
+  /** SIGTERM, then up again when it has ended. */
+  stopAndStart(): Promise<void>
+  /** SIGSTOP for that long. */
+  freeze(ms: number): Promise<void>
+  /** Ends it for good. */
+  stop(): Promise<void>
+  /** What should not have happened: it ended by itself, or had to be killed after its grace. */
+  problems(): readonly string[]
+}
+
+const STARTS = 30
+const RESTART_MS = 500
+
+/**
+ * `start` may reject while the servers that it needs are away: it is repeated, as an orchestrator does. So is the start
+ * of a process that ended by itself, which is a problem besides.
+ */
+export function createPart(name: string, startProcess: () => Promise<PartProcess>): Part {
+  const pids: number[] = []
+  const ends: PartEnd[] = []
+  const problems: string[] = []
+  let running: PartProcess | null = null
+  let starting: Promise<void> | null = null
+  /** The process whose end is expected. */
+  let doomed: PartProcess | null = null
+  const over = new AbortController()
+
+  async function startPatiently() {
+    for (let attempt = 1; !over.signal.aborted; attempt += 1) {
+      try {
+        const started = await startProcess()
+        pids.push(started.pid)
+        running = started
+        void watch(started)
+        return
+      } catch (error) {
+        if (attempt === STARTS) throw error
+        await sleep(RESTART_MS)
+      }
+    }
+  }
+
+  async function watch(started: PartProcess) {
+    if (started.exited === undefined) return
+    const how = await started.exited
+    if (doomed === started || over.signal.aborted) return
+    running = null
+    problems.push(`${name} ended by itself (${how}):\n${lastWords(started)}`)
+    await start().catch((error: unknown) => problems.push(`${name} does not start again: ${String(error)}`))
+  }
+
+  async function start() {
+    starting ??= startPatiently().finally(() => {
+      starting = null
+    })
+    await starting
+  }
+
+  function present(): PartProcess {
+    if (running === null) throw new Error(`${name} is not running`)
+    return running
+  }
+
+  async function end(how: PartEnd['how']) {
+    const ending = present()
+    doomed = ending
+    running = null
+    ends.push({ atMs: performance.now(), how })
+    if (how === 'killed') await ending.kill()
+    else await ending.stop()
+    if (how === 'stopped' && (await ending.exited) === 'signal SIGKILL')
+      problems.push(`${name} did not stop within its grace:\n${lastWords(ending)}`)
+  }
+
+  return {
+    name,
+    isUp: () => running !== null,
+    process: present,
+    pids: () => pids,
+    ends: () => ends,
+    start,
+    end,
+    async killAndStart(downMs, whileDown) {
+      await end('killed')
+      whileDown?.()
+      await sleep(downMs)
+      await start()
+    },
+    async stopAndStart() {
+      await end('stopped')
+      await start()
+    },
+    async freeze(ms) {
+      const frozen = present()
+      frozen.signal?.('SIGSTOP')
+      await sleep(ms)
+      frozen.signal?.('SIGCONT')
+    },
+    async stop() {
+      over.abort()
+      // A start that is under way leaves a process to stop; one that fails leaves none.
+      await starting?.catch(() => undefined)
+      await running?.stop()
+      running = null
+    },
+    problems: () => problems,
+  }
+}
+
+function lastWords(ended: PartProcess): string {
+  return (ended.logs?.() ?? '').trimEnd().split('\n').slice(-10).join('\n')
+}
