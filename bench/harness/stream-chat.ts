@@ -13,6 +13,8 @@ export async function streamChat(options: {
   apiKey: string
   body: object
   onFirstText?: () => void
+  /** Called for each piece of the body that has text. */
+  onText?: () => void
 }): Promise<StreamResult> {
   const { promise, resolve, reject } = Promise.withResolvers<StreamResult>()
   const body = JSON.stringify({ ...options.body, stream: true, stream_options: { include_usage: true } })
@@ -32,9 +34,12 @@ export async function streamChat(options: {
   outgoing.on('response', (response) => {
     response.setEncoding('utf8')
     response.on('data', (chunk: string) => {
-      if (Number.isNaN(firstTextMs) && /"content":"[^"]/u.test(chunk)) {
-        firstTextMs = performance.now() - startedMs
-        options.onFirstText?.()
+      if ((Number.isNaN(firstTextMs) || options.onText !== undefined) && /"content":"[^"]/u.test(chunk)) {
+        options.onText?.()
+        if (Number.isNaN(firstTextMs)) {
+          firstTextMs = performance.now() - startedMs
+          options.onFirstText?.()
+        }
       }
       received += chunk
     })

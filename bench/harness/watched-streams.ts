@@ -1,0 +1,95 @@
+import { streamChat, type StreamResult } from './stream-chat.ts'
+
+/** Streams of one request, each with the times of its pieces. */
+export type WatchedStreams = {
+  /** Resolves when each has its first text. */
+  readonly flowing: Promise<void>
+  /** Resolves when each has that many pieces, or has ended. */
+  reach(pieces: number): Promise<void>
+  /** Resolves when all have ended; rejects when one fails, or differs from the others by a single character. */
+  readonly finished: Promise<readonly StreamResult[]>
+  /** Of each stream, the longest time without a piece between the two moments, ascending. */
+  longestGapsMs(fromMs: number, untilMs?: number): number[]
+  /** Of each stream that has not ended, the time from this moment to its next piece, ascending. */
+  nextPiecesMs(fromMs: number): number[]
+  /** Of all streams, each time between two pieces that ended between the two moments, ascending. */
+  gapsMs(fromMs: number, untilMs?: number): number[]
+}
+
+/** Starts `count` streams of `tokens` tokens. */
+export function watchStreams(options: {
+  baseUrl: string
+  apiKey: string
+  model: string
+  count: number
+  tokens: number
+}): WatchedStreams {
+  const { baseUrl, apiKey, model, count, tokens } = options
+  const times: number[][] = Array.from({ length: count }, () => [])
+  const waiting = new Set<() => void>()
+  let ended = 0
+
+  const body = { model, messages: [{ role: 'user', content: `[[tokens=${tokens}]]` }], max_tokens: tokens }
+  const results = Promise.all(
+    times.map(async (own) => {
+      const result = await streamChat({
+        baseUrl,
+        apiKey,
+        body,
+        onText() {
+          own.push(performance.now())
+          for (const look of waiting) look()
+        },
+      })
+      ended += 1
+      for (const look of waiting) look()
+      return result
+    }),
+  )
+  const finished = results.then((all) => checkSame(all, tokens))
+  finished.catch(() => {})
+
+  async function reach(pieces: number) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const look = () => {
+      if (ended === count || times.every((own) => own.length >= pieces)) resolve()
+    }
+    waiting.add(look)
+    look()
+    await Promise.race([promise, finished])
+    waiting.delete(look)
+  }
+
+  const gapsOf = (own: readonly number[], fromMs: number, untilMs: number) =>
+    own.flatMap((atMs, index) => {
+      const before = own[index - 1]
+      return before !== undefined && atMs >= fromMs && atMs <= untilMs ? [atMs - before] : []
+    })
+  return {
+    flowing: reach(1),
+    reach,
+    finished,
+    longestGapsMs: (fromMs, untilMs = Number.POSITIVE_INFINITY) =>
+      ascending(times.map((own) => Math.max(0, ...gapsOf(own, fromMs, untilMs)))),
+    nextPiecesMs: (fromMs) =>
+      ascending(
+        times.flatMap((own) => {
+          const next = own.find((atMs) => atMs > fromMs)
+          return next === undefined ? [] : [next - fromMs]
+        }),
+      ),
+    gapsMs: (fromMs, untilMs = Number.POSITIVE_INFINITY) =>
+      ascending(times.flatMap((own) => gapsOf(own, fromMs, untilMs))),
+  }
+}
+
+function checkSame(results: readonly StreamResult[], tokens: number): readonly StreamResult[] {
+  const [first] = results
+  for (const result of results) {
+    if (result.text !== first?.text || result.completionTokens !== tokens)
+      throw new Error(`streams differ: ${result.completionTokens} tokens, ${result.text.length} characters`)
+  }
+  return results
+}
+
+const ascending = (values: readonly number[]) => values.toSorted((a, b) => a - b)

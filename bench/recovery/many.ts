@@ -1,0 +1,96 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CatalogFile } from '#libs/contracts/model-spec.ts'
+import { startFaultyCluster } from '../../test/support/faulty-cluster/faulty-cluster.ts'
+import { scratchFolder } from '../../test/support/run-folder.ts'
+import { quantile } from '../harness/spread.ts'
+import { watchStreams } from '../harness/watched-streams.ts'
+import { generated } from './generated.ts'
+import { printGaps } from './print.ts'
+
+const MODEL = 'demo-chat'
+const OTHERS = 24
+const RATE = 30
+const UNDISTURBED_S = 10
+/** Until after the many have continued. */
+const OTHERS_S = 80
+/** Tokens that the streams still write after they were dispatched again. */
+const REST = 400
+/** Several tokens a chunk, because a million of them are generated before anything is measured. */
+const INTERVAL = 40
+
+/**
+ * `streams` streams that have written `tokens` tokens lose their worker, and all continue on another one, which serves
+ * other streams: the gaps of those, against the gaps before.
+ */
+export async function measureMany({ streams, tokens }: { streams: number; tokens: number }): Promise<void> {
+  const length = tokens + REST
+  const window = Math.max(length, RATE * OTHERS_S) + 200
+  const engine = {
+    model: MODEL,
+    files: 'demo',
+    maxNumSeqs: streams + OTHERS,
+    maxModelLen: window,
+    kvBlocks: Math.ceil(window / 16) * (streams + OTHERS),
+    stepMs: 1_000 / RATE,
+    sequenceMs: 0,
+    // A large GPU with a small model; a step with a full share of prompts takes at most twice as long.
+    prefillTokensPerS: 40_000,
+    maxNumBatchedTokens: 1_024,
+  }
+  const cluster = await startFaultyCluster({
+    gateways: 1,
+    workers: 1,
+    billings: 1,
+    engines: [{ ...engine, streamInterval: INTERVAL, stepMs: 4, maxNumSeqs: streams }],
+    env: { billing: { CATALOG_FILE: writeCatalog(Math.max(length, RATE * OTHERS_S)) } },
+  })
+  try {
+    const [gateway] = cluster.gateways
+    const [worker] = cluster.workers
+    const [simulator] = cluster.simulators
+    if (gateway === undefined || worker === undefined || simulator === undefined)
+      throw new Error('the cluster is not whole')
+    const { apiKey } = await cluster.createAccount('10000')
+    const call = { baseUrl: gateway.baseUrl, apiKey, model: MODEL }
+    const many = watchStreams({ ...call, count: streams, tokens: length })
+    while ((await generated(simulator)) < streams * tokens) await sleep(100)
+    // None of them ends before the kill, and they do not disturb the measurement.
+    await cluster.changeEngines(simulator, { hangs: true })
+
+    await cluster.startWorker('worker-2', [engine])
+    const others = watchStreams({ ...call, count: OTHERS, tokens: RATE * OTHERS_S })
+    await others.flowing
+    await sleep(2_000)
+    const beganMs = performance.now()
+    await sleep(UNDISTURBED_S * 1_000)
+    const killedMs = performance.now()
+    await worker.end('killed')
+    await many.finished
+    const overMs = performance.now()
+
+    console.log(
+      `SIGKILL of a worker with ${streams} streams of ${tokens} tokens; ${OTHERS} others on the next one`,
+    )
+    const [before, during] = [others.gapsMs(beganMs, killedMs), others.gapsMs(killedMs, overMs)]
+    printGaps('gaps of the others before', before)
+    printGaps('gaps of the others until all had continued', during)
+    const ratio = quantile(during, 0.99) / quantile(before, 0.99)
+    console.log(`  ${'p99 against before'.padEnd(44)} ${ratio.toFixed(2)}   (bar: 2)`)
+    printGaps('pause of each of the many', many.nextPiecesMs(killedMs))
+    console.log(`  ${'all had ended after'.padEnd(44)} ${((overMs - killedMs) / 1_000).toFixed(1)} s`)
+    await others.finished
+  } finally {
+    await cluster.stop()
+  }
+}
+
+/** The demo catalog with a larger output. */
+function writeCatalog(maxOutputTokens: number): string {
+  const { models } = CatalogFile.parse(JSON.parse(readFileSync('deploy/catalog.demo.json', 'utf8')))
+  const larger = models.map((model) => (model.id === MODEL ? { ...model, maxOutputTokens } : model))
+  const path = join(scratchFolder('catalog'), 'catalog.json')
+  writeFileSync(path, JSON.stringify({ models: larger }))
+  return path
+}
