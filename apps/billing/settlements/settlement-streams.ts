@@ -69,7 +69,7 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
       try {
         return await read(model, '>')
       } catch (error) {
-        if (!(error instanceof Error && error.message.startsWith('NOGROUP'))) throw error
+        if (!isNoGroup(error)) throw error
       }
       try {
         await redis.xgroup('CREATE', settlementStreamKey(model), GROUP, '0', 'MKSTREAM')
@@ -79,13 +79,14 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
       return await read(model, '>')
     },
 
-    /** Entries that this consumer received and has not acknowledged. */
-    readOwn: async (model: string): Promise<StreamEntry[]> => await read(model, '0'),
+    /** Entries that this consumer received and has not acknowledged; none when a failover has lost the group. */
+    readOwn: async (model: string): Promise<StreamEntry[]> =>
+      await read(model, '0').catch(noneWithoutGroup([])),
 
     /**
      * Claims entries from the id `start` on that were delivered at least `minIdleMs` ago and are not acknowledged.
      * `next` is the id to continue from, null at the end: Redis examines a few thousand entries per call, and the
-     * first ones may just have been claimed.
+     * first ones may just have been claimed. None when a failover has lost the group.
      */
     async claim(
       model: string,
@@ -93,7 +94,9 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     ): Promise<{ entries: StreamEntry[]; next: string | null }> {
       const key = settlementStreamKey(model)
       const [next, claimed] = ClaimReply.parse(
-        await redis.xautoclaim(key, GROUP, consumer, minIdleMs, start, 'COUNT', READ_COUNT),
+        await redis
+          .xautoclaim(key, GROUP, consumer, minIdleMs, start, 'COUNT', READ_COUNT)
+          .catch(noneWithoutGroup([STREAM_START, []])),
       )
       const entries = claimed.map(([id, fields]) => ({ model, id, fields }))
       return { entries, next: next === STREAM_START ? null : next }
@@ -177,6 +180,16 @@ const FORGET_CONSUMERS = readScript('forget-consumers')
 function readScript(name: string): string {
   return readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), 'utf8')
 }
+
+/** For `catch`: returns `none` when the group does not exist, and throws every other error. */
+function noneWithoutGroup<None>(none: None): (error: unknown) => None {
+  return (error) => {
+    if (isNoGroup(error)) return none
+    throw error
+  }
+}
+
+const isNoGroup = (error: unknown) => error instanceof Error && error.message.startsWith('NOGROUP')
 
 const Entry = z.tuple([z.string(), z.array(z.string()).nullable()])
 const ReadReply = z.array(z.tuple([z.string(), z.array(Entry)])).nullable()

@@ -59,6 +59,27 @@ test('after a failed read a replica takes first what it had received: the reply 
   await expect.poll(pendingCount, WAIT).toBe(0)
 })
 
+test('a stream whose group was lost while it could not be read is read again', async () => {
+  const id = await hold()
+  start({ claimIdleMs: NEVER_MS })
+  await expect.poll(watermarkOfOther, WAIT).not.toBeNull()
+  await redis.acl('LOG', 'RESET')
+  await redis.acl('SETUSER', 'default', '-xreadgroup')
+  await expect.poll(() => redis.acl('LOG'), WAIT).not.toEqual([])
+  // As after a failover to a replica without the group.
+  await redis.flushall()
+  await redis.acl('SETUSER', 'default', '+xreadgroup')
+  await addSettlement(redis, 'chat', settlement(id))
+  await expect.poll(posted, WAIT).toBe(9_300n)
+})
+
+test('a stream whose group was lost while its entries were being claimed is read again', async () => {
+  const consumer = createSettlementStreams({ redis, consumer: 'replica-1' })
+  await consumer.readNew('chat')
+  await redis.flushall()
+  expect(await consumer.claim('chat', { start: '0-0', minIdleMs: 0 })).toEqual({ entries: [], next: null })
+})
+
 test('the memory of Redis may be full: settlements are taken all the same, also by a new replica', async () => {
   start()
   await expect.poll(watermarkOfOther, WAIT).not.toBeNull()
