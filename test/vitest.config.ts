@@ -3,7 +3,8 @@ import { createSummaryReporter } from './support/summary-reporter.ts'
 
 const WITH_SERVERS = {
   globalSetup: ['test/support/global-setup.ts'],
-  testTimeout: 30_000,
+  // A failover of 4 s takes 20 s where five processes want each core.
+  testTimeout: 90_000,
   hookTimeout: 120_000,
 }
 
