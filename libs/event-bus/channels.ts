@@ -8,3 +8,12 @@ export const workerChannel = (worker: string) => `${KEY_PREFIX}worker:${worker}`
 
 /** The heartbeats of all gateways and workers. */
 export const HEARTBEAT_CHANNEL = `${KEY_PREFIX}heartbeats`
+
+/** From gateways to scalers. */
+export const DEMAND_CHANNEL = `${KEY_PREFIX}demand`
+
+/** From workers to scalers. */
+export const CAPACITY_CHANNEL = `${KEY_PREFIX}capacity`
+
+/** From the leading scaler to gateways. */
+export const MODEL_STATES_CHANNEL = `${KEY_PREFIX}model-states`

@@ -24,6 +24,8 @@ const WorkerControl = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('vectors-taken'), key: z.string() }),
   z.object({ type: z.literal('drain') }),
+  z.object({ type: z.literal('cordon'), term: z.int().nullable(), forMs: z.number().nullable() }),
+  z.object({ type: z.literal('uncordon'), term: z.int().nullable() }),
 ])
 type WorkerControl = z.infer<typeof WorkerControl>
 
@@ -83,6 +85,23 @@ export async function sendDrain(redis: Redis, worker: string): Promise<boolean> 
   return (await publish(redis, worker, { type: 'drain' })) > 0
 }
 
+/**
+ * Has `worker` take nothing more while it runs what it has; resolves with whether a subscriber received the message. A
+ * scaler names its term and for how long, and renews it; an operator (`term` null) cordons until `sendUncordon`.
+ */
+export async function sendCordon(
+  redis: Redis,
+  worker: string,
+  cordon: { term: number | null; forMs: number | null },
+): Promise<boolean> {
+  return (await publish(redis, worker, { type: 'cordon', ...cordon })) > 0
+}
+
+/** Ends the cordon of this scaler's term or an earlier one, or with null the operator's; resolves as `sendCordon`. */
+export async function sendUncordon(redis: Redis, worker: string, term: number | null): Promise<boolean> {
+  return (await publish(redis, worker, { type: 'uncordon', term })) > 0
+}
+
 async function publish(redis: Redis, worker: string, message: WorkerControl): Promise<number> {
   return await redis.publish(workerChannel(worker), JSON.stringify(message))
 }
@@ -95,6 +114,9 @@ export type ControlHandlers = {
   onAcknowledge: (gateway: string, number: number, settled: readonly number[]) => void
   onVectorsTaken: (key: string) => void
   onDrain: () => void
+  /** The term is null for an operator's cordon, which has no end of its own. */
+  onCordon?: (term: number | null, forMs: number | null) => void
+  onUncordon?: (term: number | null) => void
 }
 
 /** Subscribes to this worker's own channel. */
@@ -126,6 +148,10 @@ function handle(message: WorkerControl, handlers: ControlHandlers): void {
       return handlers.onVectorsTaken(message.key)
     case 'drain':
       return handlers.onDrain()
+    case 'cordon':
+      return handlers.onCordon?.(message.term, message.forMs)
+    case 'uncordon':
+      return handlers.onUncordon?.(message.term)
   }
 }
 
