@@ -7,7 +7,8 @@ import { createReleasers, type Releasers } from './releasers.ts'
  * Runs one app: reads its configuration from the environment, then `start` opens its resources and registers a release
  * for each. A wrong configuration, also one that `start` finds, prints one sentence on standard error and exits with 1.
  * On SIGTERM, SIGINT or a failed start the resources are released in reverse order, each within its own limit, and the
- * process exits: with 0 after a signal, with 1 after a failure. A second signal exits at once.
+ * process exits: with 0 after a signal, with 1 after a failure. A second SIGINT, as a person at a terminal sends it, exits
+ * at once. Further SIGTERMs change nothing: a supervisor that restarts during a drain, such as a kubelet, sends another.
  *
  * An unhandled rejection or exception is a bug: it is logged and ends the process with 1, because a process in an unknown
  * state must not handle money.
@@ -20,9 +21,14 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string }>>(
   const log = createLogger(app.name, config.LOG_LEVEL)
   const releasers = createReleasers(log)
   let stopping = false
+  let interrupts = 0
 
+  /** A failure while it stops ends it at once. */
   async function stop(reason: string, exitCode: number) {
-    if (stopping) process.exit(exitCode === 0 ? 130 : exitCode)
+    if (stopping) {
+      if (exitCode === 0) return
+      process.exit(exitCode)
+    }
     stopping = true
     log.info({ reason }, 'stopping')
     await releasers.releaseAll()
@@ -30,9 +36,12 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string }>>(
     process.exit(exitCode)
   }
 
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => void stop(signal, 0))
-  }
+  process.on('SIGTERM', () => void stop('SIGTERM', 0))
+  process.on('SIGINT', () => {
+    interrupts += 1
+    if (interrupts > 1) process.exit(130)
+    void stop('SIGINT', 0)
+  })
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'uncaught exception')
     void stop('uncaught exception', 1)
