@@ -25,6 +25,9 @@ const EngineConfig = z.strictObject({
   /** The engine's `--max-num-seqs`; needed where the engine does not report it. */
   maxNumSeqs: z.int().min(1).optional(),
 })
+export type EngineConfig = z.infer<typeof EngineConfig>
+
+const Label = z.string().min(1).max(253)
 
 const Fields = z.object({
   ...OpsFields,
@@ -33,15 +36,29 @@ const Fields = z.object({
   ...BusRedisFields,
   /** For operators, as in `millrace workers list`. */
   WORKER_NAME: z.string().min(1).max(200).default(hostname()),
+  /** Of the pod, by the downward API; absent outside Kubernetes. */
+  POD_UID: Label.optional(),
+  NODE_NAME: Label.optional(),
+  /** The Deployment that the pod belongs to. */
+  POOL: Label.optional(),
   /** In production one engine per process; in small clusters several engines share a process. */
   WORKERS: jsonVariable(z.array(EngineConfig).min(1)),
   MODELS_DIR: z.string().default('models'),
   DRAIN_GRACE_MS: DrainGraceMs,
   /** An engine that runs generations and gives no token for this long is taken for hung. */
   ENGINE_SILENCE_MS: z.coerce.number().int().min(1_000).default(60_000),
+  /** Created to have a supervisor restart the engine; without it the worker asks for no restart. */
+  ENGINE_RESTART_FILE: z.string().min(1).optional(),
+  /** A start that takes longer has failed: the engine is to be restarted. */
+  ENGINE_START_LIMIT_MS: z.coerce.number().int().min(1_000).default(1_800_000),
   HOLD_GRACE_MS: HoldGraceMs,
   PRESENCE_TTL_MS: PresenceTtlMs,
 })
 
-export const WorkerConfig = Fields.superRefine(checkQueueRedis).superRefine(checkBusRedis)
+export const WorkerConfig = Fields.superRefine(checkQueueRedis)
+  .superRefine(checkBusRedis)
+  .refine(({ ENGINE_RESTART_FILE, WORKERS }) => ENGINE_RESTART_FILE === undefined || WORKERS.length === 1, {
+    path: ['ENGINE_RESTART_FILE'],
+    message: 'it is for one engine, and WORKERS has several',
+  })
 export type WorkerConfig = z.infer<typeof WorkerConfig>

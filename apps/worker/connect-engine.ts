@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net'
 import type { ModelFamily } from '#libs/dialect/family.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -28,6 +29,9 @@ export async function connectEngine(options: {
   log: Logger
 }): Promise<ConnectedEngine> {
   const { address, family, log } = options
+  if (!isLoopback(address)) {
+    log.warn({ address }, 'the engine is not on this host: two workers on one engine take twice its slots')
+  }
   const client = createEngineOverTransport(createHttp2Transport({ address }))
   let lastReason = ''
   const onFailure = (error: unknown) => {
@@ -47,6 +51,11 @@ export async function connectEngine(options: {
   const kind = info.isGeneration ? 'chat' : 'embedding'
   log.info({ address, maxNumSeqs, contextWindow, kind }, 'engine connected')
   return { client, maxNumSeqs, contextWindow, kind }
+}
+
+function isLoopback(address: string): boolean {
+  const host = address.slice(0, address.lastIndexOf(':'))
+  return host === 'localhost' || (isIPv4(host) && host.startsWith('127.'))
 }
 
 /**

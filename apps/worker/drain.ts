@@ -3,6 +3,8 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 
 export type Drain = {
   isDraining(): boolean
+  /** For how long it has lasted, or how long it took, in ms; 0 before it. */
+  ms(): number
   /** Begins it, or joins the one that has begun; resolves when nothing runs any more. */
   untilDrained(): Promise<void>
   /** Begins it, unless it has begun. */
@@ -15,14 +17,22 @@ export type Drain = {
  * The one drain of this process, by whichever request: a signal, the operators' port, or a message on the bus. There is
  * no way back: the process stays, and is not ready, until it is stopped.
  */
-export function createDrain(deps: { drainEngines: () => Promise<unknown>; log: Logger }): Drain {
-  const { drainEngines, log } = deps
+export function createDrain(deps: {
+  drainEngines: () => Promise<unknown>
+  nowMs: () => number
+  log: Logger
+}): Drain {
+  const { drainEngines, nowMs, log } = deps
   let drained: Promise<void> | null = null
+  let beganMs: number | null = null
+  let endedMs: number | null = null
 
   async function drain() {
     log.info('draining')
+    beganMs = nowMs()
     await drainEngines()
-    log.info('drained')
+    endedMs = nowMs()
+    log.info({ ms: Math.round(endedMs - beganMs) }, 'drained')
   }
 
   const untilDrained = async () => await (drained ??= drain())
@@ -33,6 +43,7 @@ export function createDrain(deps: { drainEngines: () => Promise<unknown>; log: L
 
   return {
     isDraining: () => drained !== null,
+    ms: () => (beganMs === null ? 0 : (endedMs ?? nowMs()) - beganMs),
     untilDrained,
     start,
     route(request, response) {

@@ -13,14 +13,19 @@ import { createChatModel } from './chat-model.ts'
 import { createClaimGeneration } from './claim-generation.ts'
 import { WorkerConfig } from './config.ts'
 import { connectEngine } from './connect-engine.ts'
+import { createCordon } from './cordon.ts'
 import { countRoom } from './count-room.ts'
 import { createDrain } from './drain.ts'
 import { createDeliverVectors } from './embedding/deliver-vectors.ts'
 import type { EngineClient } from './engine/engine-client.ts'
+import { createEngineLife } from './engine-life.ts'
+import { createEngineMetrics } from './engine-metrics.ts'
 import { createRenderPrompt } from './prompt/render-prompt.ts'
 import { createThreadedChatRenderer, type ThreadedChatRenderer } from './prompt/threaded-chat-renderer.ts'
+import { createCapacityReports, type WorkerEngine } from './report-capacity.ts'
+import { isRefused, openRestartRequest } from './restart-request.ts'
 import { createRunningGenerations } from './running-generations.ts'
-import { serveEngine, type ServedEngine, type WorkerServices } from './serve-engine.ts'
+import { serveEngine, type WorkerServices } from './serve-engine.ts'
 import { createServedModels, type LoadProblem } from './served-models.ts'
 import { createOrphanSettlements } from './settle-orphans.ts'
 import { createStopSettled } from './stop-settled.ts'
@@ -41,14 +46,18 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const registry = new Registry()
   const models = config.WORKERS.map(({ model }) => model)
   const problems = new Map<string, LoadProblem>()
-  const engines: ServedEngine[] = []
-  const states = () => engines.map((engine) => engine.state())
+  /** All of WORKERS. */
+  const engines: WorkerEngine[] = []
+  /** Those that have answered. */
+  const served = () => engines.flatMap((engine) => engine.served ?? [])
+  const states = () => served().map((engine) => engine.state())
   // Without it no model can be served, so its absence ends the start.
   await loadNativeLibrary()
 
   const drain = createDrain({
     drainEngines: async () =>
-      await Promise.all(engines.map(async (engine) => await engine.drain(config.DRAIN_GRACE_MS))),
+      await Promise.all(served().map(async (engine) => await engine.drain(config.DRAIN_GRACE_MS))),
+    nowMs,
     log,
   })
   const ops = await serveOps({
@@ -56,8 +65,9 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     port: config.OPS_PORT,
     registry,
     readiness: () => {
+      const health = served().map((engine) => ({ model: engine.state().model, ready: engine.isHealthy() }))
       const draining = drain.isDraining()
-      return toReadiness(models, states(), { problems: Array.from(problems.values()), draining })
+      return toReadiness(models, health, { problems: Array.from(problems.values()), draining })
     },
     routes: new Map([['/drain', drain.route]]),
   })
@@ -85,7 +95,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const record = createGenerationRecord({ redis: queueRedis, self: worker, graceMs: config.HOLD_GRACE_MS })
   const orphans = createOrphanSettlements({ record, worker, log })
 
-  const { presence, publisher, redisOf, subscribe } = await createWorkerBus({
+  const { presence, publisher, redisOf, sendCapacity, subscribe } = await createWorkerBus({
     servers,
     worker,
     presence: {
@@ -110,13 +120,67 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   releasers.add('presence', presence, { run: async () => await presence.stop() })
   releasers.add('publisher', publisher, { run: async () => await publisher.flush() })
 
+  const request =
+    config.ENGINE_RESTART_FILE === undefined ? null : await openRestartRequest(config.ENGINE_RESTART_FILE)
   const metrics = createWorkerMetrics({
     registry,
     engines: states,
     pendingSettlements: orphans.pending,
     keptBytes: publisher.keptBytes,
     draining: drain.isDraining,
+    drainMs: drain.ms,
   })
+  const engineMetrics = createEngineMetrics({
+    registry,
+    engines: () => engines.map(capacity.toMeasured),
+  })
+  const announce = () => {
+    presence.announce()
+    capacity.send()
+  }
+  const cordon = createCordon({
+    onChange() {
+      for (const engine of served()) engine.followCordon()
+      announce()
+    },
+    nowMs,
+    log,
+  })
+  releasers.add('cordon', cordon, { run: () => cordon.close() })
+  for (const entry of config.WORKERS) {
+    const { model, engine: address } = entry
+    const life = createEngineLife({
+      request,
+      isRefused: async () => await isRefused(address),
+      isDraining: drain.isDraining,
+      startLimitMs: config.ENGINE_START_LIMIT_MS,
+      silenceMs: config.ENGINE_SILENCE_MS,
+      onRestart(reason) {
+        engineMetrics.noteRestart(model, reason)
+        announce()
+      },
+      onStarted: (ms) => engineMetrics.noteLoad(model, ms),
+      nowMs,
+      log: log.child({ model }),
+    })
+    releasers.add('engine life', life, { run: () => life.stop() })
+    engines.push({ config: entry, life, served: null })
+  }
+  const capacity = createCapacityReports({
+    identity: {
+      id: worker,
+      name: config.WORKER_NAME,
+      podUid: config.POD_UID ?? null,
+      node: config.NODE_NAME ?? null,
+      pool: config.POOL ?? null,
+    },
+    engines,
+    cordon,
+    isDraining: drain.isDraining,
+    publish: sendCapacity,
+  })
+  releasers.add('capacity', capacity, { run: () => capacity.stop() })
+
   const { claim, isClaiming } = createClaimGeneration({ record, worker, buried: presence.buried, nowMs })
   const running = createRunningGenerations({
     publisher,
@@ -140,6 +204,8 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     },
     onVectorsTaken: noteTaken,
     onDrain: drain.start,
+    onCordon: (term, forMs) => cordon.cordon(term, forMs),
+    onUncordon: (term) => cordon.uncordon(term),
   })
   const stopSettled = createStopSettled({
     busAwayMs: presence.busAwayMs,
@@ -166,9 +232,9 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   })
   // The first to be released: what runs needs the rest until it has ended.
   releasers.add('engines', engines, {
-    async run(served) {
+    async run() {
       await drain.untilDrained()
-      for (const engine of served) engine.stop()
+      for (const engine of served()) engine.stop()
     },
     limitMs: config.DRAIN_GRACE_MS + 10_000,
   })
@@ -194,23 +260,33 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     ticketRedis,
     roomElsewhere: (model) => countRoom(presence.peers(), model),
     metrics,
-    announce: presence.announce,
+    engineMetrics,
+    isCordoned: cordon.isCordoned,
+    announce,
     nowMs,
+    unixMs: () => Date.now(),
     log,
   }
   // Each engine joins as soon as it answers; the others do not wait for it.
   await Promise.all(
-    config.WORKERS.map(async ({ model: name, files, engine: address, maxNumSeqs }) => {
+    engines.map(async (place) => {
+      const { model: name, files, engine: address, maxNumSeqs } = place.config
       const model = await openModel({ model: name, files, engine: address })
       const { family, tokenizer } = model
       const engine = await connectEngine({ address, maxNumSeqs, family, log: log.child({ model: name }) })
       clients.push(engine.client)
       const chat = createChatModel({ model, renderPrompt: createRenderPrompt(model) })
       const silenceMs = config.ENGINE_SILENCE_MS
-      const served = serveEngine({ model: { name, tokenizer, chat }, engine, silenceMs, services })
-      engines.push(served)
+      const joined = serveEngine({
+        model: { name, tokenizer, chat },
+        engine,
+        life: place.life,
+        silenceMs,
+        services,
+      })
+      place.served = joined
       // It joined a worker that is to stop.
-      if (drain.isDraining()) await served.drain(0)
+      if (drain.isDraining()) await joined.drain(0)
     }),
   )
   log.info({ engines: config.WORKERS }, 'worker serves')

@@ -65,12 +65,13 @@ export function createPull(deps: {
 
   return {
     async follow(ready) {
-      if (!ready) await tickets.pause()
-      else if (started) await tickets.resume()
-      else {
+      if (!started) {
+        // A queue that was paused before its start would stay paused.
+        if (!ready) return
         started = true
         tickets.start()
-      }
+      } else if (ready) await tickets.resume()
+      else await tickets.pause()
     },
     async close() {
       clearInterval(timer)

@@ -10,6 +10,7 @@ import type { ChatModel } from './chat-model.ts'
 import type { RunEnding } from './end-run.ts'
 import type { EngineClient, EngineRequest } from './engine/engine-client.ts'
 import { EngineError } from './engine/engine-error.ts'
+import type { CallMeter } from './measure-calls.ts'
 import type { RunningGeneration } from './running-generation.ts'
 import type { EngineWatch } from './watch-engine.ts'
 
@@ -30,9 +31,10 @@ export function createRunChat(deps: {
   /** The engine's own limit; the catalog may set less, or more where other engines have more. */
   contextWindow: number
   watch: Pick<EngineWatch, 'tokenSeen'>
+  meter: CallMeter
   onReplay: (tokens: number) => void
 }): RunChat {
-  const { worker, model, engine, contextWindow, watch, onReplay } = deps
+  const { worker, model, engine, contextWindow, watch, meter, onReplay } = deps
 
   return async (run, job) => {
     const { earlierIds: earlier } = run
@@ -97,9 +99,13 @@ export function createRunChat(deps: {
     request: EngineRequest,
   ): Promise<'stop' | 'length'> {
     run.expectOutput(request.maxTokens)
+    const end = meter.begin()
     try {
-      return await publishOutput(run, parser, request)
+      const finish = await publishOutput(run, parser, request)
+      end({ firstMs: run.output.firstMs })
+      return finish
     } catch (error) {
+      end({ firstMs: run.output.firstMs, error: run.stopReason() ?? error })
       if (run.stopReason() === 'deadline') return 'length'
       throw error
     }

@@ -6,26 +6,40 @@ import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import type { ChatModel } from './chat-model.ts'
 import type { ClaimGeneration } from './claim-generation.ts'
 import type { ConnectedEngine } from './connect-engine.ts'
+import { createEffectiveSlots } from './effective-slots.ts'
 import type { DeliverVectors } from './embedding/deliver-vectors.ts'
 import { createEmbedInputs } from './embedding/embed-inputs.ts'
 import { createFairLimit } from './embedding/fair-limit.ts'
 import { createTokenizeInputs } from './embedding/tokenize-inputs.ts'
 import { createEndRun } from './end-run.ts'
+import type { EngineLife } from './engine-life.ts'
+import type { EngineMetrics } from './engine-metrics.ts'
 import { createHandOver } from './hand-over.ts'
+import { createCallMeter, measureEmbed } from './measure-calls.ts'
 import { pickSuspect } from './pick-suspect.ts'
 import { createProcessGeneration, type UnreadClaim } from './process-generation.ts'
 import { createPull } from './pull.ts'
+import { toQueueWaitMs } from './queue-wait.ts'
 import { createRunChat } from './run-chat.ts'
 import { createRunEmbedding } from './run-embedding.ts'
+import { createRunTotals, type Totals } from './run-totals.ts'
 import type { ClaimedGeneration, RunningGeneration } from './running-generation.ts'
 import type { RunningGenerations } from './running-generations.ts'
 import { createSlots } from './slots.ts'
 import { createEngineWatch } from './watch-engine.ts'
+import { createLoadWatch } from './watch-load.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
 /** One engine with its worker: pulls as many generations as the engine can run, runs them, stops in order. */
 export type ServedEngine = {
   state(): EngineState
+  /** The engine is ready, whether this worker pulls for it or not. */
+  isHealthy(): boolean
+  totals(): Totals
+  /** Tokens in the engine's KV cache and its size; null where the engine does not report them. */
+  kv(): { readonly used: number | null; readonly capacity: number | null }
+  /** The cordon has begun or ended. */
+  followCordon(): void
   /** Stops pulling at once, and hands back what cannot end within `graceMs`; resolves when nothing runs. */
   drain(graceMs: number): Promise<void>
   stop(): void
@@ -41,14 +55,15 @@ export type WorkerServices = {
   /** Free slots for a model at the other workers that are ready. */
   readonly roomElsewhere: (model: string) => number
   readonly metrics: WorkerMetrics
-  /** Publishes a heartbeat at once. */
+  readonly engineMetrics: EngineMetrics
+  readonly isCordoned: () => boolean
+  /** Publishes a heartbeat and the capacity at once. */
   readonly announce: () => void
   readonly nowMs: () => number
+  /** This machine's clock, which may be set, for the comparison with other machines' clocks. */
+  readonly unixMs: () => number
   readonly log: Logger
 }
-
-/** Weight of the newest generation in the moving mean of generation times. */
-const MEAN_SHARE = 0.1
 
 /** What a worker of this version can do, by the kind of its model. */
 const FEATURES = { chat: ['chat', 'continue'], embedding: ['embedding'] } as const
@@ -57,29 +72,33 @@ const FEATURES = { chat: ['chat', 'continue'], embedding: ['embedding'] } as con
 export function serveEngine(deps: {
   model: { readonly name: string; readonly tokenizer: Tokenizer; readonly chat: ChatModel }
   engine: ConnectedEngine
+  life: Pick<EngineLife, 'noteSign' | 'noteReady' | 'awaitsRestart'>
   /** An engine that runs generations and gives no token for this long is taken for hung. */
   silenceMs: number
   services: WorkerServices
 }): ServedEngine {
-  const { model, silenceMs, services } = deps
+  const { model, life, silenceMs, services } = deps
   const { client: engine, maxNumSeqs, contextWindow, kind } = deps.engine
-  const { worker, running, metrics, announce, nowMs } = services
+  const { worker, running, metrics, engineMetrics, isCordoned, announce, nowMs } = services
   const log = services.log.child({ model: model.name })
+  const operation = kind === 'chat' ? 'chat' : 'embeddings'
+  const meter = createCallMeter({ histograms: engineMetrics.calls, model: model.name, operation, nowMs })
   const serves = { features: FEATURES[kind], window: contextWindow }
   const slots = createSlots(maxNumSeqs)
   /** In the order of their claims. */
   const live = new Set<RunningGeneration>()
+  const runs = createRunTotals(() => live)
   let stopping = false
-  let meanGenerationMs: number | null = null
 
   const watch = createEngineWatch({
     healthCheck: engine.healthCheck,
     running: () => live.size,
     silenceMs,
-    onChange: (ready) => {
-      followEngine(ready).catch((error: unknown) =>
-        log.error({ err: error }, 'pulling did not follow the engine'),
-      )
+    onSign: life.noteSign,
+    mayBeReady: () => !life.awaitsRestart(),
+    onChange(ready) {
+      life.noteReady(ready)
+      if (!stopping) follow()
     },
     onLost() {
       const suspect = pickSuspect([...live], watch.lastTokenMs())
@@ -95,6 +114,15 @@ export function serveEngine(deps: {
     if (stopping) return 'worker-stopping'
     return watch.ready() ? null : 'engine-lost'
   }
+  const pulls = () => whyNotRun() === null && !isCordoned()
+
+  const effectiveSlots = createEffectiveSlots(maxNumSeqs)
+  const loads = createLoadWatch({
+    getLoads: engine.getLoads,
+    isAsked: watch.ready,
+    onLoad: (load) => slots.resize(effectiveSlots.note(load, live.size)),
+    log,
+  })
 
   const processGeneration = createProcessGeneration({
     claim: async () => await services.claim(model.name, serves),
@@ -108,6 +136,7 @@ export function serveEngine(deps: {
       engine,
       contextWindow,
       watch,
+      meter,
       onReplay(tokens) {
         metrics.continued.inc({ model: model.name })
         metrics.replayedTokens.inc({ model: model.name }, tokens)
@@ -117,7 +146,7 @@ export function serveEngine(deps: {
       worker,
       tokenizeInputs: createTokenizeInputs(model.tokenizer),
       embedInputs: createEmbedInputs({
-        embed: engine.embed,
+        embed: measureEmbed(engine.embed, meter),
         // The generations fill the slots, their inputs this limit: the engine runs no more of either at once.
         limit: createFairLimit(maxNumSeqs),
         deliver: services.deliverVectors,
@@ -127,7 +156,7 @@ export function serveEngine(deps: {
     }),
     endRun: createEndRun({
       watch,
-      onHandBack: (reason) => metrics.handedBack.inc({ model: model.name, reason }),
+      onHandBack: (reason) => metrics.noteHandBack(model.name, reason),
       log,
     }),
   })
@@ -135,7 +164,7 @@ export function serveEngine(deps: {
   const pull = createPull({
     takeNext: processGeneration,
     slots,
-    mayPull: () => !stopping && watch.mayPull(),
+    mayPull: () => pulls() && watch.mayPull(),
     openTickets: (onTicket) =>
       createTicketPull({ redis: services.ticketRedis, model: model.name, onTicket, log }),
     log,
@@ -152,11 +181,12 @@ export function serveEngine(deps: {
     const startedMs = nowMs()
     const { id, epoch, ids } = claim
     if (epoch > 1) log.info({ requestId: id, epoch, after: ids.length }, 'takes a generation over')
+    else engineMetrics.noteQueueWait(model.name, toQueueWaitMs(id, services.unixMs()))
     const run = running.open(claim, () => {
       live.delete(run)
       const result = run.hasOutput() ? 'ran' : 'not-ran'
       metrics.generations.inc({ model: model.name, result })
-      if (result === 'ran') measure(nowMs() - startedMs)
+      runs.noteEnd(run, nowMs() - startedMs)
     })
     live.add(run)
     return run
@@ -164,31 +194,38 @@ export function serveEngine(deps: {
 
   function giveBack({ status, ...generation }: UnreadClaim) {
     log.error({ requestId: generation.id, epoch: generation.epoch, status }, 'a job cannot be read')
-    metrics.handedBack.inc({ model: model.name, reason: 'incomplete' })
+    metrics.noteHandBack(model.name, 'incomplete')
     const declined = { type: 'generation-declined', promptTokens: 0, need: '', suspect: false } as const
     running.refuse({ model: model.name, ...generation }, { ...declined, reason: 'incomplete' })
   }
 
-  function measure(ms: number) {
-    meanGenerationMs =
-      meanGenerationMs === null ? ms : meanGenerationMs + (ms - meanGenerationMs) * MEAN_SHARE
-  }
-
-  async function followEngine(ready: boolean) {
-    if (stopping) return
+  function follow() {
     announce()
-    await pull.follow(ready)
+    pull.follow(pulls()).catch((error: unknown) => {
+      log.error({ err: error }, 'pulling did not follow the engine and the cordon')
+    })
   }
 
   return {
     state: () => ({
       model: model.name,
-      ready: whyNotRun() === null,
+      ready: pulls(),
       slots: slots.capacity(),
       running: slots.running(),
-      meanGenerationMs,
+      meanGenerationMs: runs.meanMs(),
       contextWindow,
     }),
+    isHealthy: watch.ready,
+    totals: runs.totals,
+    kv() {
+      const load = loads.last()
+      // Zeros while something runs are those of an engine that collects no statistics.
+      const isKnown = load !== null && (live.size === 0 || load.running > 0)
+      return { used: isKnown ? load.kvUsedTokens : null, capacity: load?.kvCapacityTokens ?? null }
+    },
+    followCordon() {
+      if (!stopping) follow()
+    },
     async drain(graceMs) {
       stopping = true
       announce()
@@ -198,6 +235,9 @@ export function serveEngine(deps: {
       await handOver(graceMs)
       await closed
     },
-    stop: watch.stop,
+    stop() {
+      loads.stop()
+      watch.stop()
+    },
   }
 }

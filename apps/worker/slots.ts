@@ -1,6 +1,8 @@
 export type Slots = {
   running(): number
   capacity(): number
+  /** What is taken stays taken. */
+  resize(capacity: number): void
   isFree(): boolean
   /** Takes a slot, and returns the function that gives it back. The caller waits for `room` first. */
   take(): () => void
@@ -11,7 +13,8 @@ export type Slots = {
 }
 
 /** The generations that one engine runs or claims now, bounded by what it can run at once. */
-export function createSlots(capacity: number): Slots {
+export function createSlots(initialCapacity: number): Slots {
+  let capacity = initialCapacity
   let running = 0
   let waiters: (() => void)[] = []
 
@@ -23,11 +26,15 @@ export function createSlots(capacity: number): Slots {
     }
   }
 
-  function leave() {
-    running -= 1
+  function wakeAll() {
     const woken = waiters
     waiters = []
     for (const wake of woken) wake()
+  }
+
+  function leave() {
+    running -= 1
+    wakeAll()
   }
 
   const isFree = () => running < capacity
@@ -35,6 +42,10 @@ export function createSlots(capacity: number): Slots {
   return {
     running: () => running,
     capacity: () => capacity,
+    resize(next) {
+      capacity = next
+      wakeAll()
+    },
     isFree,
     take() {
       running += 1

@@ -19,6 +19,12 @@ export type EngineWatch = {
   stop(): void
 }
 
+/**
+ * What a look at the engine shows. dead: its health check says so; it never recovers by itself. silent: it is healthy and
+ * runs generations, and gives no token.
+ */
+export type EngineSign = 'healthy' | 'dead' | 'unanswered' | 'silent'
+
 const CHECK_MS = 1_000
 /** A worker whose generations fail at once would take every ticket, so it stops pulling after this many in a row. */
 const FAILURES_IN_A_ROW = 5
@@ -32,20 +38,23 @@ const UNANSWERED = 'the health check got no answer'
  * engine, when two in a row get no answer (one may be a stall of this process, unless a call has failed as well), when
  * generations run and no token came for `silenceMs` (health checks do not see a hang), or after five failures in a row;
  * unready → ready at the next good health check, but not within 10 s of a hang or of five failures: there the checks had
- * been good all along.
+ * been good all along, and not while `mayBeReady` returns false.
  *
- * `onChange` is called at each move, `onLost` when running generations will not end by themselves.
+ * `onChange` is called at each move, `onLost` when running generations will not end by themselves, and `onSign` before
+ * both with what each look shows.
  */
 export function createEngineWatch(deps: {
   healthCheck: () => Promise<{ healthy: boolean; message: string }>
   running: () => number
   silenceMs: number
+  onSign: (sign: EngineSign) => void
+  mayBeReady: () => boolean
   onChange: (ready: boolean) => void
   onLost: () => void
   nowMs: () => number
   log: Logger
 }): EngineWatch {
-  const { healthCheck, running, silenceMs, onChange, onLost, nowMs, log } = deps
+  const { healthCheck, running, silenceMs, onSign, mayBeReady, onChange, onLost, nowMs, log } = deps
   let ready = false
   let lastTokenMs = nowMs()
   let failures = 0
@@ -75,12 +84,15 @@ export function createEngineWatch(deps: {
     const now = nowMs()
     if (running() === 0) lastTokenMs = now
     if (problem !== null) {
+      onSign(problem === UNANSWERED ? 'unanswered' : 'dead')
       lose(problem)
     } else if (now - lastTokenMs > silenceMs) {
+      onSign('silent')
       restUntilMs = now + REST_MS
       lose('no token for too long')
-    } else if (now >= restUntilMs) {
-      become(true, 'healthy')
+    } else {
+      onSign('healthy')
+      if (now >= restUntilMs && mayBeReady()) become(true, 'healthy')
     }
   }
 
@@ -126,7 +138,10 @@ export function createEngineWatch(deps: {
       become(false, `${FAILURES_IN_A_ROW} failures in a row`)
     },
     async callFailed(kind) {
-      if (kind === 'dead') lose('a call reported a dead engine')
+      if (kind === 'dead') {
+        onSign('dead')
+        lose('a call reported a dead engine')
+      }
       if (kind !== 'unavailable') return
       rechecking ??= recheck().finally(() => (rechecking = null))
       await rechecking

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { createPresence, type Presence } from '#libs/event-bus/presence.ts'
 import { createEventPublisher, KEEP_BYTES, type EventPublisher } from '#libs/event-bus/publish-events.ts'
+import { CAPACITY, publishSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
 import { subscribeControl, type ControlHandlers } from '#libs/event-bus/worker-control.ts'
 import { toBusServer } from '#libs/redis/bus-server.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -17,6 +18,8 @@ export type WorkerBus = {
   readonly publisher: EventPublisher
   /** The server that belongs to this gateway. */
   redisOf(gateway: string): Redis
+  /** Publishes it on every server, because a scaler may listen to any. */
+  sendCapacity(capacity: Capacity): void
   /** Receives the control messages of all gateways. */
   subscribe(handlers: ControlHandlers): Promise<void>
 }
@@ -79,6 +82,9 @@ export async function createWorkerBus(options: {
         void (await Promise.all(links.map(async ({ publisher }) => await publisher.flush()))),
     },
     redisOf: (gateway) => linkOf(gateway).bus,
+    sendCapacity(capacity) {
+      for (const { bus } of links) void publishSignal({ redis: bus, log }, CAPACITY, capacity)
+    },
     async subscribe(handlers) {
       await Promise.all(
         links.map(async ({ subscriber }) => await subscribeControl({ ...handlers, subscriber, worker, log })),

@@ -1,9 +1,11 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
+import type { GenerationDeclined } from '#libs/contracts/generation-event.ts'
 import type { EngineState } from '#libs/event-bus/presence.ts'
 
 export type WorkerMetrics = {
   generations: Counter<'model' | 'result'>
-  handedBack: Counter<'model' | 'reason'>
+  /** One was handed back. */
+  noteHandBack(model: string, reason: GenerationDeclined['reason']): void
   continued: Counter<'model'>
   replayedTokens: Counter<'model'>
   events: Counter
@@ -18,8 +20,10 @@ export function createWorkerMetrics(options: {
   pendingSettlements: () => number
   keptBytes: () => number
   draining: () => boolean
+  /** For how long the drain has lasted, or how long it took; 0 before it. */
+  drainMs: () => number
 }): WorkerMetrics {
-  const { registry, engines, pendingSettlements, keptBytes, draining } = options
+  const { registry, engines, pendingSettlements, keptBytes, draining, drainMs } = options
   const registers = [registry]
   new Gauge({
     name: 'millrace_worker_slots',
@@ -65,17 +69,36 @@ export function createWorkerMetrics(options: {
       this.set(draining() ? 1 : 0)
     },
   })
+  new Gauge({
+    name: 'millrace_worker_drain_seconds',
+    help: 'For how long the worker has drained, or how long its drain took; 0 before it',
+    registers,
+    collect() {
+      this.set(drainMs() / 1_000)
+    },
+  })
+  const handedBack = new Counter({
+    name: 'millrace_worker_handed_back_total',
+    help: 'Generations that were handed back, to continue or begin elsewhere',
+    labelNames: ['model', 'reason'],
+    registers,
+  })
+  const declines = new Counter({
+    name: 'millrace_worker_declines_total',
+    help: 'Those of the generations handed back that this worker cannot run as they were claimed',
+    labelNames: ['model', 'reason'],
+    registers,
+  })
+
   return {
+    noteHandBack(model, reason) {
+      handedBack.inc({ model, reason })
+      if (!ITS_OWN_END.has(reason)) declines.inc({ model, reason })
+    },
     generations: new Counter({
       name: 'millrace_worker_generations_total',
       help: 'Generations that were claimed and ended here, by whether the engine worked for them',
       labelNames: ['model', 'result'],
-      registers,
-    }),
-    handedBack: new Counter({
-      name: 'millrace_worker_handed_back_total',
-      help: 'Generations that were handed back, to continue or begin elsewhere',
-      labelNames: ['model', 'reason'],
       registers,
     }),
     continued: new Counter({
@@ -99,3 +122,6 @@ export function createWorkerMetrics(options: {
     }),
   }
 }
+
+/** Reasons that are the worker's or its engine's, not the generation's. */
+const ITS_OWN_END: ReadonlySet<GenerationDeclined['reason']> = new Set(['worker-stopping', 'engine-lost'])

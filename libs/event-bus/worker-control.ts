@@ -11,6 +11,9 @@ export type StreamEpoch = z.infer<typeof StreamEpoch>
 const AskedStream = z.object({ stream: z.int(), epoch: z.int(), nonce: z.string() })
 export type AskedStream = z.infer<typeof AskedStream>
 
+/** A scaler renews its cordons each second. */
+const LONGEST_CORDON_MS = 600_000
+
 /** Messages to one worker. Fields that are not known are ignored, and so are other types of messages. */
 const WorkerControl = z.discriminatedUnion('type', [
   z.object({ type: z.literal('stop'), gateway: z.string(), streams: z.array(StreamEpoch) }),
@@ -24,8 +27,15 @@ const WorkerControl = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('vectors-taken'), key: z.string() }),
   z.object({ type: z.literal('drain') }),
-  z.object({ type: z.literal('cordon'), term: z.int().nullable(), forMs: z.number().nullable() }),
-  z.object({ type: z.literal('uncordon'), term: z.int().nullable() }),
+  z
+    .object({
+      type: z.literal('cordon'),
+      term: z.int().min(0).nullable(),
+      forMs: z.number().positive().max(LONGEST_CORDON_MS).nullable(),
+    })
+    // A scaler's cordon must end by itself, an operator's must not.
+    .refine(({ term, forMs }) => (term === null) === (forMs === null)),
+  z.object({ type: z.literal('uncordon'), term: z.int().min(0).nullable() }),
 ])
 type WorkerControl = z.infer<typeof WorkerControl>
 
@@ -87,7 +97,8 @@ export async function sendDrain(redis: Redis, worker: string): Promise<boolean> 
 
 /**
  * Has `worker` take nothing more while it runs what it has; resolves with whether a subscriber received the message. A
- * scaler names its term and for how long, and renews it; an operator (`term` null) cordons until `sendUncordon`.
+ * scaler names its term and for how long (10 min at most), and renews it; an operator (`term` and `forMs` null) cordons
+ * until `sendUncordon`. A worker ignores other combinations.
  */
 export async function sendCordon(
   redis: Redis,
@@ -115,8 +126,8 @@ export type ControlHandlers = {
   onVectorsTaken: (key: string) => void
   onDrain: () => void
   /** The term is null for an operator's cordon, which has no end of its own. */
-  onCordon?: (term: number | null, forMs: number | null) => void
-  onUncordon?: (term: number | null) => void
+  onCordon: (term: number | null, forMs: number | null) => void
+  onUncordon: (term: number | null) => void
 }
 
 /** Subscribes to this worker's own channel. */
@@ -149,9 +160,9 @@ function handle(message: WorkerControl, handlers: ControlHandlers): void {
     case 'drain':
       return handlers.onDrain()
     case 'cordon':
-      return handlers.onCordon?.(message.term, message.forMs)
+      return handlers.onCordon(message.term, message.forMs)
     case 'uncordon':
-      return handlers.onUncordon?.(message.term)
+      return handlers.onUncordon(message.term)
   }
 }
 

@@ -20,6 +20,8 @@ export type EngineClient = {
   readonly healthCheck: () => Promise<{ readonly healthy: boolean; readonly message: string }>
   readonly getModelInfo: () => Promise<EngineModelInfo>
   readonly getServerInfo: () => Promise<EngineServerInfo>
+  /** As of the engine's last step. All zero where the engine collects no statistics. */
+  readonly getLoads: () => Promise<EngineLoad>
   /** Accepts no new calls; running ones end by themselves or by their signal. */
   readonly close: () => void
 }
@@ -71,4 +73,15 @@ export type EngineServerInfo = {
   readonly maxNumSeqs: number | null
   /** Where a constraint begins to apply. */
   readonly constraintStart: 'first-token' | 'after-reasoning' | null
+}
+
+/** Over all of the engine's data-parallel ranks. null: the engine does not report it. */
+export type EngineLoad = {
+  readonly running: number
+  /** Accepted, and not begun. */
+  readonly waiting: number
+  /** The part of the KV cache that is in use, from 0 to 1; cached blocks that may be evicted do not count. */
+  readonly kvUsage: number | null
+  readonly kvUsedTokens: number | null
+  readonly kvCapacityTokens: number | null
 }

@@ -5,7 +5,7 @@ import { checkRequest } from './check-request.ts'
 import { decodeChunk } from './decode-chunk.ts'
 import type { EngineClient, EngineOutput, EngineRequest } from './engine-client.ts'
 import { EngineError, toEngineError } from './engine-error.ts'
-import { fromServerInfoMessage, toGenerateMessage } from './engine-wire.ts'
+import { fromLoadsMessage, fromServerInfoMessage, toGenerateMessage } from './engine-wire.ts'
 import { iterateGenerate } from './generate-call.ts'
 import { isCallFailure } from './transport/call-failure.ts'
 import type { Transport } from './transport/transport.ts'
@@ -74,6 +74,11 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
     async getServerInfo() {
       const info = await orUnavailable(unary(service.GetServerInfo, {}, { timeoutMs: CALL_TIMEOUT_MS }))
       return fromServerInfoMessage(info)
+    },
+    async getLoads() {
+      return fromLoadsMessage(
+        await orUnavailable(unary(service.GetLoads, {}, { timeoutMs: CALL_TIMEOUT_MS })),
+      )
     },
     close: transport.close,
   }

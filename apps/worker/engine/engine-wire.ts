@@ -1,10 +1,11 @@
+import type { GetLoadsResponse__Output } from '#proto/types/vllm/grpc/engine/GetLoadsResponse.ts'
 import type { GenerateRequest } from '#proto/types/vllm/grpc/engine/GenerateRequest.ts'
 import type { GetServerInfoResponse__Output } from '#proto/types/vllm/grpc/engine/GetServerInfoResponse.ts'
 import type { SamplingParams } from '#proto/types/vllm/grpc/engine/SamplingParams.ts'
 import type { CompleteMessage } from './decode-chunk.ts'
 import type { CallsShape, EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 import type { JsonSchema } from '#libs/json-schema/json-schema.ts'
-import type { EngineEnd, EngineRequest, EngineServerInfo } from './engine-client.ts'
+import type { EngineEnd, EngineLoad, EngineRequest, EngineServerInfo } from './engine-client.ts'
 
 /**
  * Converts between vLLM's protocol and our types. Source of the rules: SamplingParams of proto/vllm_engine.proto, where
@@ -139,5 +140,25 @@ export function fromServerInfoMessage(
     maxNumSeqs: maxNumSeqs > 0 ? maxNumSeqs : null,
     constraintStart:
       start === 'first_token' ? 'first-token' : start === 'after_reasoning' ? 'after-reasoning' : null,
+  }
+}
+
+/** Ranks whose load the servicer does not know are left out; then the sums are not known. */
+export function fromLoadsMessage({
+  loads,
+  dpRankCount,
+}: Pick<GetLoadsResponse__Output, 'loads' | 'dpRankCount'>): EngineLoad {
+  const isWhole = loads.length > 0 && loads.length >= dpRankCount
+  const sum = (field: 'numRunningReqs' | 'numWaitingReqs' | 'numUsedTokens' | 'maxTotalNumTokens') =>
+    loads.reduce((total, load) => total + load[field], 0)
+  // Servicers before 0.14 report the usage without the tokens.
+  const hasTokens = isWhole && loads.every(({ maxTotalNumTokens }) => maxTotalNumTokens > 0)
+  const usage = loads.reduce((total, { tokenUsage }) => total + tokenUsage, 0) / loads.length
+  return {
+    running: sum('numRunningReqs'),
+    waiting: sum('numWaitingReqs'),
+    kvUsage: isWhole ? usage : null,
+    kvUsedTokens: hasTokens ? sum('numUsedTokens') : null,
+    kvCapacityTokens: hasTokens ? sum('maxTotalNumTokens') : null,
   }
 }

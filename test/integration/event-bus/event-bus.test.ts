@@ -8,7 +8,13 @@ import type { FrameEntry } from '#libs/event-bus/frame.ts'
 import { createEventPublisher, type EventPublisher } from '#libs/event-bus/publish-events.ts'
 import type { InboxEvent, StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import { subscribeEvents, type EventSubscriber } from '#libs/event-bus/subscribe-events.ts'
-import { createControlSender, sendDrain, subscribeControl } from '#libs/event-bus/worker-control.ts'
+import {
+  createControlSender,
+  sendCordon,
+  sendDrain,
+  sendUncordon,
+  subscribeControl,
+} from '#libs/event-bus/worker-control.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
 import { createRedis, sharedRedis } from '../../support/redis.ts'
 import { claimed, ended, lost, read, text } from '../../unit/libs/event-bus/publishing-worker.ts'
@@ -51,6 +57,8 @@ async function join(url: string) {
     onAcknowledge: (from, number) => publisher.acknowledge(from, number),
     onVectorsTaken: () => {},
     onDrain: () => {},
+    onCordon: () => {},
+    onUncordon: () => {},
     log,
   })
   const subscription = connect(url)
@@ -236,6 +244,8 @@ test('control messages reach only their worker; unknown fields and unknown messa
     onAcknowledge: note('acknowledge'),
     onVectorsTaken: note('vectors-taken'),
     onDrain: note('drain'),
+    onCordon: note('cordon'),
+    onUncordon: note('uncordon'),
     log,
   })
   const redis = connect(sharedRedis())
@@ -256,8 +266,14 @@ test('control messages reach only their worker; unknown fields and unknown messa
     await control.acknowledge(worker, 9, [4, 5]),
     await control.vectorsTaken(worker, 'a key'),
     await sendDrain(redis, worker),
+    await sendCordon(redis, worker, { term: 3, forMs: 10_000 }),
+    await sendCordon(redis, worker, { term: null, forMs: null }),
+    // A scaler's cordon without an end, and an operator's with one, are ignored.
+    await sendCordon(redis, worker, { term: 4, forMs: null }),
+    await sendCordon(redis, worker, { term: null, forMs: 10_000 }),
+    await sendUncordon(redis, worker, 3),
   ]
-  expect(sent).toEqual([true, true, true, true, true, true])
+  expect(sent).not.toContain(false)
   await vi.waitFor(() =>
     expect(received).toEqual([
       ['resend', 'gateway-2', 3],
@@ -267,6 +283,9 @@ test('control messages reach only their worker; unknown fields and unknown messa
       ['acknowledge', 'gateway-1', 9, [4, 5]],
       ['vectors-taken', 'a key'],
       ['drain'],
+      ['cordon', 3, 10_000],
+      ['cordon', null, null],
+      ['uncordon', 3],
     ]),
   )
   expect(await control.stop('no-such-worker', [])).toBe(false)

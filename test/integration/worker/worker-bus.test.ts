@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createWorkerBus, type WorkerBus } from '#apps/worker/worker-bus.ts'
 import { gatewayChannel } from '#libs/event-bus/channels.ts'
 import { createPresence, type Presence } from '#libs/event-bus/presence.ts'
+import { CAPACITY, subscribeSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
 import { createControlSender } from '#libs/event-bus/worker-control.ts'
 import { toBusServer } from '#libs/redis/bus-server.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
@@ -54,6 +55,8 @@ beforeAll(async () => {
     onAcknowledge: () => {},
     onVectorsTaken: () => {},
     onDrain: () => {},
+    onCordon: () => {},
+    onUncordon: () => {},
   })
   gateways = [await startGateway(servers[0]), await startGateway(servers[1])]
 })
@@ -82,6 +85,35 @@ test('control messages of all gateways are received', async () => {
     expect(await control.resend(WORKER, index)).toBe(true)
     await expect.poll(() => onResend.mock.calls, WAIT).toContainEqual([id, index])
   }
+})
+
+test('the capacity of a worker is on every server, because a scaler may listen to any', async () => {
+  const received: Capacity[] = []
+  for (const { url } of servers) {
+    await subscribeSignal({ subscriber: open(url), log }, CAPACITY, (capacity) => received.push(capacity))
+  }
+  const capacity: Capacity = {
+    id: WORKER,
+    name: 'worker',
+    podUid: null,
+    node: null,
+    pool: null,
+    model: 'demo',
+    phase: 'loading',
+    slots: 0,
+    running: 0,
+    meanGenerationMs: null,
+    ended: 0,
+    promptTokens: 0,
+    cachedTokens: 0,
+    outputTokens: 0,
+    kvUsed: null,
+    kvCapacity: null,
+    loadingMs: 10,
+    cordonTerm: null,
+  }
+  bus.sendCapacity(capacity)
+  await expect.poll(() => received, WAIT).toEqual([capacity, capacity])
 })
 
 test('vectors lie on the server of their gateway', () => {

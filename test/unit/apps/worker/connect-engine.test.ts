@@ -14,6 +14,8 @@ async function connect(given: {
   maxNumSeqs?: number
   reasoning?: ModelFamily['reasoning']
   isGeneration?: boolean
+  /** By which the worker calls the engine. */
+  host?: string
 }) {
   const { address, stop } = await startEngineServer({
     unary: {
@@ -25,7 +27,7 @@ async function connect(given: {
   const warnings: string[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line).msg) })
   const { client, ...limits } = await connectEngine({
-    address,
+    address: address.replace('127.0.0.1', given.host ?? '127.0.0.1'),
     maxNumSeqs: given.maxNumSeqs,
     family: { reasoning: given.reasoning ?? 'none' },
     log,
@@ -41,6 +43,15 @@ it('takes the limits that the engine reports, and the configured one first', asy
     warnings: [],
   })
   expect((await connect({ server, maxNumSeqs: 3 })).limits.maxNumSeqs).toBe(3)
+})
+
+it('warns once of an engine on another host, and never of one on this host', async () => {
+  // A name for this host that does not show it.
+  const { warnings } = await connect({ server: { maxNumSeqs: 8 }, host: '0.0.0.0' })
+  expect(warnings).toEqual([expect.stringContaining('two workers on one engine take twice its slots')])
+  for (const host of ['localhost', '127.0.0.1']) {
+    expect((await connect({ server: { maxNumSeqs: 8 }, host })).warnings).toEqual([])
+  }
 })
 
 it('an engine that does not generate embeds', async () => {

@@ -7,12 +7,13 @@ import { createDrain } from '#apps/worker/drain.ts'
 
 async function setUp() {
   const { promise: drained, resolve } = Promise.withResolvers<void>()
-  const seen = { drains: 0 }
+  const seen = { drains: 0, nowMs: 1_000 }
   const drain = createDrain({
     async drainEngines() {
       seen.drains += 1
       await drained
     },
+    nowMs: () => seen.nowMs,
     log: pino({ level: 'silent' }),
   })
   return { drain, seen, finish: resolve }
@@ -21,11 +22,16 @@ async function setUp() {
 test('there is one drain, whoever asks for it, and it lasts', async () => {
   const { drain, seen, finish } = await setUp()
   expect(drain.isDraining()).toBe(false)
+  expect(drain.ms()).toBe(0)
   drain.start()
+  seen.nowMs += 2_000
+  expect(drain.ms()).toBe(2_000)
   const ends = [drain.untilDrained(), drain.untilDrained()]
   expect([drain.isDraining(), seen.drains]).toEqual([true, 1])
   finish()
   await Promise.all(ends)
+  seen.nowMs += 5_000
+  expect(drain.ms()).toBe(2_000)
   drain.start()
   expect([drain.isDraining(), seen.drains]).toEqual([true, 1])
 })

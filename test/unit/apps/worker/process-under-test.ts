@@ -7,6 +7,7 @@ import type {
   EngineRequest,
 } from '#apps/worker/engine/engine-client.ts'
 import { createEndRun } from '#apps/worker/end-run.ts'
+import type { CallEnding } from '#apps/worker/measure-calls.ts'
 import { createProcessGeneration } from '#apps/worker/process-generation.ts'
 import { createRunChat } from '#apps/worker/run-chat.ts'
 import { createRunEmbedding } from '#apps/worker/run-embedding.ts'
@@ -91,6 +92,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
   const handedBack: string[] = []
   const gaveBack: string[] = []
   const seen = { tokens: 0, failures: 0, replayed: 0 }
+  const calls: CallEnding[] = []
   let opened: RunningGeneration | undefined
   const refuse = async () => {
     throw new Error('not asked in these tests')
@@ -105,6 +107,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
     healthCheck: refuse,
     getModelInfo: refuse,
     getServerInfo: refuse,
+    getLoads: refuse,
     close: () => {},
   }
   const log = pino({ level: 'silent' })
@@ -149,6 +152,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       engine,
       contextWindow,
       watch,
+      meter: { begin: () => (ending) => calls.push(ending) },
       onReplay: (tokens) => (seen.replayed += tokens),
     }),
     runEmbedding: createRunEmbedding({
@@ -171,6 +175,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
     events: events(),
     ids: groups.flat().flatMap((entry) => entry.ids),
     usage: opened?.usage,
+    calls,
     handedBack,
     gaveBack,
     seen,

@@ -110,3 +110,10 @@ test('tickets follow the engine, and end with the pull, as do the claims without
   await pass(3_000)
   expect(state.claims).toBe(0)
 })
+
+test('an engine that is healthy while its worker is cordoned gets its tickets after the cordon', async () => {
+  const { pull, queue } = setUp(1)
+  for (const ready of [false, true, false, true]) await pull.follow(ready)
+  await pull.close()
+  expect(queue).toEqual(['start', 'pause', 'resume', 'close'])
+})

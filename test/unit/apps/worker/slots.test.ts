@@ -32,3 +32,14 @@ test('a slot that was given back twice is one slot', async () => {
   leave?.()
   expect([slots.running(), slots.isFree()]).toEqual([1, true])
 })
+
+test('a resize gives room at once, and takes nothing away from what runs', async () => {
+  const slots = createSlots(1)
+  slots.take()
+  const room = slots.room()
+  slots.resize(2)
+  await room
+  slots.take()
+  slots.resize(1)
+  expect([slots.running(), slots.capacity(), slots.isFree()]).toEqual([2, 1, false])
+})

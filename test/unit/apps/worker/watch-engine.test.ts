@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createEngineWatch } from '#apps/worker/watch-engine.ts'
+import { createEngineWatch, type EngineSign } from '#apps/worker/watch-engine.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -11,7 +11,15 @@ afterEach(() => {
 })
 
 function setUp() {
-  const state = { healthy: true, answers: true, running: 0, lost: 0, changes: new Array<boolean>() }
+  const state = {
+    healthy: true,
+    answers: true,
+    running: 0,
+    lost: 0,
+    mayBeReady: true,
+    changes: new Array<boolean>(),
+  }
+  const signs: EngineSign[] = []
   const watch = createEngineWatch({
     async healthCheck() {
       if (!state.answers) throw new Error('Deadline exceeded')
@@ -19,12 +27,14 @@ function setUp() {
     },
     running: () => state.running,
     silenceMs: 60_000,
+    onSign: (sign) => signs.push(sign),
+    mayBeReady: () => state.mayBeReady,
     onChange: (ready) => state.changes.push(ready),
     onLost: () => (state.lost += 1),
     nowMs: () => Date.now(),
     log: pino({ level: 'silent' }),
   })
-  return { state, watch, pass: async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms)) }
+  return { state, signs, watch, pass: async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms)) }
 }
 
 test('an engine is ready once it is healthy, and no longer when it dies', async () => {
@@ -134,3 +144,36 @@ test.each(['unavailable', 'failed', 'refused'] as const)(
     watch.stop()
   },
 )
+
+test('each look is a sign: healthy, unanswered, silent, dead', async () => {
+  const { state, signs, watch, pass } = setUp()
+  await pass(0)
+  state.answers = false
+  await pass(2_000)
+  state.answers = true
+  await pass(1_000)
+  state.running = 1
+  await pass(61_000)
+  state.running = 0
+  state.healthy = false
+  await pass(1_000)
+  expect(signs.filter((sign, at) => sign !== signs[at - 1])).toEqual([
+    'healthy',
+    'unanswered',
+    'healthy',
+    'silent',
+    'dead',
+  ])
+  watch.stop()
+})
+
+test('an engine that is to be restarted is not ready, however healthy it says it is', async () => {
+  const { state, watch, pass } = setUp()
+  state.mayBeReady = false
+  await pass(5_000)
+  expect(watch.ready()).toBe(false)
+  state.mayBeReady = true
+  await pass(1_000)
+  expect(watch.ready()).toBe(true)
+  watch.stop()
+})

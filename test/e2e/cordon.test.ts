@@ -1,0 +1,129 @@
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CAPACITY, subscribeSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
+import { sendCordon, sendUncordon } from '#libs/event-bus/worker-control.ts'
+import { chatOk } from '../support/chat.ts'
+import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+import type { RunningApp } from '../support/processes.ts'
+import { startChatOk } from '../support/start-chat.ts'
+import { until } from '../support/until.ts'
+
+const ENGINE = { model: 'demo-chat', files: 'demo', maxNumSeqs: 8, stepMs: 20 }
+/** About 8 s. */
+const LONG = 'Talk [[tokens=400]]'
+const WAIT = { timeout: 30_000, interval: 20 }
+
+let cluster: TestCluster
+let account: TestAccount
+let bus: Redis
+let subscriber: Redis
+/** The last report of each worker, and how many came. */
+const reports = new Map<string, { capacity: Capacity; count: number }>()
+
+beforeAll(async () => {
+  cluster = await startCluster({ workers: [[ENGINE], [ENGINE]] })
+  account = await cluster.createAccount('100')
+  bus = new Redis(cluster.redis.url)
+  subscriber = new Redis(cluster.redis.url)
+  await subscribeSignal({ subscriber, log: pino({ level: 'silent' }) }, CAPACITY, (capacity) => {
+    reports.set(capacity.id, { capacity, count: (reports.get(capacity.id)?.count ?? 0) + 1 })
+  })
+  await until(async () => reports.size === 2)
+})
+
+afterAll(async () => {
+  bus.disconnect()
+  subscriber.disconnect()
+  await cluster.stop()
+})
+
+function capacityOf(id: string): Capacity {
+  const report = reports.get(id)
+  if (report === undefined) throw new Error(`worker ${id} reported nothing`)
+  return report.capacity
+}
+
+/** The capacity of a worker in a report that was sent from now on. */
+async function nextCapacity(id: string): Promise<Capacity> {
+  const count = reports.get(id)?.count ?? 0
+  // The next one may be on its way already.
+  await until(async () => (reports.get(id)?.count ?? 0) >= count + 2)
+  return capacityOf(id)
+}
+
+const call = () => ({ baseUrl: cluster.baseUrl, apiKey: account.apiKey })
+const chats = async (count: number) =>
+  await Promise.all(Array.from({ length: count }, async () => await chatOk({ ...call(), content: 'Hi' })))
+
+/** Chats until this worker has run another one. */
+async function untilItServes(id: string): Promise<void> {
+  const { ended } = capacityOf(id)
+  await until(async () => {
+    await chats(8)
+    return (await nextCapacity(id)).ended > ended
+  })
+}
+
+/** A stream, and the worker that runs it. */
+async function startOn(): Promise<{ id: string; answer: ReturnType<typeof chatOk> }> {
+  const { answer, firstText } = startChatOk({ ...call(), content: LONG })
+  // Before its first text it may move, because its hold was too small.
+  await firstText
+  const capacities = await Promise.all([...reports.keys()].map(nextCapacity))
+  const busy = capacities.find(({ running }) => running > 0)
+  if (busy === undefined) throw new Error('no worker runs the stream')
+  return { id: busy.id, answer }
+}
+
+async function appOf(id: string): Promise<RunningApp> {
+  for (const app of cluster.workers) if (app.logs().includes(id)) return app
+  throw new Error(`no worker process has the id ${id}`)
+}
+
+test('a cordoned worker takes nothing more, runs what it has to its end, and stays ready for probes', async () => {
+  const { id, answer } = await startOn()
+  expect(await sendCordon(bus, id, { term: 1, forMs: 120_000 })).toBe(true)
+  await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'cordoned', cordonTerm: 1 })
+  expect((await answer).finishReason).toBe('stop')
+  await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'cordoned', running: 0 })
+  const { ended } = capacityOf(id)
+  await chats(8)
+  expect(await nextCapacity(id)).toMatchObject({ phase: 'cordoned', running: 0, ended })
+  expect((await fetch(`${(await appOf(id)).opsUrl}/readyz`)).status).toBe(200)
+
+  // Of a scaler that has lost its lead.
+  await sendUncordon(bus, id, 0)
+  expect(await nextCapacity(id)).toMatchObject({ phase: 'cordoned' })
+  await sendUncordon(bus, id, 1)
+  await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'ready', cordonTerm: null })
+  await untilItServes(id)
+})
+
+test('a cordon that is not renewed ends by itself', async () => {
+  const [id = ''] = reports.keys()
+  await sendCordon(bus, id, { term: 2, forMs: 2_000 })
+  await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'cordoned', cordonTerm: 2 })
+  await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'ready', cordonTerm: null })
+  await untilItServes(id)
+})
+
+test('a second SIGTERM during a drain keeps the stream', async () => {
+  const { text: undisturbed } = await chatOk({ ...call(), content: LONG })
+  const { id, answer } = await startOn()
+  // No other worker takes the stream over.
+  for (const other of reports.keys()) {
+    if (other === id) continue
+    await sendCordon(bus, other, { term: null, forMs: null })
+    await expect.poll(() => capacityOf(other), WAIT).toMatchObject({ phase: 'cordoned' })
+  }
+  // It has received the heartbeat that came before.
+  await nextCapacity(id)
+  const app = await appOf(id)
+  app.signal('SIGTERM')
+  await expect.poll(() => capacityOf(id), WAIT).toMatchObject({ phase: 'draining', running: 1 })
+  app.signal('SIGTERM')
+  expect(await answer).toMatchObject({ text: undisturbed, finishReason: 'stop' })
+  expect(await app.exited).toBe('exit code 0')
+  expect(app.logs()).not.toContain('"reason":"worker-stopping"')
+})
