@@ -3,29 +3,41 @@ import type { Redis } from 'ioredis'
 import type { RedisServerPlace } from '#libs/config/redis-fields.ts'
 import { HEARTBEAT_CHANNEL } from '#libs/event-bus/channels.ts'
 import { BEAT_MS, Heartbeat } from '#libs/event-bus/presence.ts'
-import { sendDrain } from '#libs/event-bus/worker-control.ts'
+import { CAPACITY, subscribeSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
+import { sendCordon, sendDrain, sendUncordon } from '#libs/event-bus/worker-control.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
 import { createLogger } from '#libs/telemetry/logger.ts'
 import { CommandError } from './command-error.ts'
+import { listWorkers, type ListedEngine, type ListedWorker } from './list-workers.ts'
 
 /** The messages between the processes of a cluster. Every function throws a CommandError when the bus is not reached. */
 export type Bus = {
-  /** The workers that are heard within two heartbeats, by name. */
-  listWorkers(): Promise<readonly Heartbeat[]>
-  /** Asks a worker to drain; resolves with whether its heartbeats show soon that it takes nothing more. */
-  drain(id: string): Promise<boolean>
+  /** The workers of which a message came within two heartbeats, by name. */
+  listWorkers(): Promise<readonly ListedWorker[]>
+  /**
+   * Each sends the worker a request, and resolves with its engines once its messages show that it follows it; null when
+   * they do not soon.
+   */
+  drain(worker: ListedWorker): Promise<readonly ListedEngine[] | null>
+  cordon(worker: ListedWorker): Promise<readonly ListedEngine[] | null>
+  /** Ends an operator's cordon; a scaler's lasts. */
+  uncordon(worker: ListedWorker): Promise<readonly ListedEngine[] | null>
 }
 
 const LISTEN_MS = 2 * BEAT_MS
 
+/** The last message of each worker; of capacities one for each of its models. */
+type Seen = { readonly heartbeats: Map<string, Heartbeat>; readonly capacities: Map<string, Capacity> }
+
 export function createBus(places: readonly RedisServerPlace[]): Bus {
   const log = createLogger('ctl', 'silent')
 
-  /** Listens to the heartbeats of workers while `work` runs. */
+  /** Listens to workers while `work` runs; `onSeen` is called after each message. */
   async function listen<Result>(
-    onWorker: (worker: Heartbeat) => void,
-    work: (publishers: readonly Redis[]) => Promise<Result>,
+    onSeen: (seen: Seen) => void,
+    work: (publishers: readonly Redis[], seen: Seen) => Promise<Result>,
   ): Promise<Result> {
+    const seen: Seen = { heartbeats: new Map(), capacities: new Map() }
     const opened = places.map((place) => ({
       publisher: openRedis({ place, name: 'ctl', patience: 'bounded', log }),
       subscriber: openRedis({ place, name: 'ctl-subscriber', patience: 'bounded', log }),
@@ -35,13 +47,22 @@ export function createBus(places: readonly RedisServerPlace[]): Bus {
     for (const { subscriber } of opened) subscriber.on('error', (error) => (problem = error))
     try {
       for (const { subscriber } of opened) {
-        subscriber.on('message', (_channel, text) => {
-          const heartbeat = readHeartbeat(text)
-          if (heartbeat?.kind === 'worker') onWorker(heartbeat)
+        subscriber.on('message', (channel, text) => {
+          const heartbeat = channel === HEARTBEAT_CHANNEL ? readHeartbeat(text) : null
+          if (heartbeat?.kind !== 'worker') return
+          seen.heartbeats.set(heartbeat.id, heartbeat)
+          onSeen(seen)
         })
         await subscriber.subscribe(HEARTBEAT_CHANNEL)
+        await subscribeSignal({ subscriber, log }, CAPACITY, (capacity) => {
+          seen.capacities.set(`${capacity.id} ${capacity.model}`, capacity)
+          onSeen(seen)
+        })
       }
-      return await work(opened.map(({ publisher }) => publisher))
+      return await work(
+        opened.map(({ publisher }) => publisher),
+        seen,
+      )
     } catch (error) {
       const cause = problem ?? error
       const reason = cause instanceof Error ? cause.message : String(cause)
@@ -54,28 +75,56 @@ export function createBus(places: readonly RedisServerPlace[]): Bus {
     }
   }
 
+  const toList = ({ heartbeats, capacities }: Seen) => listWorkers(heartbeats.values(), capacities.values())
+
+  /** A worker follows it when each of its engines does, by messages that come after the request. */
+  async function ask(
+    worker: ListedWorker,
+    send: (redis: Redis, id: string) => Promise<boolean>,
+    follows: (engine: ListedEngine) => boolean,
+  ): Promise<readonly ListedEngine[] | null> {
+    const { promise: followed, resolve } = Promise.withResolvers<readonly ListedEngine[]>()
+    let isSent = false
+    return await listen(
+      (seen) => {
+        const engines = toList(seen).find(({ id }) => id === worker.id)?.engines ?? []
+        if (isSent && engines.length >= worker.engines.length && engines.every(follows)) resolve(engines)
+      },
+      async (publishers) => {
+        isSent = true
+        const received = await Promise.all(publishers.map(async (redis) => await send(redis, worker.id)))
+        if (!received.includes(true)) return null
+        return await Promise.race([followed, sleep(LISTEN_MS, null)])
+      },
+    )
+  }
+
   return {
-    async listWorkers() {
-      const workers = new Map<string, Heartbeat>()
+    listWorkers: async () =>
       await listen(
-        (worker) => workers.set(worker.id, worker),
-        async () => await sleep(LISTEN_MS),
-      )
-      return [...workers.values()].toSorted((a, b) => (`${a.name} ${a.id}` < `${b.name} ${b.id}` ? -1 : 1))
-    },
-    async drain(id) {
-      const { promise: drained, resolve } = Promise.withResolvers<true>()
-      return await listen(
-        (worker) => {
-          if (worker.id === id && worker.engines.every(({ ready }) => !ready)) resolve(true)
+        () => {},
+        async (_publishers, seen) => {
+          await sleep(LISTEN_MS)
+          return toList(seen)
         },
-        async (publishers) => {
-          const received = await Promise.all(publishers.map(async (redis) => await sendDrain(redis, id)))
-          if (!received.includes(true)) return false
-          return await Promise.race([drained, sleep(LISTEN_MS, false)])
-        },
-      )
+      ),
+    async drain(worker) {
+      // Workers of older releases do not report their phase.
+      const reports = worker.engines.some(({ phase }) => phase !== null)
+      return await ask(worker, sendDrain, ({ phase, ready }) => (reports ? phase === 'draining' : !ready))
     },
+    cordon: async (worker) =>
+      await ask(
+        worker,
+        async (redis, id) => await sendCordon(redis, id, { term: null, forMs: null }),
+        ({ phase }) => phase !== null && phase !== 'ready',
+      ),
+    uncordon: async (worker) =>
+      await ask(
+        worker,
+        async (redis, id) => await sendUncordon(redis, id, null),
+        ({ phase, cordonTerm }) => phase !== null && (phase !== 'cordoned' || cordonTerm !== null),
+      ),
   }
 }
 

@@ -11,7 +11,7 @@ const GLOBAL_OPTIONS = [
   ['--help', 'this text; after a command, its options and examples'],
 ] as const
 
-const EXIT_CODES = `Exit codes: 0 success; 1 billing refused, a check failed, or no such worker is heard; 2 the command line is wrong;
+const EXIT_CODES = `Exit codes: 0 success; 1 billing refused, a check failed, or no such worker is on the bus; 2 the command line is wrong;
 3 billing or the bus was not reached or could not answer. Tables show credits, and times in UTC.`
 
 /** The help of the command with that name, else of the commands whose names begin with these words, else of all. */

@@ -1,71 +1,103 @@
 import { z } from 'zod'
-import type { Heartbeat } from '#libs/event-bus/presence.ts'
-import { toYesNo } from '../cells.ts'
-import { defineCommand } from '../command.ts'
+import type { Bus } from '../bus.ts'
+import { defineCommand, type Context, type Outcome } from '../command.ts'
 import { CommandError } from '../command-error.ts'
 import { argument } from '../fields.ts'
+import type { ListedEngine, ListedWorker } from '../list-workers.ts'
 import { formatFields, formatTable, type Column } from '../table.ts'
 
-type Row = Pick<Heartbeat, 'id' | 'name'> & Heartbeat['engines'][number]
+type Row = Omit<ListedWorker, 'engines'> & ListedEngine
 
 const COLUMNS: readonly Column<Row>[] = [
   { title: 'name', cell: ({ name }) => name },
   { title: 'id', cell: ({ id }) => id },
   { title: 'model', cell: ({ model }) => model },
-  { title: 'ready', cell: ({ ready }) => toYesNo(ready) },
+  { title: 'pool', cell: ({ pool }) => pool },
+  { title: 'node', cell: ({ node }) => node },
+  { title: 'phase', cell: toPhaseText },
   { title: 'running', cell: ({ running }) => running, align: 'right' },
   { title: 'slots', cell: ({ slots }) => slots, align: 'right' },
 ]
 
 const list = defineCommand({
   name: 'workers list',
-  summary: 'Lists the workers that are heard on the bus, with their engines.',
+  summary: 'Lists the workers on the bus, with their engines, also those that load.',
   fields: z.strictObject({}),
   examples: ['workers list'],
   async run(_given, { bus }) {
     const workers = await bus.listWorkers()
-    const rows = workers.flatMap(({ id, name, engines }) =>
-      engines.map((engine) => ({ id, name, ...engine })),
+    const rows = workers.flatMap(({ engines, ...worker }) =>
+      engines.map((engine) => ({ ...worker, ...engine })),
     )
-    const answer = workers.map(({ id, name, engines }) => ({ id, name, engines }))
-    return { answer: { data: answer }, text: formatTable(COLUMNS, rows) }
+    return { answer: { data: workers }, text: formatTable(COLUMNS, rows) }
   },
+})
+
+const WORKER = { worker: argument('WORKER', 'its name (WORKER_NAME), or its id') }
+
+const cordon = defineCommand({
+  name: 'workers cordon',
+  summary: 'Has a worker take nothing more, and run what it has to its end, until it is uncordoned.',
+  fields: z.strictObject(WORKER),
+  examples: ['workers cordon gpu-node-7'],
+  run: async ({ worker }, { bus }) => await change(worker, bus, 'cordon'),
+})
+
+const uncordon = defineCommand({
+  name: 'workers uncordon',
+  summary: 'Ends the cordon of an operator; a scaler ends its own.',
+  fields: z.strictObject(WORKER),
+  examples: ['workers uncordon gpu-node-7'],
+  run: async ({ worker }, { bus }) => await change(worker, bus, 'uncordon'),
 })
 
 const drain = defineCommand({
   name: 'workers drain',
   summary:
     'Has a worker take nothing more and hand over what it runs; the process stays until it is stopped.',
-  fields: z.strictObject({ worker: argument('WORKER', 'its name (WORKER_NAME), or its id') }),
+  fields: z.strictObject(WORKER),
   examples: ['workers drain gpu-node-7'],
-  async run({ worker }, { bus }) {
-    const { id, name } = chooseWorker(await bus.listWorkers(), worker)
-    const isDraining = await bus.drain(id)
-    if (!isDraining) {
-      throw new CommandError('unreachable', `${name} (${id}) did not show that it drains: see workers list.`)
-    }
-    return {
-      answer: { id, name, draining: true },
-      text: formatFields([
-        ['name', name],
-        ['id', id],
-        ['draining', 'yes'],
-      ]),
-    }
-  },
+  run: async ({ worker }, { bus }) => await change(worker, bus, 'drain'),
 })
 
-export const WORKER_COMMANDS = [list, drain] as const
+export const WORKER_COMMANDS = [list, cordon, uncordon, drain] as const
+
+/** Requests one thing of one worker, and waits until its messages show it. */
+async function change(
+  wanted: string,
+  bus: Context['bus'],
+  what: keyof Pick<Bus, 'cordon' | 'uncordon' | 'drain'>,
+): Promise<Outcome> {
+  const worker = chooseWorker(await bus.listWorkers(), wanted)
+  const { id, name } = worker
+  const engines = await bus[what](worker)
+  if (engines === null) {
+    throw new CommandError('unreachable', `${name} (${id}) did not follow the ${what}: see workers list.`)
+  }
+  return {
+    answer: { id, name, engines },
+    text: formatFields([
+      ['name', name],
+      ['id', id],
+      ...engines.map((engine) => [engine.model, toPhaseText(engine)] as const),
+    ]),
+  }
+}
+
+function toPhaseText({ phase, ready, cordonTerm }: ListedEngine): string {
+  if (phase === null) return ready ? 'ready' : 'not ready'
+  return phase === 'cordoned' && cordonTerm !== null ? 'cordoned by a scaler' : phase
+}
 
 /** Throws a CommandError unless exactly one worker has this name or id. */
-export function chooseWorker(
-  workers: readonly Pick<Heartbeat, 'id' | 'name'>[],
+export function chooseWorker<Worker extends Pick<ListedWorker, 'id' | 'name'>>(
+  workers: readonly Worker[],
   wanted: string,
-): Pick<Heartbeat, 'id' | 'name'> {
+): Worker {
   const found = workers.filter(({ id, name }) => id === wanted || name === wanted)
   const [worker] = found
   if (worker === undefined) {
-    throw new CommandError('refused', `No worker called ${wanted} is heard on the bus: see workers list.`)
+    throw new CommandError('refused', `No worker called ${wanted} is on the bus: see workers list.`)
   }
   if (found.length > 1) {
     const ids = found.map(({ id }) => id).join(', ')

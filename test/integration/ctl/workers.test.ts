@@ -1,8 +1,11 @@
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { createCordon } from '#apps/worker/cordon.ts'
+import { createCapacityReports } from '#apps/worker/report-capacity.ts'
 import { createPresence, type EngineState } from '#libs/event-bus/presence.ts'
-import { subscribeControl } from '#libs/event-bus/worker-control.ts'
+import { CAPACITY, publishSignal } from '#libs/event-bus/scaling-signals.ts'
+import { sendCordon, subscribeControl } from '#libs/event-bus/worker-control.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
 import { millrace } from './millrace.ts'
 
@@ -14,25 +17,57 @@ beforeEach(async () => {
   onTestFinished(async () => await server.stop())
 })
 
-/** A worker as the bus knows it. `heeds`: it drains when it is asked to. */
-async function startWorker(id: string, { name = 'node-1', heeds = true } = {}): Promise<void> {
+const ENGINE: EngineState = {
+  model: 'demo',
+  ready: true,
+  slots: 8,
+  running: 3,
+  meanGenerationMs: null,
+  contextWindow: 4_096,
+}
+
+/**
+ * A worker as the bus knows it. `heeds`: it does what it is asked. `loading`: the model of another engine, which has not
+ * answered. `isOld`: it is of a release that reports no capacity.
+ */
+async function startWorker(
+  id: string,
+  given: { name?: string; heeds?: boolean; loading?: string; isOld?: boolean } = {},
+): Promise<void> {
+  const { name = 'node-1', heeds = true, loading, isOld = false } = given
   const [redis, subscriber] = [new Redis(server.url), new Redis(server.url)]
   const ignore = () => {}
   // One test stops the server under them.
   for (const each of [redis, subscriber]) each.on('error', ignore)
   const log = pino({ level: 'silent' })
-  const engine: EngineState = {
-    model: 'demo',
-    ready: true,
-    slots: 8,
-    running: 3,
-    meanGenerationMs: null,
-    contextWindow: 4_096,
-  }
+  let draining = false
+  const cordon = createCordon({ onChange: announce, nowMs: () => Date.now(), log })
+  const state = (): EngineState => ({ ...ENGINE, ready: !draining && !cordon.isCordoned() })
+  const totals = { ended: 0, promptTokens: 0, cachedTokens: 0, outputTokens: 0 }
+  const life = { isSick: () => false, loadingMs: () => 1_000 }
+  const capacity = createCapacityReports({
+    identity: { id, name, podUid: null, node: `host-of-${name}`, pool: null },
+    engines: [
+      {
+        config: { model: 'demo' },
+        life,
+        served: {
+          state,
+          isHealthy: () => true,
+          totals: () => totals,
+          kv: () => ({ used: null, capacity: null }),
+        },
+      },
+      ...(loading === undefined ? [] : [{ config: { model: loading }, life, served: null }]),
+    ],
+    cordon,
+    isDraining: () => draining,
+    publish: (message) => (isOld ? undefined : void publishSignal({ redis, log }, CAPACITY, message)),
+  })
   const presence = await createPresence({
     self: { id, kind: 'worker', name },
     ttlMs: 3_000,
-    engines: () => [engine],
+    engines: () => [state()],
     bus: redis,
     subscriber,
     queue: redis,
@@ -42,7 +77,13 @@ async function startWorker(id: string, { name = 'node-1', heeds = true } = {}): 
     nowMs: () => Date.now(),
     log,
   })
+  function announce() {
+    presence.announce()
+    capacity.send()
+  }
   onTestFinished(async () => {
+    capacity.stop()
+    cordon.close()
     await presence.stop()
     redis.disconnect()
     subscriber.disconnect()
@@ -56,10 +97,11 @@ async function startWorker(id: string, { name = 'node-1', heeds = true } = {}): 
     onAcknowledge: ignore,
     onVectorsTaken: ignore,
     onDrain() {
-      if (!heeds) return
-      engine.ready = false
-      presence.announce()
+      draining = heeds
+      announce()
     },
+    onCordon: heeds && !isOld ? cordon.cordon : ignore,
+    onUncordon: heeds && !isOld ? cordon.uncordon : ignore,
     log,
   })
 }
@@ -67,38 +109,74 @@ async function startWorker(id: string, { name = 'node-1', heeds = true } = {}): 
 const workers = async (...words: string[]) =>
   await millrace(['workers', ...words], { BUS_REDIS_URL: server.url })
 
-test('the workers on the bus are listed, and one is drained by its name', async () => {
-  await startWorker('worker-a')
-  await startWorker('worker-b', { name: 'node-2' })
+test('the workers on the bus are listed with their phases, also engines that load and older releases', async () => {
+  await startWorker('worker-a', { loading: 'large' })
+  await startWorker('worker-b', { name: 'node-2', isOld: true })
   expect(await workers('list')).toEqual({
     code: 0,
     stderr: '',
     stdout: [
-      'name    id        model  ready  running  slots',
-      'node-1  worker-a  demo   yes          3      8',
-      'node-2  worker-b  demo   yes          3      8',
+      'name    id        model  node            phase    running  slots',
+      'node-1  worker-a  demo   host-of-node-1  ready          3      8',
+      'node-1  worker-a  large  host-of-node-1  loading        0      0',
+      'node-2  worker-b  demo   -               ready          3      8',
       '',
     ].join('\n'),
   })
-  expect(await workers('drain', 'node-2')).toMatchObject({
+})
+
+test('a worker is cordoned, uncordoned and drained by its name', async () => {
+  await startWorker('worker-a')
+  await startWorker('worker-b', { name: 'node-2' })
+  expect(await workers('cordon', 'node-2')).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^draining +yes$/m),
+    stdout: expect.stringMatching(/^demo +cordoned$/m),
   })
   const { stdout } = await workers('list', '--json')
   expect(JSON.parse(stdout)).toMatchObject({
     data: [
-      { name: 'node-1', engines: [{ ready: true }] },
-      { name: 'node-2', engines: [{ ready: false }] },
+      { name: 'node-1', engines: [{ phase: 'ready' }] },
+      { name: 'node-2', engines: [{ phase: 'cordoned', ready: false, cordonTerm: null }] },
     ],
+  })
+  expect(await workers('uncordon', 'node-2')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^demo +ready$/m),
+  })
+  expect(await workers('drain', 'node-2')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^demo +draining$/m),
   })
 })
 
-test('a worker that does not show that it drains, and a bus that does not answer, end with 3', async () => {
-  await startWorker('worker-a', { heeds: false })
-  expect(await workers('drain', 'worker-a')).toMatchObject({
-    code: 3,
-    stderr: expect.stringMatching(/did not show/),
+test('an operator does not end the cordon of a scaler, and is shown it', async () => {
+  await startWorker('worker-a')
+  const redis = new Redis(server.url)
+  onTestFinished(() => redis.disconnect())
+  await sendCordon(redis, 'worker-a', { term: 4, forMs: 60_000 })
+  expect(await workers('uncordon', 'worker-a')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^demo +cordoned by a scaler$/m),
   })
+})
+
+test('a worker of an older release is drained, and shows no cordon', async () => {
+  await startWorker('worker-a', { isOld: true })
+  expect(await workers('cordon', 'worker-a')).toMatchObject({ code: 3 })
+  expect(await workers('drain', 'worker-a')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^demo +not ready$/m),
+  })
+})
+
+test('a worker that does not follow, and a bus that does not answer, end with 3', async () => {
+  await startWorker('worker-a', { heeds: false })
+  for (const what of ['cordon', 'drain']) {
+    expect(await workers(what, 'worker-a')).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining(`did not follow the ${what}`),
+    })
+  }
   expect(await workers('drain', 'nobody')).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/No worker called nobody/),

@@ -35,6 +35,8 @@ const NO_CLUSTER: Context = {
   bus: {
     listWorkers: () => Promise.reject(new Error('asked')),
     drain: () => Promise.reject(new Error('asked')),
+    cordon: () => Promise.reject(new Error('asked')),
+    uncordon: () => Promise.reject(new Error('asked')),
   },
   isJson: false,
   write: async () => undefined,

@@ -1,0 +1,61 @@
+import type { EngineState, Heartbeat } from '#libs/event-bus/presence.ts'
+import type { Capacity, WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
+
+/** An engine of a worker, as the worker's last messages describe it. */
+export type ListedEngine = Pick<EngineState, 'model' | 'ready' | 'slots' | 'running' | 'meanGenerationMs'> & {
+  /** Null for a worker of a release that does not report it. */
+  readonly phase: WorkerPhase | null
+  /** Of the scaler that cordons it; null when none does. */
+  readonly cordonTerm: number | null
+}
+
+export type ListedWorker = {
+  readonly id: string
+  readonly name: string
+  /** Null outside Kubernetes, as the next two. */
+  readonly podUid: string | null
+  readonly node: string | null
+  readonly pool: string | null
+  readonly engines: readonly ListedEngine[]
+}
+
+/**
+ * The workers of which one of these messages came, by name. An engine that loads is in the capacity of its worker alone,
+ * and a worker of an older release has heartbeats alone.
+ */
+export function listWorkers(
+  heartbeats: Iterable<Heartbeat>,
+  capacities: Iterable<Capacity>,
+): readonly ListedWorker[] {
+  const workers = new Map<string, { heartbeat: Heartbeat | null; reports: Capacity[] }>()
+  for (const heartbeat of heartbeats) workers.set(heartbeat.id, { heartbeat, reports: [] })
+  for (const capacity of capacities) {
+    const worker = workers.get(capacity.id) ?? { heartbeat: null, reports: [] }
+    worker.reports.push(capacity)
+    workers.set(capacity.id, worker)
+  }
+  return Array.from(workers, ([id, { heartbeat, reports }]): ListedWorker => {
+    const [report] = reports
+    return {
+      id,
+      name: heartbeat?.name ?? report?.name ?? '',
+      podUid: report?.podUid ?? null,
+      node: report?.node ?? null,
+      pool: report?.pool ?? null,
+      engines: toEngines(heartbeat?.engines ?? [], reports),
+    }
+  }).toSorted((a, b) => (`${a.name} ${a.id}` < `${b.name} ${b.id}` ? -1 : 1))
+}
+
+function toEngines(states: readonly EngineState[], reports: readonly Capacity[]): readonly ListedEngine[] {
+  const known = states.map(({ model, ready, slots, running, meanGenerationMs }): ListedEngine => {
+    const { phase = null, cordonTerm = null } = reports.find((report) => report.model === model) ?? {}
+    return { model, ready, slots, running, meanGenerationMs, phase, cordonTerm }
+  })
+  const others = reports
+    .filter(({ model }) => states.every((state) => state.model !== model))
+    .map(({ model, phase, slots, running, meanGenerationMs, cordonTerm }): ListedEngine => {
+      return { model, ready: phase === 'ready', slots, running, meanGenerationMs, phase, cordonTerm }
+    })
+  return [...known, ...others]
+}
