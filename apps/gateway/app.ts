@@ -23,6 +23,7 @@ import { installAcceptHeader } from './http/accept-header.ts'
 import type { Authenticate } from './http/authenticate.ts'
 import { installBodyBudget, type BodyLimits } from './http/body-budget.ts'
 import { closeIdleConnections } from './http/close-idle-connections.ts'
+import { installDrain } from './http/drain.ts'
 import {
   answerMalformed,
   answerUnrouted,
@@ -34,7 +35,6 @@ import { installRequestMetrics } from './http/request-metrics.ts'
 import { shorten } from './http/shorten.ts'
 import { createSseSockets, type SseLimits } from './http/sse-socket.ts'
 import { serveDescription } from './openapi/route.ts'
-import { RETRY_AFTER_S } from './retry-after.ts'
 
 export type HttpLimits = SseLimits &
   BodyLimits & {
@@ -59,8 +59,11 @@ type AppDeps = {
   readonly limits: HttpLimits
 }
 
-/** The public HTTP interface: every route, in order. Closing it waits for the answers in progress. */
-export function buildApp(deps: AppDeps): FastifyInstance {
+/**
+ * The public HTTP interface: every route, in order. `drain` refuses new requests and resolves when those in progress have
+ * ended; closing the app waits for them as well, but refuses new connections.
+ */
+export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Promise<void> } {
   const { generate, catalog, newId, nowMs, registry, log, limits } = deps
   const app = fastify({
     bodyLimit: limits.bodyBytes,
@@ -84,6 +87,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   const reportError = createReportError({ log, recordFailure, bodyBytes: limits.bodyBytes })
   installErrorHandler(app, reportError)
   installAcceptHeader(app)
+  const drain = installDrain(app)
   refuseUnknownOperations(app)
   closeIdleConnections(app)
   installAcceptBody(app)
@@ -145,26 +149,16 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   app.get('/v1/models', free(listModelsDescription), listModels(catalogOf))
   app.get('/v1/models/*', free(describeModelDescription), describeModel(catalogOf))
   app.get('/openapi.json', serveDescription)
-  return app
+  return { app, drain }
 }
 
-/** Refuses unknown paths, wrong methods, and requests to a closing gateway, before their body is read. */
+/** Refuses unknown paths and wrong methods, before the body is read. */
 function refuseUnknownOperations(app: FastifyInstance): void {
-  let closing = false
-  app.addHook('preClose', async () => {
-    closing = true
-  })
   app.addHook('onRequest', async (request) => {
-    if (request.is404) {
-      throw new ApiError(
-        'unknown_operation',
-        `There is no operation ${request.method} ${shorten(request.url)}.`,
-      )
-    }
-    if (closing) {
-      throw new ApiError('model_unavailable', 'This gateway is shutting down.', {
-        retryAfterS: RETRY_AFTER_S.shuttingDown,
-      })
-    }
+    if (!request.is404) return
+    throw new ApiError(
+      'unknown_operation',
+      `There is no operation ${request.method} ${shorten(request.url)}.`,
+    )
   })
 }

@@ -5,13 +5,14 @@ import { hashApiKey, isWellFormedApiKey } from '#libs/api-key/api-key.ts'
 import { createBillingClient } from '#libs/billing-client/billing-client.ts'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { toBusRedis, toQueueRedis } from '#libs/config/redis-fields.ts'
-import { BEAT_MS, createPresence } from '#libs/event-bus/presence.ts'
+import { createPresence } from '#libs/event-bus/presence.ts'
 import { subscribeEvents } from '#libs/event-bus/subscribe-events.ts'
 import { readVectors } from '#libs/event-bus/vectors.ts'
 import { createControlSender } from '#libs/event-bus/worker-control.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { readChannelCredentials } from '#libs/grpc/read-credentials.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
+import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import { toBusServer } from '#libs/redis/bus-server.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
@@ -41,13 +42,14 @@ import { createSuspects } from './generation/suspects.ts'
 import { createAuthenticate } from './http/authenticate.ts'
 import { everySecond } from './http/every-second.ts'
 import { createQueueClock } from './queue-clock.ts'
+import { createReadiness } from './readiness.ts'
 
-/** Every worker sends a heartbeat in this time. */
-const PICTURE_COMPLETE_MS = 1.2 * BEAT_MS
 /** For the errors of streams that did not end within the grace of draining. */
 const LAST_ERRORS_MS = 2_000
 /** How long a stopping gateway waits for the answers to its settlements. */
 const SETTLE_MS = 5_000
+/** How long it then waits for billing to commit them, which takes one to three seconds. */
+const COMMIT_MS = 4_000
 
 await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env }, async (context) => {
   const { config, releasers } = context
@@ -58,38 +60,25 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
 
   const catalog = createLiveCatalog(await readCatalogFiles(config.FALLBACK_CATALOG ?? []))
   const picture = createClusterPicture(nowMs)
-  let listening = false
-  let pictureCompleteAtMs = Infinity
+  const readiness = createReadiness({ knowsBilling: catalog.isLive, nowMs })
   const ops = await serveOps({
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry,
-    readiness: () => {
-      if (!listening) return { ready: false, reason: 'not listening' }
-      if (nowMs() < pictureCompleteAtMs)
-        return { ready: false, reason: 'waiting for the heartbeats of workers' }
-      return catalog.isLive() ? { ready: true } : { ready: false, reason: 'billing has never been reached' }
-    },
+    readiness: readiness.read,
   })
   releasers.add('ops', ops, { run: closeOps })
 
   const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
-  const connectQueue = async (role: string, patience: RedisPatience) => {
-    const options = { place: toQueueRedis(config), name: `gateway-${role}`, patience, log }
-    return releasers.add(role, await connectRedis(options), disconnect)
-  }
-  const connectBus = async (role: string, patience: RedisPatience) => {
-    const options = {
-      place: toBusServer(gateway, toBusRedis(config)),
-      name: `gateway-${role}`,
-      patience,
-      log,
-    }
-    return releasers.add(role, await connectRedis(options), disconnect)
-  }
-  const queueRedis = await connectQueue('queue', 'fail-fast')
-  const busRedis = await connectBus('bus', 'fail-fast')
-  const busSubscriber = await connectBus('bus-subscriber', 'patient')
+  const named = (role: string, patience: RedisPatience) => ({ name: `gateway-${role}`, patience, log })
+  const queueRedis = await connectRedis({ place: toQueueRedis(config), ...named('queue', 'fail-fast') })
+  releasers.add('queue', queueRedis, disconnect)
+  readiness.enter('waiting for the bus Redis')
+  const place = toBusServer(gateway, toBusRedis(config))
+  const busRedis = await connectRedis({ place, ...named('bus', 'fail-fast') })
+  releasers.add('bus', busRedis, disconnect)
+  const busSubscriber = await connectRedis({ place, ...named('bus-subscriber', 'patient') })
+  releasers.add('bus-subscriber', busSubscriber, disconnect)
 
   const billing = createBillingClient({
     address: config.BILLING_ADDRESS,
@@ -152,11 +141,16 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   releasers.add('presence', presence, { run: async () => await presence.stop() })
 
-  // Until every worker has sent a heartbeat, a served model may look unavailable.
-  pictureCompleteAtMs = nowMs() + PICTURE_COMPLETE_MS
+  readiness.listensToWorkers()
 
   const record = createGenerationRecord({ redis: queueRedis, self: gateway, graceMs: config.HOLD_GRACE_MS })
-  const queueClock = await createQueueClock(record.redisTimeMs)
+  readiness.enter('waiting for the queue Redis')
+  const queueClock = await untilAnswered(async () => await createQueueClock(record.redisTimeMs), {
+    firstPauseMs: 50,
+    lastPauseMs: 1_000,
+    onFailure: (error) => log.warn({ err: error }, 'the clock of the queue Redis was not read'),
+  })
+  readiness.enter('starting')
   const tickets = createTicketQueue(queueRedis)
   releasers.add('tickets', tickets, { run: async () => await tickets.close() })
   const settlements = createSettlements({
@@ -167,8 +161,11 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     log,
   })
   releasers.add('settlements', settlements, {
-    run: async () => await settlements.drain(),
-    limitMs: SETTLE_MS,
+    async run() {
+      await settlements.drain()
+      await settlements.untilCommitted(COMMIT_MS)
+    },
+    limitMs: SETTLE_MS + COMMIT_MS,
   })
 
   createStreamGauges({
@@ -261,7 +258,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const bodyThread = createBodyThread({ limits: BODY_THREAD_LIMITS, log })
   releasers.add('thread for large bodies', bodyThread, { run: async (thread) => await thread.close() })
 
-  const app = buildApp({
+  const { app, drain } = buildApp({
     generate,
     authenticate,
     catalog,
@@ -274,12 +271,13 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     limits: toHttpLimits(config),
   })
   await app.listen({ host: config.HOST, port: config.PORT })
-  listening = true
+  readiness.enter('serving')
   releasers.add('http', app, {
     async run() {
-      listening = false
+      readiness.enter('stopping')
       // What has not ended by then ends with an error, which is better than a cut connection.
       const graceIsOver = setTimeout(() => inboxes.loseAll('gateway-stopping'), config.DRAIN_GRACE_MS)
+      await drain()
       await app.close()
       clearTimeout(graceIsOver)
     },

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
@@ -31,6 +32,8 @@ export type Settlements = {
   counts(): { unanswered: number; kept: number }
   /** Resolves when everything that was begun has been answered. */
   drain(): Promise<void>
+  /** For the end of this process: resolves when billing has committed everything, or after `limitMs`. */
+  untilCommitted(limitMs: number): Promise<void>
 }
 
 const REPEAT = { firstPauseMs: 20, lastPauseMs: 1_000 }
@@ -38,6 +41,8 @@ const REPEAT = { firstPauseMs: 20, lastPauseMs: 1_000 }
 const MOST_HELD = 50_000
 /** The entry's time in Redis may be this much later than our reading of Redis' clock. */
 const CLOCK_MARGIN_MS = 1_000
+/** Between two looks at billing's mark while this process waits for it; billing moves it each second. */
+const LOOK_MS = 250
 
 type Held = {
   readonly ending: Ending
@@ -56,6 +61,11 @@ type Held = {
  * be away, and a failover may lose what it had acknowledged. Settling is idempotent, so a settlement is sent again
  * after each change of the server's run id, also one that was answered `settled`. It is dropped when billing's mark,
  * read together with the run id, has passed its answer under the run id of that answer.
+ *
+ * `WAIT` after a settlement would add nothing to this: a replica receives it no sooner, the client does not wait for it,
+ * and what is kept until PostgreSQL has it needs no word from a replica. Lost is what a gateway kept that is killed
+ * together with the master, with `WAIT` as without. A gateway that is stopped drops what it keeps, so it first waits for
+ * billing's mark, which covers a replica that is behind as well.
  *
  * While a settlement has no answer its hold is extended before it would expire: a late one is still charged.
  */
@@ -141,6 +151,15 @@ export function createSettlements(deps: {
     }
   }
 
+  async function tick(): Promise<void> {
+    const reviews = [...held].map(async ([model, ofModel]) => {
+      await review(model, ofModel).catch((error: unknown) =>
+        log.warn({ err: error, model }, 'the mark of committed settlements was not read'),
+      )
+    })
+    await Promise.all(reviews)
+  }
+
   return {
     add(ending, onAnswer) {
       const { model } = ending.job
@@ -172,18 +191,20 @@ export function createSettlements(deps: {
         ),
       )
     },
-    async tick() {
-      const reviews = [...held].map(async ([model, ofModel]) => {
-        await review(model, ofModel).catch((error: unknown) =>
-          log.warn({ err: error, model }, 'the mark of committed settlements was not read'),
-        )
-      })
-      await Promise.all(reviews)
-    },
+    tick,
     isFull: () => count >= mostHeld,
     counts: () => ({ unanswered, kept: count - unanswered }),
     async drain() {
       while (working.size > 0) await Promise.all(working)
+    },
+    async untilCommitted(limitMs) {
+      const giveUpAtMs = performance.now() + limitMs
+      const isOver = () => count === 0 || performance.now() >= giveUpAtMs
+      while (!isOver()) {
+        await tick()
+        if (!isOver()) await sleep(LOOK_MS)
+      }
+      if (count > 0) log.info({ kept: count }, 'settlements are left in the queue Redis, not committed yet')
     },
   }
 }

@@ -123,7 +123,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
   const tickers = new Set<() => void>()
   const registry = new Registry()
   const logged: string[] = []
-  const app = buildApp({
+  const { app, drain } = buildApp({
     generate,
     authenticate: async (authorization) => {
       if (authorization === AUTHORIZED.authorization)
@@ -155,6 +155,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
   const url = `${origin}/v1`
   return {
     app,
+    drain,
     url,
     port: Number(new URL(origin).port),
     registry,

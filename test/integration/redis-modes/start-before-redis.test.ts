@@ -8,15 +8,15 @@ import { scratchLog } from '../../support/run-folder.ts'
 const WAIT = { timeout: 20_000, interval: 50 }
 
 test('a gateway that starts before Redis waits for it, unready, and goes on when Redis is there', async () => {
-  const redis = await createRedis()
-  await redis.stop()
+  const [redis, bus] = [await createRedis(), await createRedis()]
+  await Promise.all([redis.stop(), bus.stop()])
   const [opsPort, port, logFile] = [await freePort(), await freePort(), scratchLog('gateway')]
   const giveUp = new AbortController()
   const starting = startApp({
     app: 'gateway',
     env: {
       QUEUE_REDIS_URL: redis.url,
-      BUS_REDIS_URL: redis.url,
+      BUS_REDIS_URL: bus.url,
       PORT: String(port),
       BILLING_ADDRESS: '127.0.0.1:1',
     },
@@ -28,11 +28,13 @@ test('a gateway that starts before Redis waits for it, unready, and goes on when
   const reason = async () => await (await fetch(`http://127.0.0.1:${opsPort}/readyz`)).text()
   // A line a second at most.
   await expect.poll(() => readFileSync(logFile, 'utf8').split('redis connection failed').length, WAIT).toBe(3)
-  expect(await reason()).toBe('not listening\n')
+  expect(await reason()).toBe('waiting for the queue Redis\n')
   await redis.start()
-  await expect.poll(reason, WAIT).not.toBe('not listening\n')
+  await expect.poll(reason, WAIT).toBe('waiting for the bus Redis\n')
+  await bus.start()
+  await expect.poll(reason, WAIT).toBe('billing has never been reached\n')
 
   giveUp.abort()
   await expect(starting).rejects.toThrow('aborted')
-  await redis.stop()
+  await Promise.all([redis.stop(), bus.stop()])
 })

@@ -160,3 +160,26 @@ test('a hold without a record is released', async () => {
   await settlements.drain()
   expect(log).toEqual(['release g1'])
 })
+
+test('at the end it waits until billing has committed everything', async () => {
+  const { settlements, mark, log, add } = setUp()
+  add()
+  await settlements.drain()
+  let isOver = false
+  const committed = settlements.untilCommitted(60_000).then(() => (isOver = true))
+  // It is sent again at the first look, which reads the run id.
+  await expect.poll(() => log).toHaveLength(2)
+  expect(isOver).toBe(false)
+  mark.committedMs = 1_000
+  await committed
+  expect(settlements.counts()).toEqual({ unanswered: 0, kept: 0 })
+})
+
+test('it does not wait for longer than the limit, nor where nothing is kept', async () => {
+  const { settlements, add } = setUp()
+  await settlements.untilCommitted(600_000)
+  add()
+  await settlements.drain()
+  await settlements.untilCommitted(1)
+  expect(settlements.counts().kept).toBe(1)
+})

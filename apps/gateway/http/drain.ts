@@ -1,0 +1,45 @@
+import type { FastifyInstance } from 'fastify'
+import { ApiError } from '#libs/contracts/api-error.ts'
+import { RETRY_AFTER_S } from '../retry-after.ts'
+
+const INTERVAL_MS = 100
+
+/**
+ * Installs the refusal of requests to a gateway that stops: before their body is read, with 503, `retry-after: 1` and
+ * `connection: close`. Call it after what every answer needs, such as its id, and before what reads a request.
+ *
+ * The returned function begins the drain and resolves when no request is in progress; the app is closed after that. Until
+ * then it goes on accepting connections: a balancer may send some for seconds after it was informed, and an answer with
+ * a time to retry is better than a refused connection. Connections that become idle are closed, so that their
+ * clients open new ones to others.
+ */
+export function installDrain(app: FastifyInstance): () => Promise<void> {
+  let draining = false
+  let inProgress = 0
+  const { promise: idle, resolve } = Promise.withResolvers<void>()
+
+  app.addHook('preClose', async () => {
+    draining = true
+  })
+  app.addHook('onRequest', async (_request, reply) => {
+    if (draining) {
+      reply.header('connection', 'close')
+      throw new ApiError('model_unavailable', 'This gateway is shutting down.', {
+        retryAfterS: RETRY_AFTER_S.shuttingDown,
+      })
+    }
+    inProgress += 1
+    reply.raw.once('close', () => {
+      inProgress -= 1
+      if (draining && inProgress === 0) resolve()
+    })
+  })
+
+  return async () => {
+    draining = true
+    if (inProgress === 0) resolve()
+    const timer = setInterval(() => app.server.closeIdleConnections(), INTERVAL_MS)
+    app.server.once('close', () => clearInterval(timer))
+    await idle
+  }
+}
