@@ -8,6 +8,7 @@ import { chatCompletionsDescription } from './endpoints/chat-completions/describ
 import { chatCompletions } from './endpoints/chat-completions/endpoint.ts'
 import { completionsDescription } from './endpoints/completions/describe.ts'
 import { completions } from './endpoints/completions/endpoint.ts'
+import { createCountCutStream } from './endpoints/count-cut-streams.ts'
 import { embeddingsDescription } from './endpoints/embeddings/describe.ts'
 import { serveEmbeddings } from './endpoints/embeddings/route.ts'
 import { describeModelDescription, listModelsDescription } from './endpoints/models/describe.ts'
@@ -137,7 +138,8 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     onRequest: authenticateIfBillingAnswers,
     config: { errors },
   })
-  const serving = { generate, prepareRequest, callerOf, sseSockets, reportError, nowMs }
+  const countCutStream = createCountCutStream(registry)
+  const serving = { generate, prepareRequest, callerOf, sseSockets, reportError, countCutStream, nowMs }
   app.post(
     '/v1/chat/completions',
     paid(chatCompletionsDescription),

@@ -21,6 +21,7 @@ import { buildApp } from './app.ts'
 import { createLiveCatalog } from './catalog.ts'
 import { createClusterPicture } from './cluster-picture/cluster-picture.ts'
 import { BODY_THREAD_LIMITS, GatewayConfig, toHttpLimits } from './config.ts'
+import { createLoadSignals } from './demand/load-signals.ts'
 import { createBodyThread } from './endpoints/body-thread.ts'
 import { createAdmit } from './generation/admit.ts'
 import { createDispatch } from './generation/dispatch.ts'
@@ -28,7 +29,9 @@ import { createEndGeneration } from './generation/end-generation.ts'
 import { createInputEstimate } from './generation/estimate-input.ts'
 import { createOutputEstimate } from './generation/estimate-output.ts'
 import { createGenerate } from './generation/generate.ts'
+import { createGenerationMetrics } from './generation/generation-metrics.ts'
 import { createGiveUpBus } from './generation/give-up-bus.ts'
+import { createObserve } from './generation/observe.ts'
 import { createOpenRun } from './generation/open-run.ts'
 import { createOpenStream } from './generation/open-stream.ts'
 import { createPace } from './generation/pace.ts'
@@ -43,6 +46,7 @@ import { createAuthenticate } from './http/authenticate.ts'
 import { everySecond } from './http/every-second.ts'
 import { createQueueClock } from './queue-clock.ts'
 import { createReadiness } from './readiness.ts'
+import { createRedisMetrics } from './redis-metrics.ts'
 
 /** For the errors of streams that did not end within the grace of draining. */
 const LAST_ERRORS_MS = 2_000
@@ -56,6 +60,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const gateway = randomUUID()
   const log = context.log.child({ gateway })
   const nowMs = () => Date.now()
+  const monotonicMs = () => performance.now()
   const registry = new Registry()
 
   const catalog = createLiveCatalog(await readCatalogFiles(config.FALLBACK_CATALOG ?? []))
@@ -71,12 +76,15 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
 
   const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
   const named = (role: string, patience: RedisPatience) => ({ name: `gateway-${role}`, patience, log })
+  const redisMetrics = createRedisMetrics(registry)
   const queueRedis = await connectRedis({ place: toQueueRedis(config), ...named('queue', 'fail-fast') })
   releasers.add('queue', queueRedis, disconnect)
+  redisMetrics.watch('queue', queueRedis)
   readiness.enter('waiting for the bus Redis')
   const place = toBusServer(gateway, toBusRedis(config))
   const busRedis = await connectRedis({ place, ...named('bus', 'fail-fast') })
   releasers.add('bus', busRedis, disconnect)
+  redisMetrics.watch('bus', busRedis)
   const busSubscriber = await connectRedis({ place, ...named('bus-subscriber', 'patient') })
   releasers.add('bus-subscriber', busSubscriber, disconnect)
 
@@ -141,6 +149,16 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   releasers.add('presence', presence, { run: async () => await presence.stop() })
 
+  const signals = await createLoadSignals({
+    bus: busRedis,
+    subscriber: busSubscriber,
+    gateway,
+    openStreams: inboxes.openStreams,
+    nowMs: monotonicMs,
+    log,
+  })
+  const { demand, modelStates } = releasers.add('load signals', signals, { run: () => signals.close() })
+
   readiness.listensToWorkers()
 
   const record = createGenerationRecord({ redis: queueRedis, self: gateway, graceMs: config.HOLD_GRACE_MS })
@@ -189,6 +207,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     giveUpBus()
     settlements.tick().catch(onLost)
     queueClock.sync().catch(() => undefined)
+    signals.tick()
+    redisMetrics.tick()
   })
   releasers.add('ticker', stopTicking, { run: (stop) => stop() })
 
@@ -198,6 +218,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const generate = createGenerate({
     admit: createAdmit({
       picture,
+      modelStates,
+      demand,
       isBarred: poisonBound.isBarred,
       settlementsFull: settlements.isFull,
       drainBoundMs: config.DRAIN_BOUND_MS,
@@ -212,6 +234,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         record,
         tickets,
         picture,
+        modelStates,
+        demand,
         pace: createPace(),
         noWorkerLimitMs: config.NO_WORKER_LIMIT_MS,
         nowMs,
@@ -251,6 +275,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       gateway,
       sendTaken: control.vectorsTaken,
     }),
+    observe: createObserve({ metrics: createGenerationMetrics(registry), demand, nowMs: monotonicMs }),
     limitMs: config.GENERATION_DEADLINE_MS,
     redisNowMs: queueClock.nowMs,
   })

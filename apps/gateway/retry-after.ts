@@ -19,6 +19,8 @@ export const RETRY_AFTER_S = {
   barredKey: 59,
   /** Other gateways take new connections at once. */
   shuttingDown: 1,
+  /** A model is at zero, and its scaler has no prediction yet: it has one when a pod of it exists, within seconds. */
+  startUnknown: 10,
   /** For models whose state the catalog fixes: tests of clients rely on constants. */
   fixedBusy: 2,
   fixedWarming: 10,

@@ -5,8 +5,9 @@ import { sourceFiles, type SourceFile } from './source-files.ts'
 /** The folders of the gateway, and what else of the gateway each may import. */
 const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'cluster-picture': [],
+  demand: [],
   http: ['caller.ts', 'retry-after.ts'],
-  generation: ['caller.ts', 'cluster-picture', 'retry-after.ts'],
+  generation: ['caller.ts', 'cluster-picture', 'demand', 'retry-after.ts'],
   endpoints: ['caller.ts', 'catalog.ts', 'generation', 'http', 'retry-after.ts'],
   openapi: ['endpoints', 'http', 'retry-after.ts'],
 }

@@ -12,6 +12,8 @@ export function generationCall(fields: Partial<GenerationCall> = {}): Generation
     request: generationJob().request,
     maxOutputTokens: null,
     streamed: true,
+    isRepeated: false,
+    receivedMs: 0,
     signal: new AbortController().signal,
     ...fields,
   }

@@ -4,6 +4,7 @@ import type { Caller } from '../caller.ts'
 import type { Generate, GenerationCall } from '../generation/generation-call.ts'
 import { abortOnHangUp } from '../http/abort-on-hang-up.ts'
 import type { ReportError } from '../http/handle-error.ts'
+import { isRepeated } from '../http/is-repeated.ts'
 import type { SseSockets } from '../http/sse-socket.ts'
 import type { Answer, GenerationEndpoint } from './generation-endpoint.ts'
 import type { PrepareRequest } from './prepare-request.ts'
@@ -14,6 +15,8 @@ export type ServeGenerationDeps = {
   readonly callerOf: (request: FastifyRequest) => Caller
   readonly sseSockets: SseSockets
   readonly reportError: ReportError
+  /** Counts a stream that had begun and ends with this error. */
+  readonly countCutStream: (error: unknown) => void
   readonly nowMs: () => number
 }
 
@@ -27,7 +30,14 @@ export function serveGeneration<Options>(
     const { id, headers } = request
     const nowS = () => Math.floor(deps.nowMs() / 1_000)
     const exchange: Exchange<Options> = {
-      call: { id, caller: deps.callerOf(request), streamed: stream, ...prepared },
+      call: {
+        id,
+        caller: deps.callerOf(request),
+        streamed: stream,
+        isRepeated: isRepeated(headers),
+        receivedMs: performance.now() - reply.elapsedTime,
+        ...prepared,
+      },
       answer: { id, created: nowS(), nowS, model: prepared.model, options, headers },
       request,
       reply,
@@ -55,7 +65,7 @@ async function answerWhole<Options>(
 
 async function answerStream<Options>(
   endpoint: GenerationEndpoint<Options>,
-  { generate, sseSockets, reportError }: ServeGenerationDeps,
+  { generate, sseSockets, reportError, countCutStream }: ServeGenerationDeps,
   { call, answer, request, reply }: Exchange<Options>,
 ) {
   const renderer = endpoint.renderStream(answer)
@@ -73,6 +83,7 @@ async function answerStream<Options>(
     // The client has closed the connection.
     if (socket.signal.aborted) return reply.hijack()
     if (socket.opened) {
+      countCutStream(error)
       socket.end(renderer.renderError(reportError(error, request).body))
       return reply
     }

@@ -1,6 +1,9 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
+import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
 import type { Lift } from '#libs/generation-record/generation-record.ts'
 import type { ClusterPicture, ModelPicture } from '../cluster-picture/cluster-picture.ts'
+import type { Demand, OfferOutcome } from '../demand/demand.ts'
+import type { KnownModelStates } from '../demand/model-states.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { GenerationCall } from './generation-call.ts'
 import { NO_NEW_WORK } from './or-unavailable.ts'
@@ -18,14 +21,18 @@ export type Admit = (call: GenerationCall) => Admission
 
 /**
  * The first half of admission, in memory, before any money is reserved. Unavailable: the model is disabled, or no ready
- * worker serves it. Busy: the generations queued *before this account's own tag* take longer than the drain bound, so
+ * worker serves it. Warming: none does, but a scaler starts one. Busy: the generations queued *before this account's own tag* take longer than the drain bound, so
  * an account that floods the queue makes the model busy for itself alone. Only the record knows that; what it refused
  * a moment ago is refused here, so that a flood reaches neither billing nor the queue.
+ *
+ * What is refused for want of a worker, or of room, is demand: it makes a scaler start workers.
  *
  * Some models of the sandbox have a fixed state in the catalog and are always refused with it.
  */
 export function createAdmit(deps: {
   picture: Pick<ClusterPicture, 'find'>
+  modelStates: Pick<KnownModelStates, 'find'>
+  demand: Pick<Demand, 'count'>
   /** Whether this key has sent too many requests that kill engines. */
   isBarred: (keyId: string) => boolean
   /** Whether this gateway keeps as many settlements as it may: then it takes no new work. */
@@ -37,14 +44,18 @@ export function createAdmit(deps: {
   random: () => number
   nowMs: () => number
 }): Admit {
-  const { picture, isBarred, settlementsFull, drainBoundMs, assumedGenerationMs, random, nowMs } = deps
+  const { picture, modelStates, demand, isBarred, settlementsFull, random, nowMs } = deps
+  const { drainBoundMs, assumedGenerationMs } = deps
   const refusals = createRefusals(nowMs)
 
-  return ({ caller, model }) => {
-    if (model.enabled && model.fixedState !== null) throw FIXED_STATES[model.fixedState](model.id)
-    const serving = model.enabled ? picture.find(model.id) : null
+  return ({ caller, model, isRepeated }) => {
+    const count = (outcome: OfferOutcome) => demand.count({ model: model.id, isRepeated, outcome })
+    if (!model.enabled) throw unavailable(model.id)
+    if (model.fixedState !== null) throw FIXED_STATES[model.fixedState](model.id)
+    const serving = picture.find(model.id)
     if (serving === null) {
-      throw new ApiError('model_unavailable', `The model '${model.id}' is not available right now.`)
+      count('unserved')
+      throw unserved(model.id, modelStates.find(model.id), random)
     }
     if (settlementsFull()) {
       throw new ApiError('model_unavailable', NO_NEW_WORK, { retryAfterS: RETRY_AFTER_S.dependencyDown })
@@ -52,7 +63,10 @@ export function createAdmit(deps: {
     if (isBarred(caller.keyId)) throw busy(model.id, RETRY_AFTER_S.barredKey)
     const account = `${model.id} ${caller.accountId}`
     const known = refusals.find(account)
-    if (known !== null) throw busy(model.id, spreadRetry(known, random))
+    if (known !== null) {
+      count('busy')
+      throw busy(model.id, spreadRetry(known, random))
+    }
 
     const perMs = serving.slots / (serving.meanGenerationMs ?? assumedGenerationMs)
     const mostAhead = freeSlots(serving) + Math.floor(drainBoundMs * perMs)
@@ -61,6 +75,7 @@ export function createAdmit(deps: {
       refuse({ reason, ahead }) {
         const waitMs = reason === 'bytes' ? BYTES_WAIT_MS : (ahead - mostAhead) / perMs
         refusals.add(account, waitMs)
+        count('busy')
         return busy(model.id, spreadRetry(waitMs, random))
       },
     }
@@ -89,6 +104,30 @@ function createRefusals(nowMs: () => number) {
       byAccount.set(account, { waitMs, untilMs: nowMs() + Math.min(MOST_REFUSED_MS, waitMs / 2) })
     },
   }
+}
+
+/**
+ * No worker is ready. Only where a scaler starts one, or is about to, is there something to wait for. A worker that is
+ * missing for another reason (none was found a GPU for ten minutes, the model may have none, no scaler runs) may
+ * come back at any time or never.
+ */
+function unserved(model: string, state: ModelState | null, random: () => number): ApiError {
+  if (state?.state !== 'warming' && state?.state !== 'stopped') return unavailable(model)
+  const { etaMs } = state
+  const retryAfterS =
+    etaMs === null ? RETRY_AFTER_S.startUnknown : (etaMs * (1 + random() * START_SPREAD)) / 1_000
+  const when =
+    etaMs === null ? '' : ` A worker is expected in about ${Math.max(1, Math.ceil(etaMs / 1_000))} s.`
+  return new ApiError('model_warming', `The model '${model}' is starting.${when} Please try again later.`, {
+    retryAfterS,
+  })
+}
+
+/** The part of the time until a start that is added at random, so that clients refused together return apart. */
+const START_SPREAD = 0.2
+
+function unavailable(model: string): ApiError {
+  return new ApiError('model_unavailable', `The model '${model}' is not available right now.`)
 }
 
 const FIXED_STATES = {

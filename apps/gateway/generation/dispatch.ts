@@ -7,6 +7,8 @@ import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { TicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import type { ClusterPicture } from '../cluster-picture/cluster-picture.ts'
+import type { Demand } from '../demand/demand.ts'
+import type { KnownModelStates } from '../demand/model-states.ts'
 import type { Admission } from './admit.ts'
 import { NO_NEW_WORK, orUnavailable } from './or-unavailable.ts'
 import type { Pace } from './pace.ts'
@@ -39,6 +41,8 @@ export type Dispatch = (generation: {
   readonly accountId: string
   /** Expected tokens: how far it advances its account's tag. */
   readonly cost: number
+  /** Its prompt, as estimated. */
+  readonly promptTokens: number
   readonly admission: Admission
   readonly inbox: StreamInbox
   readonly signal: AbortSignal
@@ -57,23 +61,29 @@ const REPEAT = { firstPauseMs: 50, lastPauseMs: 1_000 }
  * which may be repeated, then a ticket. As long as no worker has been heard, it is lifted again after 3 s, which finds
  * out what became of it: a lost record is created anew, a lost ticket replaced where an engine has room, and the worker
  * that claimed it is watched and asked.
+ *
+ * While no worker is ready it waits for `noWorkerLimitMs`, since one may never come. Where a scaler predicts that a
+ * worker is ready before the deadline, the limit does not run: the start of a large model takes longer than it.
  */
 export function createDispatch(deps: {
   record: Pick<GenerationRecord, 'lift'>
   tickets: Pick<TicketQueue, 'add'>
   picture: Pick<ClusterPicture, 'find'>
+  modelStates: Pick<KnownModelStates, 'startsWithin'>
+  demand: Pick<Demand, 'wait'>
   pace: Pace
   bounds: Bounds
-  /** A generation is lost when no ready worker has served its model for this long. */
+  /** A generation is lost when for this long no ready worker served its model and none was about to. */
   noWorkerLimitMs: number
   nowMs: () => number
   watchWorker: (worker: string) => void
   unwatchWorker: (worker: string) => void
   log: Logger
 }): Dispatch {
-  const { record, tickets, picture, pace, bounds, noWorkerLimitMs, nowMs, log } = deps
+  const { record, tickets, picture, modelStates, demand, pace, bounds, noWorkerLimitMs, nowMs, log } = deps
 
-  return ({ job, accountId, cost, admission, inbox, signal, remainingMs }) => {
+  return (generation) => {
+    const { job, accountId, cost, admission, inbox, signal, remainingMs } = generation
     const { model } = job
     let packed: PackedJob | null = null
     let current = job
@@ -87,6 +97,7 @@ export function createDispatch(deps: {
     let waitsForWorker = false
     let mayBeQueued = false
     let leavePace = () => {}
+    let endWait = () => {}
     let servedMs = nowMs()
     const added: string[] = []
 
@@ -123,6 +134,12 @@ export function createDispatch(deps: {
       watched = null
     }
 
+    /** From here on it counts as demand. */
+    function startWait(): void {
+      endWait()
+      endWait = demand.wait(model, (promptTokens ?? generation.promptTokens) + ids.length)
+    }
+
     function lookAfter(): void {
       clearTimeout(timer)
       waitsForWorker = true
@@ -146,7 +163,7 @@ export function createDispatch(deps: {
 
     function hasRoom(): boolean {
       const serving = picture.find(model)
-      if (serving !== null) servedMs = nowMs()
+      if (serving !== null || modelStates.startsWithin(model, remainingMs())) servedMs = nowMs()
       return serving !== null && serving.running < serving.slots
     }
 
@@ -167,6 +184,7 @@ export function createDispatch(deps: {
     function stopLooking(): void {
       waitsForWorker = false
       clearTimeout(timer)
+      endWait()
     }
 
     return {
@@ -179,6 +197,7 @@ export function createDispatch(deps: {
         }
         if (lifted.status === 'waiting') tag = lifted.tag
         await orUnavailable(addTicket(), NO_NEW_WORK)
+        startWait()
         lookAfter()
       },
       claimed(claim) {
@@ -201,6 +220,7 @@ export function createDispatch(deps: {
           if (packed !== null) packed = repackHold(packed, hold)
         }
         needs = nextNeeds(needs, { need, continues: ids.length > 0 })
+        startWait()
         const room = await pace(model, (promptTokens ?? 0) + ids.length)
         leavePace = room
         if (signal.aborted) return

@@ -3,7 +3,8 @@ import type { GenerationError } from '#libs/contracts/generation-event.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { Admit } from './admit.ts'
 import type { Generate } from './generation-call.ts'
-import type { OpenRun } from './open-run.ts'
+import type { Observe } from './observe.ts'
+import type { OpenRun, Run } from './open-run.ts'
 import type { ReceiveVectors } from './receive-vectors.ts'
 import type { Reserve } from './reserve.ts'
 
@@ -20,24 +21,29 @@ export function createGenerate(deps: {
   reserve: Reserve
   openRun: OpenRun
   receiveVectors: ReceiveVectors
+  observe: Observe
   /** The longest time of a generation, queueing included. */
   limitMs: number
   /** The queue Redis' clock. */
   redisNowMs: () => number
 }): Generate {
-  const { admit, reserve, openRun, receiveVectors, limitMs, redisNowMs } = deps
+  const { admit, reserve, openRun, receiveVectors, observe, limitMs, redisNowMs } = deps
 
   return async function* generate(call) {
     const deadlineMs = redisNowMs() + limitMs
     const maxOutputTokens = Math.min(call.maxOutputTokens ?? Infinity, call.model.maxOutputTokens)
 
-    const admission = admit(call)
-    const hold = await reserve.estimated(call, { outputTokens: maxOutputTokens, deadlineMs })
-    const run = openRun(call, { admission, hold, maxOutputTokens, deadlineMs })
+    const observed = observe(call)
+    let run: Run | null = null
 
     try {
+      const admission = admit(call)
+      const hold = await reserve.estimated(call, { outputTokens: maxOutputTokens, deadlineMs })
+      run = openRun(call, { admission, hold, maxOutputTokens, deadlineMs, observed })
+
       if (call.signal.aborted) return
       await run.queue()
+      observed.admitted()
 
       for await (const batch of run.inbox) {
         for (const event of batch) {
@@ -77,10 +83,11 @@ export function createGenerate(deps: {
         if (run.isComplete()) return
       }
     } catch (error) {
-      run.fail()
+      observed.failed(error)
+      run?.fail()
       throw error
     } finally {
-      run.settle()
+      observed.ended(run?.settle() ?? null)
     }
   }
 }

@@ -16,6 +16,10 @@ export type GenerationCall = {
   readonly onVectors?: (vectors: readonly Float32Array[]) => void
   /** Whether the client receives the output as it comes; otherwise nothing of it has been sent before its end. */
   readonly streamed: boolean
+  /** The client marks it as the repetition of a request that was refused or failed. */
+  readonly isRepeated: boolean
+  /** When its header arrived, by the monotonic clock of this process. */
+  readonly receivedMs: number
   /** Aborted when the client hangs up. */
   readonly signal: AbortSignal
 }

@@ -1,9 +1,29 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
+import type { LossReason } from '#libs/event-bus/stream-inbox.ts'
 
-/** A running generation that can go on nowhere; `reason` is logged, not sent. */
-export function interrupted(reason: string): ApiError {
-  const cause = new Error(`the generation cannot go on: ${reason}`)
+/**
+ * Why a generation can go on nowhere: the loss of its last epoch, or
+ * - `engine-deaths`: engines died while they ran it.
+ * - `fruitless`: too many epochs in a row gave nothing.
+ * - `constrained`: its output cannot be continued, and its client has seen a part of it.
+ * - `no-vectors`: vectors came without a claim, or of a model that has none.
+ */
+type InterruptionReason = LossReason | 'engine-deaths' | 'fruitless' | 'constrained' | 'no-vectors'
+
+/** The cause of an `ApiError` that ends a generation; logged and counted, not sent. */
+export class Interruption extends Error {
+  readonly reason: InterruptionReason
+
+  constructor(reason: InterruptionReason) {
+    super(`the generation cannot go on: ${reason}`)
+    this.name = 'Interruption'
+    this.reason = reason
+  }
+}
+
+/** A running generation that can go on nowhere. */
+export function interrupted(reason: InterruptionReason): ApiError {
   return new ApiError('upstream_error', 'The generation was interrupted; nothing is charged for it.', {
-    cause,
+    cause: new Interruption(reason),
   })
 }

@@ -2,6 +2,7 @@ import type {
   GenerationDeclined,
   GenerationClaimed,
   GenerationEnd,
+  Usage,
 } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
@@ -15,6 +16,7 @@ import type { GenerationCall, OutputEvent } from './generation-call.ts'
 import type { OpenStream } from './open-stream.ts'
 import { createProgress } from './progress.ts'
 import type { Recovery } from './recovery.ts'
+import type { Observed } from './observe.ts'
 import type { Suspects } from './suspects.ts'
 
 /** The gateway's side of one generation, from its reservation to its settlement. */
@@ -41,13 +43,19 @@ export type Run = {
   recover(lost: GenerationDeclined | StreamLost): Promise<void>
   /** It ends by a failure: it costs nothing, unless its caller had left before. */
   fail(): void
-  /** Ends it. Called once. */
-  settle(): void
+  /** Ends it. Called once. Returns the usage of a complete output, else null. */
+  settle(): Usage | null
 }
 
 export type OpenRun = (
   call: GenerationCall,
-  reserved: { admission: Admission; hold: Hold; maxOutputTokens: number; deadlineMs: number },
+  reserved: {
+    admission: Admission
+    hold: Hold
+    maxOutputTokens: number
+    deadlineMs: number
+    observed: Pick<Observed, 'output'>
+  },
 ) => Run
 
 export function createOpenRun(deps: {
@@ -65,7 +73,7 @@ export function createOpenRun(deps: {
 }): OpenRun {
   const { openStream, dispatch, recovery, endGeneration, suspects, inputEstimate, outputEstimate } = deps
 
-  return (call, { admission, hold, maxOutputTokens, deadlineMs }) => {
+  return (call, { admission, hold, maxOutputTokens, deadlineMs, observed }) => {
     const { model, request } = call
     // Opened before it is queued: no event can be missed.
     const stream = openStream(call.signal)
@@ -80,10 +88,12 @@ export function createOpenRun(deps: {
       contextWindow: model.contextWindow,
       request,
     }
+    const promptTokens = inputEstimate.estimate(model.id, request)
     const dispatched = dispatch({
       job,
       accountId: call.caller.accountId,
-      cost: inputEstimate.estimate(model.id, request) + outputEstimate.estimate(model.id, maxOutputTokens),
+      cost: promptTokens + outputEstimate.estimate(model.id, maxOutputTokens),
+      promptTokens,
       admission,
       inbox,
       signal: call.signal,
@@ -138,6 +148,7 @@ export function createOpenRun(deps: {
       isComplete: () => end !== null,
       takeOutput() {
         if (output.length === 0) return output
+        observed.output()
         outputSeen()
         if (progress.isGuided() && !call.streamed && end === null) return []
         const taken = output
@@ -164,6 +175,7 @@ export function createOpenRun(deps: {
         dispatched.close()
         const usage = end?.usage ?? progress.received(inbox.ids().length)
         endGeneration({ dispatched, inbox, outcome, usage, deadlineMs })
+        return end?.usage ?? null
       },
     }
   }

@@ -24,8 +24,7 @@ export function createReceiveVectors(deps: {
     const { inbox, call } = run
     const { embedding } = call.model
     const worker = inbox.worker()
-    if (embedding === null || worker === null)
-      throw interrupted('vectors without a claim, or of a model without vectors')
+    if (embedding === null || worker === null) throw interrupted('no-vectors')
     const key = vectorsKey({ gateway, worker, stream: inbox.stream, epoch: inbox.epoch(), first })
     try {
       if (first >= run.vectorsReceived()) {

@@ -4,7 +4,7 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import type { Caller } from '../caller.ts'
 import type { ClusterPicture, ModelPicture } from '../cluster-picture/cluster-picture.ts'
-import { interrupted } from './interrupted.ts'
+import { interrupted, Interruption } from './interrupted.ts'
 import type { Progress } from './progress.ts'
 import type { Reserve } from './reserve.ts'
 import type { Suspect } from './suspects.ts'
@@ -42,13 +42,13 @@ export function createRecovery(deps: {
     else if (lost.suspect) suspect.blame()
     if (suspect.deaths() >= MOST_DEATHS) {
       onPoison(caller)
-      throw interrupted('it ran when two engines died')
+      throw interrupted('engine-deaths')
     }
     progress.epochLost()
     if (progress.fruitlessEpochs() >= MOST_FRUITLESS_EPOCHS) {
-      throw interrupted(`${MOST_FRUITLESS_EPOCHS} epochs in a row gave nothing`)
+      throw interrupted('fruitless')
     }
-    if (isPartlySent) throw interrupted('a constrained output cannot be continued')
+    if (isPartlySent) throw interrupted('constrained')
     onRecovery(lost.reason, job)
     if (lost.type === 'stream-lost') return { need: '', hold: null }
     const window = /^window:(\d+)$/.exec(lost.need)
@@ -83,7 +83,7 @@ function assertNotFinal({ reason }: StreamLost, progress: Progress): void {
     case 'gateway-stopping':
       if (progress.wasClaimed()) throw interrupted(reason)
       throw new ApiError('model_unavailable', 'No worker took this request in time.', {
-        cause: new Error(reason),
+        cause: new Interruption(reason),
       })
     case 'unreadable':
       throw interrupted(reason)

@@ -50,3 +50,13 @@ test('a connection that is idle is closed, so that its client opens the next one
   expect(await (await streaming).text()).toContain('data: [DONE]')
   await drained
 })
+
+test('a stream that begins and then fails is counted, by the reason of its end', async () => {
+  const { registry, chat } = await serveApp(async function* () {
+    yield [text('Hi')]
+    throw new Error('test: the core broke')
+  })
+  expect(await (await chat(STREAM)).text()).toContain('upstream_error')
+  expect((await chat(CHAT)).status).toBe(502)
+  expect(await registry.metrics()).toContain('millrace_gateway_streams_cut_total{reason="internal"} 1\n')
+})

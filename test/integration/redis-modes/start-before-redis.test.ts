@@ -29,12 +29,19 @@ test('a gateway that starts before Redis waits for it, unready, and goes on when
   // A line a second at most.
   await expect.poll(() => readFileSync(logFile, 'utf8').split('redis connection failed').length, WAIT).toBe(3)
   expect(await reason()).toBe('waiting for the queue Redis\n')
+  const metrics = async () => await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text()
+  expect(await metrics()).toContain('millrace_redis_up{role="queue"} 0')
   await redis.start()
   await expect.poll(reason, WAIT).toBe('waiting for the bus Redis\n')
   await bus.start()
   await expect.poll(reason, WAIT).toBe('billing has never been reached\n')
+  for (const role of ['queue', 'bus']) {
+    await expect.poll(metrics, WAIT).toContain(`millrace_redis_up{role="${role}"} 1`)
+  }
+  await redis.stop()
+  await expect.poll(metrics, WAIT).toContain('millrace_redis_up{role="queue"} 0')
 
   giveUp.abort()
   await expect(starting).rejects.toThrow('aborted')
-  await Promise.all([redis.stop(), bus.stop()])
+  await bus.stop()
 })

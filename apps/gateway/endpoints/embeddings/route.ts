@@ -3,6 +3,7 @@ import type { Caller } from '../../caller.ts'
 import { brokenOutput, collect } from '../../generation/collect.ts'
 import type { Generate } from '../../generation/generation-call.ts'
 import { abortOnHangUp } from '../../http/abort-on-hang-up.ts'
+import { isRepeated } from '../../http/is-repeated.ts'
 import type { PrepareRequest } from '../prepare-request.ts'
 import { prepareEmbeddings } from './prepare-embeddings.ts'
 import { shortenVector } from './shorten-vector.ts'
@@ -30,6 +31,8 @@ export function serveEmbeddings(deps: {
         request: prepared.request,
         maxOutputTokens: null,
         streamed: false,
+        isRepeated: isRepeated(request.headers),
+        receivedMs: performance.now() - reply.elapsedTime,
         onVectors(vectors) {
           for (const vector of vectors) {
             entries.push(toEntry(shortenVector(vector, dimensions), entries.length, encoding))

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
 import { createClusterPicture } from '#apps/gateway/cluster-picture/cluster-picture.ts'
+import { createDemand } from '#apps/gateway/demand/demand.ts'
+import { createModelStates } from '#apps/gateway/demand/model-states.ts'
 import { createAdmit } from '#apps/gateway/generation/admit.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 
 function setUp(options: {
@@ -9,6 +12,8 @@ function setUp(options: {
   random?: number
   full?: boolean
   barred?: boolean
+  /** What the scaler published of the model. */
+  state?: Pick<ModelState, 'state' | 'etaMs'>
 }) {
   const clock = { nowMs: 0 }
   const picture = createClusterPicture(() => 0)
@@ -23,8 +28,16 @@ function setUp(options: {
       ],
     })
   }
+  const modelStates = createModelStates(() => clock.nowMs)
+  if (options.state !== undefined) {
+    const model = { model: 'demo-chat', ready: 0, target: 1, ...options.state }
+    modelStates.apply({ term: 1, models: [model] })
+  }
+  const demand = createDemand({ onUnserved: () => {}, nowMs: () => clock.nowMs })
   const admit = createAdmit({
     picture,
+    modelStates,
+    demand,
     isBarred: () => options.barred ?? false,
     settlementsFull: () => options.full ?? false,
     drainBoundMs: 30_000,
@@ -32,7 +45,14 @@ function setUp(options: {
     random: () => options.random ?? 0,
     nowMs: () => clock.nowMs,
   })
-  return { admit, clock }
+  const refusal = (fields: Partial<ModelSpec> = {}): unknown => {
+    try {
+      return admit(generationCall({ model: { ...generationCall().model, ...fields } }))
+    } catch (error) {
+      return error
+    }
+  }
+  return { admit, refusal, clock, demanded: () => demand.read()['demo-chat'] }
 }
 
 const queue = (ahead: number) => ({ status: 'busy', reason: 'queue', ahead }) as const
@@ -98,16 +118,76 @@ test('a key that kills engines is refused', () => {
 })
 
 test('a state that the catalog fixes refuses even a served model', () => {
-  const { admit } = setUp({ engines: BUSY_ENGINES })
-  const { model } = generationCall()
-  const refusal = (fields: Partial<ModelSpec>): unknown => {
-    try {
-      return admit(generationCall({ model: { ...model, ...fields } }))
-    } catch (error) {
-      return error
-    }
-  }
+  const { refusal, demanded } = setUp({ engines: BUSY_ENGINES })
   expect(refusal({ fixedState: 'busy' })).toMatchObject({ code: 'model_busy', retryAfterS: 2 })
   expect(refusal({ fixedState: 'warming' })).toMatchObject({ code: 'model_warming', retryAfterS: 10 })
   expect(refusal({ fixedState: 'busy', enabled: false })).toMatchObject({ code: 'model_unavailable' })
+  expect(demanded()).toBeUndefined()
+})
+
+test('a model that is being started is model_warming, until its predicted start and up to a fifth more', () => {
+  const state = { state: 'warming', etaMs: 20_000 } as const
+  const first = setUp({ state, random: 0 }).refusal()
+  expect(first).toMatchObject({ code: 'model_warming', retryAfterS: 20 })
+  const last = setUp({ state, random: 1 }).refusal()
+  expect(last).toMatchObject({ code: 'model_warming', retryAfterS: 24 })
+})
+
+test('the message names a time that is longer than retry-after can be', () => {
+  const { refusal } = setUp({ state: { state: 'warming', etaMs: 139_200 } })
+  expect(refusal()).toMatchObject({
+    message:
+      "The model 'demo-chat' is starting. A worker is expected in about 140 s. Please try again later.",
+  })
+})
+
+test('a model at zero is model_warming too, for a default time where no start is predicted yet', () => {
+  const { refusal } = setUp({ state: { state: 'stopped', etaMs: null } })
+  expect(refusal()).toMatchObject({
+    code: 'model_warming',
+    retryAfterS: 10,
+    message: "The model 'demo-chat' is starting. Please try again later.",
+  })
+})
+
+test('a model that gets no GPU, may have no worker, or has one without heartbeats is model_unavailable', () => {
+  for (const state of ['starved', 'off', 'serving'] as const) {
+    const { refusal } = setUp({ state: { state, etaMs: 3_000 } })
+    expect(refusal()).toMatchObject({ code: 'model_unavailable' })
+  }
+})
+
+test('5 s after the last message of a scaler a model without a worker is model_unavailable', () => {
+  const { refusal, clock } = setUp({ state: { state: 'warming', etaMs: 20_000 } })
+  clock.nowMs = 4_999
+  expect(refusal()).toMatchObject({ code: 'model_warming' })
+  clock.nowMs = 5_000
+  expect(refusal()).toMatchObject({ code: 'model_unavailable' })
+})
+
+test('a ready worker serves the model, whatever a scaler publishes', () => {
+  const { admit } = setUp({ engines: BUSY_ENGINES, state: { state: 'warming', etaMs: 20_000 } })
+  expect(admit(generationCall()).mostAhead).toBe(120)
+})
+
+test('refusals that more workers would prevent count as demand, others do not', () => {
+  const unserved = setUp({})
+  unserved.refusal()
+  expect(unserved.demanded()).toMatchObject({ fresh: 1, unserved: 1, busy: 0, unservedAgoMs: 0 })
+
+  const busy = setUp({ engines: BUSY_ENGINES })
+  busy.admit(generationCall()).refuse(queue(140))
+  expect(() => busy.admit(generationCall({ isRepeated: true }))).toThrow('is busy')
+  expect(busy.demanded()).toMatchObject({ fresh: 1, repeated: 1, busy: 2, unserved: 0 })
+
+  for (const { refusal, demanded } of [
+    setUp({ engines: BUSY_ENGINES, barred: true }),
+    setUp({ engines: BUSY_ENGINES, full: true }),
+  ]) {
+    refusal()
+    expect(demanded()).toBeUndefined()
+  }
+  const disabled = setUp({})
+  disabled.refusal({ enabled: false })
+  expect(disabled.demanded()).toBeUndefined()
 })

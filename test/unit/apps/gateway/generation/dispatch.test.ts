@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { createDispatch } from '#apps/gateway/generation/dispatch.ts'
 import { createPace } from '#apps/gateway/generation/pace.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
@@ -21,10 +22,12 @@ const CLAIMED: Lift = { status: 'claimed', worker: 'worker-1', nonce: 'n1' }
 /** The record answers with these in order; the last one repeats. */
 function setUp(
   answers: (Lift | Error)[] = [WAITING],
-  options: { room?: boolean; served?: boolean; ids?: number[] } = {},
+  options: { room?: boolean; served?: boolean; ids?: number[]; startsAtMs?: number } = {},
 ) {
   const log: string[] = []
   const lifts: Lifting[] = []
+  const demand = createDemand({ onUnserved: () => {}, nowMs: () => Date.now() })
+  const begunMs = Date.now()
   const leaving = new AbortController()
   let epoch = 1
   const inbox: StreamInbox = {
@@ -69,6 +72,11 @@ function setUp(
               contextWindow: 4_096,
             },
     },
+    modelStates: {
+      startsWithin: (_model, limitMs) =>
+        options.startsAtMs !== undefined && begunMs + options.startsAtMs - Date.now() <= limitMs,
+    },
+    demand,
     pace: createPace(),
     noWorkerLimitMs: 5_000,
     nowMs: () => Date.now(),
@@ -81,13 +89,18 @@ function setUp(
     job: generationJob(),
     accountId: 'account-1',
     cost: 300,
+    promptTokens: 40,
     admission: { mostAhead: 5, refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }) },
     inbox,
     signal: leaving.signal,
-    remainingMs: () => 60_000,
+    remainingMs: () => begunMs + 60_000 - Date.now(),
   })
   const after = async (ms: number) => await vi.advanceTimersByTimeAsync(ms)
-  return { dispatched, log, lifts, after, leave: () => leaving.abort() }
+  const waiting = () => {
+    const [load] = Object.values(demand.read())
+    return [load?.waiting ?? 0, load?.waitingTokens ?? 0]
+  }
+  return { dispatched, log, lifts, after, waiting, leave: () => leaving.abort() }
 }
 
 const NEXT = { restart: false, need: '', hold: null }
@@ -161,6 +174,48 @@ test('without a worker for its model it is lost after a while', async () => {
   await after(6_000)
   expect(log.at(-1)).toBe('lose no-worker')
   dispatched.close()
+})
+
+test('while a worker is predicted to be ready before its deadline, it is not lost for want of one', async () => {
+  const { dispatched, log, after } = setUp([WAITING], { served: false, startsAtMs: 50_000 })
+  await dispatched.begin()
+  await after(55_000)
+  expect(log.join()).not.toContain('lose')
+  dispatched.close()
+})
+
+test('a worker that is predicted for after its deadline is not waited for', async () => {
+  const { dispatched, log, after } = setUp([WAITING], { served: false, startsAtMs: 70_000 })
+  await dispatched.begin()
+  await after(9_000)
+  expect(log.at(-1)).toBe('lose no-worker')
+  dispatched.close()
+})
+
+test('it counts as waiting, with its estimated prompt, until a worker claims it', async () => {
+  const { dispatched, waiting } = setUp()
+  expect(waiting()).toEqual([0, 0])
+  await dispatched.begin()
+  expect(waiting()).toEqual([1, 40])
+  dispatched.claimed({ worker: 'worker-1', promptTokens: 30 })
+  expect(waiting()).toEqual([0, 0])
+  dispatched.close()
+})
+
+test('again it counts as waiting, with the prompt as counted and its output, until it ends', async () => {
+  const { dispatched, waiting } = setUp([WAITING], { ids: [5, 6] })
+  await dispatched.begin()
+  dispatched.claimed({ worker: 'worker-1', promptTokens: 30 })
+  await dispatched.again(NEXT)
+  expect(waiting()).toEqual([1, 32])
+  dispatched.close()
+  expect(waiting()).toEqual([0, 0])
+})
+
+test('one that is refused does not wait', async () => {
+  const { dispatched, waiting } = setUp([{ status: 'busy', reason: 'queue', ahead: 9 }])
+  await expect(dispatched.begin()).rejects.toThrow('Busy.')
+  expect(waiting()).toEqual([0, 0])
 })
 
 test('one that was settled by another is lost', async () => {

@@ -1,4 +1,6 @@
 import { pino } from 'pino'
+import { Registry } from 'prom-client'
+import { createDemand } from '#apps/gateway/demand/demand.ts'
 import type { Admission } from '#apps/gateway/generation/admit.ts'
 import type { Dispatched } from '#apps/gateway/generation/dispatch.ts'
 import { createEndGeneration } from '#apps/gateway/generation/end-generation.ts'
@@ -6,6 +8,8 @@ import { createInputEstimate } from '#apps/gateway/generation/estimate-input.ts'
 import { createOutputEstimate } from '#apps/gateway/generation/estimate-output.ts'
 import { createGenerate } from '#apps/gateway/generation/generate.ts'
 import type { GenerationCall, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import { createGenerationMetrics } from '#apps/gateway/generation/generation-metrics.ts'
+import { createObserve } from '#apps/gateway/generation/observe.ts'
 import { createOpenRun } from '#apps/gateway/generation/open-run.ts'
 import { createOpenStream } from '#apps/gateway/generation/open-stream.ts'
 import { createRecovery } from '#apps/gateway/generation/recovery.ts'
@@ -50,6 +54,8 @@ type Given = {
   /** What the workers do, one for each epoch, once it is queued. */
   epochs?: ((send: Send, inbox: StreamInbox) => void)[]
   begin?: () => void
+  /** Admission throws it. */
+  refusal?: ApiError
   call?: Partial<GenerationCall>
 }
 
@@ -96,9 +102,13 @@ export function setUp(given: Given) {
     },
     exact: async () => ({ ...job.hold, amountNano: '42' }),
   }
+  const registry = new Registry()
+  const demand = createDemand({ onUnserved: () => {}, nowMs: () => 0 })
+  let clockMs = 0
   const generate = createGenerate({
     admit(): Admission {
       log.push('admit')
+      if (given.refusal !== undefined) throw given.refusal
       return { mostAhead: 5, refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }) }
     },
     reserve,
@@ -138,10 +148,22 @@ export function setUp(given: Given) {
           promptTokens,
         )
     },
+    observe: createObserve({
+      metrics: createGenerationMetrics(registry),
+      demand,
+      nowMs: () => (clockMs += 1_000),
+    }),
     limitMs: 60_000,
     redisNowMs: () => 0,
   })
-  return { events: generate(generationCall(given.call)), log, settled, inbox }
+  return {
+    events: generate(generationCall(given.call)),
+    log,
+    settled,
+    inbox,
+    registry,
+    demanded: () => demand.read()['demo-chat'],
+  }
 }
 
 export async function collect(events: AsyncIterable<readonly OutputEvent[]>): Promise<OutputEvent[]> {

@@ -1,3 +1,4 @@
+import type { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
@@ -169,4 +170,38 @@ test('vectors are passed on as they come, and again only those that are new', as
   await collect(events)
   expect(received).toEqual([2, 2])
   expect(settled).toMatchObject([{ outcome: 'completed', promptTokens: 3 }])
+})
+
+/** A metric's lines of one label set each, without buckets. */
+async function countsOf(registry: Registry, name: string) {
+  const text = await registry.metrics()
+  return text.split('\n').filter((line) => line.startsWith(`${name}_count{`))
+}
+
+test('a generation is measured once, its first token when it arrived, though it was kept back', async () => {
+  const { events, registry, demanded } = setUp({
+    call: { streamed: false },
+    epochs: [
+      (send) => send([claimed({ guided: true }), [text('{"a":'), [1, 2]], declined()]),
+      (send) => send([claimed({ worker: 'worker-2', guided: true }), [text('{"a":1}'), [1, 2, 3]], end(3)]),
+    ],
+  })
+  await collect(events)
+  expect(await countsOf(registry, 'gen_ai_server_request_duration_seconds')).toHaveLength(1)
+  expect(await registry.metrics()).toMatch(/gen_ai_server_time_to_first_token_seconds_sum\{.*\} 1\n/u)
+  expect(demanded()).toMatchObject({ fresh: 1, accepted: 1 })
+})
+
+test('a refusal of admission reserves nothing, settles nothing, and is measured', async () => {
+  const { events, log, settled, registry, demanded } = setUp({
+    refusal: new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
+  })
+  await expect(collect(events)).rejects.toThrow('Busy.')
+  expect(log).toEqual(['admit'])
+  expect(settled).toEqual([])
+  expect(await countsOf(registry, 'gen_ai_server_request_duration_seconds')).toEqual([
+    expect.stringContaining('error_type="model_busy"'),
+  ])
+  expect(await countsOf(registry, 'millrace_gateway_retry_after_seconds')).toHaveLength(1)
+  expect(demanded()).toBeUndefined()
 })

@@ -1,0 +1,40 @@
+/** When this gateway publishes its demand. */
+export type DemandPublisher = {
+  /** Call it each second: publishes. */
+  tick(): void
+  /** Publishes at once, or 100 ms after the last time; calls in between join the same message. */
+  publishSoon(): void
+  /** Drops a message that is due. */
+  close(): void
+}
+
+/** At most ten messages a second, however many requests are refused. */
+const PAUSE_MS = 100
+
+/** `publish` sends the present numbers; it must not throw. */
+export function createDemandPublisher(deps: { publish: () => void; nowMs: () => number }): DemandPublisher {
+  const { publish, nowMs } = deps
+  let publishedMs = -Infinity
+  let timer: NodeJS.Timeout | null = null
+
+  function publishNow() {
+    if (timer !== null) clearTimeout(timer)
+    timer = null
+    publishedMs = nowMs()
+    publish()
+  }
+
+  return {
+    tick: publishNow,
+    publishSoon() {
+      if (timer !== null) return
+      const pauseMs = publishedMs + PAUSE_MS - nowMs()
+      if (pauseMs <= 0) publishNow()
+      else timer = setTimeout(publishNow, pauseMs)
+    },
+    close() {
+      if (timer !== null) clearTimeout(timer)
+      timer = null
+    },
+  }
+}

@@ -1,0 +1,92 @@
+import type { ModelDemand } from '#libs/event-bus/scaling-signals.ts'
+
+/**
+ * What became of a request that workers could have run. Requests that more workers would not help are not offered load
+ * and are counted nowhere here: those without credits, over their key's rate, or of a barred key.
+ */
+export type OfferOutcome = 'accepted' | 'busy' | 'unserved'
+
+/** The load that clients offer to this gateway, by model: the numbers that scalers receive. */
+export type Demand = {
+  /** One request, once its outcome is known: fresh + repeated = accepted + busy + unserved. */
+  count(offer: { model: string; isRepeated: boolean; outcome: OfferOutcome }): void
+  /**
+   * A generation waits for a worker, with so many prompt tokens, until the returned function is called; calls after the
+   * first change nothing.
+   */
+  wait(model: string, promptTokens: number): () => void
+  /** The models for which something waits, or was requested within the last minute. */
+  read(): Record<string, ModelDemand>
+}
+
+const ACTIVE_MS = 60_000
+
+type Load = Record<'fresh' | 'repeated' | OfferOutcome | 'waiting' | 'waitingTokens', number> & {
+  requestedMs: number
+  unservedMs: number
+}
+
+/**
+ * Counts since the start, in memory. Only models of the catalog are counted, so their number is bounded. `onUnserved` is
+ * called after each request that was refused because no worker was ready.
+ */
+export function createDemand(deps: { onUnserved: () => void; nowMs: () => number }): Demand {
+  const { onUnserved, nowMs } = deps
+  const loads = new Map<string, Load>()
+
+  function loadOf(model: string): Load {
+    const known = loads.get(model)
+    if (known !== undefined) return known
+    const load: Load = {
+      fresh: 0,
+      repeated: 0,
+      accepted: 0,
+      busy: 0,
+      unserved: 0,
+      waiting: 0,
+      waitingTokens: 0,
+      requestedMs: -Infinity,
+      unservedMs: -Infinity,
+    }
+    loads.set(model, load)
+    return load
+  }
+
+  return {
+    count({ model, isRepeated, outcome }) {
+      const load = loadOf(model)
+      load[isRepeated ? 'repeated' : 'fresh'] += 1
+      load[outcome] += 1
+      load.requestedMs = nowMs()
+      if (outcome !== 'unserved') return
+      load.unservedMs = load.requestedMs
+      onUnserved()
+    },
+    wait(model, promptTokens) {
+      const load = loadOf(model)
+      load.waiting += 1
+      load.waitingTokens += promptTokens
+      let waits = true
+      return () => {
+        if (!waits) return
+        waits = false
+        load.waiting -= 1
+        load.waitingTokens -= promptTokens
+      }
+    },
+    read() {
+      const now = nowMs()
+      const active = [...loads].filter(
+        ([, { waiting, requestedMs }]) => waiting > 0 || now - requestedMs < ACTIVE_MS,
+      )
+      return Object.fromEntries(active.map(([model, load]) => [model, toModelDemand(load, now)]))
+    },
+  }
+}
+
+function toModelDemand(load: Load, now: number): ModelDemand {
+  const { fresh, repeated, accepted, busy, unserved, waiting, waitingTokens } = load
+  const agoMs = now - load.unservedMs
+  const unservedAgoMs = agoMs < ACTIVE_MS ? agoMs : null
+  return { fresh, repeated, accepted, busy, unserved, waiting, waitingTokens, unservedAgoMs }
+}

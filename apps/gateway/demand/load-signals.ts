@@ -1,0 +1,62 @@
+import type { Redis } from 'ioredis'
+import { DEMAND, MODEL_STATES, publishSignal, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { createDemand, type Demand } from './demand.ts'
+import { createDemandPublisher } from './demand-publisher.ts'
+import { createLoopDelay } from './loop-delay.ts'
+import { createModelStates, type KnownModelStates } from './model-states.ts'
+
+/** This gateway's signals to scalers, and theirs to it. */
+export type LoadSignals = {
+  readonly demand: Demand
+  readonly modelStates: KnownModelStates
+  /** Call it each second: publishes the demand. */
+  tick(): void
+  close(): void
+}
+
+/**
+ * Subscribes to the states of the models, and publishes the demand: with each tick, and at once when a request was
+ * refused because no worker was ready. Resolves when it is subscribed. Without a scaler the messages reach no subscriber.
+ */
+export async function createLoadSignals(deps: {
+  bus: Redis
+  subscriber: Redis
+  /** Boot id of this gateway. */
+  gateway: string
+  openStreams: () => number
+  /** Monotonic. */
+  nowMs: () => number
+  log: Logger
+}): Promise<LoadSignals> {
+  const { bus, subscriber, gateway, openStreams, nowMs, log } = deps
+  const modelStates = createModelStates(nowMs)
+  await subscribeSignal({ subscriber, log }, MODEL_STATES, modelStates.apply)
+
+  const loopDelay = createLoopDelay()
+  const demand = createDemand({ onUnserved: () => publisher.publishSoon(), nowMs })
+  const publisher = createDemandPublisher({
+    publish() {
+      const message = {
+        id: gateway,
+        openStreams: openStreams(),
+        loopDelayMs: loopDelay.p99Ms(),
+        models: demand.read(),
+      }
+      void publishSignal({ redis: bus, log }, DEMAND, message)
+    },
+    nowMs,
+  })
+  return {
+    demand,
+    modelStates,
+    tick() {
+      loopDelay.tick()
+      publisher.tick()
+    },
+    close() {
+      publisher.close()
+      loopDelay.close()
+    },
+  }
+}

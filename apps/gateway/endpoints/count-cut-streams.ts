@@ -1,0 +1,22 @@
+import { Counter, type Registry } from 'prom-client'
+import { ApiError } from '#libs/contracts/api-error.ts'
+import { Interruption } from '../generation/interrupted.ts'
+
+/**
+ * Returns a function that counts a stream which had begun and ends with an error event. The label `reason` is that of the
+ * interruption, else the error's code, or `internal` for an unexpected failure.
+ */
+export function createCountCutStream(registry: Registry): (error: unknown) => void {
+  const cut = new Counter({
+    name: 'millrace_gateway_streams_cut_total',
+    help: 'Streams that had begun and ended with an error event, by its cause',
+    labelNames: ['reason'],
+    registers: [registry],
+  })
+  return (error) => cut.inc({ reason: toReason(error) })
+}
+
+function toReason(error: unknown): string {
+  if (!(error instanceof ApiError)) return 'internal'
+  return error.cause instanceof Interruption ? error.cause.reason : error.code
+}

@@ -1,0 +1,89 @@
+import { ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
+import type { Usage } from '#libs/contracts/generation-event.ts'
+import type { Demand } from '../demand/demand.ts'
+import { RETRY_AFTER_S, toRetryAfterS } from '../retry-after.ts'
+import type { GenerationCall } from './generation-call.ts'
+import type { GenerationMetrics } from './generation-metrics.ts'
+
+/** What is measured of one generation, at a few moments of its life. */
+export type Observed = {
+  /** It is in the queue. */
+  admitted(): void
+  /** Output arrived. Only the first call counts. */
+  output(): void
+  /** Called at most once, before `ended`. */
+  failed(error: unknown): void
+  /** Called once, at its end. `usage`: of a complete output; null for every other end. */
+  ended(usage: Usage | null): void
+}
+
+export type Observe = (call: GenerationCall) => Observed
+
+/** The outcomes of admission. Refusals for other reasons, such as a key that was revoked meanwhile, are none. */
+const REFUSALS: Partial<Record<ApiErrorCode, string>> = {
+  model_busy: 'busy',
+  model_warming: 'warming',
+  model_unavailable: 'unavailable',
+  insufficient_credits: 'no-credits',
+}
+
+/** `nowMs` is the monotonic clock of `GenerationCall.receivedMs`. */
+export function createObserve(deps: {
+  metrics: GenerationMetrics
+  demand: Pick<Demand, 'count'>
+  nowMs: () => number
+}): Observe {
+  const { metrics, demand, nowMs } = deps
+
+  return ({ model, request, isRepeated, receivedMs, signal }) => {
+    const label = metrics.model(model.id)
+    const labels = {
+      gen_ai_operation_name: request.kind === 'chat' ? 'chat' : 'embeddings',
+      gen_ai_request_model: label,
+    }
+    let isAdmitted = false
+    let firstOutputMs: number | null = null
+    let errorType: string | null = null
+
+    return {
+      admitted() {
+        isAdmitted = true
+        metrics.admissions.inc({ model: label, outcome: 'admitted' })
+        demand.count({ model: model.id, isRepeated, outcome: 'accepted' })
+      },
+      output() {
+        firstOutputMs ??= nowMs()
+      },
+      failed(error) {
+        const code = error instanceof ApiError ? error.code : 'upstream_error'
+        errorType = code
+        const outcome = REFUSALS[code]
+        if (isAdmitted || outcome === undefined) return
+        metrics.admissions.inc({ model: label, outcome })
+        if (error instanceof ApiError && (code === 'model_busy' || code === 'model_warming')) {
+          const retryAfterS = toRetryAfterS(error.retryAfterS ?? RETRY_AFTER_S.default)
+          metrics.retryAfterS.observe({ model: label, outcome }, retryAfterS)
+        }
+      },
+      ended(usage) {
+        const endedMs = nowMs()
+        if (usage === null) {
+          const left = signal.aborted ? 'client_gone' : 'upstream_error'
+          metrics.durationS.observe(
+            { ...labels, error_type: errorType ?? left },
+            (endedMs - receivedMs) / 1_000,
+          )
+          return
+        }
+        metrics.durationS.observe(labels, (endedMs - receivedMs) / 1_000)
+        metrics.tokens.observe({ ...labels, gen_ai_token_type: 'input' }, usage.promptTokens)
+        metrics.tokens.observe({ ...labels, gen_ai_token_type: 'output' }, usage.completionTokens)
+        if (firstOutputMs === null) return
+        metrics.firstTokenS.observe(labels, (firstOutputMs - receivedMs) / 1_000)
+        if (usage.completionTokens < 2) return
+        const perTokenMs = (endedMs - firstOutputMs) / (usage.completionTokens - 1)
+        metrics.perTokenS.observe(labels, perTokenMs / 1_000)
+      },
+    }
+  }
+}

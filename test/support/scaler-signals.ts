@@ -1,0 +1,39 @@
+import { pino } from 'pino'
+import {
+  DEMAND,
+  MODEL_STATES,
+  publishSignal,
+  subscribeSignal,
+  type Demand,
+  type ModelState,
+} from '#libs/event-bus/scaling-signals.ts'
+import { connectRedis } from '#libs/redis/connect-redis.ts'
+
+export type ScalerSignals = {
+  /** Every demand that was received, the oldest first. */
+  demands: Demand[]
+  /** Publishes one message about one model; fields that are not given are those of a model that warms. */
+  publishState(model: string, fields?: Partial<Omit<ModelState, 'model'>>): Promise<void>
+  stop(): void
+}
+
+/** A scaler's two connections to the bus, for tests that decide themselves what is published. */
+export async function connectScaler(url: string): Promise<ScalerSignals> {
+  const log = pino({ level: 'silent' })
+  const connect = async (name: string) =>
+    await connectRedis({ place: { mode: 'single', url }, name, patience: 'patient', log })
+  const [subscriber, publisher] = [await connect('scaler-subscriber'), await connect('scaler')]
+  const demands: Demand[] = []
+  await subscribeSignal({ subscriber, log }, DEMAND, (demand) => demands.push(demand))
+  return {
+    demands,
+    async publishState(model, fields = {}) {
+      const state: ModelState = { model, state: 'warming', ready: 0, target: 1, etaMs: 20_000, ...fields }
+      await publishSignal({ redis: publisher, log }, MODEL_STATES, { term: 1, models: [state] })
+    },
+    stop() {
+      subscriber.disconnect()
+      publisher.disconnect()
+    },
+  }
+}

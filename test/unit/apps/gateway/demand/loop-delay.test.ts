@@ -1,0 +1,33 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { createLoopDelay } from '#apps/gateway/demand/loop-delay.ts'
+
+/** Keeps the event loop busy, in steps. */
+async function block(options: { steps: number; stepMs: number }) {
+  for (let step = 0; step < options.steps; step += 1) {
+    const untilMs = performance.now() + options.stepMs
+    while (performance.now() < untilMs);
+    await setImmediate()
+  }
+}
+
+test('an event loop that is blocked for 100 ms at a time has a delay of that order', async () => {
+  const delay = createLoopDelay()
+  await block({ steps: 5, stepMs: 100 })
+  // Less the period of the sampling timer, whose firing a block delays by a part of itself.
+  expect(delay.p99Ms()).toBeGreaterThan(50)
+  delay.close()
+})
+
+test('the value is that of the last complete window: a stall of the present one does not show yet', async () => {
+  const delay = createLoopDelay()
+  await block({ steps: 5, stepMs: 100 })
+  for (let second = 0; second < 5; second += 1) delay.tick()
+  const first = delay.p99Ms()
+  // The first sample after the start of a window has nothing before it to be late against.
+  await block({ steps: 3, stepMs: 300 })
+  expect(delay.p99Ms()).toBe(first)
+  for (let second = 0; second < 5; second += 1) delay.tick()
+  expect(delay.p99Ms()).toBeGreaterThan(200)
+  delay.close()
+})
