@@ -1,0 +1,67 @@
+import type { ModelLoad, PoolSpec } from './types.ts'
+
+/** What decides the number of replicas. */
+export type NeedTerm = 'busy' | 'decode' | 'prefill' | 'floor' | 'max' | 'unserved' | 'zero'
+
+export type Need = {
+  /** Replicas over all pools of the model, before the replacement of sick ones and before the pools' minima. */
+  readonly raw: number
+  /** The term that decides. */
+  readonly term: NeedTerm
+  /** Replicas that each known term asks for, not rounded; a term whose inputs are unknown is absent. */
+  readonly terms: Readonly<Record<string, number>>
+}
+
+/**
+ * How many replicas a model's load needs: the most of
+ *
+ * - busy: slots that run or will run by Little's law (rate × mean service time), and those that empty the queue within
+ *   the target wait, over the share of a replica's slots that is to be busy;
+ * - decode: the offered output tokens over what a busy replica generates at that share;
+ * - prefill: the waiting prompt tokens over what a replica prefills within the target wait;
+ *
+ * rounded up, at most the pools' maxima together, and at least 1 while something waits or was refused for want of a
+ * worker. The number is absolute, never a ratio of ready pods: pods that load do not raise it.
+ *
+ * @throws RangeError without a pool.
+ */
+export function computeNeed(load: ModelLoad, pools: readonly PoolSpec[]): Need {
+  const [first] = pools.toSorted((a, b) => a.order - b.order)
+  if (first === undefined) throw new RangeError('a model without a pool has no need')
+  const terms = needTerms(load, first)
+  const most = Object.entries(terms).toSorted(([, a], [, b]) => b - a)[0]
+  const replicas = Math.ceil((most?.[1] ?? 0) - ROUNDING)
+  const max = pools.reduce((sum, pool) => sum + pool.max, 0)
+  if (replicas > max) return { raw: max, term: 'max', terms }
+  if (replicas > 0) return { raw: replicas, term: toTerm(most?.[0]), terms }
+  if (load.unserved || load.waiting > 0) return { raw: Math.min(1, max), term: 'unserved', terms }
+  return { raw: 0, term: 'zero', terms }
+}
+
+/** A need of 2.000000001 replicas is one of 2: the excess is the rounding of floating-point sums. */
+const ROUNDING = 1e-9
+
+function needTerms(load: ModelLoad, spec: PoolSpec): Record<string, number> {
+  const { freshPerS, waiting, meanServiceMs, meanOutputTokens, decodePerReplica, prefillPerReplica } = load
+  const slots = load.slotsPerReplica === null || load.slotsPerReplica <= 0 ? spec.slots : load.slotsPerReplica
+  const usable = slots * spec.utilization
+  const terms: Record<string, number> = { busy: (busySlots(load) + queueSlots(waiting, meanServiceMs, spec)) / usable }
+  if (decodePerReplica !== null && decodePerReplica > 0 && meanOutputTokens !== null)
+    terms['decode'] = (freshPerS * meanOutputTokens) / (decodePerReplica * spec.utilization)
+  if (prefillPerReplica !== null && prefillPerReplica > 0)
+    terms['prefill'] = load.waitingTokens / ((prefillPerReplica * spec.targetWaitMs) / 1000)
+  return terms
+}
+
+function busySlots({ freshPerS, running, meanServiceMs }: ModelLoad): number {
+  return meanServiceMs === null ? running : Math.max(running, (freshPerS * meanServiceMs) / 1000)
+}
+
+/** Slots that empty the queue within the target wait. Of an unknown service time the most is assumed: one slot each. */
+function queueSlots(waiting: number, meanServiceMs: number | null, spec: PoolSpec): number {
+  return meanServiceMs === null ? waiting : waiting * Math.min(1, meanServiceMs / spec.targetWaitMs)
+}
+
+function toTerm(name: string | undefined): NeedTerm {
+  return name === 'decode' || name === 'prefill' ? name : 'busy'
+}
