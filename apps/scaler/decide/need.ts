@@ -45,7 +45,9 @@ function needTerms(load: ModelLoad, spec: PoolSpec): Record<string, number> {
   const { freshPerS, waiting, meanServiceMs, meanOutputTokens, decodePerReplica, prefillPerReplica } = load
   const slots = load.slotsPerReplica === null || load.slotsPerReplica <= 0 ? spec.slots : load.slotsPerReplica
   const usable = slots * spec.utilization
-  const terms: Record<string, number> = { busy: (busySlots(load) + queueSlots(waiting, meanServiceMs, spec)) / usable }
+  const terms: Record<string, number> = {
+    busy: (busySlots(load) + queueSlots(waiting, meanServiceMs, spec)) / usable,
+  }
   if (decodePerReplica !== null && decodePerReplica > 0 && meanOutputTokens !== null)
     terms['decode'] = (freshPerS * meanOutputTokens) / (decodePerReplica * spec.utilization)
   if (prefillPerReplica !== null && prefillPerReplica > 0)

@@ -102,13 +102,15 @@ export const PoolState = z.object({
   /** Pods that are to run empty. */
   cordoned: z.array(z.object({ uid: z.string(), sinceMs: ms })),
   /**
-   * Pods that are to be deleted. `markedMs`: since when Kubernetes lists the deletion cost; `loweredMs`: since when
-   * `target` is without the pod; `replacedMs`: since when another pod has gone in its place.
+   * Pods that are to be deleted. `isForced`: the worker did not obey the cordon; `markedMs`: since when Kubernetes lists
+   * the deletion cost; `loweredMs`: since when `target` is without the pod; `replacedMs`: since when another pod has
+   * gone in its place.
    */
   released: z.array(
     z.object({
       uid: z.string(),
       sinceMs: ms,
+      isForced: z.boolean(),
       markedMs: ms.nullable(),
       loweredMs: ms.nullable(),
       replacedMs: ms.nullable(),

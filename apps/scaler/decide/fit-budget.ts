@@ -1,0 +1,163 @@
+import type { BudgetState } from './types.ts'
+
+export type BudgetPool = {
+  readonly pool: string
+  readonly gpuClass: string | null
+  readonly gpus: number
+  readonly min: number
+  /** Replicas that the pool needs or that its window protects; at least `min`. */
+  readonly want: number
+  readonly priority: number
+  readonly order: number
+  /** Replicas that it has now: its target. */
+  readonly held: number
+}
+
+/** How long a pool of higher priority is short before lower ones give back. */
+const SHORT_MS = 15_000
+
+/** How long equals are apart before they are levelled, and how far, as shares of what each wants. */
+const UNEVEN_MS = 60_000
+const UNEVEN_SHARE = 0.25
+
+/**
+ * Divides each GPU class's budget among its pools: first every minimum, then the priorities from high to low; within
+ * one, replica by replica to the pool with the smallest given ÷ want that still fits, ties to the one that holds it
+ * already, then by order and name. Two delays prevent that GPUs move to and fro:
+ *
+ * - a pool keeps what it holds and wants until one of higher priority has been short for 15 s;
+ * - equals keep it until another's share is lower by more than 0.25 for 60 s.
+ *
+ * Never gives more than the budget, not even where the minima exceed it; gives every minimum where they do not. A pool
+ * without a class, or of a class without a budget, gets what it wants. `reclaim` is what a pool has to give back though
+ * it wants it.
+ */
+export function fitBudget(input: {
+  readonly pools: readonly BudgetPool[]
+  readonly budget: Readonly<Record<string, number>>
+  readonly state: BudgetState
+  readonly nowMs: number
+}): {
+  readonly given: ReadonlyMap<string, number>
+  readonly reclaim: ReadonlyMap<string, number>
+  readonly state: BudgetState
+} {
+  const { pools, budget, nowMs } = input
+  const given = new Map(pools.map(({ pool, want }) => [pool, want]))
+  const state: BudgetState = { shortSince: {}, unevenSince: {} }
+  for (const [gpuClass, gpus] of Object.entries(budget)) {
+    const members = pools
+      .filter((pool) => pool.gpuClass === gpuClass)
+      .map((pool) => ({ ...pool, want: Math.max(pool.want, pool.min) }))
+    const fitted = fitClass(members, { gpuClass, gpus, state: input.state, nowMs })
+    for (const [pool, replicas] of fitted.given) given.set(pool, replicas)
+    Object.assign(state.shortSince, fitted.state.shortSince)
+    Object.assign(state.unevenSince, fitted.state.unevenSince)
+  }
+  return { given, reclaim: toReclaim(pools, given), state }
+}
+
+type Class = {
+  readonly gpuClass: string
+  readonly gpus: number
+  readonly state: BudgetState
+  readonly nowMs: number
+}
+
+function fitClass(pools: readonly BudgetPool[], { gpuClass, gpus, state, nowMs }: Class) {
+  const unevenSince: Record<string, number> = {}
+  const levelled = new Set<number>()
+  const settled = allocate(pools, gpus, { levelled, isKept: false })
+  for (const priority of unevenPriorities(pools, settled)) {
+    const key = `${gpuClass} ${priority}`
+    const sinceMs = state.unevenSince[key] ?? nowMs
+    unevenSince[key] = sinceMs
+    if (nowMs - sinceMs >= UNEVEN_MS) levelled.add(priority)
+  }
+  const entitled = allocate(pools, gpus, { levelled, isKept: false })
+  const kept = allocate(pools, gpus, { levelled, isKept: true })
+  const isShort = pools.some(({ pool }) => (kept.get(pool) ?? 0) < (entitled.get(pool) ?? 0))
+  if (!isShort) return { given: kept, state: { shortSince: {}, unevenSince } }
+  const sinceMs = state.shortSince[gpuClass] ?? nowMs
+  const given = nowMs - sinceMs >= SHORT_MS ? entitled : kept
+  return { given, state: { shortSince: { [gpuClass]: sinceMs }, unevenSince } }
+}
+
+/** Priorities in which a pool wants more while an equal has a share that is larger by more than the tolerance. */
+function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<string, number>): number[] {
+  return prioritiesOf(pools).filter((priority) => {
+    const equals = pools.filter((pool) => pool.priority === priority && pool.want > 0)
+    const replicas = (pool: BudgetPool) => given.get(pool.pool) ?? 0
+    const short = equals.filter((pool) => replicas(pool) < pool.want)
+    const donors = equals.filter((pool) => replicas(pool) > pool.min)
+    const least = Math.min(...short.map((pool) => replicas(pool) / pool.want))
+    const most = Math.max(...donors.map((pool) => replicas(pool) / pool.want))
+    return most - least > UNEVEN_SHARE
+  })
+}
+
+/**
+ * `levelled`: the priorities in which equals do not keep what they hold. `isKept`: whether a pool keeps what it holds
+ * against those of higher priority.
+ */
+function allocate(
+  pools: readonly BudgetPool[],
+  gpus: number,
+  rules: { readonly levelled: ReadonlySet<number>; readonly isKept: boolean },
+): ReadonlyMap<string, number> {
+  const draft = { given: new Map(pools.map(({ pool }) => [pool, 0])), room: gpus }
+  const groups = prioritiesOf(pools).map((priority) => pools.filter((pool) => pool.priority === priority))
+  const keep = (pool: BudgetPool) =>
+    rules.levelled.has(pool.priority) ? pool.min : Math.max(pool.min, Math.min(pool.held, pool.want))
+  for (const group of groups) fill(group, draft, (pool) => pool.min)
+  if (rules.isKept) for (const group of groups) fill(group, draft, keep)
+  for (const group of groups) {
+    fill(group, draft, keep)
+    fill(group, draft, (pool) => pool.want)
+  }
+  return draft.given
+}
+
+/** Gives replica by replica up to each pool's limit, as long as one fits into the room. */
+function fill(
+  group: readonly BudgetPool[],
+  draft: { readonly given: Map<string, number>; room: number },
+  limit: (pool: BudgetPool) => number,
+): void {
+  const replicas = (pool: BudgetPool) => draft.given.get(pool.pool) ?? 0
+  for (;;) {
+    const next = group
+      .filter((pool) => replicas(pool) < limit(pool) && pool.gpus <= draft.room)
+      .reduce<BudgetPool | null>(
+        (best, pool) => (best === null || isBefore(pool, best, replicas) ? pool : best),
+        null,
+      )
+    if (next === null) return
+    draft.given.set(next.pool, replicas(next) + 1)
+    draft.room -= next.gpus
+  }
+}
+
+function isBefore(a: BudgetPool, b: BudgetPool, replicas: (pool: BudgetPool) => number): boolean {
+  // Cross-multiplied, so that equal shares compare as equal.
+  const share = replicas(a) * b.want - replicas(b) * a.want
+  if (share !== 0) return share < 0
+  const [holdsA, holdsB] = [replicas(a) < a.held, replicas(b) < b.held]
+  if (holdsA !== holdsB) return holdsA
+  return a.order === b.order ? a.pool < b.pool : a.order < b.order
+}
+
+function prioritiesOf(pools: readonly BudgetPool[]): number[] {
+  return [...new Set(pools.map(({ priority }) => priority))].toSorted((a, b) => b - a)
+}
+
+function toReclaim(
+  pools: readonly BudgetPool[],
+  given: ReadonlyMap<string, number>,
+): ReadonlyMap<string, number> {
+  const reclaim = pools.map(({ pool, want, held }): [string, number] => [
+    pool,
+    Math.min(held, want) - (given.get(pool) ?? 0),
+  ])
+  return new Map(reclaim.filter(([, replicas]) => replicas > 0))
+}

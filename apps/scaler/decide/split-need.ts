@@ -1,0 +1,75 @@
+import type { PodView, PoolSpec } from './types.ts'
+
+/** How long a pod is unscheduled before its share moves to the model's next pool. */
+const UNSCHEDULED_MS = 60_000
+
+/** Sick pods are replaced up to this share of the pool, but one always. */
+const REPLACED_SHARE = 0.25
+
+export type SplitPool = {
+  readonly spec: PoolSpec
+  /** The least at this time, see `floorNow`. */
+  readonly floor: number
+  /** What the pool has now. */
+  readonly target: number
+  readonly pods: readonly PodView[]
+  /** Uids of the pods that the scaler itself has released. */
+  readonly released: ReadonlySet<string>
+}
+
+/**
+ * Divides a model's need among its pools: every pool's floor, then by order up to each one's maximum. Added to a pool's
+ * share are replacements of its pods that do not serve: sick ones, ones that an operator cordoned, and spot pods that
+ * are being taken away. The share of spot pods that are being taken away, and of pods that have been unscheduled for
+ * 60 s, moves to the next pool as well.
+ *
+ * A need of 0 leaves one replica of a pool that has one until the model is idle; it never starts one.
+ */
+export function splitNeed(input: {
+  readonly raw: number
+  /** Nothing was offered, waiting or running for the configured time. */
+  readonly isIdle: boolean
+  readonly pools: readonly SplitPool[]
+}): ReadonlyMap<string, number> {
+  const pools = input.pools.toSorted((a, b) => a.spec.order - b.spec.order)
+  const last = pools.find(({ target }) => target > 0)
+  const keepsLast = input.raw === 0 && !input.isIdle && last !== undefined
+  const wanted = new Map<string, number>()
+  let rest = input.raw - pools.reduce((sum, pool) => sum + floorOf(pool), 0)
+  for (const pool of pools) {
+    const floor = floorOf(pool)
+    const extra = Math.max(0, Math.min(rest, pool.spec.max - floor))
+    const share = Math.max(floor + extra, keepsLast && pool === last ? 1 : 0)
+    rest -= extra - Math.min(share, missing(pool))
+    wanted.set(pool.spec.pool, share === 0 ? 0 : Math.min(pool.spec.max, share + replacements(pool, share)))
+  }
+  return wanted
+}
+
+function floorOf({ spec, floor }: SplitPool): number {
+  return Math.min(spec.max, Math.max(spec.min, floor))
+}
+
+function replacements(pool: SplitPool, share: number): number {
+  const sick = count(pool.pods, ({ phase }) => phase === 'sick')
+  const replaced = Math.min(sick, Math.max(1, Math.floor(share * REPLACED_SHARE)))
+  const byOperator = count(pool.pods, (pod) => pod.phase === 'cordoned' && pod.operatorCordoned)
+  return replaced + byOperator + count(pool.pods, (pod) => isTakenAway(pool, pod) && pod.phase !== 'deleting')
+}
+
+/** Replicas of the pool's share that serve nothing now. */
+function missing(pool: SplitPool): number {
+  return count(
+    pool.pods,
+    (pod) => isTakenAway(pool, pod) || (pod.phase === 'unscheduled' && pod.sincePhaseMs >= UNSCHEDULED_MS),
+  )
+}
+
+/** A spot pod that its provider takes away: its slots are lost now, though it still drains. */
+function isTakenAway({ spec, released }: SplitPool, pod: PodView): boolean {
+  return spec.spot && (pod.disrupted || pod.phase === 'deleting') && !released.has(pod.uid)
+}
+
+function count(pods: readonly PodView[], matches: (pod: PodView) => boolean): number {
+  return pods.filter(matches).length
+}
