@@ -1,7 +1,7 @@
 import { fitBudget } from './fit-budget.ts'
 import { floorNow } from './floors.ts'
 import { computeNeed, type Need } from './need.ts'
-import { adoptPool, planChange, wantWithWindow, type Change } from './plan-change.ts'
+import { adoptPool, planChange, protectedWant, type Change } from './plan-change.ts'
 import { splitNeed } from './split-need.ts'
 import type { BudgetState, ModelLoad, PodView, PoolSpec, PoolState } from './types.ts'
 
@@ -100,8 +100,8 @@ type AskedPool = {
   readonly isIdle: boolean
   readonly state: PoolState
   readonly want: number
-  /** `want`, or what its window protects. */
-  readonly protectedWant: number
+  /** Of the budget: see `protectedWant`. */
+  readonly asked: number
 }
 
 function askModel(
@@ -123,15 +123,14 @@ function askModel(
   const floor = known.reduce((sum, pool) => sum + pool.floor, 0)
   const pools = known.map((pool) => {
     const want = wanted.get(pool.spec.pool) ?? 0
-    const protectedWant = wantWithWindow(pool.state, { spec: pool.spec, raw: want, isIdle }, nowMs)
-    return { ...pool, isIdle, want, protectedWant }
+    return { ...pool, isIdle, want, asked: protectedWant(pool.state, { spec: pool.spec, raw: want, isIdle }) }
   })
   return { need: floor > need.raw ? { ...need, term: 'floor' } : need, pools }
 }
 
-function toBudgetPool({ spec, state, protectedWant }: AskedPool) {
+function toBudgetPool({ spec, state, asked }: AskedPool) {
   const { pool, gpuClass, gpus, min, priority, order } = spec
-  return { pool, gpuClass, gpus, min, priority, order, want: protectedWant, held: state.target }
+  return { pool, gpuClass, gpus, min, priority, order, want: asked, held: state.target }
 }
 
 /** GPUs by class that neither pods nor replicas that are still to come have. */

@@ -5,7 +5,7 @@ export type BudgetPool = {
   readonly gpuClass: string | null
   readonly gpus: number
   readonly min: number
-  /** Replicas that the pool needs or that its window protects; at least `min`. */
+  /** Replicas that the pool is to have or may still keep, see `protectedWant`; at least `min`. */
   readonly want: number
   readonly priority: number
   readonly order: number
@@ -13,8 +13,11 @@ export type BudgetPool = {
   readonly held: number
 }
 
-/** How long a pool of higher priority is short before lower ones give back. */
-const SHORT_MS = 15_000
+/**
+ * How long a pool of higher priority is short before lower ones give back. The HPA's period of 15 s and the reports of
+ * an empty worker come on top: with 15 s here some shortages outlasted the longest drain by more than 30 s.
+ */
+const SHORT_MS = 10_000
 
 /** How long equals are apart before they are levelled, and how far, as shares of what each wants. */
 const UNEVEN_MS = 60_000
@@ -25,7 +28,7 @@ const UNEVEN_SHARE = 0.25
  * one, replica by replica to the pool with the smallest given ÷ want that still fits, ties to the one that holds it
  * already, then by order and name. Two delays prevent that GPUs move to and fro:
  *
- * - a pool keeps what it holds and wants until one of higher priority has been short for 15 s;
+ * - a pool keeps what it holds and wants until one of higher priority has been short for 10 s;
  * - equals keep it until another's share is lower by more than 0.25 for 60 s.
  *
  * Never gives more than the budget, not even where the minima exceed it; gives every minimum where they do not. A pool

@@ -42,7 +42,7 @@ export type ChangeInput = {
   readonly state: PoolState
   /** Replicas that this pool is to have, from `splitNeed`. */
   readonly raw: number
-  /** Replicas that the budget gives the pool, from `fitBudget` with what the window protects as its want. */
+  /** Replicas that the budget gives the pool, from `fitBudget` for its `protectedWant`. */
   readonly given: number
   /** GPUs of the pool's class that no pod has or will have. */
   readonly freeGpus: number
@@ -75,8 +75,7 @@ export function planChange(input: ChangeInput): Change {
   if (input.isPaused) return toChange({ ...input, existing }, adopt(noted, existing.size), 'paused')
 
   const batch = input.hpaTolerance === 0 ? 1 : Math.floor(existing.size * input.hpaTolerance) + 1
-  const protectedWant = wantWithWindow(noted, input, nowMs)
-  const round = { ...input, want, existing, batch, protectedWant }
+  const round = { ...input, want, existing, batch, asked: protectedWant(noted, input) }
   const moved = move(round, followReleases(noted, existing, nowMs))
   const lowered = lowerMarked(dropPartOfBatch(moved.state, batch), existing, { batch, nowMs })
   return toChange(round, lowered, moved.reason)
@@ -96,19 +95,16 @@ export function adoptPool(pods: readonly PodView[], nowMs: number): PoolState {
 }
 
 /**
- * Replicas that the pool may keep though fewer are wanted: the most of the window, and all of them as long as the window
- * is not whole. At least what is wanted.
+ * What the budget is asked for: what is wanted, or what the pool still has while the window, the steps and cordoned pods
+ * take it down; nothing for a model at rest. With less, others would count on replicas that are not free yet, and what
+ * is being given back to them elsewhere would be kept.
  */
-export function wantWithWindow(
+export function protectedWant(
   state: PoolState,
   pool: { readonly spec: PoolSpec; readonly raw: number; readonly isIdle: boolean },
-  nowMs: number,
 ): number {
-  const { spec, raw, isIdle } = pool
-  if (isIdle && raw === 0) return 0
-  const want = Math.min(raw, spec.max)
-  const most = mostWanted(noteWindow(state, pool, nowMs), spec.downWindowMs, nowMs) ?? state.target
-  return Math.max(want, Math.min(most, state.target, spec.max))
+  if (pool.isIdle && pool.raw === 0) return 0
+  return Math.min(pool.spec.max, Math.max(pool.raw, state.target))
 }
 
 type Round = ChangeInput & {
@@ -116,20 +112,19 @@ type Round = ChangeInput & {
   readonly existing: ReadonlyMap<string, PodView>
   /** How many pods must go together for the HPA to act. */
   readonly batch: number
-  /** What the budget was asked for: see `wantWithWindow`. */
-  readonly protectedWant: number
+  /** What the budget was asked for. */
+  readonly asked: number
 }
 
 type Move = { readonly state: PoolState; readonly reason: ChangeReason }
 
 /** The one direction of this second. */
 function move(round: Round, state: PoolState): Move {
-  const { given, want, isIdle, protectedWant } = round
+  const { given, want, isIdle, asked } = round
   const open = openOf(state)
   const wanted = Math.min(want, given)
   if (wanted > open) return rise(round, state, wanted - open)
-  if (given < Math.min(protectedWant, open))
-    return { state: take(round, state, open - given), reason: 'reclaim' }
+  if (given < Math.min(asked, open)) return { state: take(round, state, open - given), reason: 'reclaim' }
   if (isIdle && want === 0 && open > 0) return { state: take(round, state, open), reason: 'idle' }
   if (want >= open) return { state, reason: 'steady' }
   const most = mostWanted(state, round.spec.downWindowMs, round.nowMs)
@@ -215,14 +210,6 @@ function dropPartOfBatch(state: PoolState, batch: number): PoolState {
 
 function adopt(state: PoolState, target: number): PoolState {
   return { ...state, target, cordoned: [], released: [] }
-}
-
-function noteWindow(
-  state: PoolState,
-  { spec, raw }: { readonly spec: PoolSpec; readonly raw: number },
-  nowMs: number,
-): Pick<PoolState, 'window' | 'windowSinceMs'> {
-  return noteWant(state, { want: Math.min(raw, spec.max), windowMs: spec.downWindowMs, nowMs })
 }
 
 function toChange(

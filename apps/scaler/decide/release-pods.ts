@@ -83,10 +83,20 @@ function isReleasable(entry: Released, pod: PodView | undefined): boolean {
   return entry.isForced || needsNoCordon(pod) || (pod.phase === 'cordoned' && pod.running === 0)
 }
 
-/** A lowered pod that is gone has left as planned; another one that is gone is replaced by Kubernetes. */
+/**
+ * A lowered pod that is gone has left as planned. A released one that is gone before its own lowering has left in place
+ * of a lowered one, as both carry the cost: that one is to be lowered again. Any other is replaced by Kubernetes.
+ */
 function dropGone(state: PoolState, pods: ReadonlyMap<string, PodView>): PoolState {
   const exists = ({ uid }: { uid: string }) => pods.has(uid)
-  return { ...state, cordoned: state.cordoned.filter(exists), released: state.released.filter(exists) }
+  const early = state.released.filter((entry) => !exists(entry) && entry.loweredMs === null).length
+  const released = state.released.filter(exists)
+  const swapped = new Set(released.filter(({ loweredMs }) => loweredMs !== null).slice(0, early))
+  return {
+    ...state,
+    cordoned: state.cordoned.filter(exists),
+    released: released.map((entry) => (swapped.has(entry) ? { ...entry, loweredMs: null } : entry)),
+  }
 }
 
 function takeBack(state: PoolState, existing: number, nowMs: number): PoolState {

@@ -1,0 +1,147 @@
+import { decideRound, type DecideState, type PoolChange } from '#apps/scaler/decide/decide-round.ts'
+import { NO_BUDGET_STATE, type PodView, type PoolSpec } from '#apps/scaler/decide/types.ts'
+import { toLoad, toPod, toSpec } from './fixtures.ts'
+
+export type HistoryStep = {
+  readonly seconds: number
+  /** Replicas that the load of each model needs. */
+  readonly needs: readonly number[]
+  /** The HPA looks at its metric. */
+  readonly syncs: boolean
+  /** A number below 1 for each pod in turn: how busy it is, whether it becomes ready, whether it is gone. */
+  readonly fates: readonly number[]
+}
+
+/** Short, so that a history of some minutes has several windows. */
+const WINDOW_MS = 20_000
+
+export const HISTORY_BUDGET = 12
+
+/** High priority and replicas of two GPUs; low priority and replicas of one. */
+const SPECS: readonly PoolSpec[] = [
+  toHistorySpec({ pool: 'high', priority: 90, gpus: 2, min: 0, max: 5 }),
+  toHistorySpec({ pool: 'low', priority: 10, gpus: 1, min: 1, max: 10 }),
+]
+
+/**
+ * Runs the rounds of two pools with one budget against a small Kubernetes: pods load, serve, obey cordons and are
+ * deleted as a ReplicaSet does it. Returns what broke a rule, in words; nothing is evicted, so nothing may.
+ */
+export function runHistory(steps: readonly HistoryStep[]): string[] {
+  const faults: string[] = []
+  const worlds = SPECS.map((spec) => ({ spec, pods: new Map<string, PodView>() }))
+  const trails = new Map(SPECS.map(({ pool }) => [pool, createTrail()]))
+  let state: DecideState = { pools: {}, budget: NO_BUDGET_STATE }
+  let nowMs = 0
+  let created = 0
+
+  for (const { seconds, needs, syncs, fates } of steps) {
+    nowMs += seconds * 1000
+    for (const { pods } of worlds) live(pods, fates)
+    const models = worlds.map(({ spec, pods }, index) => ({
+      model: spec.model,
+      load: toLoad({ freshPerS: needs[index] ?? 0, meanServiceMs: 1000 }),
+      pools: [{ spec, pods: [...pods.values()], isPaused: false }],
+    }))
+    const round = decideRound({ models, budget: { h100: HISTORY_BUDGET }, state, hpaTolerance: 0, nowMs })
+    // As through a snapshot.
+    state = { pools: structuredClone(round.state.pools), budget: structuredClone(round.state.budget) }
+    for (const { spec, pods } of worlds) {
+      const change = round.changes.get(spec.pool)
+      if (change === undefined) return [`${spec.pool} was not decided`]
+      faults.push(...(trails.get(spec.pool)?.(change, nowMs) ?? []))
+      if (!change.isActive && (change.target > 0 || alive(pods).length > 1)) faults.push('inactive with pods')
+      obey(pods, change)
+      if (!syncs) continue
+      const { added, removed } = toReplicas(pods, change.target)
+      for (let count = 0; count < added; count += 1) {
+        created += 1
+        const name = `${spec.pool}-${created}`
+        pods.set(name, toPod(name, { pool: spec.pool, phase: 'unscheduled' }))
+      }
+      for (const pod of removed) {
+        if (pod.running > 0) faults.push(`${pod.name} was deleted with ${pod.running} running`)
+        pods.set(pod.name, { ...pod, phase: 'deleting' })
+      }
+    }
+    const gpus = worlds.reduce((sum, { spec, pods }) => sum + pods.size * spec.gpus, 0)
+    if (gpus > HISTORY_BUDGET) faults.push(`${gpus} GPUs`)
+  }
+  return faults
+}
+
+function toHistorySpec(fields: Partial<PoolSpec> & { readonly pool: string }): PoolSpec {
+  const one = { slots: 1, utilization: 1, gpuClass: 'h100', downWindowMs: WINDOW_MS }
+  return toSpec({ ...one, ...fields, model: fields.pool })
+}
+
+/** Checks one pool's changes: none goes below what was wanted within the window, but for the budget. */
+function createTrail(): (change: PoolChange, nowMs: number) => string[] {
+  const wants: [number, number][] = []
+  let before = 0
+  return (change, nowMs) => {
+    const { state, reason, want, given } = change
+    const open =
+      state.target -
+      state.cordoned.length -
+      state.released.filter(({ loweredMs }) => loweredMs === null).length
+    wants.push([nowMs, want])
+    const most = Math.max(...wants.filter(([ms]) => nowMs - ms <= WINDOW_MS).map(([, replicas]) => replicas))
+    const faults: string[] = []
+    if (open < before && open < Math.min(before, most) && reason !== 'reclaim')
+      faults.push(`${open} serve after ${before}, though ${most} were wanted within the window (${reason})`)
+    if (open < Math.min(want, given, before))
+      faults.push(`${open} serve of ${want} wanted and ${given} given`)
+    before = open
+    return faults
+  }
+}
+
+function live(pods: Map<string, PodView>, fates: readonly number[]): void {
+  let index = 0
+  for (const [name, pod] of pods) {
+    const fate = fates[index % fates.length] ?? 0
+    index += 1
+    if (pod.phase === 'deleting') {
+      if (fate < 0.5) pods.delete(name)
+    } else pods.set(name, age(pod, fate))
+  }
+}
+
+function age(pod: PodView, fate: number): PodView {
+  if (pod.phase === 'unscheduled') return fate < 0.5 ? { ...pod, phase: 'loading' } : pod
+  if (pod.phase === 'loading' && fate >= 0.5) return pod
+  const isCordoned = pod.cordonTerm !== null
+  const running = isCordoned ? Math.floor(pod.running * fate) : Math.floor(fate * 4)
+  const idleReports = isCordoned && running === 0 ? pod.idleReports + 1 : 0
+  return { ...pod, phase: isCordoned ? 'cordoned' : 'ready', running, idleReports }
+}
+
+function obey(pods: Map<string, PodView>, { cordon, uncordon, release }: PoolChange): void {
+  for (const [name, pod] of pods) {
+    if (cordon.includes(name)) pods.set(name, { ...pod, cordonTerm: 1 })
+    if (uncordon.includes(name)) pods.set(name, { ...pod, cordonTerm: null, deletionCost: null })
+    if (release.includes(name)) pods.set(name, { ...pod, cordonTerm: 1, deletionCost: -1000 })
+  }
+}
+
+/** A ReplicaSet deletes pods without a node, then ones that are not ready, then by cost, then the newest. */
+function toReplicas(pods: Map<string, PodView>, replicas: number): { added: number; removed: PodView[] } {
+  const living = alive(pods)
+  const rank = ({ phase }: PodView) => ['unscheduled', 'loading'].indexOf(phase)
+  const order = living
+    .toReversed()
+    .toSorted(
+      (a, b) =>
+        (rank(a) === -1 ? 2 : rank(a)) - (rank(b) === -1 ? 2 : rank(b)) ||
+        (a.deletionCost ?? 0) - (b.deletionCost ?? 0),
+    )
+  return {
+    added: Math.max(0, replicas - living.length),
+    removed: order.slice(0, Math.max(0, living.length - replicas)),
+  }
+}
+
+function alive(pods: Map<string, PodView>): PodView[] {
+  return [...pods.values()].filter(({ phase }) => phase !== 'deleting')
+}
