@@ -1,0 +1,45 @@
+import type { Random } from './random.ts'
+
+/** A request that was refused this many times, or at each refusal with this chance, is not repeated. */
+const MOST_ATTEMPTS = 9
+const GIVES_UP = 0.1
+
+/** The retry-after in seconds of a model without a serving pod: the most that the interface says. */
+export const WARMING_RETRY_S = 59
+
+export type Attempt = { readonly bornS: number; readonly attempt: number }
+
+/** Clients that repeat a refused request after what the refusal asks for, some seconds more, and in the end give up. */
+export type Clients = {
+  /** The requests of this second: new ones and repetitions. */
+  ask(nowS: number, perS: number): readonly Attempt[]
+  /** The request was refused with this retry-after in seconds. */
+  refuse(nowS: number, request: Attempt, retryAfterS: number): void
+  readonly counts: { born: number; gaveUp: number }
+}
+
+export function createClients(random: Random): Clients {
+  const repetitions = new Map<number, Attempt[]>()
+  const counts = { born: 0, gaveUp: 0 }
+  return {
+    counts,
+    ask(nowS, perS) {
+      const fresh = random.poisson(perS)
+      counts.born += fresh
+      const repeated = repetitions.get(nowS) ?? []
+      repetitions.delete(nowS)
+      return [...Array.from({ length: fresh }, () => ({ bornS: nowS, attempt: 1 })), ...repeated]
+    },
+    refuse(nowS, { bornS, attempt }, retryAfterS) {
+      if (attempt >= MOST_ATTEMPTS || random.uniform() < GIVES_UP) {
+        counts.gaveUp += 1
+        return
+      }
+      const second = Math.ceil(nowS + retryAfterS)
+      const others = repetitions.get(second)
+      const next = { bornS, attempt: attempt + 1 }
+      if (others === undefined) repetitions.set(second, [next])
+      else others.push(next)
+    },
+  }
+}

@@ -1,0 +1,119 @@
+import type { Random } from './random.ts'
+
+/** Slots of one pod. */
+export const SLOTS = 32
+
+/** From the creation of a pod until it serves: mean seconds, and the spread of the logarithm. */
+const START_S = 180
+const START_SPREAD = 0.15
+
+/** Spread of the logarithm of the time that one generation takes. */
+const SERVICE_SPREAD = 0.6
+
+export type Pod = {
+  readonly id: number
+  readonly name: string
+  readonly bornS: number
+  readonly readyS: number
+  running: number
+  isCordoned: boolean
+  isDeleting: boolean
+  idleReports: number
+  deletionCost: number | null
+}
+
+/** One model's pods: they take from the queue what they have room for, and end it after a random time. */
+export type Fleet = {
+  /** With those being deleted, until they have run empty. */
+  readonly pods: ReadonlySet<Pod>
+  /** Pods that are not being deleted. */
+  alive(): Pod[]
+  create(nowS: number, isWarm: boolean): void
+  /** A pod that runs something ends that first. */
+  remove(pod: Pod): void
+  /** Ends what is due, and drops pods that were deleted and are empty. Returns how long each took, in seconds. */
+  end(nowS: number): readonly number[]
+  /** Starts one generation on a random pod with room; false without room. */
+  start(nowS: number, serviceS: number): boolean
+  /** Slots of pods that take work: all, and those that are free. */
+  room(nowS: number): { readonly slots: number; readonly free: number; readonly ready: number }
+  readonly counts: { created: number; removed: number; removedBusy: number }
+}
+
+export function createFleet(random: Random): Fleet {
+  const pods = new Set<Pod>()
+  const endings = new Map<number, { pod: Pod; tookS: number }[]>()
+  const counts = { created: 0, removed: 0, removedBusy: 0 }
+  let able: { second: number; pods: Pod[] } = { second: -1, pods: [] }
+  let lastId = 0
+
+  const isServing = (pod: Pod, nowS: number) => pod.readyS <= nowS && !pod.isCordoned && !pod.isDeleting
+
+  function ablePods(nowS: number): Pod[] {
+    if (able.second !== nowS) {
+      able = { second: nowS, pods: [...pods].filter((pod) => isServing(pod, nowS) && pod.running < SLOTS) }
+    }
+    return able.pods
+  }
+
+  return {
+    pods,
+    counts,
+    alive: () => [...pods].filter((pod) => !pod.isDeleting),
+    create(nowS, isWarm) {
+      lastId += 1
+      if (!isWarm) counts.created += 1
+      pods.add({
+        id: lastId,
+        name: `pod-${lastId}`,
+        bornS: nowS,
+        readyS: isWarm ? nowS : nowS + random.lognormal(START_S, START_SPREAD),
+        running: 0,
+        isCordoned: false,
+        isDeleting: false,
+        idleReports: 0,
+        deletionCost: null,
+      })
+    },
+    remove(pod) {
+      counts.removed += 1
+      if (pod.running > 0) counts.removedBusy += 1
+      pod.isDeleting = true
+      if (pod.running === 0) pods.delete(pod)
+    },
+    end(nowS) {
+      const due = endings.get(nowS) ?? []
+      endings.delete(nowS)
+      for (const { pod } of due) {
+        pod.running -= 1
+        if (pod.isDeleting && pod.running === 0) pods.delete(pod)
+      }
+      return due.map(({ tookS }) => tookS)
+    },
+    start(nowS, serviceS) {
+      const candidates = ablePods(nowS)
+      const index = Math.floor(random.uniform() * candidates.length)
+      const pod = candidates[index]
+      if (pod === undefined) return false
+      const tookS = random.lognormal(serviceS, SERVICE_SPREAD)
+      const endS = Math.max(nowS + 1, Math.ceil(nowS + tookS))
+      const others = endings.get(endS)
+      if (others === undefined) endings.set(endS, [{ pod, tookS }])
+      else others.push({ pod, tookS })
+      pod.running += 1
+      if (pod.running >= SLOTS) candidates.splice(index, 1)
+      return true
+    },
+    room(nowS) {
+      const room = { slots: 0, free: 0, ready: 0 }
+      for (const pod of pods) {
+        if (pod.readyS > nowS || pod.isDeleting) continue
+        room.ready += 1
+        if (pod.isCordoned) continue
+        room.slots += SLOTS
+        room.free += SLOTS - pod.running
+      }
+      return room
+    },
+  }
+}

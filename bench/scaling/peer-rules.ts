@@ -1,0 +1,62 @@
+import type { Fleet } from './fleet.ts'
+import { HPA_PERIOD_S, setReplicas } from './kubernetes.ts'
+import type { Scaling, Signals } from './simulate.ts'
+
+/** The defaults of the HPA: what it ignores, how long it looks back before it goes down, how much it adds at once. */
+const TOLERANCE = 0.1
+const DOWN_WINDOW_S = 300
+const UP_FACTOR = 2
+const UP_PODS = 4
+
+/** KEDA goes to zero after this time without load. */
+const IDLE_S = 300
+
+/** A refusal for want of a pod counts as load for so long. */
+const UNSERVED_S = 30
+
+const MAX_PODS = 200
+
+/** vLLM production-stack: one pod for five requests that wait. */
+export function createQueueRule(): Scaling {
+  return createHpaScaling((signals) => {
+    return Math.ceil(signals.waiting / 5) || Number(signals.running > 0 || wasUnserved(signals))
+  })
+}
+
+/** llm-d: one pod for each request that waits, or for 16 that run, whatever is more. */
+export function createLlmdRule(): Scaling {
+  return createHpaScaling((signals) => {
+    return Math.max(signals.waiting, Math.ceil(signals.running / 16)) || Number(wasUnserved(signals))
+  })
+}
+
+/** A number of pods, followed by KEDA and the HPA with their defaults. Its victims are pods, busy or not. */
+function createHpaScaling(wantedPods: (signals: Signals) => number): Scaling {
+  const history: number[] = []
+  let zeroSinceS: number | null = null
+
+  function follow(wanted: number, fleet: Fleet, nowS: number): number {
+    const pods = fleet.alive().length
+    if (pods === 0) return Number(wanted > 0)
+    zeroSinceS = wanted > 0 ? null : (zeroSinceS ?? nowS)
+    if (zeroSinceS !== null && nowS - zeroSinceS >= IDLE_S) return 0
+    const least = Math.max(1, wanted)
+    if (Math.abs(least / pods - 1) <= TOLERANCE) return pods
+    if (least < pods) return Math.min(pods, Math.max(least, ...history))
+    return Math.min(least, Math.max(pods * UP_FACTOR, pods + UP_PODS))
+  }
+
+  return {
+    act(signals, fleet) {
+      const wanted = Math.min(MAX_PODS, wantedPods(signals))
+      history.push(wanted)
+      if (history.length > DOWN_WINDOW_S) history.shift()
+      if (signals.nowS % HPA_PERIOD_S === 0)
+        setReplicas(fleet, follow(wanted, fleet, signals.nowS), signals.nowS)
+    },
+  }
+}
+
+function wasUnserved({ nowS, unservedS }: Signals): boolean {
+  return unservedS !== null && nowS - unservedS < UNSERVED_S
+}

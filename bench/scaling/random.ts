@@ -1,0 +1,43 @@
+/** Seeded randomness: the same seed gives the same numbers. */
+export type Random = {
+  /** From 0 up to, not including, 1. */
+  uniform(): number
+  /** How many independent events happen where `mean` do on average. */
+  poisson(mean: number): number
+  /** With this mean; `spread` is the standard deviation of the logarithm. */
+  lognormal(mean: number, spread: number): number
+}
+
+/** Above this mean a normal distribution is close enough to Poisson's, and far cheaper. */
+const LARGE_MEAN = 50
+
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0
+
+  /** mulberry32. */
+  function uniform(): number {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+
+  function normal(): number {
+    return Math.sqrt(-2 * Math.log(uniform() + 1e-12)) * Math.cos(2 * Math.PI * uniform())
+  }
+
+  function poisson(mean: number): number {
+    if (mean <= 0) return 0
+    if (mean > LARGE_MEAN) return Math.max(0, Math.round(mean + Math.sqrt(mean) * normal()))
+    const limit = Math.exp(-mean)
+    let count = 0
+    for (let product = uniform(); product > limit; product *= uniform()) count += 1
+    return count
+  }
+
+  return {
+    uniform,
+    poisson,
+    lognormal: (mean, spread) => mean * Math.exp(spread * normal() - (spread * spread) / 2),
+  }
+}
