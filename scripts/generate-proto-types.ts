@@ -15,6 +15,6 @@ const flags = [
   '--outDir=proto/types',
 ]
 rmSync('proto/types', { recursive: true, force: true })
-for (const file of ['billing.proto', 'vllm_engine.proto']) {
+for (const file of ['billing.proto', 'externalscaler.proto', 'vllm_engine.proto']) {
   execFileSync('node_modules/.bin/proto-loader-gen-types', [...flags, file], { stdio: 'inherit' })
 }

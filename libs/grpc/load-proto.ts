@@ -22,7 +22,9 @@ const PROTO_FOLDER = fileURLToPath(new URL('../../proto/', import.meta.url))
  * its types; it is correct because both are made from the same file with the same options.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
-export function loadProto<ProtoGrpcType>(file: 'billing.proto' | 'vllm_engine.proto'): ProtoGrpcType {
+export function loadProto<ProtoGrpcType>(
+  file: 'billing.proto' | 'externalscaler.proto' | 'vllm_engine.proto',
+): ProtoGrpcType {
   const definition = loadSync(file, { ...PROTO_OPTIONS, includeDirs: [PROTO_FOLDER] })
   const tree: unknown = loadPackageDefinition(definition)
   // oxlint-disable-next-line typescript/consistent-type-assertions, typescript/no-unsafe-type-assertion
