@@ -36,6 +36,7 @@ const SCRIPTS = {
   lift: toScript('flags=allow-oom', 'shared', 'lift'),
   claim: toScript('flags=allow-oom', 'shared', 'claim'),
   settle: toScript('flags=allow-oom', 'shared', 'settle'),
+  'count-waiting': toScript('flags=no-writes', 'count-waiting'),
   'settled-of': toScript('flags=no-writes', 'settled-of'),
   'read-mark': toScript('flags=no-writes', 'read-mark'),
 }
