@@ -16,6 +16,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'generation-record': ['contracts'],
   grpc: [],
   'json-schema': [],
+  kubernetes: ['telemetry'],
   lifecycle: ['config', 'telemetry'],
   'model-files': ['chat-template', 'contracts', 'dialect', 'grpc', 'tokenizer'],
   money: [],

@@ -1,0 +1,153 @@
+import { readFile } from 'node:fs/promises'
+import { Agent as HttpAgent, request as requestHttp, type IncomingMessage } from 'node:http'
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import { text } from 'node:stream/consumers'
+
+/** The API server answered with another status than 2xx. `status` 410: the resource version is too old. */
+export class KubernetesError extends Error {
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.name = 'KubernetesError'
+    this.status = status
+  }
+}
+
+/** The three calls that Millrace makes. Paths begin with `/api` or `/apis`, with their query. */
+export type KubernetesClient = {
+  /** Resolves with the parsed body. Rejects with a KubernetesError, or after 10 s. */
+  get(path: string): Promise<unknown>
+  /** Merge patch (RFC 7396): null removes a field. Resolves and rejects as `get`. */
+  patch(path: string, body: object): Promise<unknown>
+  /**
+   * The lines of an answer that comes piece by piece, parsed. `onOpen` is called when the answer begins, within 10 s. Ends
+   * when the server ends it; throws a KubernetesError, when `signal` aborts, and when nothing came for `idleMs`.
+   */
+  stream(
+    path: string,
+    options: { idleMs: number; signal: AbortSignal; onOpen: () => void },
+  ): AsyncIterable<unknown>
+  close(): void
+}
+
+const REQUEST_MS = 10_000
+/** The kubelet replaces a pod's token when 80 % of its hour have passed, and keeps the file at the same path. */
+const TOKEN_FRESH_MS = 30_000
+/** etcd refuses objects above 1.5 MiB. */
+const MOST_LINE_BYTES = 8 << 20
+/** A list has up to `limit` objects. */
+const MOST_BODY_BYTES = 64 << 20
+
+/**
+ * `ca` is PEM; without it the system's authorities are trusted. The token file is read again every 30 s, and when the
+ * server refuses the token.
+ */
+export function createKubernetesClient(options: {
+  url: string
+  ca: string | undefined
+  tokenFile: string | undefined
+}): KubernetesClient {
+  const { url, ca, tokenFile } = options
+  const isTls = new URL(url).protocol === 'https:'
+  const connection = { keepAlive: true, keepAliveMsecs: 15_000 }
+  const agent = isTls
+    ? new HttpsAgent({ ...connection, ...(ca === undefined ? {} : { ca }) })
+    : new HttpAgent(connection)
+  let token: { text: string; readMs: number } | null = null
+
+  async function toHeaders(): Promise<Record<string, string>> {
+    if (tokenFile === undefined) return {}
+    if (token === null || performance.now() - token.readMs > TOKEN_FRESH_MS) {
+      token = { text: (await readFile(tokenFile, 'utf8')).trim(), readMs: performance.now() }
+    }
+    return { authorization: `Bearer ${token.text}` }
+  }
+
+  async function send(method: string, path: string, call: Call): Promise<IncomingMessage> {
+    const headers = { accept: 'application/json', ...(await toHeaders()), ...call.headers }
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+    const start = isTls ? requestHttps : requestHttp
+    const sent = start(new URL(path, url), { method, headers, agent, signal: call.signal }, resolve)
+    sent.once('error', reject)
+    sent.end(call.body)
+    const response = await promise
+    const status = response.statusCode ?? 0
+    if (status >= 200 && status < 300) return response
+    if (status === 401) token = null
+    const body = (await text(bounded(response, MOST_LINE_BYTES))).slice(0, 500)
+    throw new KubernetesError(status, `${method} ${path}: ${status} ${body}`)
+  }
+
+  async function exchange(method: string, path: string, call: Omit<Call, 'signal'> = {}): Promise<unknown> {
+    const signal = AbortSignal.timeout(REQUEST_MS)
+    const response = await send(method, path, { ...call, signal })
+    const body: unknown = JSON.parse(await text(bounded(response, MOST_BODY_BYTES)))
+    return body
+  }
+
+  return {
+    get: async (path) => await exchange('GET', path),
+    patch: async (path, body) =>
+      await exchange('PATCH', path, {
+        headers: { 'content-type': 'application/merge-patch+json' },
+        body: JSON.stringify(body),
+      }),
+    async *stream(path, { idleMs, signal, onOpen }) {
+      const silence = new AbortController()
+      const endAfter = (ms: number) =>
+        setTimeout(() => silence.abort(new Error(`nothing came for ${ms} ms: ${path}`)), ms)
+      let timer = endAfter(REQUEST_MS)
+      try {
+        const response = await send('GET', path, { signal: AbortSignal.any([signal, silence.signal]) })
+        clearTimeout(timer)
+        timer = endAfter(idleMs)
+        onOpen()
+        for await (const line of toLines(response)) {
+          timer.refresh()
+          const value: unknown = JSON.parse(line)
+          yield value
+        }
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+type Call = { headers?: Record<string, string>; body?: string; signal: AbortSignal }
+
+async function* bounded(response: IncomingMessage, mostBytes: number): AsyncIterable<Buffer> {
+  let bytes = 0
+  for await (const chunk of toChunks(response)) {
+    bytes += chunk.length
+    if (bytes > mostBytes) throw new Error(`the API server's answer is longer than ${mostBytes} bytes`)
+    yield chunk
+  }
+}
+
+async function* toLines(response: IncomingMessage): AsyncIterable<string> {
+  let parts: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of toChunks(response)) {
+    let start = 0
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
+      const line = Buffer.concat([...parts, chunk.subarray(start, end)]).toString()
+      ;[parts, bytes, start] = [[], 0, end + 1]
+      if (line.trim() !== '') yield line
+    }
+    parts.push(chunk.subarray(start))
+    bytes += chunk.length - start
+    if (bytes > MOST_LINE_BYTES)
+      throw new Error(`the API server's line is longer than ${MOST_LINE_BYTES} bytes`)
+  }
+}
+
+const NEWLINE = 0x0a
+
+async function* toChunks(response: IncomingMessage): AsyncIterable<Buffer> {
+  for await (const chunk of response) {
+    if (Buffer.isBuffer(chunk)) yield chunk
+  }
+}
