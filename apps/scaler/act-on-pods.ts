@@ -1,0 +1,77 @@
+import type { Redis } from 'ioredis'
+import { sendCordon, sendUncordon } from '#libs/event-bus/worker-control.ts'
+import { KubernetesError, type KubernetesClient } from '#libs/kubernetes/kubernetes-client.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { RELEASE_COST } from './decide/release-pods.ts'
+import type { PodView } from './decide/types.ts'
+import { DELETION_COST } from './pods.ts'
+
+/** What a round wants of the pods of one pool; names of pods. */
+export type PodOrders = {
+  readonly cordon: readonly string[]
+  readonly uncordon: readonly string[]
+  readonly release: readonly string[]
+}
+
+export type ActOnPods = (pods: readonly PodView[], orders: PodOrders, term: number) => void
+
+/** A cordon ends by itself when no scaler renews it. */
+const CORDON_MS = 10_000
+
+/**
+ * Sends cordons to workers and writes deletion costs, as the round orders it each second: what is lost is done again a
+ * second later. A pod has at most one patch under way. Returns at once; failures are logged.
+ */
+export function createActOnPods(options: {
+  buses: readonly Redis[]
+  client: Pick<KubernetesClient, 'patch'>
+  /** Of the namespace: `/api/v1/namespaces/<name>/pods`. */
+  podsPath: string
+  /** Boot id of the pod's worker; null when it has not reported. */
+  workerOf: (pod: PodView) => string | null
+  log: Logger
+}): ActOnPods {
+  const { buses, client, podsPath, workerOf, log } = options
+  const patching = new Set<string>()
+
+  function send(pod: PodView, message: (bus: Redis, worker: string) => Promise<boolean>) {
+    const worker = workerOf(pod)
+    if (worker === null) return
+    for (const bus of buses) {
+      message(bus, worker).catch((error: unknown) => {
+        log.warn({ err: error, pod: pod.name }, 'cordon not sent')
+      })
+    }
+  }
+
+  async function setCost(pod: PodView, cost: number | null) {
+    if (patching.has(pod.uid)) return
+    patching.add(pod.uid)
+    try {
+      const value = cost === null ? null : String(cost)
+      // With its uid, so that a pod of the same name that came in between is left alone.
+      const metadata = { uid: pod.uid, annotations: { [DELETION_COST]: value } }
+      await client.patch(`${podsPath}/${encodeURIComponent(pod.name)}`, { metadata })
+      log.info({ pod: pod.name, cost }, 'deletion cost written')
+    } catch (error) {
+      const isGone = error instanceof KubernetesError && (error.status === 404 || error.status === 409)
+      if (!isGone) log.warn({ err: error, pod: pod.name }, 'deletion cost not written')
+    } finally {
+      patching.delete(pod.uid)
+    }
+  }
+
+  return (pods, orders, term) => {
+    const named = (names: readonly string[]) => pods.filter(({ name }) => names.includes(name))
+    for (const pod of named(orders.cordon)) {
+      send(pod, async (bus, worker) => await sendCordon(bus, worker, { term, forMs: CORDON_MS }))
+    }
+    for (const pod of named(orders.uncordon)) {
+      if (pod.cordonTerm !== null) send(pod, async (bus, worker) => await sendUncordon(bus, worker, term))
+      if (pod.deletionCost === RELEASE_COST) void setCost(pod, null)
+    }
+    for (const pod of named(orders.release)) {
+      if (pod.deletionCost !== RELEASE_COST) void setCost(pod, RELEASE_COST)
+    }
+  }
+}

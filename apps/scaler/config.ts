@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import { HostPort, OpsFields, Port, setTogether } from '#libs/config/config-fields.ts'
+import {
+  BusRedisFields,
+  checkBusRedis,
+  checkQueueRedis,
+  QueueRedisFields,
+} from '#libs/config/redis-fields.ts'
+
+/** Where Kubernetes puts a pod's own access. */
+const POD_ACCESS = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+const Fields = z.object({
+  ...OpsFields,
+  OPS_PORT: Port.default(9104),
+  ...QueueRedisFields,
+  ...BusRedisFields,
+  /** Scalers with the same name are replicas of each other: one of them leads. */
+  SCALER_NAME: z
+    .string()
+    .regex(/^[\w.-]{1,100}$/, 'expected letters, digits, and . _ -')
+    .default('millrace'),
+  /** JSON as of `ScalerModels`; read once. */
+  SCALER_MODELS_FILE: z.string().min(1),
+  /** For KEDA's operator. */
+  KEDA_LISTEN: HostPort.default('127.0.0.1:9400'),
+  /** PEM. Without a certificate the port is plaintext. */
+  KEDA_TLS_CERT_FILE: z.string().optional(),
+  KEDA_TLS_KEY_FILE: z.string().optional(),
+  /** PEM. With it, KEDA must have a certificate of this authority. */
+  KEDA_TLS_CLIENT_CA_FILE: z.string().optional(),
+  /** Default: the API server of the pod's own cluster. */
+  KUBERNETES_URL: z.url({ protocol: /^https?$/, error: 'expected an http:// or https:// URL' }).optional(),
+  KUBERNETES_SERVICE_HOST: z.string().optional(),
+  KUBERNETES_SERVICE_PORT: Port.default(443),
+  /** PEM, and the token; default without KUBERNETES_URL: those of the pod. */
+  KUBERNETES_CA_FILE: z.string().optional(),
+  KUBERNETES_TOKEN_FILE: z.string().optional(),
+  /** Default: the pod's own. */
+  KUBERNETES_NAMESPACE: z.string().min(1).optional(),
+})
+
+export const ScalerConfig = Fields.superRefine(
+  setTogether({
+    KEDA_TLS_CERT_FILE: ['KEDA_TLS_KEY_FILE'],
+    KEDA_TLS_KEY_FILE: ['KEDA_TLS_CERT_FILE'],
+    KEDA_TLS_CLIENT_CA_FILE: ['KEDA_TLS_CERT_FILE', 'KEDA_TLS_KEY_FILE'],
+  }),
+)
+  .superRefine(checkQueueRedis)
+  .superRefine(checkBusRedis)
+  .superRefine((config, context) => {
+    if (config.KUBERNETES_URL !== undefined || config.KUBERNETES_SERVICE_HOST !== undefined) return
+    const message = 'it is needed outside a pod'
+    context.addIssue({ code: 'custom', path: ['KUBERNETES_URL'], message })
+  })
+export type ScalerConfig = z.infer<typeof ScalerConfig>
+
+/** Where the API server is, and which files give access to it. */
+export type ClusterAccess = {
+  readonly url: string
+  readonly caFile: string | undefined
+  readonly tokenFile: string | undefined
+  /** The namespace, or the file that names it. */
+  readonly namespace: { readonly name: string } | { readonly file: string }
+}
+
+export function toClusterAccess(config: ScalerConfig): ClusterAccess {
+  const { KUBERNETES_URL: given, KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_NAMESPACE: name } = config
+  // An IPv6 address is bare in the variable and needs brackets in a URL.
+  const bracketed = host.includes(':') ? `[${host}]` : host
+  const url = given ?? `https://${bracketed}:${config.KUBERNETES_SERVICE_PORT}`
+  const inPod = (file: string) => (given === undefined ? `${POD_ACCESS}/${file}` : undefined)
+  return {
+    url,
+    caFile: config.KUBERNETES_CA_FILE ?? inPod('ca.crt'),
+    tokenFile: config.KUBERNETES_TOKEN_FILE ?? inPod('token'),
+    namespace: name === undefined ? { file: `${POD_ACCESS}/namespace` } : { name },
+  }
+}

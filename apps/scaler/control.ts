@@ -1,0 +1,217 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
+import type { Waiting } from '#libs/generation-record/count-waiting.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { ActOnPods } from './act-on-pods.ts'
+import type { Answers } from './answers.ts'
+import type { PodView } from './decide/types.ts'
+import type { Lead } from './lead.ts'
+import type { LoadOf } from './load-models.ts'
+import { planRound, type Round } from './plan-round.ts'
+import type { JoinedPods } from './pods.ts'
+import type { ScalerModels } from './scaler-models.ts'
+import type { CapacityReader } from './signals/read-capacity.ts'
+import type { DemandReader } from './signals/read-demand.ts'
+import type { BusWatch } from './signals/watch-bus.ts'
+import type { Snapshot, SnapshotStore } from './snapshot.ts'
+import type { StartTimesKeeper } from './start-times.ts'
+
+/** The cluster as the watches know it. */
+export type Cluster = {
+  /** `nowMs` in Unix ms. */
+  join(nowMs: number): JoinedPods
+  isPaused(pool: string): boolean
+  replicasOf(deployment: string): number | null
+  /** For how long the watches have not followed the API server; Infinity before their first lists. */
+  behindMs(): number
+}
+
+export type Control = {
+  /** Runs a round at once; not more often than every 100 ms. */
+  wake(): void
+  /** Another scaler has written a snapshot: reads it at once. */
+  noteWritten(): void
+  /** The last snapshot that this process wrote or read. */
+  snapshot(): Snapshot | null
+  isLeader(): boolean
+  /** Ends the rounds and gives the lead up. */
+  stop(): Promise<void>
+}
+
+export type ControlOptions = {
+  scaler: ScalerModels
+  lead: Lead
+  store: SnapshotStore
+  answers: Answers
+  bus: BusWatch
+  demand: Pick<DemandReader, 'gateways'>
+  capacity: Pick<CapacityReader, 'means' | 'adopt'>
+  loadOf: LoadOf
+  countWaiting: (model: string) => Promise<Waiting>
+  starts: StartTimesKeeper
+  cluster: Cluster
+  act: ActOnPods
+  publishStates: (term: number, states: readonly ModelState[]) => void
+  onRound: (round: Round) => void
+  nowMs: () => number
+  log: Logger
+}
+
+const ROUND_MS = 1_000
+const LEAST_PAUSE_MS = 100
+/** Beats go out each second: without an echo for longer, messages of others may be lost as well. */
+const SILENT_MS = 2_000
+/** A watch is opened again within seconds; what it misses in that time does no harm. */
+const BEHIND_MS = 15_000
+/** Every worker reports within that time after the start of this process. */
+const LISTEN_FIRST_MS = 3_000
+/** A leader without whole inputs lets another try, which may have them. */
+const RESIGN_AFTER_MS = 5_000
+
+/**
+ * The scaler's loop, a round each second. The leader computes and publishes; the others read its snapshot, so that
+ * every one of them answers KEDA alike.
+ *
+ *     candidate → leader      the lock was free, and the inputs are whole
+ *     leader → candidate      the lock was lost; a write was refused; the inputs were not whole for 5 s; stop
+ *
+ * Inputs are whole when the own beats come back over every server of the bus, the queue Redis answers, and the watches
+ * follow the cluster. Otherwise the leader writes nothing: after 10 s the answers are stale, and replicas stay as they
+ * are. What is written comes first, then what is done about it; both in the term of the lock.
+ */
+export function startControl(options: ControlOptions): Control {
+  const { lead, store, answers, bus, starts, cluster, nowMs, log } = options
+  const models = options.scaler.models.map(({ model }) => model)
+  const startedMs = nowMs()
+  const stopping = new AbortController()
+  let current: Snapshot | null = null
+  /** The term whose state is `current`. */
+  let adoptedTerm: number | null = null
+  let unwholeSinceMs: number | null = null
+  let wakeUp = () => {}
+
+  const isWhole = () =>
+    bus.silentMs() <= SILENT_MS && cluster.behindMs() <= BEHIND_MS && nowMs() - startedMs >= LISTEN_FIRST_MS
+
+  async function round(): Promise<void> {
+    bus.beat(false)
+    if (!isWhole()) return await sitOut()
+    unwholeSinceMs = null
+    const { term, redisMs } = await lead.renew()
+    const joined = cluster.join(redisMs)
+    starts.note(joined)
+    if (term === null) return await resume()
+    if (term !== adoptedTerm) await adopt(term)
+    await leadRound(term, { joined, redisMs })
+  }
+
+  async function sitOut(): Promise<void> {
+    unwholeSinceMs ??= nowMs()
+    if (lead.term() !== null && nowMs() - unwholeSinceMs > RESIGN_AFTER_MS) {
+      log.warn({ busSilentMs: bus.silentMs(), watchBehindMs: cluster.behindMs() }, 'lead given up')
+      await lead.resign()
+    }
+    if (lead.term() === null) await resume()
+  }
+
+  /** Serves what the leader wrote, instead of what this process computed. */
+  async function resume(): Promise<void> {
+    adoptedTerm = null
+    await follow()
+  }
+
+  async function follow(): Promise<void> {
+    const startedMs = nowMs()
+    const stored = await store.read()
+    // It may have taken the lead meanwhile.
+    if (stored === null || adoptedTerm !== null) return
+    current = stored.snapshot
+    answers.publish(current.answers, stored.ageMs + nowMs() - startedMs)
+  }
+
+  /** The state of the last leader becomes that of this one. */
+  async function adopt(term: number): Promise<void> {
+    const stored = await store.read()
+    current = stored?.snapshot ?? null
+    if (current !== null) {
+      options.capacity.adopt(current.means)
+      starts.adopt(current.starts)
+    }
+    adoptedTerm = term
+    log.info({ term, from: current?.term ?? null }, 'leads')
+  }
+
+  async function leadRound(term: number, input: { joined: JoinedPods; redisMs: number }): Promise<void> {
+    const waiting = new Map(
+      await Promise.all(models.map(async (model) => [model, await options.countWaiting(model)] as const)),
+    )
+    const waitingOf = (model: string) => waiting.get(model) ?? { count: 0, oldestMs: null }
+    const loads = new Map(models.map((model) => [model, options.loadOf(model, waitingOf(model))]))
+    const podsOf = (pool: string): readonly PodView[] => input.joined.byPool.get(pool) ?? []
+    const gateway = options.scaler.gateway
+    const planned = planRound({
+      scaler: options.scaler,
+      loadOf: (model) => loads.get(model) ?? options.loadOf(model, waitingOf(model)),
+      waitingOf,
+      podsOf,
+      isPaused: cluster.isPaused,
+      gateways: options.demand.gateways(),
+      gatewayReplicas: gateway === null ? null : cluster.replicasOf(gateway.deployment),
+      starts: starts.current(),
+      before: current,
+      nowMs: input.redisMs,
+    })
+    const means = Object.fromEntries(models.map((model) => [model, options.capacity.means(model)]))
+    const snapshot: Snapshot = { ...planned.next, term, means }
+    const writtenMs = nowMs()
+    if (!(await store.write(snapshot))) {
+      log.warn({ term }, 'snapshot refused: another scaler leads')
+      return await resume()
+    }
+    current = snapshot
+    answers.publish(snapshot.answers, nowMs() - writtenMs)
+    bus.beat(true)
+    options.onRound(planned)
+    // A process that was frozen since the lock was renewed must not act any more.
+    if (lead.term() !== term) return
+    for (const [pool, change] of planned.changes) options.act(podsOf(pool), change, term)
+    options.publishStates(term, snapshot.report)
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const startedMs = nowMs()
+      const woken = new Promise<void>((resolve) => {
+        wakeUp = resolve
+      })
+      try {
+        await round()
+      } catch (error) {
+        log.warn({ err: error }, 'round failed')
+      }
+      const leastMs = startedMs + LEAST_PAUSE_MS - nowMs()
+      await pause(Math.max(0, leastMs))
+      await Promise.race([woken, pause(Math.max(0, startedMs + ROUND_MS - nowMs()))])
+    }
+  }
+
+  async function pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: stopping.signal }).catch(() => {})
+  }
+
+  const running = run()
+  return {
+    wake: () => wakeUp(),
+    noteWritten() {
+      if (lead.term() !== null || stopping.signal.aborted) return
+      follow().catch((error: unknown) => log.warn({ err: error }, 'snapshot not read'))
+    },
+    snapshot: () => current,
+    isLeader: () => lead.term() !== null,
+    async stop() {
+      stopping.abort()
+      await running
+      await lead.resign()
+    },
+  }
+}

@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import { KEY_PREFIX } from '#libs/generation-record/keys.ts'
+import type { RedisClient } from '#libs/redis/connect-redis.ts'
+
+/** All keys of the scalers of one name; their hash tag keeps them on one node of a Cluster. */
+export const scalerKeys = (name: string) => {
+  const prefix = `${KEY_PREFIX}{scaler:${name}}:`
+  return { leader: `${prefix}leader`, term: `${prefix}term`, snapshot: `${prefix}snapshot` }
+}
+
+/** The value of the lock. */
+export const toHolder = (self: string, term: number) => `${term} ${self}`
+
+export type Lead = {
+  /**
+   * Renews the lead, or takes it where there is no leader. Resolves with the term, or null while another one leads; and
+   * with the time of the queue Redis, in ms. Rejects when Redis does not answer.
+   */
+  renew(): Promise<{ term: number | null; redisMs: number }>
+  /** The term while the lock cannot have expired; null otherwise, also in a process that was frozen. */
+  term(): number | null
+  /** Gives the lead up, so that another takes it at once. Never rejects: the lock expires by itself. */
+  resign(): Promise<void>
+}
+
+/** How long a leader may be silent. */
+const LOCK_MS = 5_000
+/** The leader stops to act this much before the lock expires. */
+const SLACK_MS = 500
+
+/**
+ * The lead among the scalers of one name: a lock on the queue Redis with a number for each term. A term is above all
+ * earlier ones also after Redis has lost its data, because it is at least the Unix time in seconds.
+ */
+export function createLead(options: {
+  redis: RedisClient
+  name: string
+  /** Boot id. */
+  self: string
+  nowMs: () => number
+}): Lead {
+  const { redis, self, nowMs } = options
+  const { leader: leaderKey, term: termKey } = scalerKeys(options.name)
+  let term: number | null = null
+  let leadsUntilMs = -Infinity
+
+  return {
+    async renew() {
+      const startedMs = nowMs()
+      const reply = await redis.eval(RENEW, 2, leaderKey, termKey, self, String(LOCK_MS))
+      const [given, redisMs] = RenewReply.parse(reply)
+      term = given === 0 ? null : given
+      leadsUntilMs = term === null ? -Infinity : startedMs + LOCK_MS - SLACK_MS
+      return { term, redisMs }
+    },
+    term: () => (nowMs() < leadsUntilMs ? term : null),
+    async resign() {
+      leadsUntilMs = -Infinity
+      if (term === null) return
+      await redis.eval(RESIGN, 1, leaderKey, toHolder(self, term)).catch(() => {})
+      term = null
+    },
+  }
+}
+
+/**
+ * KEYS: leader, term. ARGV: boot id, ms that the lock lasts. Returns { the term or 0 where another leads, time in ms }.
+ * Written also while memory is full: a full Redis is no reason to have no leader.
+ */
+const RENEW = `#!lua flags=allow-oom
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local holder = redis.call('GET', KEYS[1])
+if holder then
+  local term, id = string.match(holder, '^(%d+) (.+)$')
+  if id ~= ARGV[1] then return { 0, now } end
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  return { tonumber(term), now }
+end
+local term = math.max(tonumber(redis.call('GET', KEYS[2]) or 0) + 1, tonumber(time[1]))
+redis.call('SET', KEYS[2], string.format('%d', term))
+redis.call('SET', KEYS[1], string.format('%d', term) .. ' ' .. ARGV[1], 'PX', ARGV[2])
+return { term, now }`
+
+/** KEYS: leader. ARGV: the own holder. */
+const RESIGN = `#!lua flags=allow-oom
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return 1`
+
+const RenewReply = z.tuple([z.int(), z.int()])

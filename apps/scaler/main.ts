@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { Registry } from 'prom-client'
+import { ConfigError } from '#libs/config/load-config.ts'
+import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
+import { CAPACITY, DEMAND, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
+import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
+import { readServerCredentials } from '#libs/grpc/read-credentials.ts'
+import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
+import { createKubernetesClient } from '#libs/kubernetes/kubernetes-client.ts'
+import { runApp } from '#libs/lifecycle/run-app.ts'
+import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
+import { createActOnPods } from './act-on-pods.ts'
+import { createAnswers, STALE_MS } from './answers.ts'
+import { ScalerConfig, toClusterAccess } from './config.ts'
+import { startControl, type Control } from './control.ts'
+import { createExplainModels } from './explain-models.ts'
+import { createLead } from './lead.ts'
+import { createLoadOf } from './load-models.ts'
+import { createPublishStates } from './publish-states.ts'
+import { parseScalerModels, type ScalerModels } from './scaler-models.ts'
+import { createScalerMetrics } from './scaler-metrics.ts'
+import { createKedaServer } from './serve-keda.ts'
+import { createCapacityReader } from './signals/read-capacity.ts'
+import { createDemandReader } from './signals/read-demand.ts'
+import { watchBus, type BusServer } from './signals/watch-bus.ts'
+import { createSnapshotStore } from './snapshot.ts'
+import { createStartTimes } from './start-times.ts'
+import { watchCluster } from './watch-cluster.ts'
+
+const CALLS_GRACE_MS = 2_000
+
+await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env }, async (context) => {
+  const { config, releasers } = context
+  const self = randomUUID()
+  const log = context.log.child({ scaler: self })
+  const name = config.SCALER_NAME
+  // For durations alone; times that outlive this process are those of the queue Redis.
+  const nowMs = () => performance.now()
+  const registry = new Registry()
+
+  const scaler = await readScalerModels(config.SCALER_MODELS_FILE)
+  const specs = new Map(scaler.models.flatMap(({ pools }) => pools.map((spec) => [spec.pool, spec] as const)))
+  const credentials = readServerCredentials({
+    cert: config.KEDA_TLS_CERT_FILE,
+    key: config.KEDA_TLS_KEY_FILE,
+    clientCa: config.KEDA_TLS_CLIENT_CA_FILE,
+  })
+  const access = toClusterAccess(config)
+  const namespace =
+    'name' in access.namespace
+      ? access.namespace.name
+      : (await readFile(access.namespace.file, 'utf8')).trim()
+  const ca = access.caFile === undefined ? undefined : await readFile(access.caFile, 'utf8')
+
+  const pools = [...specs.keys(), ...(scaler.gateway === null ? [] : [scaler.gateway.deployment])]
+  const answers = createAnswers({ pools, nowMs })
+  let control: Control | null = null
+  const state = {
+    snapshot: () => control?.snapshot() ?? null,
+    ageMs: answers.ageMs,
+    isLeader: () => control?.isLeader() ?? false,
+  }
+  const metrics = createScalerMetrics({ registry, ...state })
+  const ops = await serveOps({
+    host: config.OPS_HOST,
+    port: config.OPS_PORT,
+    registry,
+    readiness: () =>
+      answers.ageMs() <= STALE_MS
+        ? { ready: true }
+        : { ready: false, reason: 'no fresh snapshot of a leading scaler' },
+    routes: new Map([['/models', createExplainModels(state)]]),
+  })
+  releasers.add('ops', ops, { run: closeOps })
+
+  const capacity = createCapacityReader({ nowMs })
+  const demand = createDemandReader({ nowMs, onUnserved: () => control?.wake() })
+  const client = createKubernetesClient({ url: access.url, ca, tokenFile: access.tokenFile })
+  releasers.add('kubernetes', client, { run: (client) => client.close() })
+  const cluster = watchCluster({ client, namespace, capacity, nowMs, log })
+  releasers.add('watches', cluster, { run: async (cluster) => await cluster.stop() })
+
+  // Before Redis: until there is a snapshot KEDA is answered UNAVAILABLE, which leaves replicas as they are.
+  const { server, endStreams } = createKedaServer({
+    answers,
+    replicasOf: cluster.replicasOf,
+    onCall: metrics.noteCall,
+    random: Math.random,
+    log,
+  })
+  releasers.add('keda', server, {
+    async run(server) {
+      endStreams()
+      await closeGrpc(server, CALLS_GRACE_MS)
+    },
+  })
+  const kedaPort = await bindGrpc(server, config.KEDA_LISTEN, credentials)
+  log.info({ kedaPort, pools: pools.length }, 'scaler listens')
+
+  const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
+  const connectBus = async (place: RedisServerPlace): Promise<BusServer> => {
+    const connect = async (role: string, patience: RedisPatience) =>
+      releasers.add(role, await connectRedis({ place, name: `scaler-${role}`, patience, log }), disconnect)
+    return {
+      bus: await connect('bus', 'fail-fast'),
+      subscriber: await connect('bus-subscriber', 'patient'),
+    }
+  }
+  const queuePlace = { place: toQueueRedis(config), name: 'scaler-queue', patience: 'fail-fast' } as const
+  const queue = releasers.add('queue', await connectRedis({ ...queuePlace, log }), disconnect)
+  const servers = await Promise.all(toBusRedis(config).map(connectBus))
+  const buses = servers.map(({ bus }) => bus)
+
+  const bus = await watchBus({ servers, name, self, onWritten: () => control?.noteWritten(), nowMs, log })
+  await Promise.all(
+    servers.map(async ({ subscriber }) => {
+      await subscribeSignal({ subscriber, log }, DEMAND, demand.receive)
+      await subscribeSignal({ subscriber, log }, CAPACITY, capacity.receive)
+    }),
+  )
+  control = startControl({
+    scaler,
+    lead: createLead({ redis: queue, name, self, nowMs }),
+    store: createSnapshotStore({ redis: queue, name, self }),
+    answers,
+    bus,
+    demand,
+    capacity,
+    loadOf: createLoadOf({ demand, capacity, nowMs }),
+    countWaiting: createCountWaiting(queue),
+    starts: createStartTimes({ specOf: (pool) => specs.get(pool), onStart: metrics.noteStart }),
+    cluster,
+    act: createActOnPods({
+      buses,
+      client,
+      podsPath: cluster.podsPath,
+      workerOf: (pod) => capacity.ofPod(pod)?.capacity.id ?? null,
+      log,
+    }),
+    publishStates: createPublishStates({ buses, log }),
+    onRound: metrics.noteRound,
+    nowMs,
+    log,
+  })
+  releasers.add('control', control, { run: async (control) => await control.stop() })
+  log.info({ models: scaler.models.map(({ model }) => model) }, 'scaler serves')
+})
+
+async function readScalerModels(path: string): Promise<ScalerModels> {
+  try {
+    return parseScalerModels(await readFile(path, 'utf8'))
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new ConfigError([`SCALER_MODELS_FILE ${path}: ${reason}`])
+  }
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { ModelState } from '#libs/event-bus/scaling-signals.ts'
+
+const number = z.number()
+
+/** One pool of a model as `GET /models` shows it. */
+const PoolReport = z.object({
+  pool: z.string(),
+  /** Replicas: wanted of the model's need, given by the budget, published to KEDA. */
+  want: number,
+  given: number,
+  target: number,
+  reason: z.string(),
+  paused: z.boolean(),
+  /** Pods by phase. */
+  pods: z.record(z.string(), number),
+  /** Pods that are cordoned and released by the scaler. */
+  cordoned: number,
+  released: number,
+})
+
+/** One model's numbers and what follows from them: the answer to "why seven?". */
+export const ModelReport = z.object({
+  ...ModelState.shape,
+  /** Replicas that the load needs, and the term that decides. */
+  need: number,
+  term: z.string(),
+  terms: z.record(z.string(), number),
+  offeredPerS: number,
+  waiting: number,
+  waitingTokens: number,
+  oldestMs: number.nullable(),
+  running: number,
+  meanServiceMs: number.nullable(),
+  meanOutputTokens: number.nullable(),
+  decodePerReplica: number.nullable(),
+  prefillPerReplica: number.nullable(),
+  slotsPerReplica: number.nullable(),
+  idleForMs: number,
+  pools: z.array(PoolReport),
+})
+export type ModelReport = z.infer<typeof ModelReport>

@@ -1,0 +1,152 @@
+import { z } from 'zod'
+import { ObjectMeta } from '#libs/kubernetes/follow-objects.ts'
+import type { PodPhase, PodView } from './decide/types.ts'
+import type { CapacityReader } from './signals/read-capacity.ts'
+
+/** The label of a worker's pod that names its pool. */
+export const POOL_LABEL = 'millrace/pool'
+export const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost'
+const PAUSED = 'autoscaling.keda.sh/paused'
+
+const Condition = z.object({
+  type: z.string(),
+  status: z.string(),
+  lastTransitionTime: z.string().nullish(),
+})
+const Container = z.object({ image: z.string().default('') })
+
+/** What the scaler reads of a pod. */
+export const Pod = z.object({
+  metadata: ObjectMeta,
+  spec: z.object({
+    nodeName: z.string().optional(),
+    containers: z.array(Container).default([]),
+    initContainers: z.array(Container).default([]),
+  }),
+  status: z
+    .object({ phase: z.string().optional(), conditions: z.array(Condition).default([]) })
+    .default({ conditions: [] }),
+})
+export type Pod = z.infer<typeof Pod>
+
+/** What the scaler reads of a Deployment. */
+export const Deployment = z.object({
+  metadata: ObjectMeta,
+  spec: z.object({ replicas: z.int().optional() }),
+})
+export type Deployment = z.infer<typeof Deployment>
+
+/** What the scaler reads of a ScaledObject. */
+export const ScaledObject = z.object({ metadata: ObjectMeta })
+export type ScaledObject = z.infer<typeof ScaledObject>
+
+/** KEDA leaves the replicas of a paused ScaledObject alone. */
+export function isPaused({ metadata: { annotations } }: ScaledObject): boolean {
+  return annotations[PAUSED] === 'true' || annotations[`${PAUSED}-replicas`] !== undefined
+}
+
+/** A pod whose phase changed. */
+export type PhaseEnd = {
+  readonly uid: string
+  readonly pool: string
+  readonly image: string
+  readonly phase: PodPhase
+  readonly ms: number
+  readonly next: PodPhase
+}
+
+export type JoinedPods = {
+  readonly byPool: ReadonlyMap<string, readonly PodView[]>
+  /** Phases that ended since the last call. */
+  readonly ended: readonly PhaseEnd[]
+}
+
+/**
+ * Returns a function that joins the cluster's pods with their workers' reports and follows their phases. Failed and
+ * completed pods are left out: their Deployment has replaced them. `nowMs` is in Unix ms, as are the times of the
+ * cluster, which give the age of pods that existed before this process did.
+ */
+export function createJoinPods(capacity: Pick<CapacityReader, 'ofPod' | 'knowsPod'>) {
+  const phases = new Map<string, { phase: PodPhase; sinceMs: number }>()
+
+  function follow(pod: Pod, phase: PodPhase, nowMs: number): { sinceMs: number; ended: PhaseEnd | null } {
+    const { uid } = pod.metadata
+    const before = phases.get(uid)
+    if (before?.phase === phase) return { sinceMs: before.sinceMs, ended: null }
+    const sinceMs = before === undefined ? firstSinceMs(pod, phase, nowMs) : nowMs
+    phases.set(uid, { phase, sinceMs })
+    if (before === undefined) return { sinceMs, ended: null }
+    const ms = Math.max(0, nowMs - before.sinceMs)
+    return {
+      sinceMs,
+      ended: { uid, pool: poolOf(pod), image: imageOf(pod), phase: before.phase, ms, next: phase },
+    }
+  }
+
+  return (pods: Iterable<Pod>, nowMs: number): JoinedPods => {
+    const byPool = new Map<string, PodView[]>()
+    const ended: PhaseEnd[] = []
+    const seen = new Set<string>()
+    for (const pod of pods) {
+      if (pod.status.phase === 'Failed' || pod.status.phase === 'Succeeded') continue
+      const { name, uid } = pod.metadata
+      seen.add(uid)
+      const report = capacity.ofPod({ name, uid })
+      const phase = phaseOf(pod, report?.capacity.phase ?? null, capacity.knowsPod({ uid }))
+      const followed = follow(pod, phase, nowMs)
+      if (followed.ended !== null) ended.push(followed.ended)
+      const term = report?.capacity.cordonTerm ?? null
+      const views = byPool.get(poolOf(pod)) ?? []
+      byPool.set(poolOf(pod), views)
+      views.push({
+        name,
+        uid,
+        pool: poolOf(pod),
+        phase,
+        running: report?.capacity.running ?? 0,
+        cordonTerm: term,
+        idleReports: report?.idleReports ?? 0,
+        sincePhaseMs: Math.max(0, nowMs - followed.sinceMs),
+        disrupted: hasCondition(pod, 'DisruptionTarget'),
+        operatorCordoned: report?.capacity.phase === 'cordoned' && term === null,
+        deletionCost: deletionCost(pod),
+      })
+    }
+    for (const uid of phases.keys()) if (!seen.has(uid)) phases.delete(uid)
+    return { byPool, ended }
+  }
+}
+
+/** The images of a pod: its start takes as long as theirs do. */
+export function imageOf({ spec }: Pod): string {
+  return [...spec.initContainers, ...spec.containers].map(({ image }) => image).join(' ')
+}
+
+const poolOf = ({ metadata }: Pod) => metadata.labels[POOL_LABEL] ?? ''
+
+const hasCondition = (pod: Pod, type: string) =>
+  pod.status.conditions.some((condition) => condition.type === type && condition.status === 'True')
+
+/**
+ * The worker's own word where it reports. A pod without reports loads as long as it never reported and the kubelet does
+ * not find it ready; else its worker is silent, or this scaler has only begun to listen.
+ */
+function phaseOf(pod: Pod, reported: PodPhase | null, isKnown: boolean): PodPhase {
+  if (pod.metadata.deletionTimestamp !== undefined) return 'deleting'
+  if (pod.spec.nodeName === undefined) return 'unscheduled'
+  if (reported !== null) return reported
+  return isKnown || hasCondition(pod, 'Ready') ? 'silent' : 'loading'
+}
+
+function firstSinceMs(pod: Pod, phase: PodPhase, nowMs: number): number {
+  const scheduled = pod.status.conditions.find(({ type }) => type === 'PodScheduled')?.lastTransitionTime
+  const text =
+    phase === 'unscheduled' ? pod.metadata.creationTimestamp : phase === 'loading' ? scheduled : null
+  const sinceMs = typeof text === 'string' ? Date.parse(text) : Number.NaN
+  return Number.isNaN(sinceMs) ? nowMs : Math.min(nowMs, sinceMs)
+}
+
+function deletionCost({ metadata }: Pod): number | null {
+  const text = metadata.annotations[DELETION_COST]
+  return text === undefined || !/^-?\d+$/.test(text) ? null : Number(text)
+}

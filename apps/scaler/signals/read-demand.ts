@@ -1,0 +1,175 @@
+import type { Demand, ModelDemand } from '#libs/event-bus/scaling-signals.ts'
+
+/** One model's demand, summed over gateways. */
+export type DemandLoad = {
+  /** Offered generations per second: the higher of the last 60 s and the last 15 s. */
+  readonly freshPerS: number
+  /** Estimated prompt tokens of generations that no worker has claimed. */
+  readonly waitingTokens: number
+  /** A request was refused for want of a worker within the last 60 s. */
+  readonly unserved: boolean
+  /** Since a request arrived last; null when none was seen. */
+  readonly offeredAgoMs: number | null
+}
+
+export type DemandReader = {
+  receive(demand: Demand): void
+  load(model: string): DemandLoad
+  /** Null when no gateway reported within the last 5 s. */
+  gateways(): { openStreams: number; loopDelayMs: number } | null
+}
+
+const WINDOW_S = 60
+const SHORT_WINDOW_S = 15
+/** A rate over less is that of chance; applies only to a scaler that has just started. */
+const LEAST_WINDOW_S = 5
+/** Gateways report each second. */
+const FRESH_MS = 5_000
+/** The counters of a silent gateway are kept in case it is heard again. */
+const FORGET_MS = 300_000
+
+/**
+ * Sums the gateways' counters, which count since each gateway's start: a lost message heals with the next one. What came
+ * in a gap is spread over it, so that the end of an outage of the bus does not look like a burst. The first counters of
+ * a gateway's model are only remembered: when they were counted is not known.
+ *
+ * `onUnserved` is called when more requests of a model were refused for want of a worker than before.
+ */
+export function createDemandReader(options: {
+  nowMs: () => number
+  onUnserved: (model: string) => void
+}): DemandReader {
+  const { nowMs, onUnserved } = options
+  const startedMs = nowMs()
+  const gateways = new Map<string, Gateway>()
+  const models = new Map<string, Model>()
+
+  function modelOf(name: string): Model {
+    const found = models.get(name) ?? { seconds: [], unservedAtMs: -Infinity, offeredAtMs: null }
+    models.set(name, found)
+    return found
+  }
+
+  function note(name: string, counted: { before: Counted | undefined; after: ModelDemand; gapMs: number }) {
+    const { before, after, gapMs } = counted
+    const now = nowMs()
+    const model = modelOf(name)
+    if (after.unservedAgoMs !== null) {
+      model.unservedAtMs = Math.max(model.unservedAtMs, now - after.unservedAgoMs)
+    }
+    const added = before === undefined ? null : minus(after, before)
+    if (added === null || added.fresh + added.repeated > 0) model.offeredAtMs = now
+    if (after.unserved > (before?.unserved ?? 0)) onUnserved(name)
+    if (added !== null) spread(model.seconds, added, { now, gapMs })
+  }
+
+  return {
+    receive({ id, openStreams, loopDelayMs, models: counters }) {
+      const now = nowMs()
+      const known = gateways.get(id)
+      const gateway = known ?? {
+        heardMs: now,
+        openStreams,
+        loopDelayMs,
+        counted: new Map(),
+        waiting: new Map(),
+      }
+      const gapMs = now - gateway.heardMs
+      for (const [name, after] of Object.entries(counters)) {
+        note(name, { before: gateway.counted.get(name), after, gapMs })
+        gateway.counted.set(name, after)
+      }
+      const waiting = Object.entries(counters).map(
+        ([name, { waitingTokens }]) => [name, waitingTokens] as const,
+      )
+      gateways.set(id, { ...gateway, heardMs: now, openStreams, loopDelayMs, waiting: new Map(waiting) })
+      for (const [other, { heardMs }] of gateways) if (now - heardMs > FORGET_MS) gateways.delete(other)
+    },
+
+    load(name) {
+      const now = nowMs()
+      const model = models.get(name)
+      const heard = [...gateways.values()].filter(({ heardMs }) => now - heardMs <= FRESH_MS)
+      const waitingTokens = heard.reduce((sum, { waiting }) => sum + (waiting.get(name) ?? 0), 0)
+      if (model === undefined) return { freshPerS: 0, waitingTokens, unserved: false, offeredAgoMs: null }
+      const rate = (windowS: number) => {
+        const overS = Math.min(windowS, Math.max(LEAST_WINDOW_S, (now - startedMs) / 1_000))
+        return offered(model.seconds.filter(({ atMs }) => now - atMs < windowS * 1_000)) / overS
+      }
+      return {
+        freshPerS: Math.max(rate(WINDOW_S), rate(SHORT_WINDOW_S)),
+        waitingTokens,
+        unserved: now - model.unservedAtMs <= WINDOW_S * 1_000,
+        offeredAgoMs: model.offeredAtMs === null ? null : now - model.offeredAtMs,
+      }
+    },
+
+    gateways() {
+      const heard = [...gateways.values()].filter(({ heardMs }) => nowMs() - heardMs <= FRESH_MS)
+      if (heard.length === 0) return null
+      const delays = heard.map(({ loopDelayMs }) => loopDelayMs).toSorted((a, b) => a - b)
+      return {
+        openStreams: heard.reduce((sum, { openStreams }) => sum + openStreams, 0),
+        // The median: one gateway on a slow machine is no reason for more of them.
+        loopDelayMs: delays[Math.floor(delays.length / 2)] ?? 0,
+      }
+    },
+  }
+}
+
+type Counted = Pick<ModelDemand, 'fresh' | 'repeated' | 'busy' | 'unserved'>
+
+type Gateway = {
+  heardMs: number
+  openStreams: number
+  loopDelayMs: number
+  counted: Map<string, Counted>
+  /** Prompt tokens by model, as of its last message. */
+  waiting: ReadonlyMap<string, number>
+}
+
+type Second = { readonly atMs: number; fresh: number; repeated: number; refused: number }
+
+type Model = {
+  /** What was counted, by second, oldest first. */
+  seconds: Second[]
+  unservedAtMs: number
+  offeredAtMs: number | null
+}
+
+function minus(after: Counted, before: Counted) {
+  const refused = (counted: Counted) => counted.busy + counted.unserved
+  return {
+    fresh: Math.max(0, after.fresh - before.fresh),
+    repeated: Math.max(0, after.repeated - before.repeated),
+    refused: Math.max(0, refused(after) - refused(before)),
+  }
+}
+
+/** Adds the counts in equal parts to each second of the gap, and drops what is older than the window. */
+function spread(seconds: Second[], added: Omit<Second, 'atMs'>, span: { now: number; gapMs: number }): void {
+  const parts = Math.max(1, Math.round(span.gapMs / 1_000))
+  for (let part = Math.min(parts, WINDOW_S) - 1; part >= 0; part -= 1) {
+    const atMs = Math.floor(span.now / 1_000 - part) * 1_000
+    let second = seconds.find((known) => known.atMs === atMs)
+    if (second === undefined) {
+      second = { atMs, fresh: 0, repeated: 0, refused: 0 }
+      seconds.push(second)
+    }
+    second.fresh += added.fresh / parts
+    second.repeated += added.repeated / parts
+    second.refused += added.refused / parts
+  }
+  while ((seconds[0]?.atMs ?? Infinity) <= span.now - WINDOW_S * 1_000) seconds.shift()
+}
+
+/**
+ * Fresh requests, of which those of clients that do not mark their repetitions count half where they were refused: they
+ * come again, unmarked. Refusals beyond the marked repetitions are taken for theirs.
+ */
+function offered(seconds: readonly Second[]): number {
+  const sum = (field: 'fresh' | 'repeated' | 'refused') =>
+    seconds.reduce((total, second) => total + second[field], 0)
+  const unmarked = Math.max(0, Math.min(sum('fresh'), sum('refused') - sum('repeated')))
+  return sum('fresh') - unmarked / 2
+}

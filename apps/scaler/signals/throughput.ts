@@ -1,0 +1,89 @@
+import type { Capacity } from '#libs/event-bus/scaling-signals.ts'
+
+export type Throughput = {
+  /** Two messages of one worker in a row, with when they arrived. */
+  note(before: Capacity, after: Capacity, at: { fromMs: number; toMs: number }): void
+  /** Null where too little was seen. */
+  read(): {
+    meanOutputTokens: number | null
+    /** Tokens per second of one busy replica. */
+    decodePerReplica: number | null
+    prefillPerReplica: number | null
+  }
+}
+
+const WINDOW_MS = 10_000
+/** A window counts where so much of the slots was busy on average. */
+const BUSY_SHARE = 0.7
+const LEAST_WINDOWS = 30
+const MOST_WINDOWS = 200
+const QUANTILE = 0.9
+/** A gap between two messages that ends the window: what happened in it is not known. */
+const MOST_GAP_MS = 3_000
+/** Endings after which the mean of output tokens is known, and beyond which older ones count less. */
+const LEAST_ENDED = 10
+const MOST_ENDED = 1_000
+
+/**
+ * Measures what one busy replica of a model does: in windows of 10 s of each worker with at least 70 % of its slots busy,
+ * the 90th percentile. So it foresees that decoding slows as batches fill, which an idle worker's speed does not show.
+ */
+export function createThroughput(): Throughput {
+  const windows = new Map<string, Window>()
+  const decoded: number[] = []
+  const prefilled: number[] = []
+  let [outputTokens, ended] = [0, 0]
+
+  function noteWindow(id: string, window: Window) {
+    if (window.toMs - window.fromMs < WINDOW_MS) {
+      windows.set(id, window)
+      return
+    }
+    windows.delete(id)
+    const seconds = (window.toMs - window.fromMs) / 1_000
+    if (window.busyMs / (window.toMs - window.fromMs) < BUSY_SHARE) return
+    keep(decoded, window.output / seconds)
+    if (window.prefill > 0) keep(prefilled, window.prefill / seconds)
+  }
+
+  return {
+    note(before, after, { fromMs, toMs }) {
+      const [output, prefill, ends] = [
+        after.outputTokens - before.outputTokens,
+        after.promptTokens - after.cachedTokens - (before.promptTokens - before.cachedTokens),
+        after.ended - before.ended,
+      ]
+      outputTokens += output
+      ended += ends
+      if (ended > MOST_ENDED) [outputTokens, ended] = [outputTokens / 2, ended / 2]
+      if (toMs - fromMs > MOST_GAP_MS || after.slots === 0) return void windows.delete(after.id)
+      const window = windows.get(after.id) ?? { fromMs, toMs, busyMs: 0, output: 0, prefill: 0 }
+      const share = Math.min(1, (before.running + after.running) / 2 / after.slots)
+      noteWindow(after.id, {
+        fromMs: window.fromMs,
+        toMs,
+        busyMs: window.busyMs + share * (toMs - fromMs),
+        output: window.output + output,
+        prefill: window.prefill + prefill,
+      })
+      for (const [id, { toMs: lastMs }] of windows) if (toMs - lastMs > WINDOW_MS) windows.delete(id)
+    },
+    read: () => ({
+      meanOutputTokens: ended < LEAST_ENDED ? null : outputTokens / ended,
+      decodePerReplica: quantile(decoded),
+      prefillPerReplica: quantile(prefilled),
+    }),
+  }
+}
+
+type Window = { fromMs: number; toMs: number; busyMs: number; output: number; prefill: number }
+
+function keep(values: number[], value: number): void {
+  values.push(value)
+  if (values.length > MOST_WINDOWS) values.shift()
+}
+
+function quantile(values: readonly number[]): number | null {
+  if (values.length < LEAST_WINDOWS) return null
+  return values.toSorted((a, b) => a - b)[Math.ceil(values.length * QUANTILE) - 1] ?? null
+}

@@ -1,0 +1,101 @@
+import { z } from 'zod'
+import type { RedisClient } from '#libs/redis/connect-redis.ts'
+import { BudgetState, PoolState, StartTimes } from './decide/types.ts'
+import { scalerKeys, toHolder } from './lead.ts'
+import { ModelReport } from './model-report.ts'
+
+const known = z.number().min(0).nullable()
+
+/** What is remembered of a model while it has no worker. */
+export const KeptMeans = z.object({
+  meanServiceMs: known,
+  meanOutputTokens: known,
+  decodePerReplica: known,
+  prefillPerReplica: known,
+  slotsPerReplica: known,
+})
+export type KeptMeans = z.infer<typeof KeptMeans>
+
+/** Start times of a pool's newest image. */
+export const PoolStarts = z.object({ image: z.string(), times: StartTimes })
+export type PoolStarts = z.infer<typeof PoolStarts>
+
+/** The gateways' pool. */
+export const GatewayState = z.object({ target: z.int().min(0), lastDownMs: z.number().min(0).nullable() })
+export type GatewayState = z.infer<typeof GatewayState>
+
+/** What KEDA's calls are answered with. */
+export const PoolAnswer = z.object({ target: z.int().min(0), isActive: z.boolean() })
+export type PoolAnswer = z.infer<typeof PoolAnswer>
+
+/**
+ * All that the leader publishes and remembers, as one JSON text. Times are those of the queue Redis, in Unix ms. Readers
+ * ignore fields that they do not know.
+ */
+export const Snapshot = z.object({
+  term: z.int(),
+  answers: z.record(z.string(), PoolAnswer),
+  pools: z.record(z.string(), PoolState),
+  budget: BudgetState,
+  means: z.record(z.string(), KeptMeans),
+  starts: z.record(z.string(), PoolStarts),
+  gateway: GatewayState.nullable(),
+  /** Since when a model that should have replicas has none that serves or loads. */
+  starving: z.record(z.string(), z.number().min(0)),
+  report: z.array(ModelReport),
+})
+export type Snapshot = z.infer<typeof Snapshot>
+
+export type SnapshotStore = {
+  /** Resolves with whether it was written: not when this process no longer leads in the snapshot's term. */
+  write(snapshot: Snapshot): Promise<boolean>
+  /** The last one with its age, in ms of Redis' clock; null when there is none, or none that this release can read. */
+  read(): Promise<{ snapshot: Snapshot; ageMs: number } | null>
+}
+
+/** A scaler that comes back after longer begins anew, with what Kubernetes has. */
+const KEPT_MS = 7 * 86_400_000
+
+/** Both calls reject when Redis does not answer. */
+export function createSnapshotStore(options: {
+  redis: RedisClient
+  name: string
+  /** Boot id. */
+  self: string
+}): SnapshotStore {
+  const { redis, self } = options
+  const { leader, snapshot: key } = scalerKeys(options.name)
+  return {
+    async write(snapshot) {
+      const text = JSON.stringify(snapshot)
+      const holder = toHolder(self, snapshot.term)
+      return (await redis.eval(WRITE, 2, leader, key, holder, text, String(KEPT_MS))) === 1
+    },
+    async read() {
+      const [text, ageMs] = ReadReply.parse(await redis.eval(READ, 1, key))
+      const snapshot = text === '' ? null : Snapshot.safeParse(JSON.parse(text)).data
+      return snapshot === null || snapshot === undefined ? null : { snapshot, ageMs: Math.max(0, ageMs) }
+    },
+  }
+}
+
+/**
+ * The fence: only the leader of the term writes. KEYS: leader, snapshot. ARGV: the own holder, the text, ms to keep it.
+ * Returns 1, or 0 when another one leads or none.
+ */
+const WRITE = `#!lua flags=allow-oom
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('HSET', KEYS[2], 'text', ARGV[2], 'written', string.format('%d', now))
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+return 1`
+
+/** KEYS: snapshot. Returns { the text or '', its age in ms }. */
+const READ = `#!lua flags=no-writes
+local stored = redis.call('HMGET', KEYS[1], 'text', 'written')
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+return { stored[1] or '', now - (stored[2] or now) }`
+
+const ReadReply = z.tuple([z.string(), z.int()])

@@ -1,0 +1,65 @@
+import { noteStart, predictWholeStart } from './decide/predict-start.ts'
+import { NO_START_TIMES, type PodView, type PoolSpec, type StartTimes } from './decide/types.ts'
+import type { JoinedPods, PhaseEnd } from './pods.ts'
+import type { PoolStarts } from './snapshot.ts'
+
+export type StartTimesKeeper = {
+  /** Takes note of the phases that ended, and of pods that are seen for the first time. */
+  note(joined: JoinedPods): void
+  current(): Readonly<Record<string, PoolStarts>>
+  /** Takes over what an earlier leader measured, in place of what this process did. */
+  adopt(starts: Readonly<Record<string, PoolStarts>>): void
+}
+
+/**
+ * Keeps how long pods took from creation to a node, and from there until they served; by pool, for its newest image.
+ * `onStart` is called with each whole start and with what had been predicted when the pod was first seen.
+ */
+export function createStartTimes(options: {
+  specOf: (pool: string) => PoolSpec | undefined
+  onStart: (pool: string, start: { ms: number; predictedMs: number }) => void
+}): StartTimesKeeper {
+  const { specOf, onStart } = options
+  let starts: Record<string, PoolStarts> = {}
+  const starting = new Map<string, { predictedMs: number; passedMs: number }>()
+
+  const timesOf = (pool: string) => starts[pool]?.times ?? NO_START_TIMES
+
+  function watch(pod: PodView) {
+    const spec = specOf(pod.pool)
+    const isStarting = pod.phase === 'unscheduled' || pod.phase === 'loading'
+    if (spec === undefined || !isStarting || starting.has(pod.uid)) return
+    starting.set(pod.uid, { predictedMs: predictWholeStart(spec, timesOf(pod.pool)), passedMs: 0 })
+  }
+
+  function noteEnd({ uid, pool, image, phase, ms, next }: PhaseEnd) {
+    if (phase !== 'unscheduled' && phase !== 'loading') return
+    const start = starting.get(uid)
+    if (next !== 'loading' && next !== 'ready') return void starting.delete(uid)
+    const known: StartTimes = starts[pool]?.image === image ? timesOf(pool) : NO_START_TIMES
+    const ended = noteStart(known, { phase, ms })
+    // It served before it was seen to load.
+    const loadedAtOnce = phase === 'unscheduled' && next === 'ready'
+    const times = loadedAtOnce ? noteStart(ended, { phase: 'loading', ms: 0 }) : ended
+    starts = { ...starts, [pool]: { image, times } }
+    if (start === undefined) return
+    start.passedMs += ms
+    if (next !== 'ready') return
+    starting.delete(uid)
+    onStart(pool, { ms: start.passedMs, predictedMs: start.predictedMs })
+  }
+
+  return {
+    note({ byPool, ended }) {
+      for (const end of ended) noteEnd(end)
+      const pods = [...byPool.values()].flat()
+      for (const pod of pods) watch(pod)
+      const uids = new Set(pods.map(({ uid }) => uid))
+      for (const uid of starting.keys()) if (!uids.has(uid)) starting.delete(uid)
+    },
+    current: () => starts,
+    adopt(adopted) {
+      starts = { ...adopted }
+    },
+  }
+}
