@@ -33,12 +33,12 @@ export type KubernetesApi = {
   compact(): void
   /** While set, every request is answered with this status. */
   failWith(status: number | null): void
+  /** While true, patches are answered 500. */
+  failPatches(isFailing: boolean): void
   /** The token that requests must carry. */
   setToken(token: string): void
   /** Method and URL of every request so far. */
   requests: string[]
-  /** Called after each patch was applied. */
-  onPatch(listener: (collection: string, object: ClusterObject) => void): void
   close(): Promise<void>
 }
 
@@ -52,13 +52,13 @@ type Watcher = { collection: string; selector: string | null; response: ServerRe
 export async function startKubernetesApi(collections: readonly string[]): Promise<KubernetesApi> {
   const stored = new Map<string, Map<string, ClusterObject>>(collections.map((name) => [name, new Map()]))
   const watchers = new Set<Watcher>()
-  const listeners: ((collection: string, object: ClusterObject) => void)[] = []
   const requests: string[] = []
   let changes: Change[] = []
   let version = 1
   let oldest = 1
   let token: string | null = null
   let failure: number | null = null
+  let arePatchesFailing = false
 
   const objectsOf = (collection: string) => {
     const found = stored.get(collection) ?? new Map<string, ClusterObject>()
@@ -122,10 +122,11 @@ export async function startKubernetesApi(collections: readonly string[]): Promis
     const isMerge = exchange.request.headers['content-type'] === 'application/merge-patch+json'
     if (object === undefined) return answer(exchange.response, 404, { message: `${name} not found` })
     if (!isMerge) return answer(exchange.response, 415, { message: 'expected a merge patch' })
-    const merged = mergePatch(object, await json(exchange.request))
-    const changed = put(collection, PatchedObject.parse(merged))
-    answer(exchange.response, 200, changed)
-    for (const listener of listeners) listener(collection, changed)
+    if (arePatchesFailing) return answer(exchange.response, 500, { message: 'failing' })
+    const merged = PatchedObject.parse(mergePatch(object, await json(exchange.request)))
+    if (merged.metadata['uid'] !== object.metadata.uid)
+      return answer(exchange.response, 409, { message: 'another uid' })
+    answer(exchange.response, 200, put(collection, merged))
   }
 
   async function handle(exchange: Exchange) {
@@ -185,11 +186,13 @@ export async function startKubernetesApi(collections: readonly string[]): Promis
     failWith(status) {
       failure = status
     },
+    failPatches(isFailing) {
+      arePatchesFailing = isFailing
+    },
     setToken(text) {
       token = text
     },
     requests,
-    onPatch: (listener) => void listeners.push(listener),
     async close() {
       const { promise, resolve } = Promise.withResolvers<void>()
       server.close(() => resolve())

@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { DEMAND, publishSignal, type ModelDemand } from '#libs/event-bus/scaling-signals.ts'
+
+export type FakeGateway = {
+  /** Counts requests that no worker served, and sends the message at once, as a gateway does. */
+  refuse(model: string): Promise<void>
+  /** Requests per second from now on, all accepted. */
+  setRate(model: string, perSecond: number): void
+  setStreams(openStreams: number): void
+  stop(): void
+}
+
+const NOTHING: ModelDemand = {
+  fresh: 0,
+  repeated: 0,
+  accepted: 0,
+  busy: 0,
+  unserved: 0,
+  waiting: 0,
+  waitingTokens: 0,
+  unservedAgoMs: null,
+}
+
+/** Sends demand as a gateway does: each second, with counters since its start. */
+export function startFakeGateway(redisUrl: string): FakeGateway {
+  const redis = new Redis(redisUrl)
+  redis.on('error', () => {})
+  const id = randomUUID()
+  const models = new Map<string, ModelDemand>()
+  const rates = new Map<string, number>()
+  const refusedAtMs = new Map<string, number>()
+  let openStreams = 0
+  const demandOf = (model: string) => models.get(model) ?? NOTHING
+
+  async function send() {
+    const counters = [...models].map(([model, demand]) => {
+      const atMs = refusedAtMs.get(model)
+      const unservedAgoMs = atMs === undefined ? null : performance.now() - atMs
+      return [model, { ...demand, unservedAgoMs }] as const
+    })
+    const log = pino({ level: 'silent' })
+    const message = { id, openStreams, loopDelayMs: 1, models: Object.fromEntries(counters) }
+    await publishSignal({ redis, log }, DEMAND, message)
+  }
+
+  const timer = setInterval(() => {
+    for (const [model, perSecond] of rates) {
+      const demand = demandOf(model)
+      models.set(model, {
+        ...demand,
+        fresh: demand.fresh + perSecond,
+        accepted: demand.accepted + perSecond,
+      })
+    }
+    void send()
+  }, 1_000)
+
+  return {
+    async refuse(model) {
+      const demand = demandOf(model)
+      models.set(model, { ...demand, fresh: demand.fresh + 1, unserved: demand.unserved + 1 })
+      refusedAtMs.set(model, performance.now())
+      await send()
+    },
+    setRate(model, perSecond) {
+      models.set(model, demandOf(model))
+      rates.set(model, perSecond)
+    },
+    setStreams(streams) {
+      openStreams = streams
+    },
+    stop() {
+      clearInterval(timer)
+      redis.disconnect()
+    },
+  }
+}

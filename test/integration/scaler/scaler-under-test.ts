@@ -1,0 +1,114 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import { freePort } from '../../support/free-port.ts'
+import { startApp } from '../../support/processes.ts'
+import { scratchFolder } from '../../support/run-folder.ts'
+import { connectKeda } from './keda-client.ts'
+import { NAMESPACE } from './fake-cluster.ts'
+
+/** A pool of the models file; small windows, because the tests are to be short. */
+export const poolOf = (pool: string, fields: Record<string, unknown> = {}) => ({
+  pool,
+  model: pool,
+  gpuClass: null,
+  gpus: 1,
+  min: 0,
+  max: 10,
+  floors: [],
+  priority: 50,
+  order: 1,
+  slots: 10,
+  targetWaitSeconds: 60,
+  utilization: 1,
+  idleSeconds: 600,
+  downWindowSeconds: 0,
+  startSeconds: 60,
+  spot: false,
+  ...fields,
+})
+
+const Page = z.object({ models: z.array(z.looseObject({ model: z.string(), why: z.string() })) })
+
+export type RunningScaler = Awaited<ReturnType<typeof startScaler>>
+
+/** Runs `apps/scaler` as a process and resolves when it has a snapshot. */
+export async function startScaler(options: {
+  redisUrl: string
+  apiUrl: string
+  name: string
+  pools: readonly object[]
+  gateway?: object | null
+}) {
+  const file = join(scratchFolder('scaler'), 'models.json')
+  const { pools, gateway = null } = options
+  writeFileSync(file, JSON.stringify({ pools, budget: {}, gateway, hpaTolerance: 0 }))
+  const address = `127.0.0.1:${await freePort()}`
+  const app = await startApp('scaler', {
+    QUEUE_REDIS_URL: options.redisUrl,
+    BUS_REDIS_URL: options.redisUrl,
+    SCALER_NAME: options.name,
+    SCALER_MODELS_FILE: file,
+    KEDA_LISTEN: address,
+    KUBERNETES_URL: options.apiUrl,
+    KUBERNETES_NAMESPACE: NAMESPACE,
+    LOG_LEVEL: 'debug',
+  })
+  const keda = connectKeda(address)
+  const read = async (path: string) => await fetch(`${app.opsUrl}${path}`)
+  return {
+    ...app,
+    keda,
+    models: async () => Page.parse(await (await read('/models')).json()).models,
+    metrics: async () => await (await read('/metrics')).text(),
+    isLeader: async () => /^millrace_scaler_leader 1$/m.test(await (await read('/metrics')).text()),
+    async end() {
+      keda.close()
+      await app.stop()
+    },
+  }
+}
+
+/** Both loops of KEDA and the HPA over several scalers, as far as they change replicas; until `stop`. */
+export function runKedaLoops(options: {
+  scalers: readonly RunningScaler[]
+  pool: string
+  scale: (replicas: number) => void
+  replicas: () => number
+}) {
+  const { scalers, pool, scale, replicas } = options
+  let [turn, stopped] = [0, false]
+  const failures: number[] = []
+
+  async function poll() {
+    const keda = scalers[turn++ % scalers.length]?.keda
+    if (keda === undefined) return
+    try {
+      await keda.spec(pool)
+      const target = (await keda.target(pool)) ?? Number.NaN
+      const isActive = await keda.isActive(pool)
+      if (stopped) return
+      if (replicas() === 0) {
+        if (isActive) scale(1)
+      } else if (!isActive) scale(0)
+      else if (target >= 1) scale(target)
+    } catch {
+      failures.push(performance.now())
+    }
+  }
+
+  const running = (async () => {
+    while (!stopped) {
+      await poll()
+      await sleep(200)
+    }
+  })()
+  return {
+    failures,
+    async stop() {
+      stopped = true
+      await running
+    },
+  }
+}
