@@ -1,0 +1,140 @@
+import { expect, test } from 'vitest'
+import { createJoinPods, Deployment, isPaused, Pod, ScaledObject } from '#apps/scaler/pods.ts'
+import type { Capacity } from '#libs/event-bus/scaling-signals.ts'
+
+const NOW = Date.parse('2026-01-01T12:00:00Z')
+const secondsAgo = (seconds: number) => new Date(NOW - seconds * 1_000).toISOString()
+
+const toPod = (fields: { metadata?: object; spec?: object; status?: object } = {}) =>
+  Pod.parse({
+    metadata: { name: 'pod', uid: 'uid', labels: { 'millrace/pool': 'pool' }, ...fields.metadata },
+    spec: { nodeName: 'node', ...fields.spec },
+    status: { phase: 'Running', conditions: [], ...fields.status },
+  })
+
+const CAPACITY: Capacity = {
+  id: 'worker',
+  name: 'pod',
+  podUid: 'uid',
+  node: null,
+  pool: null,
+  model: 'chat',
+  phase: 'ready',
+  slots: 4,
+  running: 3,
+  meanGenerationMs: null,
+  ended: 0,
+  promptTokens: 0,
+  cachedTokens: 0,
+  outputTokens: 0,
+  kvUsed: null,
+  kvCapacity: null,
+  loadingMs: null,
+  cordonTerm: null,
+}
+
+/** Joins with one worker's last report, or with none. */
+function joinWith(capacity: Partial<Capacity> | null, isKnown = capacity !== null) {
+  return createJoinPods({
+    ofPod: () =>
+      capacity === null ? null : { capacity: { ...CAPACITY, ...capacity }, heardMs: 0, idleReports: 2 },
+    knowsPod: () => isKnown,
+  })
+}
+
+const viewOf = (pod: Pod, join = joinWith(null)) => join([pod], NOW).byPool.get('pool')?.[0]
+const READY = { conditions: [{ type: 'Ready', status: 'True' }] }
+
+test.each([
+  ['unscheduled', toPod({ spec: { nodeName: undefined } }), null],
+  ['loading', toPod(), null],
+  ['loading', toPod({ status: { phase: 'Pending' } }), { phase: 'loading' } as const],
+  ['ready', toPod(), {}],
+  ['cordoned', toPod({ status: READY }), { phase: 'cordoned' } as const],
+  ['sick', toPod(), { phase: 'sick' } as const],
+  ['silent', toPod({ status: READY }), null],
+  ['deleting', toPod({ metadata: { deletionTimestamp: secondsAgo(1) } }), {}],
+])('a pod is %s', (phase, pod, capacity) => {
+  expect(viewOf(pod, joinWith(capacity))?.phase).toBe(phase)
+})
+
+test('a pod whose worker has reported before is silent, not loading', () => {
+  expect(viewOf(toPod(), joinWith(null, true))?.phase).toBe('silent')
+})
+
+test('a view has what the worker reports and what the cluster says', () => {
+  const metadata = { annotations: { 'controller.kubernetes.io/pod-deletion-cost': '-1000' } }
+  const status = { conditions: [{ type: 'DisruptionTarget', status: 'True' }] }
+  expect(viewOf(toPod({ metadata, status }), joinWith({ phase: 'cordoned', cordonTerm: 9 }))).toEqual({
+    name: 'pod',
+    uid: 'uid',
+    pool: 'pool',
+    phase: 'cordoned',
+    running: 3,
+    cordonTerm: 9,
+    idleReports: 2,
+    sincePhaseMs: 0,
+    disrupted: true,
+    operatorCordoned: false,
+    deletionCost: -1_000,
+  })
+})
+
+test('a cordon without a term is an operator’s', () => {
+  expect(viewOf(toPod(), joinWith({ phase: 'cordoned' }))?.operatorCordoned).toBe(true)
+})
+
+test('failed and completed pods are left out', () => {
+  for (const phase of ['Failed', 'Succeeded']) expect(viewOf(toPod({ status: { phase } }))).toBeUndefined()
+})
+
+test('a pod that existed before this process has the age that the cluster gives it', () => {
+  const unscheduled = toPod({
+    metadata: { creationTimestamp: secondsAgo(50) },
+    spec: { nodeName: undefined },
+  })
+  const conditions = [{ type: 'PodScheduled', status: 'True', lastTransitionTime: secondsAgo(20) }]
+  const loading = toPod({ metadata: { creationTimestamp: secondsAgo(50) }, status: { conditions } })
+  expect(viewOf(unscheduled)?.sincePhaseMs).toBe(50_000)
+  expect(viewOf(loading)?.sincePhaseMs).toBe(20_000)
+})
+
+test('the end of a phase is reported once, with its duration', () => {
+  const join = joinWith(null)
+  const unscheduled = toPod({
+    metadata: { creationTimestamp: secondsAgo(10) },
+    spec: {
+      nodeName: undefined,
+      containers: [{ image: 'worker:1' }],
+      initContainers: [{ image: 'engine:2' }],
+    },
+  })
+  const loading = { ...unscheduled, spec: { ...unscheduled.spec, nodeName: 'node' } }
+  expect(join([unscheduled], NOW).ended).toEqual([])
+  expect(join([loading], NOW + 5_000).ended).toEqual([
+    {
+      uid: 'uid',
+      pool: 'pool',
+      image: 'engine:2 worker:1',
+      phase: 'unscheduled',
+      ms: 15_000,
+      next: 'loading',
+    },
+  ])
+  const later = join([loading], NOW + 9_000)
+  expect(later.ended).toEqual([])
+  expect(later.byPool.get('pool')?.[0]?.sincePhaseMs).toBe(4_000)
+})
+
+test('a ScaledObject is paused by either annotation of KEDA', () => {
+  const toObject = (annotations: object) =>
+    ScaledObject.parse({ metadata: { name: 'pool', uid: '1', annotations } })
+  expect(isPaused(toObject({}))).toBe(false)
+  expect(isPaused(toObject({ 'autoscaling.keda.sh/paused': 'true' }))).toBe(true)
+  expect(isPaused(toObject({ 'autoscaling.keda.sh/paused': 'false' }))).toBe(false)
+  expect(isPaused(toObject({ 'autoscaling.keda.sh/paused-replicas': '4' }))).toBe(true)
+})
+
+test('a Deployment without a number of replicas can be read', () => {
+  expect(Deployment.parse({ metadata: { name: 'a', uid: '1' }, spec: {} }).spec.replicas).toBeUndefined()
+})
