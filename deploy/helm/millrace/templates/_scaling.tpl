@@ -1,0 +1,55 @@
+{{/* "true" where HPAs have a tolerance, so that 54 of 50 replicas is a change. */}}
+{{- define "millrace.knowsTolerance" -}}
+{{- if semverCompare ">=1.35.0-0" .Capabilities.KubeVersion.Version }}true{{ end }}
+{{- end }}
+
+{{/*
+The ScaledObject of a pool: root, component, name, min, max. All damping is in the scaler, which knows the pods; so the HPA
+follows at once. There is no `fallback` by default: without it KEDA changes nothing as long as no scaler answers.
+*/}}
+{{- define "millrace.scaledObject" -}}
+{{- $root := .root }}
+{{- $scaler := $root.Values.scaler }}
+{{- $tls := include "millrace.tlsSecret" (dict "root" $root "part" "keda") }}
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata:
+  {{- include "millrace.metadata" . | nindent 2 }}
+spec:
+  scaleTargetRef: { name: {{ .name }} }
+  pollingInterval: 5
+  cooldownPeriod: 60
+  minReplicaCount: {{ .min }}
+  maxReplicaCount: {{ .max }}
+  {{- if not (kindIs "invalid" $scaler.fallbackReplicas) }}
+  fallback: { failureThreshold: 12, replicas: {{ $scaler.fallbackReplicas }}, behavior: currentReplicasIfHigher }
+  {{- end }}
+  advanced:
+    horizontalPodAutoscalerConfig:
+      behavior:
+        {{- $tolerance := include "millrace.knowsTolerance" $root }}
+        scaleUp:
+          stabilizationWindowSeconds: 0
+          {{- if $tolerance }}
+          tolerance: 0
+          {{- end }}
+          policies: [{ type: Pods, value: {{ .max }}, periodSeconds: 15 }]
+        scaleDown:
+          stabilizationWindowSeconds: 0
+          {{- if $tolerance }}
+          tolerance: 0
+          {{- end }}
+          policies: [{ type: Percent, value: 100, periodSeconds: 15 }]
+  triggers:
+    - type: external-push
+      metricType: AverageValue
+      metadata:
+        scalerAddress: {{ $scaler.address | default (printf "%s-scaler.%s.svc:9400" $root.Release.Name $root.Release.Namespace) | quote }}
+        pool: {{ .name }}
+        {{- if $tls }}
+        enableTLS: "true"
+        {{- end }}
+      {{- if $tls }}
+      authenticationRef: { name: {{ $root.Release.Name }}-scaler }
+      {{- end }}
+{{- end }}

@@ -1,0 +1,44 @@
+{{/* The name of the immutable ConfigMap, by its content. */}}
+{{- define "millrace.catalogName" -}}
+{{- printf "%s-catalog-%s" .Release.Name (printf "%s%s" (include "millrace.catalog" .) (.Files.Get "files/scripts/publish-catalog.mjs") | sha256sum | trunc 10) }}
+{{- end }}
+
+{{/* The publishing Job's spec. It cannot change once it exists, so the Job's name is the hash of it. */}}
+{{- define "millrace.catalogJob" -}}
+{{- $it := dict "root" . "component" "catalog" }}
+backoffLimit: 10
+# A refusal is final; a lost node is not.
+podFailurePolicy:
+  rules:
+    - { action: FailJob, onExitCodes: { containerName: publish, operator: In, values: [1, 2] } }
+    - { action: Ignore, onPodConditions: [{ type: DisruptionTarget, status: "True" }] }
+template:
+  metadata:
+    {{- include "millrace.podMetadata" $it | nindent 4 }}
+  spec:
+    restartPolicy: Never
+    {{- include "millrace.podFields" $it | nindent 4 }}
+    containers:
+      - name: publish
+        image: {{ include "millrace.appImage" . | quote }}
+        imagePullPolicy: {{ .Values.image.pullPolicy }}
+        command: [node, /etc/millrace/catalog/publish-catalog.mjs]
+        args:
+          - /etc/millrace/catalog/catalog.json
+          - http://{{ .Release.Name }}-billing-admin:8090
+          - /etc/millrace/secrets/admin-token
+          - helm {{ .Release.Namespace }}/{{ .Release.Name }}
+          - {{ include "millrace.catalog" . | sha256sum | trunc 16 }}
+          - {{ .Values.catalog.reason | quote }}
+        resources: { requests: { cpu: 20m, memory: 128Mi }, limits: { memory: 512Mi } }
+        securityContext:
+          {{- include "millrace.containerSecurity" . | nindent 10 }}
+        volumeMounts:
+          - { name: catalog, mountPath: /etc/millrace/catalog, readOnly: true }
+          - { name: secrets, mountPath: /etc/millrace/secrets, readOnly: true }
+          - { name: tmp, mountPath: /tmp }
+    volumes:
+      - { name: tmp, emptyDir: { sizeLimit: 64Mi } }
+      - { name: catalog, configMap: { name: {{ include "millrace.catalogName" . }} } }
+      {{- include "millrace.secretVolume" (dict "root" . "volume" "secrets" "names" (list "admin-token")) | trim | nindent 6 }}
+{{- end }}

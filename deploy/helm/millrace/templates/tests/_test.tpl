@@ -1,0 +1,65 @@
+{{/* One test pod: root, name, script, account, token, env (YAML), mounts (YAML), volumes (YAML). */}}
+{{- define "millrace.testPod" -}}
+{{- $it := merge (dict "component" "test") . }}
+apiVersion: v1
+kind: Pod
+metadata:
+  {{- include "millrace.metadata" $it | nindent 2 }}
+  annotations: { helm.sh/hook: test, helm.sh/hook-delete-policy: "before-hook-creation,hook-succeeded" }
+spec:
+  restartPolicy: Never
+  {{- include "millrace.podFields" $it | nindent 2 }}
+  containers:
+    - name: test
+      image: {{ include "millrace.appImage" .root | quote }}
+      imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+      command: [node, --input-type=module, --eval]
+      args:
+        - |
+          {{- .root.Files.Get (printf "files/scripts/%s.mjs" .script) | nindent 10 }}
+      env:
+        {{- .env | trim | nindent 8 }}
+      resources: { requests: { cpu: 20m, memory: 128Mi }, limits: { memory: 512Mi } }
+      securityContext:
+        {{- include "millrace.containerSecurity" . | nindent 8 }}
+      volumeMounts:
+        - { name: tmp, mountPath: /tmp }
+        {{- .mounts | default "" | trim | nindent 8 }}
+  volumes:
+    - { name: tmp, emptyDir: { sizeLimit: 64Mi } }
+    {{- .volumes | default "" | trim | nindent 4 }}
+{{- end }}
+
+{{/* Of the test of the whole release. */}}
+{{- define "millrace.testEnv" -}}
+- { name: NAMESPACE, value: {{ .Release.Namespace }} }
+- { name: RELEASE, value: {{ .Release.Name }} }
+- { name: SCALED, value: {{ .Values.scaler.enabled | quote }} }
+- { name: NODE_EXTRA_CA_CERTS, value: /var/run/secrets/kubernetes.io/serviceaccount/ca.crt }
+{{- end }}
+
+{{/* Of the chat: a client's key from a Secret, in dev mode the owner's token. chatEnv takes root and model. */}}
+{{- define "millrace.chatEnv" -}}
+- { name: GATEWAY_URL, value: "http://{{ .root.Release.Name }}-gateway:8080" }
+- { name: MODEL, value: {{ .model | quote }} }
+{{- if .root.Values.tests.keySecret.name }}
+- { name: API_KEY_FILE, value: /etc/millrace/key/key }
+{{- else }}
+- { name: ADMIN_URL, value: "http://{{ .root.Release.Name }}-billing-admin:8090" }
+- { name: ADMIN_TOKEN_FILE, value: /etc/millrace/secrets/admin-token }
+{{- end }}
+{{- end }}
+{{- define "millrace.chatVolumes" -}}
+{{- if .Values.tests.keySecret.name }}
+- { name: key, secret: { secretName: {{ .Values.tests.keySecret.name }}, defaultMode: 0440, items: [{ key: {{ .Values.tests.keySecret.key }}, path: key }] } }
+{{- else }}
+{{- include "millrace.secretVolume" (dict "root" . "volume" "secrets" "names" (list "admin-token")) }}
+{{- end }}
+{{- end }}
+{{- define "millrace.chatMounts" -}}
+{{- if .Values.tests.keySecret.name }}
+- { name: key, mountPath: /etc/millrace/key, readOnly: true }
+{{- else }}
+- { name: secrets, mountPath: /etc/millrace/secrets, readOnly: true }
+{{- end }}
+{{- end }}
