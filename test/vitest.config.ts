@@ -30,6 +30,8 @@ export default defineConfig({
         extends: true,
         test: { name: 'integration', include: ['test/integration/**/*.test.ts'], ...WITH_SERVERS },
       },
+      // `npm run test:chart`; needs Helm.
+      { extends: true, test: { name: 'chart', include: ['test/chart/**/*.test.ts'], testTimeout: 120_000 } },
       // `npm test` leaves it out.
       { extends: true, test: { name: 'soak', include: ['test/soak/**/*.test.ts'], ...WITH_SERVERS } },
       {

@@ -125,8 +125,6 @@ What the schema cannot say: rules between fields. Every message names its value;
 {{- $problems := list }}
 {{- $root := . }}
 {{- $simulated := include "millrace.simulated" . }}
-{{- $priced := list }}
-{{- $unpriced := list }}
 {{- $derived := list "--grpc" "--host" "--port" "--model" "--served-model-name" "--max-model-len" "--max-num-seqs" "--tensor-parallel-size" "-tp" }}
 {{- range $key, $model := .Values.models }}
 {{- if ne (toString (dig "enabled" true $model)) "false" }}
@@ -197,17 +195,11 @@ What the schema cannot say: rules between fields. Every message names its value;
 {{- end }}
 {{- end }}
 {{- if $model.price }}
-{{- $priced = append $priced $key }}
 {{- if gt (include "millrace.nano" $model.price.cachedInput | int64) (include "millrace.nano" $model.price.input | int64) }}
 {{- $problems = append $problems (printf "%s.price.cachedInput: it is above input" $at) }}
 {{- end }}
-{{- else }}
-{{- $unpriced = append $unpriced $key }}
 {{- end }}
 {{- end }}
-{{- end }}
-{{- if and .Values.catalog.publish $priced $unpriced }}
-{{- $problems = append $problems (printf "models.%s.price: expected; a publication of the others would disable the model (or set catalog.publish: false)" (first $unpriced)) }}
 {{- end }}
 {{- toJson $problems }}
 {{- end }}

@@ -1,13 +1,15 @@
 // Publishes the chart's catalog, once for each content: an upgrade that does not change it leaves prices that operators have
 // published since. The audit log says which content of this release was published last.
-//   node publish-catalog.mjs FILE BILLING TOKEN_FILE ORIGIN HASH [REASON]
-// ORIGIN names the release. Waits for billing for an hour, which a migration may take. Exits with 1 when billing refuses.
+//   node publish-catalog.mjs FILE BILLING TOKEN_FILE ORIGIN HASH KEEP [REASON]
+// ORIGIN names the release; KEEP has the ids, separated by commas, of models whose prices are published by hand: they stay as
+// they are, while other models that the file lacks are disabled. Waits for billing for an hour, which a migration may take.
+// Exits with 1 when billing refuses.
 import { spawnSync } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const [file, url, tokenFile, origin, hash, note] = process.argv.slice(2)
-if (hash === undefined) {
-  console.error('usage: publish-catalog.mjs FILE BILLING TOKEN_FILE ORIGIN HASH [REASON]')
+const [file, url, tokenFile, origin, hash, keep, note] = process.argv.slice(2)
+if (keep === undefined) {
+  console.error('usage: publish-catalog.mjs FILE BILLING TOKEN_FILE ORIGIN HASH KEEP [REASON]')
   process.exit(2)
 }
 const LIMIT_MS = 3_600_000
@@ -22,7 +24,8 @@ if (last?.reason.startsWith(`${origin} ${hash}`)) {
   console.log(`published before, at ${last.at}: ${last.reason}`)
 } else {
   const reason = `${origin} ${hash}${note ? `: ${note}` : ''}`
-  console.log(await ctl(['models', 'publish', file, '--reason', reason]))
+  const kept = keep === '' ? [] : ['--keep', keep]
+  console.log(await ctl(['models', 'publish', file, '--disable-missing', ...kept, '--reason', reason]))
 }
 
 /** The output of the operators' command line; repeats it until billing answers. */

@@ -3,6 +3,15 @@
 {{- printf "%s-catalog-%s" .Release.Name (printf "%s%s" (include "millrace.catalog" .) (.Files.Get "files/scripts/publish-catalog.mjs") | sha256sum | trunc 10) }}
 {{- end }}
 
+{{/* Ids of the enabled models without a price, which is published by hand. */}}
+{{- define "millrace.keptModels" -}}
+{{- $ids := list }}
+{{- range $key, $model := .Values.models }}
+{{- if and (ne (toString (dig "enabled" true $model)) "false") (not $model.price) }}{{ $ids = append $ids (dig "id" $key $model) }}{{ end }}
+{{- end }}
+{{- join "," $ids }}
+{{- end }}
+
 {{/* The publishing Job's spec. It cannot change once it exists, so the Job's name is the hash of it. */}}
 {{- define "millrace.catalogJob" -}}
 {{- $it := dict "root" . "component" "catalog" }}
@@ -28,7 +37,8 @@ template:
           - http://{{ .Release.Name }}-billing-admin:8090
           - /etc/millrace/secrets/admin-token
           - helm {{ .Release.Namespace }}/{{ .Release.Name }}
-          - {{ include "millrace.catalog" . | sha256sum | trunc 16 }}
+          - {{ printf "%s %s" (include "millrace.catalog" .) (include "millrace.keptModels" .) | sha256sum | trunc 16 }}
+          - {{ include "millrace.keptModels" . | quote }}
           - {{ .Values.catalog.reason | quote }}
         resources: { requests: { cpu: 20m, memory: 128Mi }, limits: { memory: 512Mi } }
         securityContext:

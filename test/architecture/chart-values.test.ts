@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv } from 'ajv'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { REFUSED_BY_SCHEMA } from '#test/chart/bad-values.ts'
+import {
+  CHART,
+  mergeValues,
+  readDefaults,
+  readValues,
+  VALUE_SETS,
+  valuesPath,
+  type Values,
+} from '#test/chart/chart-values.ts'
+
+const Schema = z.record(z.string(), z.unknown())
+const schema = Schema.parse(JSON.parse(readFileSync(join(CHART, 'values.schema.json'), 'utf8')))
+// Its types are unions where Kubernetes takes a number or a text.
+const validate = new Ajv({ allErrors: true, allowUnionTypes: true }).compile(schema)
+
+/** As Helm checks them: merged into the chart's. */
+function problemsOf(values: Values): string[] {
+  if (validate(mergeValues(readDefaults(), values))) return []
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message ?? ''}`)
+}
+
+test.each(VALUE_SETS)('the schema accepts the value set %s', (set) => {
+  expect(problemsOf(readValues(valuesPath(set)))).toEqual([])
+})
+
+test.each(REFUSED_BY_SCHEMA)('the schema refuses $problem and names the field', ({ values, message }) => {
+  expect(problemsOf(values).join('\n')).toContain(message)
+})
+
+test('every object of the schema is closed or of one kind, and every field has a description', () => {
+  const objects: string[] = []
+  const fields: string[] = []
+  visit(schema, '', { objects, fields })
+  expect(fields.length).toBeGreaterThan(150)
+  expect(objects).toEqual([])
+  expect(fields.filter((field) => field.endsWith(' undescribed'))).toEqual([])
+})
+
+test('the default values are one page that names every part of the schema', () => {
+  const text = readFileSync(join(CHART, 'values.yaml'), 'utf8')
+  expect(text.split('\n').length).toBeLessThan(120)
+  const parts = Object.keys(Schema.parse(schema['properties']))
+  expect(Object.keys(readDefaults()).toSorted()).toEqual(parts.filter((part) => part !== 'global').toSorted())
+})
+
+/** Collects objects that would accept any field, except those of Kubernetes, and fields without a description. */
+function visit(node: unknown, path: string, found: { objects: string[]; fields: string[] }): void {
+  const parsed = Schema.safeParse(node)
+  if (!parsed.success || Array.isArray(node)) return
+  const { properties, additionalProperties, definitions, items, type } = parsed.data
+  const isForeign = ['/kubernetes', '/global'].includes(path)
+  if (type === 'object' && additionalProperties === undefined && !isForeign) found.objects.push(path)
+  if (properties !== undefined && additionalProperties !== false) found.objects.push(path)
+  for (const [name, field] of Object.entries(Schema.parse(properties ?? {}))) {
+    const isDescribed = Schema.parse(field)['description'] !== undefined
+    found.fields.push(`${path}/${name}${isDescribed ? '' : ' undescribed'}`)
+    visit(field, `${path}/${name}`, found)
+  }
+  for (const [name, definition] of Object.entries(Schema.parse(definitions ?? {}))) {
+    visit(definition, `/${name}`, found)
+  }
+  visit(items, `${path}/*`, found)
+  visit(additionalProperties, `${path}/*`, found)
+}

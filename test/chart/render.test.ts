@@ -1,0 +1,54 @@
+import { stringify } from 'yaml'
+import { expect, test } from 'vitest'
+import { CHART, readValues, VALUE_SETS, valuesPath } from './chart-values.ts'
+import { HELMS, nameOf, onValues, RELEASE, renderSet, renderValues, runHelm, type KubeObject } from './helm.ts'
+
+const CASES = HELMS.flatMap((helm) => VALUE_SETS.map((set) => ({ helm, set })))
+
+test.each(CASES)('$helm lints the value set $set without a warning', async ({ helm, set }) => {
+  const output = await runHelm(helm, ['lint', CHART, '--strict', '--values', valuesPath(set)])
+  expect(output).toContain('1 chart(s) linted, 0 chart(s) failed')
+  expect(output).not.toMatch(/\[(?:WARNING|ERROR)\]/)
+})
+
+test.each(CASES)('$helm renders the value set $set as its golden file', async ({ helm, set }) => {
+  const objects = await renderSet(set, helm)
+  expect(objects.length).toBeGreaterThan(20)
+  expect(new Set(objects.map(nameOf)).size).toBe(objects.length)
+  await expect(objects.map(toGolden).join('---\n')).toMatchFileSnapshot(`golden/${set}.yaml`)
+})
+
+test('the notes name the address, the models and every unsafe switch', async () => {
+  const notes = await onValues(readValues(valuesPath('dev')), async (path) => {
+    const args = ['install', RELEASE, CHART, '--dry-run=client', '--values', path]
+    return (await runHelm('helm', args)).split('NOTES:')[1] ?? ''
+  })
+  expect(notes).toContain('http://mr-gateway.default:8080/v1')
+  expect(notes).toContain('demo-reasoning: 0 to 2 replicas as mr-demo-reasoning')
+  expect(notes).toContain('lose everything with their pods')
+  expect(notes).toContain('engines are simulated')
+  expect(notes).toContain('gateways and billing talk in plaintext')
+})
+
+test('without HPA tolerance in the cluster, the HPAs have none and the scaler plans for a tenth', async () => {
+  const render = async (kubernetes: string) =>
+    JSON.stringify(await renderValues(readValues(valuesPath('minimal')), { kubernetes }))
+  const [older, newer] = [await render('1.34.2'), await render('1.35.0')]
+  expect(older).not.toContain('"tolerance"')
+  expect(older).toContain(String.raw`\"hpaTolerance\": 0.1`)
+  expect(newer).toContain('"tolerance":0')
+  expect(newer).toContain(String.raw`\"hpaTolerance\": 0,`)
+})
+
+/** Without what is generated anew at each rendering, and without the files of others that the chart includes. */
+function toGolden(object: KubeObject): string {
+  const isGenerated = object.kind === 'Secret'
+  const isIncluded = object.kind === 'PrometheusRule' || object.metadata.name.includes('-dashboard-')
+  const data = isGenerated ? { data: Object.keys(Object(object['data'])).toSorted() } : {}
+  const { spec: _spec, data: _data, ...rest } = object
+  return stringify(isIncluded ? { kind: object.kind } : isGenerated ? { ...rest, ...data } : object, {
+    sortMapEntries: true,
+    lineWidth: 0,
+    aliasDuplicateObjects: false,
+  })
+}
