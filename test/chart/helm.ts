@@ -38,7 +38,10 @@ export async function runHelm(helm: Helm, args: readonly string[]): Promise<stri
 }
 
 /** `helm lint` and `helm template` of values in a file; rejects with Helm's message when it refuses them. */
-export async function onValues<Result>(values: Values, use: (path: string) => Promise<Result>): Promise<Result> {
+export async function onValues<Result>(
+  values: Values,
+  use: (path: string) => Promise<Result>,
+): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-chart-'))
   try {
     const path = join(folder, 'values.yaml')
@@ -52,15 +55,16 @@ export async function onValues<Result>(values: Values, use: (path: string) => Pr
 /** The objects that a Helm renders of these values, by kind and name. */
 export async function renderValues(
   values: Values,
-  { helm = 'helm', kubernetes = KUBERNETES, more = [] }: { helm?: Helm; kubernetes?: string; more?: readonly string[] } = {},
+  {
+    helm = 'helm',
+    kubernetes = KUBERNETES,
+    more = [],
+  }: { helm?: Helm; kubernetes?: string; more?: readonly string[] } = {},
 ): Promise<KubeObject[]> {
+  const place = [CHART, '--namespace', NAMESPACE, '--kube-version', kubernetes, ...more]
   const output = await onValues(
     values,
-    async (path) =>
-      await runHelm(helm, [
-        ...['template', RELEASE, CHART, '--namespace', NAMESPACE, '--values', path],
-        ...['--kube-version', kubernetes, ...more],
-      ]),
+    async (path) => await runHelm(helm, ['template', RELEASE, ...place, '--values', path]),
   )
   // As kubectl reads it: octal modes are of YAML 1.1.
   const objects = parseAllDocuments(output, { version: '1.1', merge: false })

@@ -1,7 +1,16 @@
 import { stringify } from 'yaml'
 import { expect, test } from 'vitest'
 import { CHART, readValues, VALUE_SETS, valuesPath } from './chart-values.ts'
-import { HELMS, nameOf, onValues, RELEASE, renderSet, renderValues, runHelm, type KubeObject } from './helm.ts'
+import {
+  HELMS,
+  nameOf,
+  onValues,
+  RELEASE,
+  renderSet,
+  renderValues,
+  runHelm,
+  type KubeObject,
+} from './helm.ts'
 
 const CASES = HELMS.flatMap((helm) => VALUE_SETS.map((set) => ({ helm, set })))
 

@@ -13,9 +13,7 @@ const Container = z.looseObject({
   args: z.array(z.string()).default([]),
   command: z.array(z.string()).default([]),
   restartPolicy: z.string().optional(),
-  env: z
-    .array(z.looseObject({ name: z.string(), value: z.string().optional() }))
-    .default([]),
+  env: z.array(z.looseObject({ name: z.string(), value: z.string().optional() })).default([]),
   volumeMounts: z.array(z.looseObject({ name: z.string(), mountPath: z.string() })).default([]),
   resources: z.looseObject({ requests: Quantities, limits: Quantities }),
   securityContext: z.looseObject({
