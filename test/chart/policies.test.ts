@@ -79,7 +79,7 @@ describe.each(VALUE_SETS)('the value set %s', (set) => {
   test('only the scaler and the test of the release get a token of the API server', async () => {
     const { workloads } = await load()
     const withToken = workloads.filter(({ pod }) => pod.automountServiceAccountToken).map(({ name }) => name)
-    expect(withToken.toSorted()).toEqual(['Deployment/mr-scaler', 'Pod/mr-test-release'])
+    expect(withToken.toSorted()).toEqual(['Deployment/mr-scaler', 'Job/mr-test-release'])
   })
 
   test('every container asks for processor and memory, and has a limit of memory alone', async () => {

@@ -1,33 +1,39 @@
-{{/* One test pod: root, name, script, account, token, env (YAML), mounts (YAML), volumes (YAML). */}}
-{{- define "millrace.testPod" -}}
+{{/* One test: root, name, script, account, token, env (YAML), mounts (YAML), volumes (YAML). */}}
+{{- define "millrace.test" -}}
 {{- $it := merge (dict "component" "test") . }}
-apiVersion: v1
-kind: Pod
+apiVersion: batch/v1
+kind: Job
 metadata:
   {{- include "millrace.metadata" $it | nindent 2 }}
   annotations: { helm.sh/hook: test, helm.sh/hook-delete-policy: "before-hook-creation,hook-succeeded" }
 spec:
-  restartPolicy: Never
-  {{- include "millrace.podFields" $it | nindent 2 }}
-  containers:
-    - name: test
-      image: {{ include "millrace.appImage" .root | quote }}
-      imagePullPolicy: {{ .root.Values.image.pullPolicy }}
-      command: [node, --input-type=module, --eval]
-      args:
-        - |
-          {{- .root.Files.Get (printf "files/scripts/%s.mjs" .script) | nindent 10 }}
-      env:
-        {{- .env | trim | nindent 8 }}
-      resources: { requests: { cpu: 20m, memory: 128Mi }, limits: { memory: 512Mi } }
-      securityContext:
-        {{- include "millrace.containerSecurity" . | nindent 8 }}
-      volumeMounts:
-        - { name: tmp, mountPath: /tmp }
-        {{- .mounts | default "" | trim | nindent 8 }}
-  volumes:
-    - { name: tmp, emptyDir: { sizeLimit: 64Mi } }
-    {{- .volumes | default "" | trim | nindent 4 }}
+  backoffLimit: 0
+  activeDeadlineSeconds: 600
+  template:
+    metadata:
+      {{- include "millrace.podMetadata" $it | nindent 6 }}
+    spec:
+      restartPolicy: Never
+      {{- include "millrace.podFields" $it | nindent 6 }}
+      containers:
+        - name: test
+          image: {{ include "millrace.appImage" .root | quote }}
+          imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+          command: [node, --input-type=module, --eval]
+          args:
+            - |
+              {{- .root.Files.Get (printf "files/scripts/%s.mjs" .script) | nindent 14 }}
+          env:
+            {{- .env | trim | nindent 12 }}
+          resources: { requests: { cpu: 20m, memory: 128Mi }, limits: { memory: 512Mi } }
+          securityContext:
+            {{- include "millrace.containerSecurity" . | nindent 12 }}
+          volumeMounts:
+            - { name: tmp, mountPath: /tmp }
+            {{- .mounts | default "" | trim | nindent 12 }}
+      volumes:
+        - { name: tmp, emptyDir: { sizeLimit: 64Mi } }
+        {{- .volumes | default "" | trim | nindent 8 }}
 {{- end }}
 
 {{/* Of the test of the whole release. */}}
