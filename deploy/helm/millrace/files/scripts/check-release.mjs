@@ -59,7 +59,11 @@ function isTrue(status, type) {
   return (status.conditions ?? []).some((condition) => condition.type === type && condition.status === 'True')
 }
 
-const componentOf = ({ labels }) => labels['app.kubernetes.io/component']
+function componentOf({ labels }) {
+  return labels['app.kubernetes.io/component']
+}
 
 /** Pods that come and go: of tests and of Jobs, which are looked at as Jobs. */
-const isTool = (metadata) => ['test', 'catalog'].includes(componentOf(metadata))
+function isTool(metadata) {
+  return ['test', 'catalog'].includes(componentOf(metadata))
+}
