@@ -18,7 +18,12 @@ if (answer.status === 429) {
   console.log(`${MODEL} is starting or busy: 429, retry after ${seconds} s`)
 } else {
   const text = await answer.text()
-  if (!text.trimEnd().endsWith('data: [DONE]')) fail(`the stream did not end with [DONE]: ${text.slice(-500)}`)
+  const events = text.split('\n').filter((line) => line.startsWith('data: '))
+  if (events.at(-1) !== 'data: [DONE]') fail(`the stream did not end with [DONE]: ${text.slice(-500)}`)
+  const chunks = events.slice(0, -1).map((line) => JSON.parse(line.slice('data: '.length)))
+  const error = chunks.find((chunk) => chunk.error !== undefined)
+  if (error !== undefined) fail(`the stream ended with an error: ${JSON.stringify(error)}`)
+  if (!chunks.some(({ choices }) => choices?.some(({ finish_reason }) => finish_reason))) fail('the stream has no end of its answer')
   console.log(`${MODEL} streamed to [DONE]`)
 }
 
