@@ -1,6 +1,6 @@
 // The operators' command line, a client of billing's admin interface. scripts/millrace.mjs starts it.
 import { once } from 'node:events'
-import { loadConfig } from '#libs/config/load-config.ts'
+import { ConfigError, loadConfig } from '#libs/config/load-config.ts'
 import { EXIT_CODES } from './command-error.ts'
 import { CtlConfig } from './config.ts'
 import { runCommand } from './run-command.ts'
@@ -13,9 +13,19 @@ process.stdout.on('error', (error) => {
   process.exit(EXIT_CODES.unreachable)
 })
 
-process.exitCode = await runCommand(process.argv.slice(2), loadConfig(CtlConfig, process.env), {
+process.exitCode = await runCommand(process.argv.slice(2), readConfig(), {
   async write(text) {
     if (text !== '' && !process.stdout.write(text)) await once(process.stdout, 'drain')
   },
   note: (line) => void process.stderr.write(`${line}\n`),
 })
+
+function readConfig(): CtlConfig {
+  try {
+    return loadConfig(CtlConfig, process.env)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    process.stderr.write(`${error.message}\n`)
+    process.exit(EXIT_CODES.usage)
+  }
+}

@@ -1,4 +1,6 @@
+import assert from 'node:assert'
 import { z } from 'zod'
+import { readSecretFiles } from './secret-files.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -11,15 +13,19 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads an app's configuration from the environment through its one schema. Empty variables count as absent,
- * because shells and compose files cannot unset them. Throws a ConfigError that names each wrong variable and shows its
- * value, unless it may contain a secret.
+ * Reads an app's configuration from the environment through its one schema, an object. Empty variables count as absent,
+ * because shells and compose files cannot unset them. The value of a variable that may contain a secret can also be in
+ * a file, whose path is in `NAME_FILE`: see `readSecretFiles`.
+ *
+ * Throws a ConfigError that names each wrong variable and shows its value, unless it may contain a secret.
  */
 export function loadConfig<Schema extends z.ZodType>(
   schema: Schema,
   environment: Environment,
 ): Readonly<z.infer<Schema>> {
-  const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
+  const { environment: present, problems } = readSecretFiles(listSecrets(schema), given)
+  if (problems.length > 0) throw new ConfigError(problems)
   const result = schema.safeParse(present)
   if (!result.success) {
     throw new ConfigError(
@@ -34,6 +40,16 @@ export function loadConfig<Schema extends z.ZodType>(
 
 /** URLs may contain passwords. */
 const SECRET = /TOKEN|SECRET|PASSWORD|URL/
+
+/**
+ * Only names of the schema: the environment of a process has variables of others too. Where `NAME_FILE` is a variable
+ * of its own, it is not the file of a value.
+ */
+function listSecrets(schema: z.ZodType): string[] {
+  assert(schema instanceof z.ZodObject, 'a configuration has named variables')
+  const names = Object.keys(schema.shape)
+  return names.filter((name) => SECRET.test(name) && !names.includes(`${name}_FILE`))
+}
 
 function describe(name: string, value: string | undefined): string {
   if (value === undefined) return 'is not set'

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cp } from 'node:fs/promises'
+import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
@@ -16,6 +16,20 @@ test('an unreachable billing ends with 3', async () => {
     stdout: '',
     stderr: 'http://127.0.0.1:1 does not answer: connect ECONNREFUSED 127.0.0.1:1\n',
   })
+})
+
+test('a token can be in a file; a file that is missing ends with 2 and its name', async () => {
+  const env = { MILLRACE_ADMIN_TOKEN_FILE: '/nowhere/token' }
+  expect(await millrace(['whoami', '--url', 'http://127.0.0.1:1'], env)).toEqual({
+    code: 2,
+    stdout: '',
+    stderr:
+      'wrong configuration: MILLRACE_ADMIN_TOKEN_FILE is "/nowhere/token": the file cannot be read (ENOENT)\n',
+  })
+  const file = join(scratchFolder('token'), 'token')
+  await writeFile(file, 'a-token-of-the-tests\n')
+  const found = { MILLRACE_ADMIN_TOKEN_FILE: file }
+  expect((await millrace(['whoami', '--url', 'http://127.0.0.1:1'], found)).code).toBe(3)
 })
 
 test('a wrong command line ends with 2 and a message', async () => {

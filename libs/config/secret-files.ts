@@ -1,0 +1,47 @@
+import { readFileSync, statSync } from 'node:fs'
+
+/** More than any token, key or list of URLs. */
+const MAX_BYTES = 64 * 1024
+
+/** A variable whose file was read: the environment with its value. Problems are sentences that begin with a name. */
+export type ReadSecrets = {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly problems: readonly string[]
+}
+
+/**
+ * For each of `names`, `NAME_FILE` may have the path of a file with the value of `NAME`, because other processes can
+ * read the environment of a process, and files can be mounted. One newline at the end is not a part of the value. A
+ * file that cannot be read, is empty or is longer than 64 KiB is a problem, and so is a variable beside its file.
+ */
+export function readSecretFiles(
+  names: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): ReadSecrets {
+  const values: Record<string, string | undefined> = { ...environment }
+  const problems: string[] = []
+  for (const name of names) {
+    const path = environment[`${name}_FILE`]
+    if (path === undefined) continue
+    if (environment[name] !== undefined) {
+      problems.push(`${name} is set, and ${name}_FILE too: expected only one of them`)
+      continue
+    }
+    const read = readSecret(path)
+    if ('problem' in read) problems.push(`${name}_FILE is ${JSON.stringify(path)}: ${read.problem}`)
+    else values[name] = read.value
+  }
+  return { environment: values, problems }
+}
+
+function readSecret(path: string): { readonly value: string } | { readonly problem: string } {
+  try {
+    const { size } = statSync(path)
+    if (size > MAX_BYTES) return { problem: `the file has ${size} bytes, more than ${MAX_BYTES}` }
+    const value = readFileSync(path, 'utf8').replace(/\r?\n$/, '')
+    return value === '' ? { problem: 'the file is empty' } : { value }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    return { problem: `the file cannot be read (${code})` }
+  }
+}
