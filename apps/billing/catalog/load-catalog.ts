@@ -25,7 +25,13 @@ export async function loadCatalog(options: {
       await sql`select from change_counters where name = 'catalog' for update`.execute(transaction)
       const last = await transaction.selectFrom('catalog_file').select('sha256').executeTakeFirst()
       if (last?.sha256.equals(sha256) === true) return
-      const publication = await publishCatalog(transaction, { models, now, effectiveAt: now, dryRun: false })
+      const publication = await publishCatalog(transaction, {
+        models,
+        keep: [],
+        now,
+        effectiveAt: now,
+        dryRun: false,
+      })
       if (publication.status !== 'published') {
         throw new Error(`the catalog files could not be published: ${publication.status}`)
       }

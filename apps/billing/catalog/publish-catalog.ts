@@ -35,24 +35,33 @@ const TRAITS = [
   'enabled',
 ] as const
 
+/** Models that stay as they are although a publication lacks them: these ids, or all. */
+export type KeptModels = 'all' | readonly string[]
+
 /**
  * Makes `models` the catalog from `effectiveAt` on: new and changed models become rows, changed prices become new price
- * versions, and missing models are disabled, because reservations still name them. Publishing the same again changes
- * nothing. If something changed, the catalog's version is raised and watchers are notified. With `dryRun` it only
+ * versions, and missing models that are not in `keep` are disabled, because reservations still name them. Publishing the
+ * same again changes nothing. If something changed, the catalog's version is raised and watchers are notified. With `dryRun` it only
  * returns the changes. Runs in the caller's transaction; other publications wait for its end.
  */
 export async function publishCatalog(
   transaction: Kysely<Tables>,
-  options: { models: readonly ModelSpec[]; now: Date; effectiveAt: Date; dryRun: boolean },
+  options: {
+    models: readonly ModelSpec[]
+    keep: KeptModels
+    now: Date
+    effectiveAt: Date
+    dryRun: boolean
+  },
 ): Promise<Publication> {
-  const { now, effectiveAt, dryRun } = options
+  const { keep, now, effectiveAt, dryRun } = options
   await sql`select from change_counters where name = 'catalog' for update`.execute(transaction)
   const published = await readPublishedModels(transaction, effectiveAt)
   const models = options.models.map(normalizePrices)
   const known = new Map(published.map((model) => [model.traits.id, model]))
   const changes = [
     ...models.flatMap((model) => compare(known.get(model.id), model)),
-    ...disable(published, models),
+    ...(keep === 'all' ? [] : disable(published, [...models.map(({ id }) => id), ...keep])),
   ]
 
   const isLater = effectiveAt > now
@@ -116,8 +125,8 @@ function compare(before: PublishedModel | undefined, after: ModelSpec): CatalogC
   )
 }
 
-function disable(published: readonly PublishedModel[], models: readonly ModelSpec[]): CatalogChange[] {
-  const wanted = new Set(models.map(({ id }) => id))
+function disable(published: readonly PublishedModel[], others: readonly string[]): CatalogChange[] {
+  const wanted = new Set(others)
   return published
     .filter(({ traits }) => traits.enabled && !wanted.has(traits.id))
     .map(({ traits }) => ({ model: traits.id, field: 'enabled', before: true, after: false }))

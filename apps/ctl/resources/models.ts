@@ -7,7 +7,7 @@ import type { PriceVersion } from '#libs/admin-contract/resources/catalog.ts'
 import { toCredits, toTime, toYesNo } from '../cells.ts'
 import { defineCall, defineCommand, defineList, toOutcome } from '../command.ts'
 import { CommandError } from '../command-error.ts'
-import { REASON, flag, restArguments, text } from '../fields.ts'
+import { REASON, flag, readText, restArguments, text } from '../fields.ts'
 import { formatTable, type Column } from '../table.ts'
 import { formatChanges } from './catalog-changes.ts'
 
@@ -49,20 +49,30 @@ const list = defineCall({
 
 const publish = defineCommand({
   name: 'models publish',
-  summary: 'Replaces the catalog by the files together; a model that they lack is disabled.',
+  summary: 'Publishes the models and prices of catalog files. Publishing the same again changes nothing.',
   fields: z.strictObject({
     files: restArguments('FILE', 'a catalog file, as billing reads it at its start'),
     at: text('TIME', 'when prices and new models begin, such as 2030-01-01T00:00:00Z; default: now'),
+    disableMissing: flag('disable the models that the files lack; without it they stay as they are'),
+    keep: readText(
+      { value: 'MODELS', help: 'ids, separated by commas, that --disable-missing leaves alone' },
+      toIds,
+    ),
     dryRun: flag('only show the changes'),
     reason: REASON,
   }),
   examples: [
     'models publish deploy/catalog.demo.json deploy/catalog.sandbox.json --dry-run',
     'models publish catalog.json --at 2030-01-01T00:00:00Z --reason "prices of 2030"',
+    'models publish catalog.json --disable-missing --keep priced-by-hand --reason "release 17"',
   ],
-  async run({ files, at, dryRun, reason }, { admin }) {
+  async run({ files, at, disableMissing, keep, dryRun, reason }, { admin }) {
+    if (keep !== undefined && !disableMissing) {
+      throw new CommandError('usage', 'millrace models publish: --keep is for --disable-missing only.')
+    }
     const input: InputOf<typeof ADMIN.publishCatalog> = {
       models: await readModels(files),
+      keep: disableMissing ? (keep ?? []) : 'all',
       effectiveAt: at,
       reason,
       dryRun: dryRun ? 'true' : 'false',
@@ -87,6 +97,12 @@ function showPublication({ dryRun, effectiveAt, changes }: AnswerOf<typeof ADMIN
   if (changes.length === 0) return 'Nothing changes.\n'
   const verb = dryRun ? 'Would change, from' : 'Changed, from'
   return `${formatChanges(changes)}\n${verb} ${toTime(effectiveAt)} on. Prices are credits per 1,000,000 tokens.\n`
+}
+
+function toIds(given: string): string[] {
+  const ids = given.split(',').map((id) => id.trim())
+  if (ids.includes('')) throw new RangeError('expected ids, separated by commas')
+  return ids
 }
 
 async function readModels(files: readonly string[]): Promise<ModelSpec[]> {

@@ -27,6 +27,9 @@ const CatalogChange = z
   .meta({ id: 'CatalogChange' })
 export type CatalogChange = z.infer<typeof CatalogChange>
 
+/** No catalog has as many. */
+const MAX_KEPT = 10_000
+
 export const CATALOG = {
   readCatalog: defineRead({
     path: '/catalog',
@@ -49,12 +52,16 @@ export const CATALOG = {
   publishCatalog: defineChange({
     method: 'POST',
     path: '/catalog',
-    summary: 'Replaces the catalog by the body; a model that the body lacks is disabled.',
+    summary: 'Replaces the catalog by the body; a model that the body lacks and does not keep is disabled.',
     description:
       'A changed price becomes a new price version: requests under way keep theirs. With effectiveAt in the future only prices and new models may differ. With dryRun=true the answer lists the changes and none is made. A published catalog stays until the catalog files of the deployment change.',
     roles: SERVICE,
     query: z.strictObject({ dryRun: Flag.optional() }),
     body: CatalogFile.safeExtend({
+      keep: z
+        .union([z.literal('all'), z.array(ModelId).max(MAX_KEPT)])
+        .optional()
+        .meta({ description: 'Models that stay as they are although the body lacks them: ids, or "all".' }),
       effectiveAt: TimeInput.optional().meta({ description: 'Default: now.' }),
       reason: Reason.optional(),
     }),

@@ -153,7 +153,7 @@ test('models: list, publish with a difference to see first, prices', async () =>
   expect(before).toMatch(/^chat +chat +yes +4096 +1000 +0\.002 +0\.001 +0\.01$/m)
 
   database.clock.nowMs += 60_000
-  const differences = await shown('models', 'publish', first, second, '--dry-run')
+  const differences = await shown('models', 'publish', first, second, '--disable-missing', '--dry-run')
   expect(differences).toContain('~ chat\n    outputPrice  0.01 → 12.5\n')
   expect(differences).toContain('+ embed-2\n')
   expect(differences).toContain('- odd\n    enabled  true → false\n')

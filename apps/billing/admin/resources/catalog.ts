@@ -44,11 +44,11 @@ const listPriceVersions = implementRead(
 const publishCatalog = implementChange(
   ADMIN.publishCatalog,
   async ({ query: { dryRun = false }, body }, { db, now }) => {
-    const { models, effectiveAt = now, reason } = body
+    const { models, keep = [], effectiveAt = now, reason } = body
     if (effectiveAt < now) {
       throw new AdminError('invalid_request', "'effectiveAt': expected a time in the future", 'effectiveAt')
     }
-    const changes = assertPublished(await publish(db, { models, now, effectiveAt, dryRun }))
+    const changes = assertPublished(await publish(db, { models, keep, now, effectiveAt, dryRun }))
     const answer = { dryRun, effectiveAt: effectiveAt.toISOString(), changes: [...changes] }
     const audit = { target: 'catalog', reason, details: { effectiveAt: answer.effectiveAt, changes } }
     return { answer, audit: dryRun || changes.length === 0 ? null : audit }

@@ -95,6 +95,21 @@ describe('publishing', () => {
     expect((await read()).models).toEqual([DEARER, EMBED, { ...ODD, enabled: false }, small])
   })
 
+  test.each([
+    ['all', 'all'],
+    ['ids', ['odd', 'not-yet-published']],
+  ])('leaves models alone that it lacks and keeps: %s', async (_, keep) => {
+    database.clock.nowMs += 1_000
+    expect((await publish([DEARER, EMBED], { keep })).body).toMatchObject({ changes: [CHANGE] })
+    expect((await read()).models).toEqual([DEARER, EMBED, ODD])
+    const { version } = await read()
+    expect((await publish([DEARER, EMBED], { keep })).body).toMatchObject({ changes: [] })
+    expect((await read()).version).toBe(version)
+    expect((await publish([DEARER], { keep: ['odd'] })).body).toMatchObject({
+      changes: [{ model: 'embed', field: 'enabled', before: true, after: false }],
+    })
+  })
+
   test('for later leaves now as it is, and is there when its time comes', async () => {
     const { keyId } = await database.createAccount(10_000n)
     const fresh = { ...CHAT, id: 'fresh' }
