@@ -16,8 +16,14 @@ const Fields = z.object({
   OPS_PORT: Port.default(9102),
   /** Its login is a member of the role `millrace_service`, under which the service works. */
   DATABASE_URL: PostgresUrl,
-  /** Its login owns the tables and migrates them; default: the same login. */
+  /** What is between DATABASE_URL and PostgreSQL. */
+  DATABASE_POOLER: z.enum(['none', 'transaction']).default('none'),
+  /** Its login owns the tables and migrates them; default: that of DATABASE_URL. */
   DATABASE_OWNER_URL: PostgresUrl.optional(),
+  /** What billing does about the schema of its database when it starts; `only` has a schema of its own. */
+  MIGRATE: z.enum(['at-start', 'never'], { error: 'expected at-start, only or never' }).default('at-start'),
+  /** Of a direct connection, for notifications; behind a pooler only. */
+  DATABASE_DIRECT_URL: PostgresUrl.optional(),
   ...QueueRedisFields,
   /** For gateways. */
   GRPC_LISTEN: HostPort.default('127.0.0.1:50090'),
@@ -35,8 +41,11 @@ const Fields = z.object({
    * characters.
    */
   RECEIPT_SECRETS: ReceiptSecrets,
-  /** JSON files as of `CatalogFile`, separated by commas; together they are one catalog. */
-  CATALOG_FILE: CatalogPaths,
+  /**
+   * JSON files as of `CatalogFile`, separated by commas; together they are one catalog. Without it billing serves the
+   * catalog of the database.
+   */
+  CATALOG_FILE: CatalogPaths.optional(),
   HOLD_GRACE_MS: HoldGraceMs,
 })
 
@@ -46,5 +55,24 @@ export const BillingConfig = Fields.superRefine(
     GRPC_TLS_KEY_FILE: ['GRPC_TLS_CERT_FILE'],
     GRPC_TLS_CLIENT_CA_FILE: ['GRPC_TLS_CERT_FILE', 'GRPC_TLS_KEY_FILE'],
   }),
-).superRefine(checkQueueRedis)
+)
+  .superRefine(checkQueueRedis)
+  .superRefine(checkPooler)
 export type BillingConfig = z.infer<typeof BillingConfig>
+
+function checkPooler(config: z.infer<typeof Fields>, context: z.RefinementCtx): void {
+  const { MIGRATE, DATABASE_POOLER: pooler, DATABASE_OWNER_URL: owner, DATABASE_DIRECT_URL: direct } = config
+  const refuse = (name: string, message: string) => {
+    context.addIssue({ code: 'custom', path: [name], message })
+  }
+  if (pooler === 'none' && direct !== undefined) {
+    refuse('DATABASE_DIRECT_URL', 'it is for DATABASE_POOLER=transaction only')
+  }
+  // A migration keeps its turn and its settings in its session.
+  if (pooler === 'transaction' && MIGRATE === 'at-start' && owner === undefined) {
+    refuse('DATABASE_OWNER_URL', 'migrations need a direct connection, and DATABASE_URL leads to a pooler')
+  }
+}
+
+/** With `MIGRATE=only`, which needs nothing of the service but the owner's connection. */
+export const MigrationConfig = z.object({ LOG_LEVEL: OpsFields.LOG_LEVEL, DATABASE_OWNER_URL: PostgresUrl })

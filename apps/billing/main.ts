@@ -4,22 +4,27 @@ import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { toQueueRedis } from '#libs/config/redis-fields.ts'
 import { readServerCredentials } from '#libs/grpc/read-credentials.ts'
 import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
+import type { Releasers } from '#libs/lifecycle/releasers.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { createAdminServer } from './admin/serve-admin.ts'
 import { announcePrices } from './catalog/announce-prices.ts'
 import { followModels } from './catalog/follow-models.ts'
 import { loadCatalog } from './catalog/load-catalog.ts'
 import { BillingConfig } from './config.ts'
-import { migrate } from './database/migrate.ts'
+import { checkSchema } from './database/check-schema.ts'
+import { migrateAs } from './database/migrate-as.ts'
 import { createMoney } from './database/money.ts'
-import { openPool, SERVICE_ROLE } from './database/open-pool.ts'
+import { MONEY_BOUNDS, openPool, SERVICE_ROLE } from './database/open-pool.ts'
 import { toKysely } from './database/tables.ts'
 import { watchReadiness } from './database/watch-readiness.ts'
 import { watchVersions } from './database/watch-versions.ts'
 import { createMoneyLane } from './lanes/money-lane.ts'
 import { createMetrics } from './metrics.ts'
+import { migrateOnly } from './migrate-only.ts'
+import { createReadiness } from './readiness.ts'
 import { createReceipts } from './receipts.ts'
 import { checkBooks } from './reconciliation/check-books.ts'
 import { createReconcile } from './reconciliation/reconcile.ts'
@@ -27,7 +32,6 @@ import { createBillingService } from './service.ts'
 import { runSettlements } from './settlements/run-settlements.ts'
 
 const LIMITS = {
-  databaseWaitMs: 30_000,
   databaseCheckMs: 2_000,
   versionPollMs: 5_000,
   callsGraceMs: 3_000,
@@ -40,7 +44,10 @@ const LIMITS = {
 
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
 
-await runApp({ name: 'billing', schema: BillingConfig, environment: process.env }, async (context) => {
+if (process.env['MIGRATE'] === 'only') process.exitCode = await migrateOnly(process.env)
+else await runApp({ name: 'billing', schema: BillingConfig, environment: process.env }, serve)
+
+async function serve(context: { config: BillingConfig; log: Logger; releasers: Releasers }): Promise<void> {
   const { config, releasers } = context
   const replica = randomUUID()
   const log = context.log.child({ replica })
@@ -52,29 +59,46 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
     key: config.GRPC_TLS_KEY_FILE,
     clientCa: config.GRPC_TLS_CLIENT_CA_FILE,
   })
-  const catalog = await readCatalogFiles(config.CATALOG_FILE)
-  const ownerUrl = config.DATABASE_OWNER_URL ?? config.DATABASE_URL
-  const owner = await openPool({ url: ownerUrl, log, waitMs: LIMITS.databaseWaitMs })
-  try {
-    await migrate(owner, log)
-  } finally {
-    await owner.end()
-  }
-  const pool = releasers.add(
-    'pool',
-    await openPool({
-      url: config.DATABASE_URL,
-      role: SERVICE_ROLE,
-      log,
-      waitMs: LIMITS.databaseWaitMs,
-    }),
-    { run: (pool) => pool.end() },
-  )
-  await loadCatalog({ pool, models: catalog, nowMs: nowMs(), log })
+  const catalog = config.CATALOG_FILE === undefined ? null : await readCatalogFiles(config.CATALOG_FILE)
 
+  // First: a start may wait for the database or migrate for an hour, and a platform must not end it meanwhile.
+  const state = createReadiness()
+  const ops = await serveOps({
+    host: config.OPS_HOST,
+    port: config.OPS_PORT,
+    registry,
+    readiness: state.readiness,
+  })
+  releasers.add('ops', ops, { run: closeOps })
+
+  const waiting = {
+    log,
+    waitMs: Infinity,
+    onWait: (reason: string) => state.wait(`waiting for the database: ${reason}`),
+  }
+  const service = {
+    url: config.DATABASE_URL,
+    role: SERVICE_ROLE,
+    pooler: config.DATABASE_POOLER,
+    ...waiting,
+  }
+  if (config.MIGRATE === 'at-start') {
+    await migrateAs({
+      url: config.DATABASE_OWNER_URL ?? config.DATABASE_URL,
+      ...waiting,
+      onConnected: () => state.wait('migrating'),
+    })
+  }
+  const pool = releasers.add('pool', await openPool(service), { run: (pool) => pool.end() })
+  state.wait('starting')
+  if (config.MIGRATE === 'never') await checkSchema(pool)
+  if (catalog !== null) await loadCatalog({ pool, models: catalog, nowMs: nowMs(), log })
+
+  const listenUrl =
+    config.DATABASE_POOLER === 'none' ? config.DATABASE_URL : (config.DATABASE_DIRECT_URL ?? null)
   const versions = releasers.add(
     'versions',
-    watchVersions({ url: config.DATABASE_URL, pool, log, pollMs: LIMITS.versionPollMs }),
+    watchVersions({ url: listenUrl, pool, log, pollMs: LIMITS.versionPollMs }),
     { run: (versions) => versions.close() },
   )
   const models = releasers.add('models', await followModels({ pool, versions, log }), {
@@ -121,13 +145,7 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
   // A pool of its own: operators' queries may take longer, and money must not wait for a connection.
   const operatorsPool = releasers.add(
     'operators-pool',
-    await openPool({
-      url: config.DATABASE_URL,
-      role: SERVICE_ROLE,
-      bounds: OPERATORS_BOUNDS,
-      log,
-      waitMs: LIMITS.databaseWaitMs,
-    }),
+    await openPool({ ...service, bounds: OPERATORS_BOUNDS }),
     { run: (pool) => pool.end() },
   )
   const operatorsDb = toKysely(operatorsPool)
@@ -155,15 +173,16 @@ await runApp({ name: 'billing', schema: BillingConfig, environment: process.env 
   )
   const adminAddress = await admin.listen({ host: config.ADMIN_HOST, port: config.ADMIN_PORT })
 
-  const database = releasers.add('readiness', watchReadiness(pool, LIMITS.databaseCheckMs), {
-    run: (database) => database.stop(),
+  const { statementMs } = MONEY_BOUNDS
+  const pooled =
+    config.DATABASE_POOLER === 'none' ? null : { role: SERVICE_ROLE, statementMs, idleMs: statementMs }
+  const database = watchReadiness({ pool, pooled, everyMs: LIMITS.databaseCheckMs })
+  releasers.add('readiness', database, {
+    run(database) {
+      database.stop()
+      state.wait('stopping')
+    },
   })
-  const ops = await serveOps({
-    host: config.OPS_HOST,
-    port: config.OPS_PORT,
-    registry,
-    readiness: database.readiness,
-  })
-  releasers.add('ops', ops, { run: closeOps })
+  state.follow(database.readiness)
   log.info({ grpcPort, adminAddress }, 'billing serves')
-})
+}

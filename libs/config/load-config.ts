@@ -6,8 +6,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The environment is wrong. The message names every wrong variable and the expected value. */
 export class ConfigError extends Error {
-  constructor(problems: readonly string[]) {
-    super(`wrong configuration: ${problems.join('; ')}`)
+  constructor(problems: readonly string[], options?: ErrorOptions) {
+    super(`wrong configuration: ${problems.join('; ')}`, options)
     this.name = 'ConfigError'
   }
 }

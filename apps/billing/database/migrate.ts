@@ -3,9 +3,8 @@ import { DatabaseError, type Pool, type PoolClient } from 'pg'
 import { ConfigError } from '#libs/config/load-config.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { buildIndexes } from './build-indexes.ts'
-import { readSchema, type Schema, type SchemaPart, type SqlFile } from './read-schema.ts'
-
-const FOLDER = new URL('../sql/', import.meta.url)
+import { listMissing, readApplied, SQL_FOLDER } from './missing-parts.ts'
+import { readSchema, type SchemaPart, type SqlFile } from './read-schema.ts'
 
 /** Any number that nothing else in this database uses. */
 const LOCK = 7_351_001
@@ -22,9 +21,6 @@ const TURN_POLL_MS = 100
 const LOCK_TIMEOUT_MS = 500
 const LOCK_RETRY_MS = 1_000
 
-/** A part as it was run last, and the schema version of the code that ran it. */
-type Applied = { readonly name: string; readonly sha256: string; readonly version: number }
-
 /**
  * Brings the database to this version's schema while the version before goes on serving: runs the new files of
  * `sql/tables/`, each in a transaction of its own; builds the indexes, if their file has changed; then replaces
@@ -39,11 +35,13 @@ export async function migrate(
   log: Logger,
   options: { folder?: URL; lockLimitMs?: number } = {},
 ): Promise<void> {
-  const { folder = FOLDER, lockLimitMs = 5 * 60 * 1000 } = options
+  const { folder = SQL_FOLDER, lockLimitMs = 5 * 60 * 1000 } = options
   const schema = await readSchema(folder)
   const client = await pool.connect()
   try {
     await takeTurn(client, log)
+    await client.query(`set statement_timeout = ${LIMIT_MS}`)
+    await prepareList(client)
     const applied = await readApplied(client)
     for (const part of listMissing(schema, applied)) {
       await patiently(() => apply(client, part, schema.version), { name: part.name, lockLimitMs, log })
@@ -70,8 +68,8 @@ async function takeTurn(client: PoolClient, log: Logger): Promise<void> {
   }
 }
 
-async function readApplied(client: PoolClient): Promise<ReadonlyMap<string, Applied>> {
-  await client.query(`set statement_timeout = ${LIMIT_MS}`)
+/** Makes the list of the parts that were run. Throws a ConfigError for a database from before there was such a list. */
+async function prepareList(client: PoolClient): Promise<void> {
   const { rows: earlier } = await client.query("select where to_regclass('schema_migrations') is not null")
   if (earlier.length > 0) {
     throw new ConfigError([
@@ -83,20 +81,6 @@ async function readApplied(client: PoolClient): Promise<ReadonlyMap<string, Appl
       name text primary key, sha256 text not null, version integer not null, applied_at timestamptz not null
     )`,
   )
-  const { rows } = await client.query<Applied>('select name, sha256, version from schema_parts')
-  return new Map(rows.map((row) => [row.name, row]))
-}
-
-/** The parts that the database lacks, in their order. */
-function listMissing(schema: Schema, applied: ReadonlyMap<string, Applied>): SchemaPart[] {
-  const parts = schema.parts.filter(({ name, sha256 }) => applied.get(name)?.sha256 !== sha256)
-  for (const { kind, name } of parts) {
-    if (kind === 'tables' && applied.has(name)) {
-      throw new Error(`${name} has changed since it was run on this database`)
-    }
-  }
-  const isNewer = [...applied.values()].some(({ version }) => version > schema.version)
-  return isNewer ? parts.filter(({ kind }) => kind === 'tables') : parts
 }
 
 /** Tries again while other sessions have locks that the part needs. */

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Pool, types, type ClientConfig, type PoolClient } from 'pg'
+import { DatabaseError, Pool, types, type ClientConfig, type PoolClient } from 'pg'
+import { ConfigError } from '#libs/config/load-config.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
+import { checkPooled, toPooledConfig } from './pooler.ts'
 
 /** PostgreSQL's bigint. */
 const INT8 = types.builtins.INT8
@@ -14,7 +16,7 @@ const MAX_CONNECTIONS = 10
 /** Limits of a pool; default: those of the money functions. */
 export type PoolBounds = { readonly connections: number; readonly statementMs: number }
 
-const MONEY_BOUNDS: PoolBounds = { connections: MAX_CONNECTIONS, statementMs: STATEMENT_TIMEOUT_MS }
+export const MONEY_BOUNDS: PoolBounds = { connections: MAX_CONNECTIONS, statementMs: STATEMENT_TIMEOUT_MS }
 
 /** The service may do what `sql/roles.sql` grants to this role. */
 export const SERVICE_ROLE = 'millrace_service'
@@ -47,22 +49,43 @@ export function connectionConfig(
 /** Connecting and planning again would delay the first calls after a pause. */
 const IDLE_MS = 10 * 60_000
 
+const RETRY_MS = 500
+const LOG_EVERY_MS = 5_000
+
+/** What is between billing and PostgreSQL: nothing, or a pooler that gives out connections for a transaction each. */
+export type Pooler = 'none' | 'transaction'
+
 /**
- * Opens the pool and resolves when PostgreSQL has answered. Waits for a database that is still starting, and throws
- * after `waitMs`. Throws at once when a certificate file of the URL cannot be read.
+ * Opens the pool and resolves when PostgreSQL has answered. Waits for a database that cannot be reached or is still
+ * starting, calls `onWait` with the reason of each failed attempt, and throws after `waitMs`. Throws a ConfigError at
+ * once when the login may not work as `role`, or when the pooler is not as billing needs it, and an Error when a
+ * certificate file of the URL cannot be read.
  */
 export async function openPool(options: {
   url: string
-  /** The role of its connections; default: the user of the URL. */
+  /** The role of its connections; default: the user of the URL. Behind a pooler the login must have it by itself. */
   role?: string
+  /** Default: none. */
+  pooler?: Pooler
   bounds?: PoolBounds
   log: Logger
+  /** May be Infinity. */
   waitMs: number
+  onWait?: (reason: string) => void
 }): Promise<Pool> {
-  const { url, role, bounds = MONEY_BOUNDS, log, waitMs } = options
+  const { url, role, pooler = 'none', bounds = MONEY_BOUNDS, log, waitMs, onWait } = options
+  const { connections: max, statementMs } = bounds
+  const needs = { role, statementMs, idleMs: STATEMENT_TIMEOUT_MS }
   const pool = new Pool({
-    ...connectionConfig(url, role, bounds.statementMs),
-    max: bounds.connections,
+    ...(pooler === 'none'
+      ? connectionConfig(url, role, statementMs)
+      : {
+          ...toPooledConfig(connectionConfig(url, undefined, statementMs)),
+          verify: (client: PoolClient, done: (error?: Error) => void) => {
+            checkPooled(client, needs).then(() => done(), done)
+          },
+        }),
+    max,
     idleTimeoutMillis: IDLE_MS,
   })
   // Not the error itself: it has the whole connection as a property.
@@ -71,20 +94,29 @@ export async function openPool(options: {
   // listener the error event would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
   const giveUpAtMs = Date.now() + waitMs
+  let loggedMs = -Infinity
   for (;;) {
     try {
-      await pool.query('select 1')
+      await assertRole(pool, role)
       return pool
     } catch (error) {
-      if (isUnreadableFile(error)) throw error
+      const refusal = isUnreadableFile(error) ? error : toRefusal(error, url)
+      if (refusal !== null) {
+        await pool.end()
+        throw refusal
+      }
+      onWait?.(error instanceof Error ? error.message : String(error))
       if (Date.now() >= giveUpAtMs) {
         await pool.end()
         throw new Error(`PostgreSQL at ${withoutPassword(url)} did not answer within ${waitMs} ms`, {
           cause: error,
         })
       }
-      log.info({ reason: String(error) }, 'waiting for PostgreSQL')
-      await sleep(500)
+      if (performance.now() - loggedMs >= LOG_EVERY_MS) {
+        log.info({ reason: String(error) }, 'waiting for PostgreSQL')
+        loggedMs = performance.now()
+      }
+      await sleep(RETRY_MS)
     }
   }
 }
@@ -123,6 +155,36 @@ function withRole(url: string, role: string): string {
 /** `pg` reads the files that the URL names whenever it connects. */
 function isUnreadableFile(error: unknown): boolean {
   return error instanceof Error && 'syscall' in error && ['open', 'read'].includes(String(error.syscall))
+}
+
+/** A pooler may drop the option with the role, and the connection would have all rights of its login. */
+async function assertRole(pool: Pool, role: string | undefined): Promise<void> {
+  const { rows } = await pool.query<{ name: string }>('select current_user::text as name')
+  const found = rows[0]?.name
+  if (role === undefined || found === role) return
+  throw new ConfigError([
+    `the connection works as ${found}, not as ${role}: behind a pooler set DATABASE_POOLER=transaction`,
+  ])
+}
+
+/** A ConfigError where no wait helps; null for any other failure. */
+function toRefusal(error: unknown, url: string): ConfigError | null {
+  if (error instanceof ConfigError) return error
+  if (!(error instanceof DatabaseError)) return null
+  const place = `PostgreSQL at ${withoutPassword(url)}`
+  // A role that does not exist, and one that the login is no member of.
+  if (error.code === '22023' || error.code === '42501') {
+    return new ConfigError([`${place} refuses the login: ${error.message}`], {
+      cause: error,
+    })
+  }
+  if (error.message.startsWith('unsupported startup parameter')) {
+    return new ConfigError(
+      [`${place} is a pooler (${error.message}): set DATABASE_POOLER=transaction, or give a direct URL`],
+      { cause: error },
+    )
+  }
+  return null
 }
 
 function withoutPassword(url: string): string {

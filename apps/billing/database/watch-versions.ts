@@ -16,7 +16,8 @@ export type VersionWatch = {
  * no connection, the versions are also compared every `pollMs`.
  */
 export function watchVersions(options: {
-  url: string
+  /** Of a direct connection, on which PostgreSQL notifies; null: there is none, and the versions are only compared. */
+  url: string | null
   pool: Pool
   log: Logger
   pollMs: number
@@ -32,7 +33,7 @@ export function watchVersions(options: {
     for (const onChange of subscribers[watched]) onChange()
   }
 
-  async function listen() {
+  async function listen(url: string) {
     const client = new Client(connectionConfig(url, SERVICE_ROLE))
     const lost = (reason: unknown) => {
       if (listener === client) listener = null
@@ -66,7 +67,7 @@ export function watchVersions(options: {
   }
 
   async function check() {
-    if (listener === null) await listen()
+    if (listener === null && url !== null) await listen(url)
     await poll()
   }
 

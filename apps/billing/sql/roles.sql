@@ -50,6 +50,6 @@ grant select, update on change_counters to millrace_service;
 grant select, insert, delete on reconciliation_runs to millrace_service;
 
 -- Written by migrations, or by seal_ledger, which works with its owner's rights.
-grant select on system_accounts, ledger_seals, sealed_balances to millrace_service;
+grant select on system_accounts, ledger_seals, sealed_balances, schema_parts to millrace_service;
 revoke execute on function seal_ledger(timestamptz) from public;
 grant execute on function seal_ledger(timestamptz) to millrace_service;

@@ -31,7 +31,7 @@ const PRIVILEGES = {
   price_versions: 'select insert',
   reconciliation_runs: 'select insert delete',
   reservations: 'select insert update',
-  schema_parts: '',
+  schema_parts: 'select',
   sealed_balances: 'select',
   settlement_alarms: 'select insert',
   settlement_watermarks: 'select insert update',

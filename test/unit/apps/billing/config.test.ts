@@ -18,6 +18,32 @@ test.each<[Record<string, string>, string]>([
   expect(() => loadConfig(BillingConfig, { ...REQUIRED, ...fields })).toThrow(problem)
 })
 
+test.each<[Record<string, string>, string]>([
+  [
+    { DATABASE_DIRECT_URL: 'postgres://127.0.0.1/billing' },
+    'DATABASE_DIRECT_URL is set: it is for DATABASE_POOLER=transaction only',
+  ],
+  [
+    { DATABASE_POOLER: 'transaction' },
+    'DATABASE_OWNER_URL is not set: migrations need a direct connection, and DATABASE_URL leads to a pooler',
+  ],
+  [{ DATABASE_POOLER: 'session' }, 'DATABASE_POOLER is "session": '],
+  [{ MIGRATE: 'later' }, 'MIGRATE is "later": expected at-start, only or never'],
+])('%o is refused', (fields, problem) => {
+  expect(() => loadConfig(BillingConfig, { ...REQUIRED, ...fields })).toThrow(problem)
+})
+
+test('behind a pooler the owner migrates by a direct connection, or billing does not migrate', () => {
+  const pooled = { ...REQUIRED, DATABASE_POOLER: 'transaction' }
+  const owner = { DATABASE_OWNER_URL: 'postgres://127.0.0.1/billing' }
+  expect(loadConfig(BillingConfig, { ...pooled, ...owner })).toMatchObject(owner)
+  expect(loadConfig(BillingConfig, { ...pooled, MIGRATE: 'never' })).toMatchObject({ MIGRATE: 'never' })
+})
+
+test('the catalog file may be absent', () => {
+  expect(loadConfig(BillingConfig, { ...REQUIRED, CATALOG_FILE: '' })).not.toHaveProperty('CATALOG_FILE')
+})
+
 test('a certificate and its key may stand alone, and all three together', () => {
   const pair = { GRPC_TLS_CERT_FILE: 'c', GRPC_TLS_KEY_FILE: 'k' }
   const ca = { GRPC_TLS_CLIENT_CA_FILE: 'a' }

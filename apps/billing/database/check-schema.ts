@@ -1,0 +1,27 @@
+import { DatabaseError, type Pool } from 'pg'
+import { ConfigError } from '#libs/config/load-config.ts'
+import { listMissing, readApplied, SQL_FOLDER, type Applied } from './missing-parts.ts'
+import { readSchema } from './read-schema.ts'
+
+/**
+ * Throws a ConfigError that names what the database lacks of this version's schema. A database that a newer version has
+ * migrated lacks nothing. Needs only the rights of the service's role.
+ */
+export async function checkSchema(pool: Pool, folder = SQL_FOLDER): Promise<void> {
+  const [schema, applied] = await Promise.all([readSchema(folder), readAppliedOrNone(pool)])
+  const missing = listMissing(schema, applied).map(({ name }) => name)
+  if (missing.length === 0) return
+  throw new ConfigError([
+    `MIGRATE is never, and the database lacks ${missing.join(', ')} of this version: run billing with MIGRATE=only first`,
+  ])
+}
+
+/** An empty database has no list, and one of an older version no right to read it. */
+async function readAppliedOrNone(pool: Pool): Promise<ReadonlyMap<string, Applied>> {
+  try {
+    return await readApplied(pool)
+  } catch (error) {
+    if (error instanceof DatabaseError && (error.code === '42P01' || error.code === '42501')) return new Map()
+    throw error
+  }
+}

@@ -1,0 +1,24 @@
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { migrate } from './migrate.ts'
+import { openPool } from './open-pool.ts'
+
+/**
+ * Migrates with the login of `url`, the owner of the tables, and closes its connections. Throws what `openPool` and
+ * `migrate` throw.
+ */
+export async function migrateAs(options: {
+  url: string
+  log: Logger
+  waitMs: number
+  onWait?: (reason: string) => void
+  onConnected?: () => void
+}): Promise<void> {
+  const { log, onConnected, ...connecting } = options
+  const owner = await openPool({ ...connecting, log })
+  try {
+    onConnected?.()
+    await migrate(owner, log)
+  } finally {
+    await owner.end()
+  }
+}

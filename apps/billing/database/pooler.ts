@@ -1,0 +1,78 @@
+import { DatabaseError, type ClientConfig, type Pool, type PoolClient } from 'pg'
+import { ConfigError } from '#libs/config/load-config.ts'
+
+// A pooler in transaction mode, such as PgBouncer, gives each transaction any of its connections to PostgreSQL. So
+// nothing that belongs to a session works: no settings sent at the start, no LISTEN, no session locks. Named statements
+// work where the pooler keeps those of its clients apart, which PgBouncer does with max_prepared_statements > 0.
+
+/** Without the settings that are sent when a connection begins: a pooler refuses them, or drops them silently. */
+export function toPooledConfig(config: ClientConfig): ClientConfig {
+  const { statement_timeout: _statement, idle_in_transaction_session_timeout: _idle, ...rest } = config
+  return rest
+}
+
+/** What a connection must have by its login. */
+export type PooledNeeds = {
+  /** Default: any. */
+  readonly role?: string | undefined
+  /** The highest limits. Zero, which is none, is too high. */
+  readonly statementMs: number
+  readonly idleMs: number
+}
+
+type Found = {
+  readonly login: string
+  readonly role: string
+  readonly statement_ms: number
+  readonly idle_ms: number
+  readonly keeps_name: boolean
+}
+
+const NAME = 'check_connection'
+
+/** A named statement looks for itself: a pooler that keeps the statements of its clients apart gives it another name. */
+const CHECK = `select session_user::text as login, current_user::text as role,
+    (extract(epoch from current_setting('statement_timeout')::interval) * 1000)::int as statement_ms,
+    (extract(epoch from current_setting('idle_in_transaction_session_timeout')::interval) * 1000)::int as idle_ms,
+    exists (select from pg_prepared_statements where name = '${NAME}') as keeps_name`
+
+/**
+ * Checks one connection behind a pooler: whether it works as the role, has the limits, and named statements are safe.
+ * Throws a ConfigError that says what to change, or what PostgreSQL or its connection throws.
+ */
+export async function checkPooled(client: Pool | PoolClient, needs: PooledNeeds): Promise<void> {
+  const problems = await findProblems(client, needs)
+  if (problems.length > 0) throw new ConfigError(problems.map((problem) => `behind the pooler ${problem}`))
+}
+
+async function findProblems(client: Pool | PoolClient, needs: PooledNeeds): Promise<string[]> {
+  try {
+    const { rows } = await client.query<Found>({ name: NAME, text: CHECK })
+    return rows.flatMap((found) => listProblems(found, needs))
+  } catch (error) {
+    // Another client's statement of this name, or none although this client has prepared it.
+    const isMixed = error instanceof DatabaseError && (error.code === '42P05' || error.code === '26000')
+    if (isMixed) return [MIXED]
+    throw error
+  }
+}
+
+const MIXED =
+  'named statements are passed on as they are: PgBouncer 1.21 or later with max_prepared_statements above 0 is needed, or DATABASE_POOLER=none where there is no pooler in transaction mode'
+
+function listProblems(found: Found, { role = found.role, statementMs, idleMs }: PooledNeeds): string[] {
+  const { login } = found
+  const isWithin = (ms: number, limitMs: number) => ms > 0 && ms <= limitMs
+  return [
+    found.role === role
+      ? null
+      : `the login ${login} works as ${found.role}: alter role ${login} set role = ${role}`,
+    isWithin(found.statement_ms, statementMs)
+      ? null
+      : `statement_timeout is ${found.statement_ms} ms, expected 1 to ${statementMs}: alter role ${login} set statement_timeout = '${statementMs}ms'`,
+    isWithin(found.idle_ms, idleMs)
+      ? null
+      : `idle_in_transaction_session_timeout is ${found.idle_ms} ms, expected 1 to ${idleMs}: alter role ${login} set idle_in_transaction_session_timeout = '${idleMs}ms'`,
+    found.keeps_name ? MIXED : null,
+  ].filter((problem) => problem !== null)
+}

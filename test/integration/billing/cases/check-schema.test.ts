@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { checkSchema } from '#apps/billing/database/check-schema.ts'
+import { openBillingDatabase, type BillingDatabase } from '../support/billing-database.ts'
+
+let database: BillingDatabase
+
+beforeEach(async () => {
+  database = await openBillingDatabase()
+})
+afterEach(() => database.close())
+
+test('a database of this version is served with the rights of the service alone', async () => {
+  await checkSchema(database.servicePool)
+})
+
+test.each([
+  [
+    'a file of tables',
+    "delete from schema_parts where name = '0008-operators.sql'",
+    'lacks 0008-operators.sql of',
+  ],
+  [
+    'older functions',
+    "update schema_parts set sha256 = 'older', version = 1 where name = 'functions and roles'",
+    'lacks functions and roles of',
+  ],
+  [
+    'the right to see its parts',
+    'revoke select on schema_parts from millrace_service',
+    'lacks 0001-accounts.sql, ',
+  ],
+])('a database that lacks %s is refused', async (_, change, problem) => {
+  await database.pool.query(change)
+  await expect(checkSchema(database.servicePool)).rejects.toThrow(problem)
+})
+
+test('a database that a newer version has migrated is served: the older version goes on in an upgrade', async () => {
+  await database.pool.query(
+    "update schema_parts set sha256 = 'newer', version = 99 where name in ('functions and roles', 'indexes.sql')",
+  )
+  await database.pool.query("insert into schema_parts values ('9999-new.sql', 'new', 99, now())")
+  await checkSchema(database.servicePool)
+})
+
+test('a file of tables that is another text in the database is refused', async () => {
+  await database.pool.query("update schema_parts set sha256 = 'other' where name = '0004-ledger.sql'")
+  await expect(checkSchema(database.servicePool)).rejects.toThrow(
+    '0004-ledger.sql has changed since it was run',
+  )
+})

@@ -1,0 +1,47 @@
+import { REPOSITORY } from '#scripts/servers/start-app.ts'
+import { startProcess, type RunningProcess } from '#scripts/servers/start-process.ts'
+import { freePort } from '../../../support/free-port.ts'
+import { scratchLog } from '../../../support/run-folder.ts'
+
+export type BillingProcess = RunningProcess & {
+  /** Status and text of `/readyz`; null while the operators' port is closed. */
+  readiness(): Promise<{ status: number; text: string } | null>
+}
+
+/** The variables that every serving replica needs, with ports of its own, besides those of its servers. */
+export async function billingEnvironment(
+  fields: Readonly<Record<string, string>>,
+): Promise<Record<string, string>> {
+  return {
+    GRPC_LISTEN: `127.0.0.1:${await freePort()}`,
+    ADMIN_PORT: String(await freePort()),
+    ADMIN_TOKEN: 'a-token-of-the-tests',
+    RECEIPT_SECRETS: 'a-receipt-secret-of-32-characters',
+    ...fields,
+  }
+}
+
+/** Runs billing with exactly these variables, and does not wait for anything. */
+export async function startBilling(env: Readonly<Record<string, string>>): Promise<BillingProcess> {
+  const port = await freePort()
+  const running = await startProcess({
+    name: 'billing',
+    command: process.execPath,
+    args: ['apps/billing/main.ts'],
+    cwd: REPOSITORY,
+    env: { PATH: process.env['PATH'], OPS_PORT: String(port), ...env },
+    logFile: scratchLog('billing'),
+    stop: { signal: 'SIGTERM', graceMs: 30_000 },
+  })
+  return {
+    ...running,
+    async readiness() {
+      try {
+        const response = await fetch(`http://127.0.0.1:${port}/readyz`)
+        return { status: response.status, text: (await response.text()).trim() }
+      } catch {
+        return null
+      }
+    },
+  }
+}
