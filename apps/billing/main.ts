@@ -30,6 +30,7 @@ import { checkBooks } from './reconciliation/check-books.ts'
 import { createReconcile } from './reconciliation/reconcile.ts'
 import { createBillingService } from './service.ts'
 import { runSettlements } from './settlements/run-settlements.ts'
+import { watchHolds } from './watch-holds.ts'
 
 const LIMITS = {
   databaseCheckMs: 2_000,
@@ -40,6 +41,7 @@ const LIMITS = {
   sweepEveryMs: 1_000,
   booksEveryMs: 15 * 60_000,
   booksCheckMs: 60_000,
+  holdsEveryMs: 30_000,
 }
 
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
@@ -109,6 +111,7 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
     receipts: createReceipts(config.RECEIPT_SECRETS),
     holdGraceMs: config.HOLD_GRACE_MS,
     nowMs,
+    onCall: (call, durationMs) => metrics.databaseSeconds.observe({ call }, durationMs / 1_000),
   })
   const lane = createMoneyLane({
     money,
@@ -158,6 +161,8 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
     log,
   })
   releasers.add('books', books, { run: (stop) => stop() })
+  const holds = watchHolds({ pool: operatorsPool, everyMs: LIMITS.holdsEveryMs, nowMs, metrics, log })
+  releasers.add('holds', holds, { run: (stop) => stop() })
   const prices = announcePrices({ db: operatorsDb, everyMs: LIMITS.versionPollMs, nowMs, log })
   releasers.add('prices', prices, { run: (stop) => stop() })
   const admin = releasers.add(

@@ -36,6 +36,23 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
       buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
       registers,
     }),
+    databaseSeconds: new Histogram<'call'>({
+      name: 'millrace_billing_database_seconds',
+      help: 'Duration of the money functions in the database, with the way there and back, by function; failed ones too',
+      labelNames: ['call'],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 6],
+      registers,
+    }),
+    openHolds: createUnknown({
+      name: 'millrace_billing_open_holds',
+      help: 'Open holds of all accounts, counted by each replica; absent while it is not known',
+      registers,
+    }),
+    oldestHold: createUnknown({
+      name: 'millrace_billing_oldest_hold_seconds',
+      help: 'Age of the oldest open hold; 0: there is none; absent while it is not known',
+      registers,
+    }),
     clampedHolds: new Counter({
       name: 'millrace_billing_clamped_holds_total',
       help: 'Holds whose output was limited by the money available',
@@ -76,6 +93,13 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
     }),
     watermarkAge: createWatermarkAge(registers),
   }
+}
+
+/** A gauge without a value until it is set; prom-client would begin with 0. */
+function createUnknown(options: { name: string; help: string; registers: Registry[] }): Gauge {
+  const gauge = new Gauge(options)
+  gauge.remove()
+  return gauge
 }
 
 /** Ages grow by themselves between updates, also while Redis is unavailable and there are none. */

@@ -70,8 +70,10 @@ export function createMoney(options: {
   receipts: Receipts
   holdGraceMs: number
   nowMs: () => number
+  /** Called after each try of a function, with its duration, whether it worked or not. */
+  onCall?: (name: string, durationMs: number) => void
 }): Money {
-  const { pool, receipts, holdGraceMs, nowMs } = options
+  const { pool, receipts, holdGraceMs, nowMs, onCall } = options
 
   const now = () => toTimestamp(nowMs())
 
@@ -84,10 +86,13 @@ export function createMoney(options: {
     const text = `select * from ${name}(${named.join(', ')})`
     const values = Object.values(parameters)
     for (let attempt = 1; ; attempt += 1) {
+      const startedMs = performance.now()
       try {
         return (await pool.query<Row>({ name, text, values })).rows
       } catch (error) {
         if (attempt === MAX_TRIES || !isConflict(error)) throw error
+      } finally {
+        onCall?.(name, performance.now() - startedMs)
       }
     }
   }

@@ -26,8 +26,6 @@ async function start(env: Readonly<Record<string, string>>): Promise<BillingProc
 const serve = async (fields: Readonly<Record<string, string>>) =>
   await start(await billingEnvironment({ QUEUE_REDIS_URL: redis.url, ...fields }))
 
-const readiness = (billing: BillingProcess) => expect.poll(() => billing.readiness(), WAIT)
-
 async function query(url: string, text: string): Promise<Client> {
   const client = new Client({ connectionString: url })
   await client.connect()
@@ -48,22 +46,22 @@ test('before PostgreSQL it is alive, unready with the reason, and ends at once; 
   const [stopped, patient] = [await serve({ DATABASE_URL: url }), await serve({ DATABASE_URL: url })]
   const { port } = new URL(url)
   const reason = `waiting for the database: connect ECONNREFUSED 127.0.0.1:${port}`
-  await readiness(stopped).toEqual({ status: 503, text: reason })
+  await expect.poll(() => stopped.readiness(), WAIT).toEqual({ status: 503, text: reason })
   stopped.signal('SIGTERM')
   expect(await stopped.exited).toBe('exit code 0')
 
-  await readiness(patient).toEqual({ status: 503, text: reason })
+  await expect.poll(() => patient.readiness(), WAIT).toEqual({ status: 503, text: reason })
   await postgres.start()
-  await readiness(patient).toEqual({ status: 200, text: 'ready' })
+  await expect.poll(() => patient.readiness(), WAIT).toEqual({ status: 200, text: 'ready' })
 })
 
 test('while another replica migrates it is unready, and says so', async () => {
   const url = await emptyDatabase()
   const other = await query(url, 'select pg_advisory_lock(7351001)')
   const billing = await serve({ DATABASE_URL: url })
-  await readiness(billing).toEqual({ status: 503, text: 'migrating' })
+  await expect.poll(() => billing.readiness(), WAIT).toEqual({ status: 503, text: 'migrating' })
   await other.query('select pg_advisory_unlock(7351001)')
-  await readiness(billing).toEqual({ status: 200, text: 'ready' })
+  await expect.poll(() => billing.readiness(), WAIT).toEqual({ status: 200, text: 'ready' })
 })
 
 describe('MIGRATE=only', () => {
@@ -72,7 +70,7 @@ describe('MIGRATE=only', () => {
     const migrate = async () => await start({ MIGRATE: 'only', DATABASE_OWNER_URL: url })
     const both = [await migrate(), await migrate()]
     expect(await Promise.all(both.map(({ exited }) => exited))).toEqual(['exit code 0', 'exit code 0'])
-    expect(both.map(({ logs }) => logs().includes('"migrated"')).sort()).toEqual([false, true])
+    expect(both.filter(({ logs }) => logs().includes('"migrated"'))).toHaveLength(1)
     expect(await (await migrate()).exited).toBe('exit code 0')
   })
 
@@ -105,7 +103,7 @@ describe('MIGRATE=never', () => {
     url.username = login
     url.password = 'test'
     const billing = await serve({ MIGRATE: 'never', DATABASE_URL: url.href })
-    await readiness(billing).toEqual({ status: 200, text: 'ready' })
+    await expect.poll(() => billing.readiness(), WAIT).toEqual({ status: 200, text: 'ready' })
     billing.signal('SIGTERM')
     expect(await billing.exited).toBe('exit code 0')
   })

@@ -24,6 +24,7 @@ import type { Settlement } from '#libs/contracts/settlement.ts'
 import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import { createDatabase } from '../../../support/postgres.ts'
 import { createOperator, type Operator } from './operator.ts'
+import { findPgBouncer, startPooledServer } from './pooled-login.ts'
 
 export const log = pino({ level: 'silent' })
 
@@ -120,13 +121,48 @@ export async function openEmptyDatabase(options: { url?: string } = {}): Promise
 }
 
 /**
+ * `transaction`: the service of every fixture works behind a PgBouncer of its own, so that the whole suite can be run
+ * that way. Not where a URL was given that is for one login alone.
+ */
+const POOLER_VARIABLE = 'MILLRACE_TEST_POOLER'
+
+/** The service's pool of a fixture. */
+async function openService(database: EmptyDatabase, canBePooled: boolean) {
+  const { url, pool } = database
+  const connecting = { role: SERVICE_ROLE, log, waitMs: 5_000 }
+  if (process.env[POOLER_VARIABLE] !== 'transaction' || !canBePooled) {
+    const servicePool = await openPool({ ...connecting, url })
+    return { servicePool, close: () => servicePool.end() }
+  }
+  const program = await findPgBouncer()
+  if (program === null) throw new Error(`${POOLER_VARIABLE} is set, and there is no PgBouncer`)
+  const { login, pooler } = await startPooledServer(pool, { url, program })
+  const servicePool = await openPool({
+    ...connecting,
+    url: pooler.through(login.url(url)),
+    pooler: 'transaction',
+  })
+  return {
+    servicePool,
+    async close() {
+      await servicePool.end()
+      await pooler.stop()
+      await login.drop()
+    },
+  }
+}
+
+/**
  * The fixture of billing's tests: an empty database (see `openEmptyDatabase`) is migrated and gets three models. All
  * parts of billing work on it, with a clock that the test sets.
  */
 export async function openBillingDatabase(options: { url?: string } = {}): Promise<BillingDatabase> {
-  const { url, pool, close } = await openEmptyDatabase(options)
+  const empty = await openEmptyDatabase(options)
+  const { url, pool, close } = empty
   await migrate(pool, log)
-  const servicePool = await openPool({ url, role: SERVICE_ROLE, log, waitMs: 5_000 })
+  const { username, search } = new URL(url)
+  const service = await openService(empty, username === 'millrace' && search === '')
+  const { servicePool } = service
   const clock = { nowMs: START_MS }
   const nowMs = () => clock.nowMs
   const admin = createAdminServer({
@@ -189,7 +225,7 @@ export async function openBillingDatabase(options: { url?: string } = {}): Promi
     },
     async close() {
       await admin.close()
-      await servicePool.end()
+      await service.close()
       await close()
     },
   }

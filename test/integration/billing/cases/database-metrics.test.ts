@@ -1,0 +1,74 @@
+import { Registry } from 'prom-client'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { createMoney } from '#apps/billing/database/money.ts'
+import { createMetrics } from '#apps/billing/metrics.ts'
+import { watchHolds } from '#apps/billing/watch-holds.ts'
+import {
+  HOLD_GRACE_MS,
+  log,
+  openBillingDatabase,
+  receipts,
+  reserveCall,
+  settlement,
+  type BillingDatabase,
+} from '../support/billing-database.ts'
+
+const WAIT = { timeout: 30_000, interval: 20 }
+
+let database: BillingDatabase
+
+beforeEach(async () => {
+  database = await openBillingDatabase()
+})
+afterEach(() => database.close())
+
+test('open holds and the age of the oldest are counted, and are absent while the database refuses', async () => {
+  const { pool, servicePool, clock, money } = database
+  const registry = new Registry()
+  const metrics = createMetrics(registry, () => 0)
+  const shown = async (name: string) =>
+    new RegExp(`^millrace_billing_${name} (.*)$`, 'm').exec(await registry.metrics())?.[1]
+  const holds = async () => [await shown('open_holds'), await shown('oldest_hold_seconds')]
+  expect(await holds()).toEqual([undefined, undefined])
+
+  const nowMs = () => clock.nowMs
+  const stop = watchHolds({ pool: servicePool, everyMs: 20, nowMs, metrics, log })
+  onTestFinished(() => stop())
+  await expect.poll(holds, WAIT).toEqual(['0', '0'])
+
+  const { keyId } = await database.createAccount(10_000n)
+  const [first, second] = [reserveCall(keyId), reserveCall(keyId)]
+  await money.reserve([first])
+  clock.nowMs += 90_000
+  await money.reserve([second])
+  await expect.poll(holds, WAIT).toEqual(['2', '90'])
+  await money.settle([settlement(first.reservationId)])
+  await expect.poll(holds, WAIT).toEqual(['1', '0'])
+
+  await pool.query('revoke select on reservations from millrace_service')
+  await expect.poll(holds, WAIT).toEqual([undefined, undefined])
+  await pool.query('grant select on reservations to millrace_service')
+  await expect.poll(holds, WAIT).toEqual(['1', '0'])
+})
+
+test('each call of the database is timed, also one that fails', async () => {
+  const { servicePool: pool, clock } = database
+  const { keyId } = await database.createAccount(10_000n)
+  const calls: string[] = []
+  const money = createMoney({
+    pool,
+    receipts,
+    holdGraceMs: HOLD_GRACE_MS,
+    nowMs: () => clock.nowMs,
+    onCall(name, durationMs) {
+      expect(durationMs).toBeGreaterThan(0)
+      calls.push(name)
+    },
+  })
+  const call = reserveCall(keyId)
+  await money.reserve([call])
+  await money.release([call.reservationId])
+  await database.pool.query('alter function expire rename to expire_before')
+  await expect(money.expire(10)).rejects.toThrow('expire')
+  expect(calls).toEqual(['reserve', 'release', 'expire'])
+})

@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto'
+import type { Pool } from 'pg'
+import { SERVICE_ROLE } from '#apps/billing/database/open-pool.ts'
+import { ensurePgBouncer, type PgBouncerProgram } from '../../../support/ensure-pgbouncer.ts'
+import { startPgBouncer, type TestPgBouncer } from '../../../support/pgbouncer.ts'
+
+/** As docs/operations/billing.md wants a login behind a pooler. */
+const SETTINGS = {
+  role: SERVICE_ROLE,
+  statement_timeout: '5s',
+  idle_in_transaction_session_timeout: '5s',
+}
+
+export type PooledLogin = {
+  readonly name: string
+  readonly password: string
+  /** The URL of a database for this login. */
+  url(database: string): string
+  drop(): Promise<void>
+}
+
+/**
+ * A login of the service for a connection behind a pooler; the role exists once a database of the server is migrated. A
+ * setting that is null is left out.
+ */
+export async function createPooledLogin(
+  admin: Pool,
+  settings: Readonly<Partial<Record<keyof typeof SETTINGS, string | null>>> = {},
+): Promise<PooledLogin> {
+  const [name, password] = [`pooled_${randomUUID().replaceAll('-', '')}`, 'test']
+  await admin.query(`create role ${name} login password '${password}' in role ${SERVICE_ROLE}`)
+  for (const [setting, value] of Object.entries({ ...SETTINGS, ...settings })) {
+    if (value !== null) await admin.query(`alter role ${name} set ${setting} = '${value}'`)
+  }
+  return {
+    name,
+    password,
+    url(database) {
+      const url = new URL(database)
+      ;[url.username, url.password] = [name, password]
+      return url.href
+    },
+    drop: async () => void (await admin.query(`drop role ${name}`)),
+  }
+}
+
+/** PgBouncer, or null after a line that says why there is none: its tests are then reported as skipped. */
+export async function findPgBouncer(): Promise<PgBouncerProgram | null> {
+  const found = await ensurePgBouncer()
+  if (!('missing' in found)) return found
+  console.error(`Tests behind PgBouncer are skipped: ${found.missing}`)
+  return null
+}
+
+export type PooledServer = { login: PooledLogin; pooler: TestPgBouncer }
+
+/** A PgBouncer before the server of `url` with one login of the service. */
+export async function startPooledServer(
+  admin: Pool,
+  options: { url: string; program: PgBouncerProgram; settings?: Readonly<Record<string, string>> },
+): Promise<PooledServer> {
+  const { url: postgresUrl, program, settings = {} } = options
+  const login = await createPooledLogin(admin)
+  const logins = { [login.name]: login.password }
+  return { login, pooler: await startPgBouncer({ program, postgresUrl, logins, settings }) }
+}
