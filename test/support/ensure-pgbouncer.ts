@@ -50,6 +50,10 @@ export async function ensurePgBouncer(): Promise<PgBouncerProgram | { readonly m
   if (found !== undefined && (await isNewEnough({ command: found, args: [] })))
     return { command: found, args: [] }
   const folder = join(TOOLS, `pgbouncer-${RELEASE}`)
+  const needs = ['apt-get', 'dpkg-deb'].filter((name) => findExecutable(name) === undefined)
+  if (!existsSync(folder) && needs.length > 0) {
+    return { missing: `there is no PgBouncer 1.21 or later, and no ${needs.join(' and ')} to fetch it` }
+  }
   try {
     if (!existsSync(folder)) await fetch(folder)
     const program = toProgram(folder)

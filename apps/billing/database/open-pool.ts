@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { callbackify } from 'node:util'
 import { DatabaseError, Pool, types, type ClientConfig, type PoolClient } from 'pg'
 import { ConfigError } from '#libs/config/load-config.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -81,9 +82,7 @@ export async function openPool(options: {
       ? connectionConfig(url, role, statementMs)
       : {
           ...toPooledConfig(connectionConfig(url, undefined, statementMs)),
-          verify: (client: PoolClient, done: (error?: Error) => void) => {
-            checkPooled(client, needs).then(() => done(), done)
-          },
+          verify: callbackify(async (client: PoolClient) => await checkPooled(client, needs)),
         }),
     max,
     idleTimeoutMillis: IDLE_MS,
