@@ -3,11 +3,17 @@ import { POSTGRES_SETTINGS } from '#scripts/servers/start-postgres.ts'
 import { REDIS_SETTINGS } from '#scripts/servers/start-redis.ts'
 import { startLocalPostgres, startLocalRedis } from './local-servers.ts'
 import { scratchFolder } from './run-folder.ts'
+import { startTogether } from './start-together.ts'
 
 export const REDIS_URL_VARIABLE = 'MILLRACE_TEST_REDIS_URL'
 export const POSTGRES_URL_VARIABLE = 'MILLRACE_TEST_POSTGRES_URL'
 
+/** `yes`: a run fails where its servers cannot be containers. `npm run test:containers` sets it. */
+const MUST_USE_CONTAINERS_VARIABLE = 'MILLRACE_TEST_MUST_USE_CONTAINERS'
+
 type SharedServers = { redisUrl: string; postgresUrl: string; stop(): Promise<void> }
+
+const IMAGES = { redis: 'redis:7', postgres: 'postgres:18' }
 
 /** The URL that the global set-up left in `variable` for the test processes. */
 export function sharedUrl(variable: string): string {
@@ -16,9 +22,32 @@ export function sharedUrl(variable: string): string {
   return url
 }
 
-/** One Redis and one PostgreSQL for a whole run: containers when a Docker engine answers, else processes. */
-export async function startSharedServers(): Promise<SharedServers> {
-  return (await hasDocker()) ? await startContainers() : await startProcesses()
+/**
+ * One Redis and one PostgreSQL for a whole run: containers when a Docker engine answers and can start them, else
+ * processes. An engine may answer and have neither the images nor a way to them; `say` then gets a line with the reason.
+ */
+export async function startSharedServers(
+  say: (line: string) => void = console.error,
+): Promise<SharedServers> {
+  const mustUseContainers = process.env[MUST_USE_CONTAINERS_VARIABLE] === 'yes'
+  if (!mustUseContainers && !(await hasDocker())) return await startProcesses()
+  try {
+    return await startContainers()
+  } catch (error) {
+    if (mustUseContainers) throw error
+    say(`Redis and PostgreSQL run as processes, because containers do not start: ${firstLine(error)}`)
+    return await startProcesses()
+  }
+}
+
+/** Both as containers. When one of them does not start, none is left. */
+export async function startContainers(images = IMAGES): Promise<SharedServers> {
+  const [redis, postgres] = await startTogether([startRedis(images.redis), startPostgres(images.postgres)])
+  return {
+    redisUrl: `redis://${redis.getHost()}:${redis.getMappedPort(6379)}`,
+    postgresUrl: `postgres://millrace:test@${postgres.getHost()}:${postgres.getMappedPort(5432)}/postgres`,
+    stop: async () => void (await Promise.all([redis.stop(), postgres.stop()])),
+  }
 }
 
 async function hasDocker(): Promise<boolean> {
@@ -31,7 +60,7 @@ async function hasDocker(): Promise<boolean> {
 }
 
 async function startProcesses(): Promise<SharedServers> {
-  const [redis, postgres] = await Promise.all([
+  const [redis, postgres] = await startTogether([
     startLocalRedis(scratchFolder('redis')),
     startLocalPostgres(scratchFolder('postgres')),
   ])
@@ -42,26 +71,22 @@ async function startProcesses(): Promise<SharedServers> {
   }
 }
 
-async function startContainers(): Promise<SharedServers> {
-  const [redis, postgres] = await Promise.all([
-    new GenericContainer('redis:7')
-      .withCommand(['redis-server', ...flags(REDIS_SETTINGS, (name, value) => [`--${name}`, value])])
-      .withExposedPorts(6379)
-      .withWaitStrategy(Wait.forLogMessage('Ready to accept connections'))
-      .start(),
-    new GenericContainer('postgres:18')
-      .withEnvironment({ POSTGRES_USER: 'millrace', POSTGRES_PASSWORD: 'test' })
-      .withCommand(['postgres', ...flags(POSTGRES_SETTINGS, (name, value) => ['-c', `${name}=${value}`])])
-      .withExposedPorts(5432)
-      // The image starts the server twice: once to initialize, once to serve.
-      .withWaitStrategy(Wait.forLogMessage('database system is ready to accept connections', 2))
-      .start(),
-  ])
-  return {
-    redisUrl: `redis://${redis.getHost()}:${redis.getMappedPort(6379)}`,
-    postgresUrl: `postgres://millrace:test@${postgres.getHost()}:${postgres.getMappedPort(5432)}/postgres`,
-    stop: async () => void (await Promise.all([redis.stop(), postgres.stop()])),
-  }
+async function startRedis(image: string) {
+  return await new GenericContainer(image)
+    .withCommand(['redis-server', ...flags(REDIS_SETTINGS, (name, value) => [`--${name}`, value])])
+    .withExposedPorts(6379)
+    .withWaitStrategy(Wait.forLogMessage('Ready to accept connections'))
+    .start()
+}
+
+async function startPostgres(image: string) {
+  return await new GenericContainer(image)
+    .withEnvironment({ POSTGRES_USER: 'millrace', POSTGRES_PASSWORD: 'test' })
+    .withCommand(['postgres', ...flags(POSTGRES_SETTINGS, (name, value) => ['-c', `${name}=${value}`])])
+    .withExposedPorts(5432)
+    // The image starts the server twice: once to initialize, once to serve.
+    .withWaitStrategy(Wait.forLogMessage('database system is ready to accept connections', 2))
+    .start()
 }
 
 function flags(
@@ -69,4 +94,9 @@ function flags(
   toFlag: (name: string, value: string) => string[],
 ): string[] {
   return Object.entries(settings).flatMap(([name, value]) => toFlag(name, value))
+}
+
+function firstLine(error: unknown): string {
+  const [line = ''] = String(error instanceof Error ? error.message : error).split('\n')
+  return line
 }

@@ -1,0 +1,21 @@
+type Stoppable = { stop(): Promise<unknown> }
+
+/**
+ * The servers whose starts are under way, when all have started. When one does not start, those that do are stopped;
+ * then it rejects with the first error, or with all where a server did not stop either.
+ */
+export async function startTogether<Servers extends readonly Stoppable[]>(starts: {
+  [Index in keyof Servers]: Promise<Servers[Index]>
+}): Promise<Servers> {
+  try {
+    return await Promise.all(starts)
+  } catch (error) {
+    const started = await Promise.allSettled<Stoppable>(starts)
+    const stopped = await Promise.allSettled(
+      started.map(async (start) => start.status === 'fulfilled' && (await start.value.stop())),
+    )
+    const problems = stopped.flatMap((stop) => (stop.status === 'rejected' ? [stop.reason] : []))
+    if (problems.length === 0) throw error
+    throw new AggregateError([error, ...problems], 'a server did not stop', { cause: error })
+  }
+}
