@@ -34,6 +34,19 @@ export default defineConfig({
       { extends: true, test: { name: 'chart', include: ['test/chart/**/*.test.ts'], testTimeout: 120_000 } },
       // `npm test` leaves it out.
       { extends: true, test: { name: 'soak', include: ['test/soak/**/*.test.ts'], ...WITH_SERVERS } },
+      // `npm test` leaves it out: it needs a Docker engine.
+      {
+        extends: true,
+        test: {
+          name: 'containers',
+          include: ['test/containers/**/*.test.ts'],
+          globalSetup: ['test/containers/global-setup.ts'],
+          // One file after the other: they share the machine with the cluster that they watch.
+          maxWorkers: 1,
+          testTimeout: 600_000,
+          hookTimeout: 900_000,
+        },
+      },
       {
         extends: true,
         test: {
