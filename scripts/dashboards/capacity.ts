@@ -1,0 +1,117 @@
+import type { Dashboard } from './dashboard.ts'
+import { quantile, rate, select, sumBy } from './expressions.ts'
+
+const tokensPerS = sumBy('namespace', `rate(${select('gen_ai_client_token_usage_sum')}[1h])`)
+const gpusInUse = sumBy('namespace', `avg_over_time(${select('millrace_scaler_gpus', 'state="used"')}[1h])`)
+
+/** For the platform team: what each model needs, what it has, and what the GPUs do. */
+export const CAPACITY: Dashboard = {
+  name: 'capacity',
+  title: 'Capacity',
+  panels: [
+    {
+      title: 'Offered requests by model',
+      help: 'Admitted and refused.',
+      unit: 'reqps',
+      shows: { '{{model}}': sumBy('model', rate('millrace_gateway_admissions_total')) },
+    },
+    {
+      title: 'Need by term, in replicas',
+      help: 'The largest term decides. It is measured before max and the GPU budget limit it.',
+      unit: 'short',
+      shows: { '{{model}} {{term}}': `max by (model, term) (${select('millrace_scaler_need')})` },
+    },
+    {
+      title: 'Target and desired replicas',
+      help: 'desired: what the load asks for. target: what the scaler gives KEDA, after damping and budget.',
+      unit: 'short',
+      shows: {
+        '{{model}} target': sumBy('model', select('millrace_scaler_target')),
+        '{{model}} desired': sumBy('model', select('millrace_scaler_desired')),
+      },
+    },
+    {
+      title: 'Pods by phase',
+      help: 'unscheduled: no GPU found. loading: the engine reads its weights.',
+      unit: 'short',
+      shows: { '{{phase}}': sumBy('phase', select('millrace_scaler_pods')) },
+    },
+    {
+      title: 'Generations that wait',
+      help: 'In the queue, by model.',
+      unit: 'short',
+      shows: { '{{model}}': `max by (model) (${select('millrace_queue_waiting')})` },
+    },
+    {
+      title: 'Age of the oldest that waits',
+      help: 'Twice the target wait for 5 minutes raises an alert.',
+      unit: 's',
+      shows: { '{{model}}': `max by (model) (${select('millrace_queue_oldest_seconds')})` },
+    },
+    {
+      title: 'Slots in use',
+      help: 'Generations that run, of those that the engines can run at once.',
+      unit: 'percentunit',
+      shows: {
+        '{{model}}': `${sumBy('model', select('millrace_worker_running'))} / ${sumBy('model', select('millrace_worker_slots'))}`,
+      },
+    },
+    {
+      title: 'Starts of workers, 75th percentile of the time',
+      help: 'From the first sight of the pod to its first readiness, over one day.',
+      unit: 's',
+      shows: {
+        '{{model}}': `histogram_quantile(0.75, sum by (model, le) (increase(${select('millrace_scaler_start_seconds_bucket')}[1d])))`,
+      },
+    },
+    {
+      title: 'Starts and removals of workers per hour',
+      help: 'released: chosen by the scaler. unplanned: removed without it.',
+      unit: 'short',
+      shows: {
+        started: `sum(increase(${select('millrace_scaler_start_seconds_count')}[1h]))`,
+        released: `sum(increase(${select('millrace_scaler_released_total')}[1h]))`,
+        unplanned: `sum(increase(${select('millrace_scaler_unplanned_removals_total')}[1h]))`,
+      },
+    },
+    {
+      title: 'Retry-after of warming models',
+      help: 'The wait that refused clients were given, and how far the prediction was off (1 is right).',
+      unit: 's',
+      shows: {
+        given: quantile(0.5, 'millrace_gateway_retry_after_seconds', { where: ['outcome="warming"'] }),
+        'real / predicted': quantile(0.5, 'millrace_scaler_eta_error_ratio'),
+      },
+    },
+    {
+      title: 'GPUs by class',
+      help: 'used, free, and of pods that are being deleted.',
+      unit: 'short',
+      shows: { '{{class}} {{state}}': sumBy('class, state', select('millrace_scaler_gpus')) },
+    },
+    {
+      title: 'Cordoned workers',
+      help: 'They take no more work and run what they have, until they are released or needed again.',
+      unit: 'short',
+      shows: { '{{model}}': sumBy('model', select('millrace_scaler_cordoned')) },
+    },
+    {
+      title: 'GPU-hours per million billed tokens',
+      help: 'Over one hour. It rises when GPUs wait for work.',
+      unit: 'short',
+      shows: { 'GPU-hours': `${gpusInUse} / (${tokensPerS} * 3600 / 1e6)` },
+    },
+    {
+      title: 'Snapshot of the scalers',
+      help: 'Above 10 s the scalers answer KEDA with an error, and numbers of replicas are frozen.',
+      unit: 's',
+      shows: { '{{pod}}': select('millrace_scaler_snapshot_age_seconds') },
+    },
+    {
+      title: 'Calls of KEDA',
+      help: 'By call and answer.',
+      unit: 'reqps',
+      shows: { '{{call}} {{code}}': sumBy('call, code', rate('millrace_scaler_keda_calls_total')) },
+    },
+  ],
+}

@@ -1,0 +1,81 @@
+/** What a dashboard of this project says; `toGrafana` gives it Grafana's form. */
+export type Dashboard = {
+  /** Also the name of its file. */
+  readonly name: string
+  readonly title: string
+  /** Whether it shows one model, chosen above the panels. */
+  readonly byModel?: true
+  readonly panels: readonly Panel[]
+}
+
+export type Panel = {
+  readonly title: string
+  /** One sentence on how to read it. */
+  readonly help: string
+  readonly unit: Unit
+  readonly kind?: 'lines' | 'number'
+  /** PromQL by legend; a legend may name labels: `{{model}}`. `$namespace` and `$model` are the chosen values. */
+  readonly shows: Readonly<Record<string, string>>
+}
+
+/** Names of Grafana. */
+type Unit = 'short' | 's' | 'reqps' | 'percentunit' | 'ops' | 'bool'
+
+const PANELS_PER_ROW = 3
+const WIDTH = 24 / PANELS_PER_ROW
+const HEIGHT = 8
+
+const DATASOURCE = { type: 'prometheus', uid: '${datasource}' }
+
+/** The dashboard in the form of a Grafana file. */
+export function toGrafana({ name, title, byModel, panels }: Dashboard): object {
+  const namespace = variable('namespace', 'label_values(millrace_build_info, namespace)')
+  const model = variable(
+    'model',
+    'label_values(millrace_gateway_admissions_total{namespace="$namespace"}, model)',
+  )
+  return {
+    uid: `millrace-${name}`,
+    title: `Millrace: ${title}`,
+    tags: ['millrace'],
+    schemaVersion: 39,
+    timezone: 'utc',
+    refresh: '30s',
+    time: { from: 'now-6h', to: 'now' },
+    templating: {
+      list: [
+        { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' },
+        namespace,
+        ...(byModel === true ? [model] : []),
+      ],
+    },
+    panels: panels.map(toGrafanaPanel),
+  }
+}
+
+function variable(name: string, query: string): object {
+  return { name, label: name, type: 'query', datasource: DATASOURCE, query, refresh: 2, sort: 1 }
+}
+
+function toGrafanaPanel({ title, help, unit, kind = 'lines', shows }: Panel, index: number): object {
+  return {
+    id: index + 1,
+    type: kind === 'lines' ? 'timeseries' : 'stat',
+    title,
+    description: help,
+    datasource: DATASOURCE,
+    gridPos: {
+      x: (index % PANELS_PER_ROW) * WIDTH,
+      y: Math.floor(index / PANELS_PER_ROW) * HEIGHT,
+      w: WIDTH,
+      h: HEIGHT,
+    },
+    fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
+    targets: Object.entries(shows).map(([legend, expr], n) => ({
+      refId: 'ABCDEFGH'.charAt(n),
+      datasource: DATASOURCE,
+      legendFormat: legend,
+      expr,
+    })),
+  }
+}

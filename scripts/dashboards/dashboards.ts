@@ -1,0 +1,17 @@
+import { CAPACITY } from './capacity.ts'
+import { toGrafana } from './dashboard.ts'
+import { MODEL_DASHBOARD } from './model.ts'
+import { MONEY } from './money.ts'
+import { SERVICE } from './service.ts'
+
+const DASHBOARDS = [SERVICE, CAPACITY, MODEL_DASHBOARD, MONEY]
+
+/** The dashboards of the chart: the content of each file, by its path in the repository. */
+export function dashboardFiles(): ReadonlyMap<string, string> {
+  return new Map(
+    DASHBOARDS.map((dashboard) => [
+      `deploy/helm/millrace/files/dashboards/${dashboard.name}.json`,
+      `${JSON.stringify(toGrafana(dashboard), null, 2)}\n`,
+    ]),
+  )
+}

@@ -1,0 +1,10 @@
+// `npm run test:rules`: the alert rules and the dashboards of the chart under Prometheus' promtool.
+import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
+import { runScript } from './bootstrap/fail.mjs'
+import { runNode } from './bootstrap/run-node.mjs'
+
+await runScript(async () => {
+  checkPlatform()
+  await ensureDependencies({ dev: true })
+  return await runNode(['test/observability/main.ts'])
+})

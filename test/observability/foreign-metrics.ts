@@ -1,0 +1,6 @@
+/** Metrics of the rules that no app of this repository exports, and their exporters. */
+export const FOREIGN_METRICS: Readonly<Record<string, string>> = {
+  redis_memory_used_bytes: 'redis_exporter',
+  redis_memory_max_bytes: 'redis_exporter',
+  certmanager_certificate_expiration_timestamp_seconds: 'cert-manager',
+}
