@@ -1,0 +1,128 @@
+import {
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Attributes,
+  type Context,
+  type SpanContext,
+  type Tracer,
+} from '@opentelemetry/api'
+
+/**
+ * One step of a traced request. Spans are passed as values; what starts one ends it. Attributes and names never hold
+ * text of a prompt or of an output.
+ */
+export type Span = {
+  /** For the log; undefined where the request is not traced. */
+  readonly traceId: string | undefined
+  /** The W3C text that continues the trace in another process; undefined where the request is not traced. */
+  readonly traceparent: string | undefined
+  /** Starts a step within this one. */
+  child(name: string, options?: SpanOptions): Span
+  set(attributes: Attributes): void
+  event(name: string, attributes?: Attributes): void
+  /** Marks it as failed. `errorType` is a code of a bounded set. */
+  fail(errorType: string): void
+  /** Later calls have no effect. */
+  end(): void
+}
+
+export type SpanOptions = {
+  readonly kind?: keyof typeof SpanKind
+  readonly attributes?: Attributes
+  /** W3C texts of related traces; those that cannot be read are left out. */
+  readonly links?: readonly (string | undefined)[]
+}
+
+/** The span of everything that is not traced. It costs nothing. */
+export const NO_SPAN: Span = {
+  traceId: undefined,
+  traceparent: undefined,
+  child: () => NO_SPAN,
+  set: () => undefined,
+  event: () => undefined,
+  fail: () => undefined,
+  end: () => undefined,
+}
+
+/**
+ * Runs one step within `parent`. The step's span ends with it, and is marked as failed when it throws; `toErrorType` turns
+ * what it threw into a code of a bounded set.
+ */
+export async function traceStep<Result>(
+  parent: Span,
+  name: string,
+  options: SpanOptions & {
+    readonly toErrorType: (error: unknown) => string
+    readonly run: (span: Span) => Result | Promise<Result>
+  },
+): Promise<Result> {
+  const { run, toErrorType, ...spanOptions } = options
+  const span = parent.child(name, spanOptions)
+  try {
+    return await run(span)
+  } catch (error) {
+    span.fail(toErrorType(error))
+    throw error
+  } finally {
+    span.end()
+  }
+}
+
+/** Starts a span under `parent`, a W3C text of another process; without one the sampler decides about a new trace. */
+export function startSpan(
+  tracer: Tracer,
+  name: string,
+  options: SpanOptions & { readonly parent?: string | undefined },
+): Span {
+  const parent = parseTraceparent(options.parent)
+  const context = parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent)
+  return open(tracer, name, { ...options, context })
+}
+
+function open(tracer: Tracer, name: string, options: SpanOptions & { readonly context: Context }): Span {
+  const { kind = 'INTERNAL', attributes = {}, links = [], context } = options
+  const span = tracer.startSpan(
+    name,
+    {
+      kind: SpanKind[kind],
+      attributes,
+      links: links.map(parseTraceparent).flatMap((linked) => (linked === null ? [] : [{ context: linked }])),
+    },
+    context,
+  )
+  const { traceId, spanId, traceFlags } = span.spanContext()
+  if ((traceFlags & TraceFlags.SAMPLED) === 0) return NO_SPAN
+  return {
+    traceId,
+    traceparent: `00-${traceId}-${spanId}-01`,
+    child: (childName, childOptions = {}) =>
+      open(tracer, childName, { ...childOptions, context: trace.setSpan(ROOT_CONTEXT, span) }),
+    set: (more) => void span.setAttributes(more),
+    event: (eventName, eventAttributes = {}) => void span.addEvent(eventName, eventAttributes),
+    fail(errorType) {
+      span.setAttributes({ 'error.type': errorType })
+      span.setStatus({ code: SpanStatusCode.ERROR })
+    },
+    end: () => span.end(),
+  }
+}
+
+/** https://www.w3.org/TR/trace-context/: version, trace, parent, flags; a later version may append fields. */
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/
+
+function parseTraceparent(text: string | undefined): SpanContext | null {
+  const match = TRACEPARENT.exec(text ?? '')
+  if (match === null) return null
+  const [, traceId = '', spanId = '', flags = ''] = match
+  const context = {
+    traceId,
+    spanId,
+    traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED,
+    isRemote: true,
+  }
+  return isSpanContextValid(context) ? context : null
+}
