@@ -66,6 +66,7 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
   // First: a start may wait for the database or migrate for an hour, and a platform must not end it meanwhile.
   const state = createReadiness()
   const ops = await serveOps({
+    app: 'billing',
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry,

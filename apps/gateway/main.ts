@@ -67,6 +67,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const picture = createClusterPicture(nowMs)
   const readiness = createReadiness({ knowsBilling: catalog.isLive, nowMs })
   const ops = await serveOps({
+    app: 'gateway',
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry,

@@ -64,6 +64,7 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
   }
   const metrics = createScalerMetrics({ registry, ...state })
   const ops = await serveOps({
+    app: 'scaler',
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry,

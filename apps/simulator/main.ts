@@ -26,6 +26,7 @@ await runApp({ name: 'simulator', schema: SimulatorConfig, environment: process.
   const registry = new Registry()
   registerEngineMetrics(registry, engines)
   const ops = await serveOps({
+    app: 'simulator',
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry,

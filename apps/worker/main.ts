@@ -61,6 +61,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     log,
   })
   const ops = await serveOps({
+    app: 'worker',
     host: config.OPS_HOST,
     port: config.OPS_PORT,
     registry,

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
-import { collectDefaultMetrics, type Registry } from 'prom-client'
+import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
+import { VERSION } from './version.ts'
 
 export type Readiness = () => { ready: true } | { ready: false; reason: string }
 
@@ -9,6 +10,8 @@ export type Readiness = () => { ready: true } | { ready: false; reason: string }
  * when the port is taken.
  */
 export async function serveOps(options: {
+  /** The app's name, for `millrace_build_info`. */
+  app: string
   host: string
   port: number
   registry: Registry
@@ -18,6 +21,12 @@ export async function serveOps(options: {
 }): Promise<Server> {
   const { registry, readiness } = options
   collectDefaultMetrics({ register: registry })
+  new Gauge({
+    name: 'millrace_build_info',
+    help: 'Always 1; the labels name the app and its version',
+    labelNames: ['app', 'version'],
+    registers: [registry],
+  }).set({ app: options.app, version: VERSION }, 1)
   const server = createServer((request, response) => {
     const answer = (status: number, type: string, body: string) => {
       response.writeHead(status, { 'content-type': type }).end(body)
