@@ -1,0 +1,39 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import { GEN_AI } from '#libs/telemetry/gen-ai-names.ts'
+import { FOREIGN_METRICS } from './foreign-metrics.ts'
+import { metricNames } from './metric-names.ts'
+import { readDashboards } from './read-dashboards.ts'
+import { readRules } from './read-rules.ts'
+
+const REPOSITORY = new URL('../..', import.meta.url).pathname
+const REGISTERED = /'(millrace_[a-z0-9_]+)'/g
+
+/** Every metric that rules and dashboards read: ours, those of prom-client, and those of other exporters. */
+export function usedMetrics(): ReadonlySet<string> {
+  const { alerts, recordings } = readRules()
+  const expressions = [...alerts, ...recordings].map(({ expr }) => expr)
+  const names = [...expressions, ...readDashboards().flatMap((dashboard) => dashboard.expressions)].flatMap(
+    metricNames,
+  )
+  const recorded = new Set(recordings.map(({ record }) => record))
+  return new Set(names.filter((name) => !recorded.has(name)))
+}
+
+/** The names of metrics in the source of apps and libraries, and those of prom-client and of other exporters. */
+export function namedMetrics(): ReadonlySet<string> {
+  const sources = globSync('{apps,libs}/**/*.ts', { cwd: REPOSITORY })
+  const ours = sources.flatMap((path) =>
+    Array.from(readFileSync(join(REPOSITORY, path), 'utf8').matchAll(REGISTERED), ({ 1: name = '' }) => name),
+  )
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  return new Set([
+    ...ours,
+    ...Object.values(GEN_AI).map(({ name }) => name),
+    ...registry.getMetricsAsArray().map(({ name }) => name),
+    ...Object.keys(FOREIGN_METRICS),
+    ...readRules().recordings.map(({ record }) => record),
+  ])
+}
