@@ -23,7 +23,7 @@ export const CAPACITY: Dashboard = {
     },
     {
       title: 'Target and desired replicas',
-      help: 'desired: what the load asks for. target: what the scaler gives KEDA, after damping and budget.',
+      help: 'desired: what the load needs, before the GPU budget. target: what KEDA is answered, after damping and budget.',
       unit: 'short',
       shows: {
         '{{model}} target': sumBy('model', select('millrace_scaler_target')),
@@ -58,10 +58,10 @@ export const CAPACITY: Dashboard = {
     },
     {
       title: 'Starts of workers, 75th percentile of the time',
-      help: 'From the first sight of the pod to its first readiness, over one day.',
+      help: 'From the creation of the pod until its worker serves, by pool, over one day.',
       unit: 's',
       shows: {
-        '{{model}}': `histogram_quantile(0.75, sum by (model, le) (increase(${select('millrace_scaler_start_seconds_bucket')}[1d])))`,
+        '{{pool}}': `histogram_quantile(0.75, sum by (pool, le) (increase(${select('millrace_scaler_start_seconds_bucket')}[1d])))`,
       },
     },
     {
@@ -76,16 +76,22 @@ export const CAPACITY: Dashboard = {
     },
     {
       title: 'Retry-after of warming models',
-      help: 'The wait that refused clients were given, and how far the prediction was off (1 is right).',
+      help: 'The wait that refused clients were given. The next panel shows how right it was.',
       unit: 's',
       shows: {
-        given: quantile(0.5, 'millrace_gateway_retry_after_seconds', { where: ['outcome="warming"'] }),
-        'real / predicted': quantile(0.5, 'millrace_scaler_eta_error_ratio'),
+        p50: quantile(0.5, 'millrace_gateway_retry_after_seconds', { where: ['outcome="warming"'] }),
+        p95: quantile(0.95, 'millrace_gateway_retry_after_seconds', { where: ['outcome="warming"'] }),
       },
     },
     {
+      title: 'Error of predicted starts',
+      help: 'Difference of the predicted and the real time, over the real one. 0 is right.',
+      unit: 'percentunit',
+      shows: { '{{pool}}': quantile(0.5, 'millrace_scaler_eta_error_ratio', { by: 'pool' }) },
+    },
+    {
       title: 'GPUs by class',
-      help: 'used, free, and of pods that are being deleted.',
+      help: 'The budget, and its GPUs that are used, free, and of pods that are being deleted.',
       unit: 'short',
       shows: { '{{class}} {{state}}': sumBy('class, state', select('millrace_scaler_gpus')) },
     },

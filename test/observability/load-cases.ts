@@ -2,7 +2,7 @@ import type { AlertCase } from './alert-cases.ts'
 
 const HTTP = 'millrace_http_requests_total{namespace="ai",route="/v1/chat/completions"'
 const FIRST_TOKEN = 'gen_ai_server_time_to_first_token_seconds'
-const START = 'millrace_scaler_start_seconds_bucket{namespace="ai",model="m"'
+const START = 'millrace_scaler_start_seconds_bucket{namespace="ai",pool="m"'
 
 /** Objectives, models and the scaler. */
 export const LOAD_CASES: readonly AlertCase[] = [
@@ -108,7 +108,7 @@ export const LOAD_CASES: readonly AlertCase[] = [
         [`${START},le="500"}`]: '0+1x600',
         [`${START},le="+Inf"}`]: '0+1x600',
       },
-      labels: { namespace: 'ai', model: 'm', severity: 'ticket' },
+      labels: { namespace: 'ai', pool: 'm', severity: 'ticket' },
       summary: 'Workers of m start in 5m 0s, twice as long as on the days before',
     },
     silent: {
@@ -163,11 +163,11 @@ export const LOAD_CASES: readonly AlertCase[] = [
     at: '10m',
     fires: {
       series: {
-        'millrace_scaler_unplanned_removals_total{namespace="ai",model="m",pool="m"}': '0+0x5 1+0x10',
+        'millrace_scaler_unplanned_removals_total{namespace="ai",pool="m"}': '0+0x5 1+0x10',
       },
-      labels: { namespace: 'ai', model: 'm', severity: 'ticket' },
+      labels: { namespace: 'ai', pool: 'm', severity: 'ticket' },
       summary: 'A pod of m was removed that the scaler had not chosen',
     },
-    silent: { 'millrace_scaler_unplanned_removals_total{namespace="ai",model="m",pool="m"}': '3+0x15' },
+    silent: { 'millrace_scaler_unplanned_removals_total{namespace="ai",pool="m"}': '3+0x15' },
   },
 ]
