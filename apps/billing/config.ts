@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { CatalogPaths } from '#libs/catalog-file/read-catalog-files.ts'
 import { HoldGraceMs, HostPort, OpsFields, Port, setTogether } from '#libs/config/config-fields.ts'
 import { checkQueueRedis, QueueRedisFields } from '#libs/config/redis-fields.ts'
+import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 
 const PostgresUrl = z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// URL' })
 
@@ -13,6 +14,7 @@ const ReceiptSecrets = z
 
 const Fields = z.object({
   ...OpsFields,
+  ...TraceFields,
   OPS_PORT: Port.default(9102),
   /** Its login is a member of the role `millrace_service`, under which the service works. */
   DATABASE_URL: PostgresUrl,

@@ -2,6 +2,7 @@ import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { Counter, type Registry } from 'prom-client'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
+import type { Tracing } from '#libs/telemetry/tracing.ts'
 import type { Caller } from './caller.ts'
 import { narrowCatalog, type Catalog } from './catalog.ts'
 import { chatCompletionsDescription } from './endpoints/chat-completions/describe.ts'
@@ -35,6 +36,7 @@ import { installRequestId } from './http/request-id.ts'
 import { installRequestMetrics } from './http/request-metrics.ts'
 import { shorten } from './http/shorten.ts'
 import { createSseSockets, type SseLimits } from './http/sse-socket.ts'
+import { traceRequests } from './http/trace-requests.ts'
 import { serveDescription } from './openapi/route.ts'
 
 export type HttpLimits = SseLimits &
@@ -56,6 +58,7 @@ type AppDeps = {
   /** Calls back each second until the returned function is called. */
   readonly everySecond: (run: () => void) => () => void
   readonly registry: Registry
+  readonly tracing: Tracing
   readonly log: Logger
   readonly limits: HttpLimits
 }
@@ -85,7 +88,16 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
 
   installRequestId(app)
   const recordFailure = installRequestMetrics(app, { registry, nowMs })
-  const reportError = createReportError({ log, recordFailure, bodyBytes: limits.bodyBytes })
+  const { spanOf, noteFailure } = traceRequests(app, deps.tracing)
+  const reportError = createReportError({
+    log,
+    recordFailure(request, code) {
+      recordFailure(request, code)
+      noteFailure(request, code)
+    },
+    traceIdOf: (request) => spanOf(request).traceId,
+    bodyBytes: limits.bodyBytes,
+  })
   installErrorHandler(app, reportError)
   installAcceptHeader(app)
   const drain = installDrain(app)
@@ -139,7 +151,16 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     config: { errors },
   })
   const countCutStream = createCountCutStream(registry)
-  const serving = { generate, prepareRequest, callerOf, sseSockets, reportError, countCutStream, nowMs }
+  const serving = {
+    generate,
+    prepareRequest,
+    callerOf,
+    spanOf,
+    sseSockets,
+    reportError,
+    countCutStream,
+    nowMs,
+  }
   app.post(
     '/v1/chat/completions',
     paid(chatCompletionsDescription),

@@ -16,9 +16,11 @@ import {
   checkQueueRedis,
   QueueRedisFields,
 } from '#libs/config/redis-fields.ts'
+import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 
 const Fields = z.object({
   ...OpsFields,
+  ...TraceFields,
   OPS_PORT: Port.default(9100),
   HOST: z.string().default('127.0.0.1'),
   PORT: Port.default(8080),

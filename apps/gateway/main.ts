@@ -11,6 +11,7 @@ import { readVectors } from '#libs/event-bus/vectors.ts'
 import { createControlSender } from '#libs/event-bus/worker-control.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { readChannelCredentials } from '#libs/grpc/read-credentials.ts'
+import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import { toBusServer } from '#libs/redis/bus-server.ts'
@@ -62,6 +63,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const nowMs = () => Date.now()
   const monotonicMs = () => performance.now()
   const registry = new Registry()
+  const tracing = openTracing('gateway', { instance: gateway, config, log, releasers })
 
   const catalog = createLiveCatalog(await readCatalogFiles(config.FALLBACK_CATALOG ?? []))
   const picture = createClusterPicture(nowMs)
@@ -293,6 +295,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     nowMs,
     everySecond,
     registry,
+    tracing,
     log,
     limits: toHttpLimits(config),
   })

@@ -15,6 +15,7 @@ import {
   checkQueueRedis,
   QueueRedisFields,
 } from '#libs/config/redis-fields.ts'
+import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 
 /** One engine and the queue that its worker pulls from. */
 const EngineConfig = z.strictObject({
@@ -31,6 +32,7 @@ const Label = z.string().min(1).max(253)
 
 const Fields = z.object({
   ...OpsFields,
+  ...TraceFields,
   OPS_PORT: Port.default(9101),
   ...QueueRedisFields,
   ...BusRedisFields,

@@ -102,7 +102,7 @@ export function createEndRun(deps: {
   function endByItself(run: RunningGeneration, error: unknown): void {
     const failure = toGenerationError(error)
     if (failure.code !== 'upstream_error') return fail(run, failure)
-    log.error({ err: error, requestId: run.job.id }, 'generation failed')
+    log.error({ err: error, ...toLogFields(run) }, 'generation failed')
     const isUnavailable = error instanceof EngineError && error.kind !== 'failed'
     if (!run.hasOutput()) {
       watch.failureSeen()
@@ -120,15 +120,19 @@ export function createEndRun(deps: {
   ): void {
     const { reason, promptTokens = 0, need = '', suspect = false } = given
     const after = run.earlierIds.length + run.output.tokens
-    log.info({ requestId: run.job.id, epoch: run.epoch, reason, need, suspect, after }, 'handed back')
+    log.info({ ...toLogFields(run), epoch: run.epoch, reason, need, suspect, after }, 'handed back')
+    run.span.event('handed-back', { reason })
     onHandBack(reason)
     run.send([{ type: 'generation-declined', reason, promptTokens, need, suspect }])
   }
 
   function fail(run: RunningGeneration, error: Omit<GenerationError, 'type'>): void {
+    run.span.fail(error.code)
     run.send([{ type: 'generation-error', ...error }])
   }
 }
+
+const toLogFields = ({ job, span }: RunningGeneration) => ({ requestId: job.id, traceId: span.traceId })
 
 const TOO_LATE = {
   code: 'model_unavailable',

@@ -3,6 +3,7 @@ import { Registry } from 'prom-client'
 import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
 import { BEAT_MS } from '#libs/event-bus/presence.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
@@ -44,6 +45,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   // For durations alone: the clock of this machine may be wrong, and may be set.
   const nowMs = () => performance.now()
   const registry = new Registry()
+  const tracing = openTracing('worker', { instance: worker, config, log, releasers })
   const models = config.WORKERS.map(({ model }) => model)
   const problems = new Map<string, LoadProblem>()
   /** All of WORKERS. */
@@ -255,6 +257,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   })
   const services: WorkerServices = {
     worker,
+    tracing,
     claim,
     running,
     deliverVectors,

@@ -60,7 +60,7 @@ export function measureEmbed(embed: EngineClient['embed'], meter: CallMeter): En
 }
 
 /** One of few: a reason of a stop, or the kind of an engine's failure. */
-function toErrorType(error: unknown): string {
+export function toErrorType(error: unknown): string {
   if (typeof error === 'string') return error
   return error instanceof EngineError ? error.kind : 'other'
 }

@@ -5,12 +5,13 @@ import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 import type { OutputParser } from '#libs/dialect/parse-output.ts'
 import { replayOutput } from '#libs/dialect/replay-output.ts'
 import { formatCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
+import { traceStep } from '#libs/telemetry/span.ts'
 import { fitOutput } from './cap-output.ts'
 import type { ChatModel } from './chat-model.ts'
 import type { RunEnding } from './end-run.ts'
 import type { EngineClient, EngineRequest } from './engine/engine-client.ts'
 import { EngineError } from './engine/engine-error.ts'
-import type { CallMeter } from './measure-calls.ts'
+import { toErrorType, type CallMeter } from './measure-calls.ts'
 import type { RunningGeneration } from './running-generation.ts'
 import type { EngineWatch } from './watch-engine.ts'
 
@@ -38,7 +39,10 @@ export function createRunChat(deps: {
 
   return async (run, job) => {
     const { earlierIds: earlier } = run
-    const prompt = await model.renderPrompt(job, job.contextWindow)
+    const prompt = await traceStep(run.span, 'render', {
+      toErrorType,
+      run: async () => await model.renderPrompt(job, job.contextWindow),
+    })
     throwIfStopped(run)
 
     // A prompt can be rendered differently later (it may have the date): bill and cap stay those of the first claim.
@@ -101,7 +105,10 @@ export function createRunChat(deps: {
     run.expectOutput(request.maxTokens)
     const end = meter.begin()
     try {
-      const finish = await publishOutput(run, parser, request)
+      const finish = await traceCall(run, {
+        request,
+        call: async () => await publishOutput(run, parser, request),
+      })
       end({ firstMs: run.output.firstMs })
       return finish
     } catch (error) {
@@ -127,6 +134,7 @@ export function createRunChat(deps: {
         throw toEndError(finishReason, request, run.hasOutput())
       }
       const isFirst = !run.hasOutput()
+      if (isFirst) run.span.event('first-token')
       watch.tokenSeen()
       run.noteOutput(output.ids)
       usage.completionTokens += output.ids.length
@@ -140,6 +148,32 @@ export function createRunChat(deps: {
     }
     throw new EngineError('unavailable', 'the engine closed the stream without ending the generation')
   }
+}
+
+/** The call of the engine as a span, with the attributes of the conventions for generative AI; no text is among them. */
+async function traceCall(
+  run: RunningGeneration,
+  { request, call }: { request: EngineRequest; call: () => Promise<'stop' | 'length'> },
+): Promise<'stop' | 'length'> {
+  const { model } = run.job
+  return await traceStep(run.span, `chat ${model}`, {
+    kind: 'CLIENT',
+    attributes: {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.request.model': model,
+      'gen_ai.request.max_tokens': request.maxTokens,
+      'gen_ai.usage.input_tokens': request.promptIds.length,
+    },
+    toErrorType: (error) => toErrorType(run.stopReason() ?? error),
+    async run(span) {
+      const finish = await call()
+      span.set({
+        'gen_ai.usage.output_tokens': run.output.tokens,
+        'gen_ai.response.finish_reasons': [finish],
+      })
+      return finish
+    },
+  })
 }
 
 /** About 5 ms of work: other streams go on in between. */

@@ -1,8 +1,10 @@
 import type { EmbeddingRequest } from '#libs/contracts/generation-request.ts'
+import { traceStep } from '#libs/telemetry/span.ts'
 import { coversInput } from './cap-output.ts'
 import type { EmbedInputs } from './embedding/embed-inputs.ts'
 import type { TokenizeInputs } from './embedding/tokenize-inputs.ts'
 import type { RunEnding } from './end-run.ts'
+import { toErrorType } from './measure-calls.ts'
 import type { RunningGeneration } from './running-generation.ts'
 import type { EngineWatch } from './watch-engine.ts'
 
@@ -38,10 +40,20 @@ export function createRunEmbedding(deps: {
     }
 
     run.send([{ type: 'generation-claimed', worker, promptTokens, after: 0, guided: false }])
-    await embedInputs(run, tokenized.inputs, (tokens) => {
-      watch.tokenSeen()
-      run.noteOutput([])
-      run.usage.promptTokens += tokens
+    await traceStep(run.span, `embeddings ${job.model}`, {
+      kind: 'CLIENT',
+      attributes: {
+        'gen_ai.operation.name': 'embeddings',
+        'gen_ai.request.model': job.model,
+        'gen_ai.usage.input_tokens': promptTokens,
+      },
+      toErrorType: (error) => toErrorType(run.stopReason() ?? error),
+      run: async () =>
+        await embedInputs(run, tokenized.inputs, (tokens) => {
+          watch.tokenSeen()
+          run.noteOutput([])
+          run.usage.promptTokens += tokens
+        }),
     })
     signal.throwIfAborted()
     return { status: 'completed', finishReason: 'stop', events: [] }

@@ -1,6 +1,7 @@
 import type { GenerationEvent, Usage } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { Claim } from '#libs/generation-record/generation-record.ts'
+import type { Span } from '#libs/telemetry/span.ts'
 
 /**
  * Why a running generation is stopped.
@@ -17,6 +18,8 @@ export type ClaimedGeneration = Extract<Claim, { readonly status: 'claimed' }>
 export type RunningGeneration = {
   readonly job: GenerationJob
   readonly epoch: number
+  /** From claim to end; the steps are its children. */
+  readonly span: Span
   /** The output of earlier epochs, which this one continues; empty at a start and a restart. */
   readonly earlierIds: Uint32Array
   /** The prompt's tokens as the first claim counted them; null before it. */
@@ -62,10 +65,11 @@ export function createRun(
   deps: {
     send: (events: readonly GenerationEvent[], ids: readonly number[]) => void
     onClose: () => void
+    span: Span
     nowMs: () => number
   },
 ): RunningGeneration {
-  const { nowMs, onClose } = deps
+  const { nowMs, onClose, span } = deps
   const abort = new AbortController()
   const output: Output = { tokens: 0, mostTokens: null, firstMs: null, lastMs: null }
   /** Their text may still be buffered: half a character, a possible stop string. */
@@ -76,6 +80,7 @@ export function createRun(
   const run: RunningGeneration = {
     job,
     epoch,
+    span,
     earlierIds: ids,
     firstPromptTokens: promptTokens,
     usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 },

@@ -3,6 +3,7 @@ import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { StreamState } from '#libs/event-bus/frame.ts'
 import type { EventPublisher } from '#libs/event-bus/publish-events.ts'
 import type { AskedStream, StreamEpoch } from '#libs/event-bus/worker-control.ts'
+import { NO_SPAN, type Span } from '#libs/telemetry/span.ts'
 import { createRun, type ClaimedGeneration, type RunningGeneration } from './running-generation.ts'
 
 /** A generation in one epoch, as its record knows it. */
@@ -12,8 +13,8 @@ export type Orphan = { readonly model: string; readonly id: string; readonly epo
 type UnreadGeneration = Orphan & StreamEpoch & { readonly gateway: string }
 
 export type RunningGenerations = {
-  /** `onClose` is called at its end. */
-  open(claim: ClaimedGeneration, onClose: () => void): RunningGeneration
+  /** `onClose` is called at its end. `span` is that of the run, where it is traced. */
+  open(claim: ClaimedGeneration, onClose: () => void, span?: Span): RunningGeneration
   /**
    * Whether this process has had the epoch: it runs, or has ended. When a failover of Redis loses a claim, the generation
    * waits again, and the same worker may be given it. It must not start a second run: both would be one to the gateway,
@@ -136,7 +137,7 @@ export function createRunningGenerations(deps: {
   }
 
   return {
-    open(claim, onClose) {
+    open(claim, onClose, span = NO_SPAN) {
       const { job, epoch } = claim
       const { gateway, stream } = job
       const tracked = track({ ...job, epoch })
@@ -146,6 +147,7 @@ export function createRunningGenerations(deps: {
           end(tracked)
           onClose()
         },
+        span,
         nowMs,
       })
       tracked.run = run

@@ -1,6 +1,8 @@
 import type { Cluster, Redis } from 'ioredis'
 import type { EngineState } from '#libs/event-bus/presence.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
+import type { Span } from '#libs/telemetry/span.ts'
+import type { Tracing } from '#libs/telemetry/tracing.ts'
 import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import type { ChatModel } from './chat-model.ts'
@@ -56,6 +58,7 @@ export type WorkerServices = {
   readonly roomElsewhere: (model: string) => number
   readonly metrics: WorkerMetrics
   readonly engineMetrics: EngineMetrics
+  readonly tracing: Tracing
   readonly isCordoned: () => boolean
   /** Publishes a heartbeat and the capacity at once. */
   readonly announce: () => void
@@ -182,14 +185,30 @@ export function serveEngine(deps: {
     const { id, epoch, ids } = claim
     if (epoch > 1) log.info({ requestId: id, epoch, after: ids.length }, 'takes a generation over')
     else engineMetrics.noteQueueWait(model.name, toQueueWaitMs(id, services.unixMs()))
-    const run = running.open(claim, () => {
+    const span = traceRun(claim)
+    const onClose = () => {
       live.delete(run)
       const result = run.hasOutput() ? 'ran' : 'not-ran'
       metrics.generations.inc({ model: model.name, result })
       runs.noteEnd(run, nowMs() - startedMs)
-    })
+      span.end()
+    }
+    const run = running.open(claim, onClose, span)
     live.add(run)
     return run
+  }
+
+  function traceRun({ id, epoch, ids, job }: ClaimedGeneration): Span {
+    return services.tracing.start(`process ${model.name}`, {
+      kind: 'CONSUMER',
+      parent: job.traceparent,
+      attributes: {
+        'gen_ai.request.model': model.name,
+        'millrace.request.id': id,
+        'millrace.epoch': epoch,
+        'millrace.continued_tokens': ids.length,
+      },
+    })
   }
 
   function giveBack({ status, ...generation }: UnreadClaim) {

@@ -34,6 +34,8 @@ export const GenerationJob = z.object({
   maxOutputTokens: z.int().min(0),
   contextWindow: z.int().min(1),
   request: GenerationRequest,
+  /** The W3C text that continues its trace; absent where it is not traced. */
+  traceparent: z.string().optional(),
 })
 export type GenerationJob = z.infer<typeof GenerationJob>
 export type ChatJob = GenerationJob & { readonly request: ChatRequest }

@@ -23,5 +23,7 @@ export const Settlement = z.object({
   by: z.string(),
   /** What billing signed when it granted the hold; absent where nothing can be charged. */
   receipt: z.string().optional(),
+  /** Of its job; absent where it is not traced. */
+  traceparent: z.string().optional(),
 })
 export type Settlement = z.infer<typeof Settlement>

@@ -158,7 +158,8 @@ export function createGenerationRecord(options: {
     },
 
     async settle(model, settlement, as) {
-      const { id, epoch, outcome, promptTokens, cachedTokens, completionTokens, receipt = '' } = settlement
+      const { id, epoch, outcome, promptTokens, cachedTokens, completionTokens } = settlement
+      const { receipt = '', traceparent = '' } = settlement
       const settler = as.role === 'worker' ? as.worker : ''
       const counts = [promptTokens, cachedTokens, completionTokens].map(String)
       const keys = [recordKey(model, id), settlementStreamKey(model)]
@@ -172,6 +173,7 @@ export function createGenerationRecord(options: {
         ...counts,
         self,
         receipt,
+        traceparent,
       ]
       return SettleReply.parse(await run('settle', keys, args))
     },

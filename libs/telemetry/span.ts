@@ -48,20 +48,23 @@ export const NO_SPAN: Span = {
   end: () => undefined,
 }
 
-/**
- * Runs one step within `parent`. The step's span ends with it, and is marked as failed when it throws; `toErrorType` turns
- * what it threw into a code of a bounded set.
- */
+type Step<Result> = {
+  /** Turns what the step threw into a code of a bounded set. */
+  readonly toErrorType: (error: unknown) => string
+  readonly run: (span: Span) => Result | Promise<Result>
+}
+
+/** Runs one step as a child of `parent`, as `runWithin` does. */
 export async function traceStep<Result>(
   parent: Span,
   name: string,
-  options: SpanOptions & {
-    readonly toErrorType: (error: unknown) => string
-    readonly run: (span: Span) => Result | Promise<Result>
-  },
+  { run, toErrorType, ...options }: SpanOptions & Step<Result>,
 ): Promise<Result> {
-  const { run, toErrorType, ...spanOptions } = options
-  const span = parent.child(name, spanOptions)
+  return await runWithin(parent.child(name, options), { run, toErrorType })
+}
+
+/** Runs one step. `span` ends with it, and is marked as failed when it throws. */
+export async function runWithin<Result>(span: Span, { run, toErrorType }: Step<Result>): Promise<Result> {
   try {
     return await run(span)
   } catch (error) {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { GenerationCall } from '#apps/gateway/generation/generation-call.ts'
+import { NO_SPAN } from '#libs/telemetry/span.ts'
 import { generationJob } from './generation-job.ts'
 import { modelSpec } from './model-spec.ts'
 
@@ -8,6 +9,7 @@ export function generationCall(fields: Partial<GenerationCall> = {}): Generation
   return {
     id: randomUUID(),
     caller: { keyId: 'key-1', accountId: 'account-1', models: null },
+    span: NO_SPAN,
     model: modelSpec(),
     request: generationJob().request,
     maxOutputTokens: null,

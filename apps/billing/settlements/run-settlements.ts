@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
 import type { Logger } from '#libs/telemetry/logger.ts'
+import type { Tracing } from '#libs/telemetry/tracing.ts'
 import type { Money } from '../database/money.ts'
 import type { BillingMetrics } from '../metrics.ts'
 import { consumeSettlements } from './consume-settlements.ts'
@@ -24,6 +25,7 @@ export function runSettlements(options: {
   money: Money
   models: () => readonly string[]
   metrics: BillingMetrics
+  tracing: Tracing
   log: Logger
   /** How long an entry of another consumer must be unacknowledged to count as abandoned. */
   claimIdleMs: number
@@ -31,9 +33,10 @@ export function runSettlements(options: {
   readPauseMs: number
   sweepEveryMs: number
 }): () => Promise<void> {
-  const { redis, consumer, money, models, metrics, log, claimIdleMs, readPauseMs, sweepEveryMs } = options
+  const { redis, consumer, money, models, metrics, tracing, log, claimIdleMs, readPauseMs, sweepEveryMs } =
+    options
   const streams = createSettlementStreams({ redis, consumer })
-  const settle = createSettleEntries({ money, metrics, log })
+  const settle = createSettleEntries({ money, metrics, tracing, log })
   const consuming = consumeSettlements({ streams, models, settle, claimIdleMs, readPauseMs, metrics, log })
   const sweeping = sweep({
     streams,

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseError } from 'pg'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
+import { NO_SPAN, type Span } from '#libs/telemetry/span.ts'
+import type { Tracing } from '#libs/telemetry/tracing.ts'
 import type { Money, Settled } from '../database/money.ts'
 import { SETTLEMENT_ALARMS, type BillingMetrics } from '../metrics.ts'
 
@@ -24,18 +26,25 @@ const LAST_RETRY_MS = 2_000
 export function createSettleEntries(deps: {
   money: Money
   metrics: BillingMetrics
+  tracing: Tracing
   log: Logger
 }): SettleEntries {
-  const { money, metrics, log } = deps
+  const { money, metrics, tracing, log } = deps
 
   async function settle(settlements: readonly Settlement[], signal: AbortSignal) {
+    const spans = settlements.map(traceSettlement)
     let retryMs = FIRST_RETRY_MS
     for (;;) {
       try {
-        report(settlements, await money.settle(settlements))
+        const answers = await money.settle(settlements)
+        report(settlements, answers)
+        for (const [index, span] of spans.entries()) endSettlement(span, answers[index])
         return null
       } catch (error) {
-        if (isRefusal(error)) return error
+        if (isRefusal(error)) {
+          for (const span of spans) endSettlement(span, undefined)
+          return error
+        }
         log.warn(
           { err: error, settlements: settlements.length },
           'settlements could not be committed, trying again',
@@ -44,6 +53,16 @@ export function createSettleEntries(deps: {
         retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)
       }
     }
+  }
+
+  /** An entry that is not traced has no parent, and must not begin a trace. */
+  function traceSettlement({ id, epoch, outcome, traceparent }: Settlement): Span {
+    if (traceparent === undefined) return NO_SPAN
+    return tracing.start('settle', {
+      kind: 'CONSUMER',
+      parent: traceparent,
+      attributes: { 'millrace.request.id': id, 'millrace.epoch': epoch, 'millrace.outcome': outcome },
+    })
   }
 
   function report(settlements: readonly Settlement[], answers: readonly Settled[]) {
@@ -73,6 +92,13 @@ export function createSettleEntries(deps: {
     }
     return refused
   }
+}
+
+/** Without an answer the batch was refused, and its entries are settled one by one. */
+function endSettlement(span: Span, answer: Settled | undefined): void {
+  if (answer === undefined) span.fail('refused')
+  else span.set({ 'millrace.result': answer.result })
+  span.end()
 }
 
 /** PostgreSQL rejects these values for good: data exceptions and violated constraints. */

@@ -3,6 +3,7 @@ import { brokenOutput, collect } from '../generation/collect.ts'
 import type { Caller } from '../caller.ts'
 import type { Generate, GenerationCall } from '../generation/generation-call.ts'
 import { abortOnHangUp } from '../http/abort-on-hang-up.ts'
+import type { Span } from '#libs/telemetry/span.ts'
 import type { ReportError } from '../http/handle-error.ts'
 import { isRepeated } from '../http/is-repeated.ts'
 import type { SseSockets } from '../http/sse-socket.ts'
@@ -13,6 +14,7 @@ export type ServeGenerationDeps = {
   readonly generate: Generate
   readonly prepareRequest: PrepareRequest
   readonly callerOf: (request: FastifyRequest) => Caller
+  readonly spanOf: (request: FastifyRequest) => Span
   readonly sseSockets: SseSockets
   readonly reportError: ReportError
   /** Counts a stream that had begun and ends with this error. */
@@ -33,6 +35,7 @@ export function serveGeneration<Options>(
       call: {
         id,
         caller: deps.callerOf(request),
+        span: deps.spanOf(request),
         streamed: stream,
         isRepeated: isRepeated(headers),
         receivedMs: performance.now() - reply.elapsedTime,

@@ -1,5 +1,6 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationError } from '#libs/contracts/generation-event.ts'
+import { runWithin, traceStep } from '#libs/telemetry/span.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { Admit } from './admit.ts'
 import type { Generate } from './generation-call.ts'
@@ -37,12 +38,18 @@ export function createGenerate(deps: {
     let run: Run | null = null
 
     try {
-      const admission = admit(call)
-      const hold = await reserve.estimated(call, { outputTokens: maxOutputTokens, deadlineMs })
-      run = openRun(call, { admission, hold, maxOutputTokens, deadlineMs, observed })
+      const admission = await traceStep(call.span, 'admit', { toErrorType, run: () => admit(call) })
+      const hold = await traceStep(call.span, 'reserve', {
+        kind: 'CLIENT',
+        toErrorType,
+        run: async () => await reserve.estimated(call, { outputTokens: maxOutputTokens, deadlineMs }),
+      })
+      const sending = call.span.child(`send ${call.model.id}`, { kind: 'PRODUCER' })
+      const { traceparent } = sending
+      run = openRun(call, { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent })
 
       if (call.signal.aborted) return
-      await run.queue()
+      await runWithin(sending, { toErrorType, run: run.queue })
       observed.admitted()
 
       for await (const batch of run.inbox) {
@@ -91,6 +98,8 @@ export function createGenerate(deps: {
     }
   }
 }
+
+const toErrorType = (error: unknown) => (error instanceof ApiError ? error.code : 'upstream_error')
 
 function toApiError({ code, message }: GenerationError): ApiError {
   const unavailable = code === 'model_unavailable'

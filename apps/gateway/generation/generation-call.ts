@@ -1,6 +1,7 @@
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { Span } from '#libs/telemetry/span.ts'
 import type { Caller } from '../caller.ts'
 
 /** One generation, as an endpoint requests it. */
@@ -8,6 +9,8 @@ export type GenerationCall = {
   /** UUIDv7; also the request's `x-request-id`. */
   readonly id: string
   readonly caller: Caller
+  /** Of the request; the steps of the generation are its children. */
+  readonly span: Span
   readonly model: ModelSpec
   readonly request: GenerationRequest
   /** The caller's own limit; null leaves it to the model's maximum. */

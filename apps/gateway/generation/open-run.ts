@@ -55,6 +55,7 @@ export type OpenRun = (
     maxOutputTokens: number
     deadlineMs: number
     observed: Pick<Observed, 'output'>
+    traceparent: string | undefined
   },
 ) => Run
 
@@ -73,7 +74,8 @@ export function createOpenRun(deps: {
 }): OpenRun {
   const { openStream, dispatch, recovery, endGeneration, suspects, inputEstimate, outputEstimate } = deps
 
-  return (call, { admission, hold, maxOutputTokens, deadlineMs, observed }) => {
+  return (call, reserved) => {
+    const { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
     const { model, request } = call
     // Opened before it is queued: no event can be missed.
     const stream = openStream(call.signal)
@@ -87,6 +89,7 @@ export function createOpenRun(deps: {
       maxOutputTokens,
       contextWindow: model.contextWindow,
       request,
+      ...(traceparent === undefined ? {} : { traceparent }),
     }
     const promptTokens = inputEstimate.estimate(model.id, request)
     const dispatched = dispatch({

@@ -9,7 +9,7 @@ import type { ReleaseHold } from './reserve.ts'
 
 /** How one generation ended, as its caller saw it. */
 export type Ending = {
-  readonly job: Pick<GenerationJob, 'id' | 'model' | 'stream' | 'hold'>
+  readonly job: Pick<GenerationJob, 'id' | 'model' | 'stream' | 'hold' | 'traceparent'>
   readonly epoch: number
   readonly outcome: SettlementOutcome
   readonly promptTokens: number
@@ -94,9 +94,10 @@ export function createSettlements(deps: {
     const { job, epoch, outcome, promptTokens, cachedTokens, completionTokens, deadlineMs } = entry.ending
     const settlement = { id: job.id, epoch, outcome, promptTokens, cachedTokens, completionTokens }
     entry.answeredMs = null
+    const apart = { receipt: job.hold.receipt, traceparent: job.traceparent }
     const ask = async () => {
       entry.runId = runIds.get(job.model) ?? null
-      return await record.settle(job.model, { ...settlement, receipt: job.hold.receipt }, { role: 'gateway' })
+      return await record.settle(job.model, { ...settlement, ...apart }, { role: 'gateway' })
     }
     const giveUp = () => redisNowMs() > entry.holdDeadlineMs + holdGraceMs
     try {

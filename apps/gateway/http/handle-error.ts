@@ -44,16 +44,24 @@ const DRAIN_LIMIT_MS = 5_000
 export function createReportError(options: {
   log: Logger
   recordFailure: RecordFailure
+  /** Undefined where the request is not traced. */
+  traceIdOf: (request: FastifyRequest) => string | undefined
   /** The largest body, as the error message names it. */
   bodyBytes: number
 }): ReportError {
-  const { log, recordFailure, bodyBytes } = options
+  const { log, recordFailure, traceIdOf, bodyBytes } = options
   return (error, request) => {
     const failure = toApiError(error, bodyBytes)
     const code = toCodeOfOperation(failure.code, request)
     recordFailure(request, code)
     const { status } = API_ERRORS[code]
-    const fields = { requestId: request.id, route: request.routeOptions.url, code, err: error }
+    const fields = {
+      requestId: request.id,
+      traceId: traceIdOf(request),
+      route: request.routeOptions.url,
+      code,
+      err: error,
+    }
     if (failure !== error && status >= 500) log.error(fields, 'request failed')
     else if (failure.cause !== undefined || status === 502) log.warn(fields, 'request refused')
     return toPublicError(failure, code)

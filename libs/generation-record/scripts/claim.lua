@@ -90,6 +90,6 @@ for _ = 1, SWEPT_AT_MOST do
     if tonumber(tag) > virtual_time() then call('SET', virtual_key, tag) end
     return claimed(id, record)
   end
-  if waits then end_generation(id, record.epoch, 'fault', { 0, 0, 0 }, by, '') end
+  if waits then end_generation(id, record.epoch, 'fault', { 0, 0, 0 }, by, '', '') end
 end
 return { 'again' }

@@ -5,6 +5,7 @@ import { afterAll, onTestFinished } from 'vitest'
 import { loadConfig } from '#libs/config/load-config.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { NO_TRACING } from '#libs/telemetry/tracing.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
 import { buildApp, type HttpLimits } from '#apps/gateway/app.ts'
 import { BODY_THREAD_LIMITS, GatewayConfig, toHttpLimits } from '#apps/gateway/config.ts'
@@ -144,6 +145,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
       return () => tickers.delete(run)
     },
     registry,
+    tracing: NO_TRACING,
     log: pino({ level: 'trace' }, { write: (line) => logged.push(line) }),
     limits,
   })

@@ -1,4 +1,5 @@
 import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
+import type { Span } from '#libs/telemetry/span.ts'
 import type { Caller } from '../../caller.ts'
 import { brokenOutput, collect } from '../../generation/collect.ts'
 import type { Generate } from '../../generation/generation-call.ts'
@@ -14,8 +15,9 @@ export function serveEmbeddings(deps: {
   generate: Generate
   prepareRequest: PrepareRequest
   callerOf: (request: FastifyRequest) => Caller
+  spanOf: (request: FastifyRequest) => Span
 }): RouteHandlerMethod {
-  const { generate, prepareRequest, callerOf } = deps
+  const { generate, prepareRequest, callerOf, spanOf } = deps
   return async (request, reply) => {
     const prepared = await prepareRequest(prepareEmbeddings, request)
     const { model, dimensions, encoding } = prepared
@@ -27,6 +29,7 @@ export function serveEmbeddings(deps: {
       generate({
         id: request.id,
         caller: callerOf(request),
+        span: spanOf(request),
         model,
         request: prepared.request,
         maxOutputTokens: null,

@@ -7,6 +7,7 @@ import type { Settlement } from '#libs/contracts/settlement.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
 import type { RedisPlace } from '#libs/config/redis-fields.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
+import { NO_TRACING } from '#libs/telemetry/tracing.ts'
 import { log, type BillingDatabase } from './billing-database.ts'
 
 export type SettlementReplica = {
@@ -39,6 +40,7 @@ export function startReplica(options: {
     consumer,
     money: database.money,
     models,
+    tracing: NO_TRACING,
     metrics,
     log,
     claimIdleMs,

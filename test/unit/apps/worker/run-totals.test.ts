@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import { createRunTotals } from '#apps/worker/run-totals.ts'
 import { createRun, type RunningGeneration } from '#apps/worker/running-generation.ts'
+import { NO_SPAN } from '#libs/telemetry/span.ts'
 import { claimedGeneration } from './running-under-test.ts'
 
 function open(ids = new Uint32Array(0)): RunningGeneration {
   const claim = claimedGeneration(undefined, { ids })
-  return createRun(claim, { send: () => {}, onClose: () => {}, nowMs: () => Date.now() })
+  return createRun(claim, { send: () => {}, onClose: () => {}, span: NO_SPAN, nowMs: () => Date.now() })
 }
 
 test('tokens count as they come, and stay counted after the end', () => {

@@ -1,0 +1,21 @@
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { createTracing, type Tracing } from '#libs/telemetry/tracing.ts'
+import type { Releasers } from './releasers.ts'
+
+/** The tracing of an app as its environment asks for it. What is left is sent when everything else has ended. */
+export function openTracing(
+  app: string,
+  options: {
+    /** Of this process, as logs name it. */
+    instance: string
+    config: { readonly OTLP_ENDPOINT?: string | undefined; readonly TRACE_RATIO: number }
+    log: Logger
+    releasers: Releasers
+  },
+): Tracing {
+  const { instance, config, log, releasers } = options
+  const { OTLP_ENDPOINT: endpoint, TRACE_RATIO: ratio } = config
+  return releasers.add('tracing', createTracing({ app, instance, endpoint, ratio, log }), {
+    run: async (tracing) => await tracing.close(),
+  })
+}
