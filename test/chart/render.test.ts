@@ -50,7 +50,7 @@ test('without HPA tolerance in the cluster, the HPAs have none and the scaler pl
   const [older, newer] = [await render('1.34.2'), await render('1.35.0')]
   expect(older).not.toContain('"tolerance"')
   expect(older).toContain(String.raw`\"hpaTolerance\": 0.1`)
-  expect(newer).toContain('"tolerance":0')
+  expect(newer).toContain('"tolerance":"0"')
   expect(newer).toContain(String.raw`\"hpaTolerance\": 0,`)
 })
 

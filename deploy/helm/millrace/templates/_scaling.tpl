@@ -5,7 +5,8 @@
 
 {{/*
 The ScaledObject of a pool: root, component, name, min, max. All damping is in the scaler, which knows the pods; so the HPA
-follows at once. There is no `fallback` by default: without it KEDA changes nothing as long as no scaler answers.
+follows at once. `tolerance` is text, as KEDA writes it back: a number would become KEDA's own field, and the next upgrade would
+fail with a conflict. There is no `fallback` by default: without it KEDA changes nothing as long as no scaler answers.
 */}}
 {{- define "millrace.scaledObject" -}}
 {{- $root := .root }}
@@ -17,8 +18,11 @@ metadata:
   {{- include "millrace.metadata" . | nindent 2 }}
 spec:
   scaleTargetRef: { name: {{ .name }} }
+  {{- if eq (int .min) 0 }}
+  {{- /* KEDA itself wakes and stops only pools that may go to zero, and warns of the two elsewhere. */}}
   pollingInterval: 5
   cooldownPeriod: 60
+  {{- end }}
   minReplicaCount: {{ .min }}
   maxReplicaCount: {{ .max }}
   {{- if not (kindIs "invalid" $scaler.fallbackReplicas) }}
@@ -31,13 +35,13 @@ spec:
         scaleUp:
           stabilizationWindowSeconds: 0
           {{- if $tolerance }}
-          tolerance: 0
+          tolerance: "0"
           {{- end }}
           policies: [{ type: Pods, value: {{ .max }}, periodSeconds: 15 }]
         scaleDown:
           stabilizationWindowSeconds: 0
           {{- if $tolerance }}
-          tolerance: 0
+          tolerance: "0"
           {{- end }}
           policies: [{ type: Percent, value: 100, periodSeconds: 15 }]
   triggers:
