@@ -5,6 +5,7 @@ import { toQueueRedis } from '#libs/config/redis-fields.ts'
 import { readServerCredentials } from '#libs/grpc/read-credentials.ts'
 import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import type { Releasers } from '#libs/lifecycle/releasers.ts'
+import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -55,6 +56,7 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
   const log = context.log.child({ replica })
   const nowMs = () => Date.now()
   const registry = new Registry()
+  const tracing = openTracing('billing', { instance: replica, config, log, releasers })
 
   const grpcCredentials = readServerCredentials({
     cert: config.GRPC_TLS_CERT_FILE,
@@ -130,6 +132,7 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
     money,
     models: models.current,
     metrics,
+    tracing,
     log,
     claimIdleMs: LIMITS.claimIdleMs,
     readPauseMs: LIMITS.readPauseMs,
