@@ -118,7 +118,7 @@ export function createJoinPods(capacity: Pick<CapacityReader, 'ofPod' | 'knowsPo
 }
 
 /** The images of a pod: its start takes as long as theirs do. */
-export function imageOf({ spec }: Pod): string {
+function imageOf({ spec }: Pod): string {
   return [...spec.initContainers, ...spec.containers].map(({ image }) => image).join(' ')
 }
 

@@ -7,7 +7,7 @@ import { startKubernetesApi, type ClusterObject } from '../../support/kubernetes
 
 export const NAMESPACE = 'lab'
 const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`
-const DEPLOYMENTS = `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`
+export const DEPLOYMENTS = `/apis/apps/v1/namespaces/${NAMESPACE}/deployments`
 const SCALED_OBJECTS = `/apis/keda.sh/v1alpha1/namespaces/${NAMESPACE}/scaledobjects`
 const COST = 'controller.kubernetes.io/pod-deletion-cost'
 

@@ -8,8 +8,6 @@ import type { GetMetricsResponse__Output } from '#proto/types/externalscaler/Get
 import type { IsActiveResponse__Output } from '#proto/types/externalscaler/IsActiveResponse.ts'
 import type { ScaledObjectRef } from '#proto/types/externalscaler/ScaledObjectRef.ts'
 
-export type KedaClient = ReturnType<typeof connectKeda>
-
 /** The calls that KEDA makes to one scaler. */
 export function connectKeda(address: string) {
   const { externalscaler } = loadProto<ProtoGrpcType>('externalscaler.proto')

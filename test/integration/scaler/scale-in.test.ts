@@ -1,4 +1,7 @@
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { MODEL_STATES, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 import { startFakeCluster, type FakeCluster } from './fake-cluster.ts'
@@ -123,11 +126,18 @@ test('a paused ScaledObject keeps its pods, and no worker is cordoned', async ()
   expect(cluster.replicas('pool')).toBe(3)
 })
 
-test('demand for a model at zero starts a worker, and gateways receive its state', async () => {
+test('demand for a model at zero starts a worker, and gateways receive its states', async () => {
+  const states = new Set<string>()
+  const subscriber = new Redis(redis.url)
+  await subscribeSignal({ subscriber, log: pino({ level: 'silent' }) }, MODEL_STATES, ({ models }) => {
+    for (const { state } of models) states.add(state)
+  })
   await start(0)
+  await until(async () => states.has('stopped'))
   await gateway.refuse('model')
-  await until(async () => cluster.replicas('pool') === 1)
-  await until(async () => (await scalers[0]?.models())?.[0]?.['state'] === 'serving')
+  await until(async () => cluster.replicas('pool') === 1 && states.has('serving'))
+  subscriber.disconnect()
+  expect([...states].slice(0, 2)).toEqual(['stopped', 'warming'])
   gateway.setRate('model', 6)
   // 6/s for 10 s each fill 60 slots.
   await until(async () => cluster.replicas('pool') >= 5, 60_000)

@@ -78,7 +78,8 @@ export function runKedaLoops(options: {
   replicas: () => number
 }) {
   const { scalers, pool, scale, replicas } = options
-  let [turn, stopped] = [0, false]
+  const stopping = new AbortController()
+  let turn = 0
   const failures: number[] = []
 
   async function poll() {
@@ -88,7 +89,7 @@ export function runKedaLoops(options: {
       await keda.spec(pool)
       const target = (await keda.target(pool)) ?? Number.NaN
       const isActive = await keda.isActive(pool)
-      if (stopped) return
+      if (stopping.signal.aborted) return
       if (replicas() === 0) {
         if (isActive) scale(1)
       } else if (!isActive) scale(0)
@@ -99,7 +100,7 @@ export function runKedaLoops(options: {
   }
 
   const running = (async () => {
-    while (!stopped) {
+    while (!stopping.signal.aborted) {
       await poll()
       await sleep(200)
     }
@@ -107,7 +108,7 @@ export function runKedaLoops(options: {
   return {
     failures,
     async stop() {
-      stopped = true
+      stopping.abort()
       await running
     },
   }
