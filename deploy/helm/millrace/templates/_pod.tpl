@@ -91,6 +91,10 @@ annotations:
 - { name: OPS_HOST, value: 0.0.0.0 }
 - { name: OPS_PORT, value: "9100" }
 - { name: NODE_OPTIONS, value: --max-old-space-size-percentage=65 }
+{{- end }}
+
+{{/* Of the roles that send traces. */}}
+{{- define "millrace.tracesEnv" -}}
 {{- if .Values.monitoring.otlpEndpoint }}
 - { name: OTLP_ENDPOINT, value: {{ .Values.monitoring.otlpEndpoint | quote }} }
 - { name: TRACE_RATIO, value: {{ .Values.monitoring.traceRatio | quote }} }

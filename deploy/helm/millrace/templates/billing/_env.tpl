@@ -1,6 +1,9 @@
 {{/* Environment of the service and of its migration: root, queue (of redisEnv), pooler. */}}
 {{- define "millrace.billingEnv" -}}
 {{- include "millrace.commonEnv" .root }}
+{{- with include "millrace.tracesEnv" .root }}
+{{- . }}
+{{- end }}
 {{ include "millrace.redisEnv" .queue | trim }}
 - { name: DATABASE_URL_FILE, value: /etc/millrace/secrets/database-url }
 {{- if .pooler }}
