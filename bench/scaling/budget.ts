@@ -90,11 +90,12 @@ export function simulateBudget(seed: number): BudgetOutcome {
       nowMs: nowS * 1000,
     })
     state = round.state
-    for (const pool of pools) {
+    for (const [index, pool] of pools.entries()) {
       const change = round.changes.get(pool.spec.pool)
       if (change === undefined) continue
       obey(pool, change, { nowS, random })
-      if (nowS % HPA_PERIOD_S === 0) setReplicas(pool, change.target, nowS)
+      // The HPAs look one after the other.
+      if ((nowS + 5 * index) % HPA_PERIOD_S === 0) setReplicas(pool, change.target, nowS)
       if (nowS >= HPA_PERIOD_S && aliveOf(pool) < pool.spec.min) outcome.underMinS += 1
     }
     if (pools.reduce((sum, { spec, pods }) => sum + pods.size * spec.gpus, 0) > GPUS) outcome.overS += 1

@@ -25,10 +25,10 @@ const UNEVEN_SHARE = 0.25
 
 /**
  * Divides each GPU class's budget among its pools: first every minimum, then the priorities from high to low; within
- * one, replica by replica to the pool with the smallest given ÷ want that still fits, ties to the one that holds it
+ * one, replica by replica to the pool with the smallest given ÷ want that still fits, ties to the one that has it
  * already, then by order and name. Two delays prevent that GPUs move to and fro:
  *
- * - a pool keeps what it holds and wants until one of higher priority has been short for 10 s;
+ * - a pool keeps what it has and wants until one of higher priority has been short for 10 s;
  * - equals keep it until another's share is lower by more than 0.25 for 60 s.
  *
  * Never gives more than the budget, not even where the minima exceed it; gives every minimum where they do not. A pool
@@ -100,7 +100,7 @@ function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<strin
 }
 
 /**
- * `levelled`: the priorities in which equals do not keep what they hold. `isKept`: whether a pool keeps what it holds
+ * `levelled`: the priorities in which equals do not keep what they have. `isKept`: whether a pool keeps what it has
  * against those of higher priority.
  */
 function allocate(
@@ -145,8 +145,8 @@ function isBefore(a: BudgetPool, b: BudgetPool, replicas: (pool: BudgetPool) => 
   // Cross-multiplied, so that equal shares compare as equal.
   const share = replicas(a) * b.want - replicas(b) * a.want
   if (share !== 0) return share < 0
-  const [holdsA, holdsB] = [replicas(a) < a.held, replicas(b) < b.held]
-  if (holdsA !== holdsB) return holdsA
+  const [hasA, hasB] = [replicas(a) < a.held, replicas(b) < b.held]
+  if (hasA !== hasB) return hasA
   return a.order === b.order ? a.pool < b.pool : a.order < b.order
 }
 

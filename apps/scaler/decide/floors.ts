@@ -5,7 +5,7 @@ type Floor = PoolSpec['floors'][number]
 
 /**
  * The least number of replicas at this time: the highest of `min` and of the floors whose cron expression matches the
- * current minute in their time zone. So `* 8-19 * * 1-5` holds from 08:00 to 19:59 on working days.
+ * current minute in their time zone. So `* 8-19 * * 1-5` applies from 08:00 to 19:59 on working days.
  *
  * @throws an error for an expression or a time zone that does not exist.
  */

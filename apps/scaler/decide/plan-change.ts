@@ -1,5 +1,5 @@
 import { choosePods, needsNoCordon } from './choose-pods.ts'
-import { followReleases, lowerMarked, RELEASE_COST, toReleased } from './release-pods.ts'
+import { countLeaving, followReleases, lowerMarked, RELEASE_COST, toReleased } from './release-pods.ts'
 import type { PodView, PoolSpec, PoolState } from './types.ts'
 import { mostWanted, noteWant } from './want-window.ts'
 
@@ -9,7 +9,7 @@ const STEP_SHARE = 0.1
 
 /**
  * rise, uncordon: more is wanted. no-gpu: more is wanted, and no GPU is free. reclaim: the budget gives less than is
- * held. idle: the model is at rest. step: less was wanted throughout the window. window: less is wanted now.
+ * there is. idle: the model is at rest. step: less was wanted throughout the window. window: less is wanted now.
  */
 export type ChangeReason =
   | 'paused'
@@ -146,20 +146,26 @@ function rise(round: Round, state: PoolState, count: number): Move {
   return { state: { ...uncordoned, target }, reason: 'rise' }
 }
 
-/** Busiest first: they serve again within a second and have the most to lose. Lowered ones come back last. */
+/**
+ * Busiest first: they serve again within a second and have the most to lose. Lowered ones come back last, and raise the
+ * target; one in whose place another pod went is counted in the target already.
+ */
 function uncordon(state: PoolState, existing: ReadonlyMap<string, PodView>, count: number): PoolState {
   const running = (uid: string) => existing.get(uid)?.running ?? 0
+  const lowered = state.released.filter(({ loweredMs }) => loweredMs !== null)
+  const leaving = lowered.slice(0, countLeaving(state, existing.size))
   const entries = [
     ...state.cordoned.toSorted((a, b) => running(b.uid) - running(a.uid)),
-    ...state.released.toSorted((a, b) => Number(a.loweredMs !== null) - Number(b.loweredMs !== null)),
-  ]
-  const freed = new Set(entries.slice(0, count).map(({ uid }) => uid))
-  const lowered = state.released.filter(({ uid, loweredMs }) => loweredMs !== null && freed.has(uid))
+    ...state.released.filter(({ loweredMs }) => loweredMs === null),
+    ...leaving,
+  ].slice(0, count)
+  const freed = new Set([...entries, ...lowered.slice(leaving.length)].map(({ uid }) => uid))
   return {
     ...state,
-    target: state.target + lowered.length,
+    target: state.target + leaving.filter(({ uid }) => freed.has(uid)).length,
     cordoned: state.cordoned.filter(({ uid }) => !freed.has(uid)),
     released: state.released.filter(({ uid }) => !freed.has(uid)),
+    unplannedRemovals: state.unplannedRemovals + lowered.length - leaving.length,
   }
 }
 

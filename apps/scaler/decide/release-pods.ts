@@ -32,6 +32,12 @@ const REPLACED_MS = 5000
 
 type Released = PoolState['released'][number]
 
+/** How many of the lowered pods Kubernetes is still to delete; in place of the others, other pods have gone. */
+export function countLeaving({ target, released }: PoolState, existing: number): number {
+  const lowered = released.filter(({ loweredMs }) => loweredMs !== null).length
+  return Math.min(lowered, Math.max(0, existing - target))
+}
+
 /** Drops what no longer exists, takes back what Kubernetes did not delete, and releases cordoned pods that are idle. */
 export function followReleases(
   state: PoolState,
@@ -68,7 +74,8 @@ export function lowerMarked(
   )
   const lowered = released.filter(({ loweredMs }) => loweredMs !== null)
   const cordoned = [...state.cordoned, ...busy.map(({ uid }) => ({ uid, sinceMs: nowMs }))]
-  const target = state.target + busy.filter(({ loweredMs }) => loweredMs !== null).length
+  const returning = busy.filter(({ loweredMs }) => loweredMs !== null).length
+  const target = state.target + Math.min(returning, countLeaving(state, pods.size))
   if (ready.length + lowered.length < batch) return { ...state, target, cordoned, released }
   return {
     ...state,
@@ -101,8 +108,7 @@ function dropGone(state: PoolState, pods: ReadonlyMap<string, PodView>): PoolSta
 
 function takeBack(state: PoolState, existing: number, nowMs: number): PoolState {
   const lowered = state.released.filter(({ loweredMs }) => loweredMs !== null)
-  const toDelete = Math.max(0, existing - state.target)
-  const substituted = new Set(lowered.slice(Math.min(lowered.length, toDelete)).map(({ uid }) => uid))
+  const substituted = new Set(lowered.slice(countLeaving(state, existing)).map(({ uid }) => uid))
   const released = state.released.map((entry) => ({
     ...entry,
     replacedMs: substituted.has(entry.uid) ? (entry.replacedMs ?? nowMs) : null,
@@ -111,8 +117,8 @@ function takeBack(state: PoolState, existing: number, nowMs: number): PoolState 
     ({ replacedMs }) => replacedMs !== null && nowMs - replacedMs >= REPLACED_MS,
   )
   const overdue = released.filter(
-    (entry) =>
-      !replaced.includes(entry) && entry.loweredMs !== null && nowMs - entry.loweredMs >= UNDELETED_MS,
+    ({ replacedMs, loweredMs }) =>
+      replacedMs === null && loweredMs !== null && nowMs - loweredMs >= UNDELETED_MS,
   )
   return {
     ...state,

@@ -33,7 +33,7 @@ export function splitNeed(input: {
 }): ReadonlyMap<string, number> {
   const pools = input.pools.toSorted((a, b) => a.spec.order - b.spec.order)
   const last = pools.find(({ target }) => target > 0)
-  const keepsLast = input.raw === 0 && !input.isIdle && last !== undefined
+  const keepsLast = input.raw === 0 && !input.isIdle
   const wanted = new Map<string, number>()
   let rest = input.raw - pools.reduce((sum, pool) => sum + floorOf(pool), 0)
   for (const pool of pools) {

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decideRound, type RoundModel } from '#apps/scaler/decide/decide-round.ts'
 import { NO_BUDGET_STATE, type PodView, type PoolSpec } from '#apps/scaler/decide/types.ts'
@@ -46,6 +46,19 @@ describe('one round', () => {
     expect(round.changes.get('p10')?.target).toBe(2)
   })
 
+  test('GPUs that both may have but that are not all free yet go to the higher priority first', () => {
+    const pools = [10, 90].map((priority) =>
+      toSpec({ ...H100, pool: `p${priority}`, model: `p${priority}`, priority }),
+    )
+    const leaving = Array.from({ length: 5 }, (_, index) => toPod(`x${index}`, { phase: 'deleting' }))
+    const round = decide(
+      pools.map((spec) => toModel(spec, { running: 3, pods: spec.priority === 10 ? leaving : [] })),
+      { p10: 0, p90: 0 },
+    )
+    expect(round.changes.get('p90')).toMatchObject({ given: 3, target: 3 })
+    expect(round.changes.get('p10')).toMatchObject({ given: 3, target: 0, reason: 'no-gpu' })
+  })
+
   test('pods that are being deleted have their GPUs until they are gone', () => {
     const spec = toSpec({ ...H100, pool: 'a', model: 'a' })
     const pods = [...toPods(4), toPod('x', { phase: 'deleting' }), toPod('y', { phase: 'deleting' })]
@@ -65,7 +78,11 @@ const step = fc.record({
   seconds: fc.integer({ min: 1, max: 6 }),
   needs: fc.tuple(fc.nat(6), fc.nat(11)),
   syncs: fc.boolean(),
-  fates: fc.array(fc.double({ min: 0, max: 0.999, noNaN: true }), { minLength: 3, maxLength: 7 }),
+  // Thousandths, because `fc.double` draws mostly numbers near 0.
+  fates: fc.array(
+    fc.nat(999).map((thousandths) => thousandths / 1000),
+    { minLength: 3, maxLength: 7 },
+  ),
 })
 
 test('in 10,000 histories no busy pod goes, no rise is undone within the window, and no GPU is used twice', () => {

@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fitBudget, type BudgetPool } from '#apps/scaler/decide/fit-budget.ts'
 import { NO_BUDGET_STATE, type BudgetState } from '#apps/scaler/decide/types.ts'
@@ -16,7 +16,7 @@ function given(pools: readonly BudgetPool[], gpus: number) {
   return Object.fromEntries(fit(pools, gpus).given)
 }
 
-/** What is given once every delay has passed, with what is held unchanged. */
+/** What is given once every delay has passed, with the pods unchanged. */
 function entitled(pools: readonly BudgetPool[], gpus: number): Map<string, number> {
   const { state } = fit(pools, gpus)
   return new Map(fit(pools, gpus, { state, nowMs: 100_000 }).given)
@@ -59,7 +59,7 @@ describe('delays', () => {
   const low = toPool('low', { priority: 10, want: 8, held: 8, min: 1 })
   const high = toPool('high', { priority: 90, want: 3, held: 0 })
 
-  test('a lower pool keeps what it holds until a higher one has been short for 10 s', () => {
+  test('a lower pool keeps what it has until a higher one has been short for 10 s', () => {
     const first = fit([low, high], 8)
     expect(Object.fromEntries(first.given)).toEqual({ low: 8, high: 0 })
     const soon = fit([low, high], 8, { state: first.state, nowMs: 9999 })
@@ -80,7 +80,7 @@ describe('delays', () => {
     expect(given([{ ...low, held: 4 }, high], 8)).toEqual({ high: 3, low: 5 })
   })
 
-  test('equals keep what they hold until one has been behind by more than a quarter for 60 s', () => {
+  test('equals keep what they have until one has been behind by more than a quarter for 60 s', () => {
     const pools = [toPool('a', { want: 4, held: 4 }), toPool('b', { want: 4 })]
     const first = fit(pools, 4)
     expect(Object.fromEntries(first.given)).toEqual({ a: 4, b: 0 })
@@ -155,7 +155,7 @@ describe('for any pools', () => {
     )
   })
 
-  // The next three hold for replicas of one size: where sizes differ, a large replica that comes to fit takes the room
+  // The next three are true for replicas of one size: where sizes differ, a large replica that comes to fit takes the room
   // of several small ones.
   test('a higher priority never gives a pool less', () => {
     fc.assert(

@@ -7,7 +7,7 @@ const LUNCH = { cron: '* 12 * * *', timezone: 'Europe/Berlin', min: 6 }
 /** 2026-03-02 is a Monday; Berlin is one hour ahead of UTC on it. */
 const monday = (time: string) => Date.parse(`2026-03-02T${time}Z`)
 
-test('a floor holds in each minute that its expression matches, in its own time zone', () => {
+test('a floor applies in each minute that its expression matches, in its own time zone', () => {
   const spec = { min: 1, floors: [WORKDAYS] }
   expect(floorNow(spec, monday('06:59:59'))).toBe(1)
   expect(floorNow(spec, monday('07:00:00'))).toBe(4)
@@ -22,7 +22,7 @@ test('summer time moves a floor with the clock of its zone', () => {
   expect(floorNow(spec, Date.parse('2026-03-30T05:59:00Z'))).toBe(0)
 })
 
-test('of several floors and the minimum the highest holds', () => {
+test('of several floors and the minimum the highest applies', () => {
   expect(floorNow({ min: 1, floors: [WORKDAYS, LUNCH] }, monday('11:30:00'))).toBe(6)
   expect(floorNow({ min: 9, floors: [WORKDAYS, LUNCH] }, monday('11:30:00'))).toBe(9)
 })

@@ -29,9 +29,9 @@ describe('busy', () => {
   })
 
   test('the rounding of sums adds no replica', () => {
-    const pools = [toSpec({ slots: 3, utilization: 0.1 })]
-    // 0.9 / (3 × 0.1) is a little more than 3.
-    expect(computeNeed(toLoad({ freshPerS: 0.9, meanServiceMs: 1000 }), pools).raw).toBe(3)
+    const pools = [toSpec({ slots: 3, utilization: 0.7 })]
+    // 2.1 / (3 × 0.7) is 1.0000000000000002 in floating point.
+    expect(computeNeed(toLoad({ freshPerS: 2.1, meanServiceMs: 1000 }), pools).raw).toBe(1)
   })
 })
 

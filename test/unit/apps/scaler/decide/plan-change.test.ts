@@ -152,6 +152,13 @@ describe('the way out', () => {
     expect(later).toMatchObject({ target: 1, uncordon: ['a'], state: { unplannedRemovals: 1, released: [] } })
   })
 
+  test('one in whose place another went comes back in a rise without a second replica for it', () => {
+    const state = toState(1, { released: [released('a', { markedMs: 1, loweredMs: NOW_MS - 3000 })] })
+    const pods = [toPod('a', { ...idle, deletionCost: -1000 }), toPod('b', { phase: 'deleting' })]
+    const change = plan({ state, pods, raw: 3, freeGpus: 1 })
+    expect(change).toMatchObject({ target: 2, uncordon: ['a'], state: { unplannedRemovals: 1 } })
+  })
+
   test('of two released pods either may go first, and both go', () => {
     const lowered = released('a', { markedMs: 1, loweredMs: NOW_MS - 3000 })
     const state = toState(2, { released: [lowered, released('b', { markedMs: NOW_MS })] })

@@ -15,7 +15,7 @@ export type HistoryStep = {
 /** Short, so that a history of some minutes has several windows. */
 const WINDOW_MS = 20_000
 
-export const HISTORY_BUDGET = 12
+const HISTORY_BUDGET = 12
 
 /** High priority and replicas of two GPUs; low priority and replicas of one. */
 const SPECS: readonly PoolSpec[] = [
@@ -112,7 +112,8 @@ function age(pod: PodView, fate: number): PodView {
   if (pod.phase === 'unscheduled') return fate < 0.5 ? { ...pod, phase: 'loading' } : pod
   if (pod.phase === 'loading' && fate >= 0.5) return pod
   const isCordoned = pod.cordonTerm !== null
-  const running = isCordoned ? Math.floor(pod.running * fate) : Math.floor(fate * 4)
+  // A cordoned pod ends one generation now and then, so that it is still busy after some rounds.
+  const running = isCordoned ? Math.max(0, pod.running - Number(fate < 0.3)) : Math.floor(fate * 4)
   const idleReports = isCordoned && running === 0 ? pod.idleReports + 1 : 0
   return { ...pod, phase: isCordoned ? 'cordoned' : 'ready', running, idleReports }
 }

@@ -28,7 +28,7 @@ describe('of a loading pod', () => {
     expect(predict('loading', 179_000)).toBe(5000)
   })
 
-  test('without a kept duration the configured time holds', () => {
+  test('without a kept duration the configured time applies', () => {
     expect(predict('loading', 30_000, NO_START_TIMES)).toBe(150_000)
     expect(predict('loading', 200_000, NO_START_TIMES)).toBe(70_000)
   })
