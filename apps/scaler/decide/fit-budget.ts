@@ -78,11 +78,11 @@ function fitClass(pools: readonly BudgetPool[], { gpuClass, gpus, state, nowMs }
     if (nowMs - sinceMs >= UNEVEN_MS) levelled.add(priority)
   }
   const entitled = allocate(pools, gpus, { levelled, isKept: false })
-  const kept = allocate(pools, gpus, { levelled, isKept: true })
-  const isShort = pools.some(({ pool }) => (kept.get(pool) ?? 0) < (entitled.get(pool) ?? 0))
-  if (!isShort) return { given: kept, state: { shortSince: {}, unevenSince } }
+  const current = allocate(pools, gpus, { levelled, isKept: true })
+  const isShort = pools.some(({ pool }) => (current.get(pool) ?? 0) < (entitled.get(pool) ?? 0))
+  if (!isShort) return { given: current, state: { shortSince: {}, unevenSince } }
   const sinceMs = state.shortSince[gpuClass] ?? nowMs
-  const given = nowMs - sinceMs >= SHORT_MS ? entitled : kept
+  const given = nowMs - sinceMs >= SHORT_MS ? entitled : current
   return { given, state: { shortSince: { [gpuClass]: sinceMs }, unevenSince } }
 }
 
@@ -101,32 +101,49 @@ function unevenPriorities(pools: readonly BudgetPool[], given: ReadonlyMap<strin
 
 /**
  * `levelled`: the priorities in which equals do not keep what they have. `isKept`: whether a pool keeps what it has
- * against those of higher priority.
+ * against those of higher priority; equals that are levelled keep together what they have together.
  */
 function allocate(
   pools: readonly BudgetPool[],
   gpus: number,
   rules: { readonly levelled: ReadonlySet<number>; readonly isKept: boolean },
 ): ReadonlyMap<string, number> {
-  const draft = { given: new Map(pools.map(({ pool }) => [pool, 0])), room: gpus }
-  const groups = prioritiesOf(pools).map((priority) => pools.filter((pool) => pool.priority === priority))
-  const keep = (pool: BudgetPool) =>
-    rules.levelled.has(pool.priority) ? pool.min : Math.max(pool.min, Math.min(pool.held, pool.want))
-  for (const group of groups) fill(group, draft, (pool) => pool.min)
-  if (rules.isKept) for (const group of groups) fill(group, draft, keep)
-  for (const group of groups) {
-    fill(group, draft, keep)
-    fill(group, draft, (pool) => pool.want)
+  const draft: Draft = { given: new Map(pools.map(({ pool }) => [pool, 0])), room: gpus }
+  const groups = prioritiesOf(pools).map((priority) => ({
+    members: pools.filter((pool) => pool.priority === priority),
+    isLevelled: rules.levelled.has(priority),
+  }))
+  for (const { members } of groups) fill(members, draft, (pool) => pool.min)
+  if (rules.isKept) {
+    for (const { members, isLevelled } of groups) {
+      if (isLevelled) fillTogether(members, draft)
+      else fill(members, draft, kept)
+    }
+  }
+  for (const { members, isLevelled } of groups) {
+    if (!isLevelled) fill(members, draft, kept)
+    fill(members, draft, (pool) => pool.want)
   }
   return draft.given
 }
 
+type Draft = { readonly given: Map<string, number>; room: number }
+
+function kept({ min, held, want }: BudgetPool): number {
+  return Math.max(min, Math.min(held, want))
+}
+
+/** Divides the GPUs that the pools have beyond their minima among them, as if none had any. */
+function fillTogether(members: readonly BudgetPool[], draft: Draft): void {
+  const had = members.reduce((sum, pool) => sum + (kept(pool) - pool.min) * pool.gpus, 0)
+  const part: Draft = { given: draft.given, room: Math.min(had, draft.room) }
+  const before = part.room
+  fill(members, part, (pool) => pool.want)
+  draft.room -= before - part.room
+}
+
 /** Gives replica by replica up to each pool's limit, as long as one fits into the room. */
-function fill(
-  group: readonly BudgetPool[],
-  draft: { readonly given: Map<string, number>; room: number },
-  limit: (pool: BudgetPool) => number,
-): void {
+function fill(group: readonly BudgetPool[], draft: Draft, limit: (pool: BudgetPool) => number): void {
   const replicas = (pool: BudgetPool) => draft.given.get(pool.pool) ?? 0
   for (;;) {
     const next = group

@@ -91,6 +91,17 @@ describe('delays', () => {
     expect(Object.fromEntries(settled.given)).toEqual({ a: 2, b: 2 })
   })
 
+  test('levelling moves replicas between equals alone, never to a lower priority', () => {
+    const pools = [
+      toPool('a', { priority: 90, want: 4 }),
+      toPool('b', { priority: 90, want: 4, held: 4 }),
+      toPool('low', { priority: 10, want: 4, held: 4 }),
+    ]
+    const { state } = fit(pools, 4)
+    const levelled = fit(pools, 4, { state, nowMs: 60_000 })
+    expect(Object.fromEntries(levelled.given)).toEqual({ a: 2, b: 2, low: 0 })
+  })
+
   test('a difference of a quarter is left, and equal needs do not swap their only replica', () => {
     const quarter = [toPool('a', { want: 8, held: 5 }), toPool('b', { want: 8, held: 3 })]
     expect(Object.fromEntries(entitled(quarter, 8))).toEqual({ a: 5, b: 3 })
