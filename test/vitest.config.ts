@@ -47,6 +47,19 @@ export default defineConfig({
           hookTimeout: 900_000,
         },
       },
+      // `npm run test:kube`; needs the programs of a Kubernetes control plane.
+      {
+        extends: true,
+        test: {
+          name: 'kube',
+          include: ['test/kube/**/*.test.ts'],
+          globalSetup: ['test/kube/lab/global-setup.ts'],
+          // One file after the other: they share the control plane, its GPUs and the processor.
+          maxWorkers: 1,
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
+        },
+      },
       {
         extends: true,
         test: {

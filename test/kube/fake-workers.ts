@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { CAPACITY, publishSignal, type WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
+import { subscribeControl } from '#libs/event-bus/worker-control.ts'
+import { waitingExpiryKey } from '#libs/generation-record/keys.ts'
+import { isReady, poolOf, type WatchedPod } from './watch-cluster.ts'
+
+/** A pod that was deleted, with what its worker ran then and had last reported. */
+export type Deletion = {
+  readonly pod: string
+  readonly pool: string
+  readonly running: number
+  readonly reported: number | null
+}
+
+export type FakeWorkers = {
+  /** Follows the pods: a worker for each that has a node. */
+  follow(pods: ReadonlyMap<string, WatchedPod>): void
+  /** From now on so many generations of the model run or wait: each that ends is replaced. */
+  setLoad(model: string, generations: number): void
+  running(model: string): number
+  /** Workers of the model that are ready and not cordoned. */
+  ready(model: string): number
+  cordoned(model: string): number
+  readonly deletions: readonly Deletion[]
+  stop(): Promise<void>
+}
+
+/** As a real worker. */
+const REPORT_MS = 1_000
+const TICK_MS = 100
+/** Of one generation; half as long to half as long again. */
+const GENERATION_MS = 2_000
+export const SLOTS = 10
+/** Generations that wait expire far beyond the end of a test. */
+const NO_EXPIRY_MS = 86_400_000
+
+type Worker = {
+  readonly id: string
+  readonly pod: WatchedPod
+  readonly model: string
+  phase: WorkerPhase
+  cordon: { term: number | null; untilMs: number } | null
+  /** When each running generation ends. */
+  ends: number[]
+  ended: number
+  reported: number | null
+  reportedAtMs: number
+}
+
+const log = pino({ level: 'silent' })
+const modelOf = ({ metadata }: WatchedPod) => metadata.labels['millrace/model-key'] ?? ''
+
+/**
+ * What workers do as far as scaling sees it, in this process, over the real Redis: they report their capacity each second,
+ * obey cordons, and run generations, which they pull as they have free slots. A pod's worker loads until the pod is ready,
+ * and drains once it is deleted.
+ */
+export async function startFakeWorkers(redisUrl: string): Promise<FakeWorkers> {
+  const [redis, subscriber] = [new Redis(redisUrl), new Redis(redisUrl)]
+  subscriber.setMaxListeners(0)
+  for (const connection of [redis, subscriber]) connection.on('error', () => {})
+  const workers = new Map<string, Worker>()
+  const loads = new Map<string, { wanted: number; waiting: string[] }>()
+  const deletions: Deletion[] = []
+  const nowMs = () => performance.now()
+
+  function phaseOf(worker: Worker): WorkerPhase {
+    if (worker.cordon !== null && nowMs() > worker.cordon.untilMs) worker.cordon = null
+    return worker.phase === 'ready' && worker.cordon !== null ? 'cordoned' : worker.phase
+  }
+
+  function start(pod: WatchedPod) {
+    const worker: Worker = {
+      id: randomUUID(),
+      pod,
+      model: modelOf(pod),
+      phase: 'loading',
+      cordon: null,
+      ends: [],
+      ended: 0,
+      reported: null,
+      reportedAtMs: -Infinity,
+    }
+    workers.set(pod.metadata.uid, worker)
+    void subscribeControl({
+      subscriber,
+      worker: worker.id,
+      log,
+      onStop() {},
+      onResend() {},
+      onAsk() {},
+      onAcknowledge() {},
+      onVectorsTaken() {},
+      onDrain() {},
+      onCordon(term, forMs) {
+        worker.cordon = { term, untilMs: nowMs() + (forMs ?? Infinity) }
+      },
+      onUncordon() {
+        worker.cordon = null
+      },
+    }).catch(() => {})
+    return worker
+  }
+
+  function noteDeletion(worker: Worker) {
+    if (worker.phase === 'draining') return
+    const { metadata } = worker.pod
+    const deletion = { pod: metadata.name, pool: poolOf(worker.pod), running: worker.ends.length }
+    deletions.push({ ...deletion, reported: worker.reported })
+    worker.phase = 'draining'
+  }
+
+  function report(worker: Worker) {
+    const { metadata, spec } = worker.pod
+    worker.reportedAtMs = nowMs()
+    worker.reported = worker.ends.length
+    void publishSignal({ redis, log }, CAPACITY, {
+      id: worker.id,
+      name: metadata.name,
+      podUid: metadata.uid,
+      node: spec.nodeName ?? null,
+      pool: poolOf(worker.pod),
+      model: worker.model,
+      phase: phaseOf(worker),
+      slots: SLOTS,
+      running: worker.ends.length,
+      meanGenerationMs: worker.ended === 0 ? null : GENERATION_MS,
+      ended: worker.ended,
+      promptTokens: 0,
+      cachedTokens: 0,
+      outputTokens: 0,
+      kvUsed: null,
+      kvCapacity: null,
+      loadingMs: worker.phase === 'loading' ? 0 : null,
+      cordonTerm: worker.cordon?.term ?? null,
+    })
+  }
+
+  const ofModel = (model: string) => [...workers.values()].filter((worker) => worker.model === model)
+  const pulling = (model: string) =>
+    ofModel(model).filter((worker) => phaseOf(worker) === 'ready' && worker.ends.length < SLOTS)
+
+  /** Fills free slots, the emptiest worker first, as the pull of many workers does; the rest waits in the queue. */
+  function serve(model: string, load: { wanted: number; waiting: string[] }) {
+    const running = ofModel(model).reduce((sum, { ends }) => sum + ends.length, 0)
+    let missing = load.wanted - running
+    while (missing > 0) {
+      const [worker] = pulling(model).toSorted((a, b) => a.ends.length - b.ends.length)
+      if (worker === undefined) break
+      worker.ends.push(nowMs() + GENERATION_MS * (0.5 + Math.random()))
+      missing -= 1
+    }
+    resizeQueue(model, load.waiting, Math.max(0, missing))
+  }
+
+  function resizeQueue(model: string, waiting: string[], length: number) {
+    const key = waitingExpiryKey(model)
+    const removed = waiting.splice(length)
+    if (removed.length > 0) void redis.zrem(key, ...removed).catch(() => {})
+    const added = Array.from(
+      { length: length - waiting.length },
+      () => `${Date.now() * 1_000} ${randomUUID()}`,
+    )
+    waiting.push(...added)
+    const scored = added.flatMap((id) => [Date.now() + NO_EXPIRY_MS, id])
+    if (scored.length > 0) void redis.zadd(key, ...scored).catch(() => {})
+  }
+
+  function tick() {
+    for (const worker of workers.values()) {
+      const before = worker.ends.length
+      worker.ends = worker.ends.filter((endMs) => endMs > nowMs())
+      worker.ended += before - worker.ends.length
+    }
+    for (const [model, load] of loads) serve(model, load)
+    for (const worker of workers.values()) if (nowMs() - worker.reportedAtMs >= REPORT_MS) report(worker)
+  }
+
+  const timer = setInterval(tick, TICK_MS)
+  return {
+    follow(pods) {
+      for (const [uid, worker] of workers) {
+        if (pods.has(uid)) continue
+        noteDeletion(worker)
+        workers.delete(uid)
+      }
+      for (const [uid, pod] of pods) {
+        if (pod.spec.nodeName === undefined) continue
+        const worker = workers.get(uid) ?? start(pod)
+        if (worker.phase === 'loading' && isReady(pod)) {
+          worker.phase = 'ready'
+          report(worker)
+        }
+        if (pod.metadata.deletionTimestamp !== undefined) noteDeletion(worker)
+      }
+    },
+    setLoad(model, wanted) {
+      loads.set(model, { wanted, waiting: loads.get(model)?.waiting ?? [] })
+    },
+    running: (model) => ofModel(model).reduce((sum, { ends }) => sum + ends.length, 0),
+    ready: (model) => ofModel(model).filter((worker) => phaseOf(worker) === 'ready').length,
+    cordoned: (model) => ofModel(model).filter((worker) => phaseOf(worker) === 'cordoned').length,
+    deletions,
+    async stop() {
+      clearInterval(timer)
+      redis.disconnect()
+      subscriber.disconnect()
+    },
+  }
+}

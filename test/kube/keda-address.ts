@@ -1,0 +1,67 @@
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+
+export type KedaAddress = {
+  /** host:port, as `scaler.address` of the chart. */
+  readonly address: string
+  /** Loopback ports of the scalers, as the endpoints of the chart's Service. */
+  setBackends(ports: readonly number[]): void
+  close(): Promise<void>
+}
+
+/**
+ * The address of the scalers' Service, which routes nowhere in the lab: each connection of KEDA goes to one of the scalers,
+ * in turn, and to the next one where that one refuses it. A connection ends with its scaler's.
+ */
+export async function openKedaAddress(): Promise<KedaAddress> {
+  let backends: readonly number[] = []
+  let turn = 0
+  const sockets = new Set<Socket>()
+
+  function keep(socket: Socket) {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  }
+
+  function forward(client: Socket, left: number) {
+    const port = backends[turn++ % Math.max(1, backends.length)]
+    if (port === undefined || left === 0) {
+      client.destroy()
+      return
+    }
+    const backend = connect(port, '127.0.0.1')
+    keep(backend)
+    let isOpen = false
+    backend.once('connect', () => {
+      isOpen = true
+      client.pipe(backend).pipe(client)
+    })
+    backend.on('error', () => {
+      if (isOpen) client.destroy()
+      else forward(client, left - 1)
+    })
+    backend.once('close', () => isOpen && client.destroy())
+    client.once('close', () => backend.destroy())
+  }
+
+  const server = createServer((client) => {
+    keep(client)
+    client.on('error', () => client.destroy())
+    forward(client, backends.length)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const place = server.address()
+  if (place === null || typeof place === 'string') throw new Error('no port')
+  return {
+    address: `127.0.0.1:${place.port}`,
+    setBackends(ports) {
+      backends = ports
+    },
+    async close() {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+      await once(server, 'close')
+    },
+  }
+}
