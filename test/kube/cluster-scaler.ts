@@ -11,15 +11,16 @@ export type ClusterScaler = Awaited<ReturnType<typeof startClusterScaler>>
 export async function startClusterScaler(options: {
   namespace: string
   release: string
-  redisUrl: string
+  queueUrl: string
+  busUrl: string
   tokenFile: string
   modelsFile: string
 }) {
   const { url, caFile } = clusterPlace()
   const kedaPort = await freePort()
   const app = await startApp('scaler', {
-    QUEUE_REDIS_URL: options.redisUrl,
-    BUS_REDIS_URL: options.redisUrl,
+    QUEUE_REDIS_URL: options.queueUrl,
+    BUS_REDIS_URL: options.busUrl,
     SCALER_NAME: options.release,
     SCALER_MODELS_FILE: options.modelsFile,
     KEDA_LISTEN: `127.0.0.1:${kedaPort}`,

@@ -57,10 +57,10 @@ const modelOf = ({ metadata }: WatchedPod) => metadata.labels['millrace/model-ke
  * obey cordons, and run generations, which they pull as they have free slots. A pod's worker loads until the pod is ready,
  * and drains once it is deleted.
  */
-export async function startFakeWorkers(redisUrl: string): Promise<FakeWorkers> {
-  const [redis, subscriber] = [new Redis(redisUrl), new Redis(redisUrl)]
+export async function startFakeWorkers(urls: { queueUrl: string; busUrl: string }): Promise<FakeWorkers> {
+  const [queue, bus, subscriber] = [new Redis(urls.queueUrl), new Redis(urls.busUrl), new Redis(urls.busUrl)]
   subscriber.setMaxListeners(0)
-  for (const connection of [redis, subscriber]) connection.on('error', () => {})
+  for (const connection of [queue, bus, subscriber]) connection.on('error', () => {})
   const workers = new Map<string, Worker>()
   const loads = new Map<string, { wanted: number; waiting: string[] }>()
   const deletions: Deletion[] = []
@@ -116,7 +116,7 @@ export async function startFakeWorkers(redisUrl: string): Promise<FakeWorkers> {
     const { metadata, spec } = worker.pod
     worker.reportedAtMs = nowMs()
     worker.reported = worker.ends.length
-    void publishSignal({ redis, log }, CAPACITY, {
+    void publishSignal({ redis: bus, log }, CAPACITY, {
       id: worker.id,
       name: metadata.name,
       podUid: metadata.uid,
@@ -158,14 +158,14 @@ export async function startFakeWorkers(redisUrl: string): Promise<FakeWorkers> {
   function resizeQueue(model: string, waiting: string[], length: number) {
     const key = waitingExpiryKey(model)
     const removed = waiting.splice(length)
-    if (removed.length > 0) void redis.zrem(key, ...removed).catch(() => {})
+    if (removed.length > 0) void queue.zrem(key, ...removed).catch(() => {})
     const added = Array.from(
       { length: length - waiting.length },
       () => `${Date.now() * 1_000} ${randomUUID()}`,
     )
     waiting.push(...added)
     const scored = added.flatMap((id) => [Date.now() + NO_EXPIRY_MS, id])
-    if (scored.length > 0) void redis.zadd(key, ...scored).catch(() => {})
+    if (scored.length > 0) void queue.zadd(key, ...scored).catch(() => {})
   }
 
   function tick() {
@@ -205,8 +205,7 @@ export async function startFakeWorkers(redisUrl: string): Promise<FakeWorkers> {
     deletions,
     async stop() {
       clearInterval(timer)
-      redis.disconnect()
-      subscriber.disconnect()
+      for (const connection of [queue, bus, subscriber]) connection.disconnect()
     },
   }
 }

@@ -10,7 +10,7 @@ import { startFakeWorkers, type FakeWorkers } from './fake-workers.ts'
 import { openKedaAddress } from './keda-address.ts'
 import { connectCluster, kubectl, runProgram } from './lab/cluster.ts'
 import { startClusterScaler, type ClusterScaler } from './cluster-scaler.ts'
-import { watchNamespace, type ClusterWatch } from './watch-cluster.ts'
+import { watchNamespace, type ClusterWatch, type WatchedPod } from './watch-cluster.ts'
 
 export const RELEASE = 'mr'
 
@@ -55,7 +55,8 @@ export const poolName = (model: string): string => `${RELEASE}-${model}`
 
 export type Stage = {
   readonly namespace: string
-  readonly redis: TestRedis
+  readonly queue: TestRedis
+  readonly bus: TestRedis
   readonly watch: ClusterWatch
   readonly workers: FakeWorkers
   readonly gateway: FakeGateway
@@ -64,6 +65,10 @@ export type Stage = {
   readonly tokenFile: string
   /** The scaler that leads; throws when none does. */
   leader(): Promise<ClusterScaler>
+  /** Starts one more, as a Deployment does in place of one that ended; resolves when it is ready. */
+  addScaler(): Promise<ClusterScaler>
+  /** Calls the listener with the worker pods after each of their changes. */
+  onPods(listener: (pods: readonly WatchedPod[]) => void): void
   /** Installs or upgrades the release with these values over those of the start. */
   upgrade(values?: Values): Promise<void>
   close(): Promise<void>
@@ -80,33 +85,51 @@ export async function openStage(options: {
 }): Promise<Stage> {
   const { models, values = {}, scalers: count = 1 } = options
   const namespace = `kube-${randomUUID().slice(0, 8)}`
-  const redis = await createRedis()
+  const [queue, bus] = await Promise.all([createRedis(), createRedis()])
   const keda = await openKedaAddress()
   const client = connectCluster()
-  const workers = await startFakeWorkers(redis.url)
-  const gateway = startFakeGateway(redis.url)
+  const workers = await startFakeWorkers({ queueUrl: queue.url, busUrl: bus.url })
+  const gateway = startFakeGateway(bus.url)
   await kubectl(['create', 'namespace', namespace])
   const own = mergeValues(mergeValues(BASE, { scaler: { address: keda.address }, models }), values)
   const upgrade = async (more: Values = {}) => await installRelease(namespace, mergeValues(own, more))
   await upgrade()
-  const watch = watchNamespace({ client, namespace, onPods: (pods) => workers.follow(pods) })
-  const files = await readAccess(namespace)
-  const start = async () =>
-    await startClusterScaler({ ...files, namespace, redisUrl: redis.url, release: RELEASE })
-  const scalers = await Promise.all(Array.from({ length: count }, start))
-  keda.setBackends(scalers.map(({ kedaPort }) => kedaPort))
+  const listeners = new Set<(pods: readonly WatchedPod[]) => void>()
+  const watch = watchNamespace({
+    client,
+    namespace,
+    onPods(pods) {
+      workers.follow(pods)
+      for (const listener of listeners) listener([...pods.values()])
+    },
+  })
+  const access = await readAccess(namespace)
+  const scalers: ClusterScaler[] = []
+
+  async function addScaler() {
+    const urls = { queueUrl: queue.url, busUrl: bus.url }
+    const scaler = await startClusterScaler({ ...access, ...urls, namespace, release: RELEASE })
+    scalers.push(scaler)
+    keda.setBackends(scalers.filter((other) => !other.hasExited()).map(({ kedaPort }) => kedaPort))
+    return scaler
+  }
+
+  await Promise.all(Array.from({ length: count }, addScaler))
   return {
     namespace,
-    redis,
+    queue,
+    bus,
     watch,
     workers,
     gateway,
     scalers,
-    tokenFile: files.tokenFile,
+    tokenFile: access.tokenFile,
     async leader() {
       for (const scaler of scalers) if (await scaler.isLeader()) return scaler
       throw new Error('no scaler leads')
     },
+    addScaler,
+    onPods: (listener) => void listeners.add(listener),
     upgrade,
     async close() {
       await runProgram('helm', ['uninstall', RELEASE, '--namespace', namespace])
@@ -117,7 +140,7 @@ export async function openStage(options: {
       await workers.stop()
       client.close()
       await keda.close()
-      await redis.stop()
+      await Promise.all([queue.stop(), bus.stop()])
     },
   }
 }

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { until } from '../support/until.ts'
+import { sumMetric } from './cluster-scaler.ts'
+import { SLOTS } from './fake-workers.ts'
+import { repetitions } from './settings.ts'
+import { modelValues, openStage, poolName, type Stage } from './stage.ts'
+import { poolOf } from './watch-cluster.ts'
+
+const BUDGET = 16
+const DEMANDS = repetitions('KUBE_DEMANDS', 500)
+/** Between two demands: some change the last one's move before it has ended, some let it end. */
+const LONGEST_PAUSE_MS = 2_000
+const MODELS = [
+  { model: 'large', gpus: 4, priority: 90, max: 4 },
+  { model: 'medium', gpus: 2, priority: 50, max: 8 },
+  { model: 'small', gpus: 1, priority: 10, max: 16 },
+] as const
+let stage: Stage
+let peak = 0
+
+beforeAll(async () => {
+  const models = MODELS.map(({ model, gpus, priority, max }) => {
+    const fields = { gpu: { class: 'h100', count: gpus }, scale: { min: 1, max, priority } }
+    // Pods take a while to go, and their GPUs with them.
+    const pod = { podAnnotations: { 'kube-lab/ready-after': '1s', 'kube-lab/exit-after': '2s' } }
+    return [model, modelValues({ ...fields, pod })] as const
+  })
+  stage = await openStage({
+    models: Object.fromEntries(models),
+    values: { scaler: { gpuBudget: { h100: BUDGET } } },
+  })
+  stage.onPods((pods) => {
+    const gpusOf = (pool: string) => MODELS.find(({ model }) => poolName(model) === pool)?.gpus ?? 0
+    peak = Math.max(
+      peak,
+      pods.reduce((sum, pod) => sum + gpusOf(poolOf(pod)), 0),
+    )
+  })
+  await until(async () => MODELS.every(({ model }) => stage.workers.ready(model) >= 1), 120_000)
+})
+
+afterAll(async () => await stage.close())
+
+test('GPUs that a lower priority holds go to a higher one, which then has all that it asks for', async () => {
+  stage.workers.setLoad('small', 9 * SLOTS)
+  await until(async () => stage.workers.ready('small') >= 9, 240_000)
+  const startedMs = performance.now()
+  // 3 × 4 of 16 GPUs; 2 + 1 are minima.
+  stage.workers.setLoad('large', 3 * SLOTS)
+  await until(async () => stage.workers.ready('large') === 3, 240_000)
+  console.log(`GPUs changed hands within ${((performance.now() - startedMs) / 1_000).toFixed(1)} s`)
+  expect(peak).toBeLessThanOrEqual(BUDGET)
+  expect(stage.workers.deletions.filter(({ running }) => running > 0)).toEqual([])
+})
+
+test('random demands never take more GPUs than the budget has, keep every minimum, and delete no busy pod', async () => {
+  for (let demand = 0; demand < DEMANDS; demand += 1) {
+    for (const { model, max } of MODELS) {
+      stage.workers.setLoad(model, Math.floor(Math.random() ** 2 * (max + 1) * SLOTS))
+    }
+    const endMs = performance.now() + Math.random() * LONGEST_PAUSE_MS
+    await until(async () => performance.now() >= endMs)
+  }
+  const { deletions } = stage.workers
+  const busy = deletions.filter(({ running, reported }) => running > 0 || (reported ?? 0) > 0)
+  const unplanned = sumMetric(
+    await (await stage.leader()).metrics(),
+    'millrace_scaler_unplanned_removals_total',
+  )
+  const { rescales } = stage.watch
+  console.log(
+    `${DEMANDS} demands: ${rescales.length} changes of replicas, at most ${peak} of ${BUDGET} GPUs, ` +
+      `${deletions.length} pods deleted, ${busy.length} of them busy, ${unplanned} unplanned`,
+  )
+  expect(rescales.length).toBeGreaterThan(0)
+  expect(peak).toBeLessThanOrEqual(BUDGET)
+  expect(rescales.filter(({ to }) => to < 1)).toEqual([])
+  expect(busy).toEqual([])
+  expect(unplanned).toBe(0)
+})
