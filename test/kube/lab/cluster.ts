@@ -11,7 +11,7 @@ const PROGRAM_LIMIT_MS = 120_000
 
 /** Runs the lab's kubectl and returns what it prints. Rejects with its messages. */
 export async function kubectl(args: readonly string[], input?: string): Promise<string> {
-  return (await runProgram('kubectl', args, input)).trim()
+  return (await runProgram('kubectl', args, input)).stdout.trim()
 }
 
 /** Creates or changes objects. */
@@ -20,16 +20,20 @@ export async function applyObjects(...objects: readonly object[]): Promise<void>
   await kubectl(['apply', '--server-side', '-f', '-'], JSON.stringify(list))
 }
 
-/** Runs one of the lab's programs against its cluster and resolves with its standard output. */
-export async function runProgram(program: string, args: readonly string[], input?: string): Promise<string> {
+/** Runs one of the lab's programs against its cluster. Rejects with its messages. */
+export async function runProgram(
+  program: string,
+  args: readonly string[],
+  input?: string,
+): Promise<{ stdout: string; stderr: string }> {
   const env = { ...process.env, KUBECONFIG: join(stateFolder(), 'kubeconfig') }
-  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const { promise, resolve, reject } = Promise.withResolvers<{ stdout: string; stderr: string }>()
   const child = execFile(
     join(fromEnvironment('KUBE_LAB_BIN'), program),
     args,
     { env, maxBuffer: 64 * 1024 * 1024, timeout: PROGRAM_LIMIT_MS },
     (error, stdout, stderr) => {
-      if (error === null) resolve(stdout)
+      if (error === null) resolve({ stdout, stderr })
       else reject(new Error(`${program} ${args.join(' ')}: ${stderr}`, { cause: error }))
     },
   )
