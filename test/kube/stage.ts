@@ -146,7 +146,7 @@ export async function openStage(options: {
 }
 
 /** `helm upgrade --install` of the chart as it is in this repository. */
-export async function installRelease(namespace: string, values: Values): Promise<void> {
+async function installRelease(namespace: string, values: Values): Promise<void> {
   const file = join(scratchFolder('values'), 'values.yaml')
   writeFileSync(file, stringify(values))
   await runProgram('helm', [
