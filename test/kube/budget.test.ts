@@ -2,11 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { until } from '../support/until.ts'
 import { sumMetric } from './cluster-scaler.ts'
 import { SLOTS } from './fake-workers.ts'
+import { kubectl } from './lab/cluster.ts'
 import { repetitions } from './settings.ts'
 import { modelValues, openStage, poolName, type Stage } from './stage.ts'
 import { poolOf } from './watch-cluster.ts'
 
 const BUDGET = 16
+/** One node has them all: a budget is a number, and does not know which GPUs are on one node. */
+const NODE = 'budget'
 const DEMANDS = repetitions('KUBE_DEMANDS', 500)
 /** Between two demands: some change the last one's move before it has ended, some let it end. */
 const LONGEST_PAUSE_MS = 2_000
@@ -19,6 +22,7 @@ let stage: Stage
 let peak = 0
 
 beforeAll(async () => {
+  await addNode()
   const models = MODELS.map(({ model, gpus, priority, max }) => {
     const fields = { gpu: { class: 'h100', count: gpus }, scale: { min: 1, max, priority } }
     // Pods take a while to go, and their GPUs with them.
@@ -27,7 +31,10 @@ beforeAll(async () => {
   })
   stage = await openStage({
     models: Object.fromEntries(models),
-    values: { scaler: { gpuBudget: { h100: BUDGET } } },
+    values: {
+      scaler: { gpuBudget: { h100: BUDGET } },
+      gpuClasses: { h100: { nodeSelector: { 'kubernetes.io/hostname': NODE } } },
+    },
   })
   stage.onPods((pods) => {
     const gpusOf = (pool: string) => MODELS.find(({ model }) => poolName(model) === pool)?.gpus ?? 0
@@ -39,7 +46,10 @@ beforeAll(async () => {
   await until(async () => MODELS.every(({ model }) => stage.workers.ready(model) >= 1), 120_000)
 })
 
-afterAll(async () => await stage.close())
+afterAll(async () => {
+  await stage.close()
+  await kubectl(['delete', 'node', NODE])
+})
 
 test('GPUs that a lower priority holds go to a higher one, which then has all that it asks for', async () => {
   stage.workers.setLoad('small', 9 * SLOTS)
@@ -78,3 +88,21 @@ test('random demands never take more GPUs than the budget has, keep every minimu
   expect(busy).toEqual([])
   expect(unplanned).toBe(0)
 })
+
+async function addNode(): Promise<void> {
+  const size = { cpu: '64', memory: '256Gi', pods: '250', 'nvidia.com/gpu': String(BUDGET) }
+  const metadata = {
+    name: NODE,
+    labels: { 'kubernetes.io/hostname': NODE, 'kubernetes.io/os': 'linux' },
+    annotations: { 'kwok.x-k8s.io/node': 'fake' },
+  }
+  const spec = { taints: [{ key: 'nvidia.com/gpu', value: 'present', effect: 'NoSchedule' }] }
+  const node = {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata,
+    spec,
+    status: { capacity: size, allocatable: size },
+  }
+  await kubectl(['create', '-f', '-'], JSON.stringify(node))
+}
