@@ -30,8 +30,6 @@ export type FakeWorkers = {
 /** As a real worker. */
 const REPORT_MS = 1_000
 const TICK_MS = 100
-/** Of one generation; half as long to half as long again. */
-const GENERATION_MS = 2_000
 export const SLOTS = 10
 /** Generations that wait expire far beyond the end of a test. */
 const NO_EXPIRY_MS = 86_400_000
@@ -57,8 +55,14 @@ const modelOf = ({ metadata }: WatchedPod) => metadata.labels['millrace/model-ke
  * obey cordons, and run generations, which they pull as they have free slots. A pod's worker loads until the pod is ready,
  * and drains once it is deleted.
  */
-export async function startFakeWorkers(urls: { queueUrl: string; busUrl: string }): Promise<FakeWorkers> {
-  const [queue, bus, subscriber] = [new Redis(urls.queueUrl), new Redis(urls.busUrl), new Redis(urls.busUrl)]
+export async function startFakeWorkers(options: {
+  queueUrl: string
+  busUrl: string
+  /** Mean time of a generation; each takes half as long to half as long again. */
+  generationMs: number
+}): Promise<FakeWorkers> {
+  const { queueUrl, busUrl, generationMs } = options
+  const [queue, bus, subscriber] = [new Redis(queueUrl), new Redis(busUrl), new Redis(busUrl)]
   subscriber.setMaxListeners(0)
   for (const connection of [queue, bus, subscriber]) connection.on('error', () => {})
   const workers = new Map<string, Worker>()
@@ -126,7 +130,7 @@ export async function startFakeWorkers(urls: { queueUrl: string; busUrl: string 
       phase: phaseOf(worker),
       slots: SLOTS,
       running: worker.ends.length,
-      meanGenerationMs: worker.ended === 0 ? null : GENERATION_MS,
+      meanGenerationMs: worker.ended === 0 ? null : generationMs,
       ended: worker.ended,
       promptTokens: 0,
       cachedTokens: 0,
@@ -149,7 +153,7 @@ export async function startFakeWorkers(urls: { queueUrl: string; busUrl: string 
     while (missing > 0) {
       const [worker] = pulling(model).toSorted((a, b) => a.ends.length - b.ends.length)
       if (worker === undefined) break
-      worker.ends.push(nowMs() + GENERATION_MS * (0.5 + Math.random()))
+      worker.ends.push(nowMs() + generationMs * (0.5 + Math.random()))
       missing -= 1
     }
     resizeQueue(model, load.waiting, Math.max(0, missing))

@@ -82,13 +82,14 @@ export async function openStage(options: {
   models: Readonly<Record<string, Values>>
   values?: Values
   scalers?: number
+  generationMs?: number
 }): Promise<Stage> {
-  const { models, values = {}, scalers: count = 1 } = options
+  const { models, values = {}, scalers: count = 1, generationMs = 2_000 } = options
   const namespace = `kube-${randomUUID().slice(0, 8)}`
   const [queue, bus] = await Promise.all([createRedis(), createRedis()])
   const keda = await openKedaAddress()
   const client = connectCluster()
-  const workers = await startFakeWorkers({ queueUrl: queue.url, busUrl: bus.url })
+  const workers = await startFakeWorkers({ queueUrl: queue.url, busUrl: bus.url, generationMs })
   const gateway = startFakeGateway(bus.url)
   await kubectl(['create', 'namespace', namespace])
   const own = mergeValues(mergeValues(BASE, { scaler: { address: keda.address }, models }), values)
