@@ -121,7 +121,7 @@ test('vectors lie on the server of their gateway', () => {
   expect([first, second]).toEqual(servers.map(({ url }) => Number(new URL(url).port)))
 })
 
-test('while one server is away the gateways of the other go on, and nobody is taken for dead', async () => {
+test('while one server is away the gateways of the other go on, and no process is taken for dead', async () => {
   await servers[1].stop()
   await expect.poll(() => bus.presence.busAwayMs(), WAIT).toBeGreaterThan(0)
   bus.publisher.send(gateways[0].id, [frame('meanwhile')])

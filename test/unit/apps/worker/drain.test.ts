@@ -19,7 +19,7 @@ async function setUp() {
   return { drain, seen, finish: resolve }
 }
 
-test('there is one drain, whoever asks for it, and it lasts', async () => {
+test('one drain serves all who ask for it, and it lasts', async () => {
   const { drain, seen, finish } = await setUp()
   expect(drain.isDraining()).toBe(false)
   expect(drain.ms()).toBe(0)

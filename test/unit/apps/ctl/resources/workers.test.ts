@@ -12,7 +12,7 @@ test('a worker is named by its name, or by its id', () => {
   expect(chooseWorker(WORKERS, 'c3')).toEqual({ id: 'c3', name: 'node-2' })
 })
 
-test('a name that nobody has is refused, and so is one of several workers, with their ids', () => {
+test('an unknown name is refused, and so is one of several workers, with their ids', () => {
   expect(() => chooseWorker(WORKERS, 'node')).toThrow('No worker called node is on the bus')
   expect(() => chooseWorker(WORKERS, 'node-2')).toThrow(
     'Several workers are called node-2: give the id of one of them: b2, c3.',

@@ -36,7 +36,7 @@ test('without a silent one the youngest output is blamed, within 2 s of its firs
   expect([old.deaths(), young.deaths()]).toEqual([0, 1])
 })
 
-test('a death that is noticed twice blames nobody again', () => {
+test('a death that is noticed twice is counted once', () => {
   const { suspects, claimedBy } = setUp()
   const innocent = claimedBy('w1')
   const blamed = claimedBy('w1')
