@@ -172,7 +172,7 @@ test('an ended stream that is never settled is forgotten after five minutes', ()
   expect([pulses.length, watched]).toEqual([1, []])
 })
 
-test('a gateway that asks is told what runs, what has ended, what may be claimed, and what is unknown', () => {
+test('a gateway that asks receives what runs, what has ended, what may be claimed, and what is unknown', () => {
   const { open, running, pulses, state } = setUp()
   const [run, ended] = [open(5, 2), open(6)]
   run.send([text('a')])

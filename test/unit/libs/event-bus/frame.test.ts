@@ -93,7 +93,7 @@ test.each([
   })
 })
 
-test('an entry whose stream cannot be told is left out alone', () => {
+test('an entry without a readable stream is left out alone', () => {
   const message = decodeGatewayMessage('[0,"worker-1",1,"1",1,1,3,"a",[],2,1,1,3,"b",[4],3,1]')
   expect(message).toMatchObject({ number: 1, entries: [{ stream: 2 }] })
 })
