@@ -1,3 +1,5 @@
+import { subscribe } from 'node:diagnostics_channel'
+import { TLSSocket } from 'node:tls'
 import { Cluster, Redis } from 'ioredis'
 import type { RedisPlace, RedisServerPlace } from '#libs/config/redis-fields.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -29,6 +31,16 @@ type Connecting<Place> = {
   readonly patience: RedisPatience
   readonly log: Logger
 }
+
+/**
+ * A TLS connection that failed can fail once more: a server's alert that arrives after the client refused its certificate
+ * is a second 'error' (`_emitTLSError` of node:tls). ioredis listens for one error of each connection, those to sentinels
+ * and nodes included; without a listener the second would end the process.
+ */
+subscribe('net.client.socket', (message) => {
+  const { socket } = message as { socket: unknown }
+  if (socket instanceof TLSSocket) socket.on('error', () => {})
+})
 
 /** Opens a connection and resolves when Redis has answered, however long that takes. Failed attempts are logged. */
 export async function connectRedis(options: Connecting<RedisServerPlace>): Promise<Redis>

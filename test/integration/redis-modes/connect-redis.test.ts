@@ -1,6 +1,7 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { getCACertificates, setDefaultCACertificates, TLSSocket } from 'node:tls'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RedisPlace } from '#libs/config/redis-fields.ts'
@@ -125,6 +126,12 @@ test.each<RedisPlace['mode']>(['single', 'sentinel', 'cluster'])(
     const secure = await createSecureRedis(authority, mode)
     if (mode === 'cluster') await giveAllSlots(secure.url)
 
+    const sockets: TLSSocket[] = []
+    const keep = (message: unknown) => {
+      const { socket } = message as { socket: unknown }
+      if (socket instanceof TLSSocket) sockets.push(socket)
+    }
+    subscribe('net.client.socket', keep)
     const stranger = openRedis({ place: secure.place, name: 'test', patience: 'fail-fast', log })
     const failures: unknown[] = []
     for (const event of ['error', 'node error', 'reconnecting']) {
@@ -133,6 +140,11 @@ test.each<RedisPlace['mode']>(['single', 'sentinel', 'cluster'])(
     await until(async () => await Promise.resolve(failures.length >= 2))
     expect(stranger.status).not.toBe('ready')
     stranger.disconnect()
+    unsubscribe('net.client.socket', keep)
+    // The server's alert about the refused certificate comes late, or not at all.
+    const refused = sockets.filter((socket) => socket.errored !== null)
+    expect(refused).not.toHaveLength(0)
+    for (const socket of refused) socket.emit('error', new Error('tlsv1 alert decode error'))
 
     trust([...trusted, authority])
     const redis = await connectRedis({ place: secure.place, name: 'test', patience: 'fail-fast', log })
