@@ -1,8 +1,7 @@
-import { subscribe } from 'node:diagnostics_channel'
-import { TLSSocket } from 'node:tls'
 import { Cluster, Redis } from 'ioredis'
 import type { RedisPlace, RedisServerPlace } from '#libs/config/redis-fields.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
+import { watchTlsConnections } from './watch-tls-connections.ts'
 
 /** The client of one server or of a Sentinel group's master, or that of a Cluster. Both have the same commands. */
 export type RedisClient = Redis | Cluster
@@ -37,10 +36,7 @@ type Connecting<Place> = {
  * is a second 'error' (`_emitTLSError` of node:tls). ioredis listens for one error of each connection, those to sentinels
  * and nodes included; without a listener the second would end the process.
  */
-subscribe('net.client.socket', (message) => {
-  const { socket } = message as { socket: unknown }
-  if (socket instanceof TLSSocket) socket.on('error', () => {})
-})
+watchTlsConnections((socket) => socket.on('error', () => {}))
 
 /** Opens a connection and resolves when Redis has answered, however long that takes. Failed attempts are logged. */
 export async function connectRedis(options: Connecting<RedisServerPlace>): Promise<Redis>

@@ -1,11 +1,11 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { getCACertificates, setDefaultCACertificates, TLSSocket } from 'node:tls'
+import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RedisPlace } from '#libs/config/redis-fields.ts'
 import { connectRedis, openRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { watchTlsConnections } from '#libs/redis/watch-tls-connections.ts'
 import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import { createAuthority, type TestAuthority } from '../../support/certificates.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
@@ -127,11 +127,7 @@ test.each<RedisPlace['mode']>(['single', 'sentinel', 'cluster'])(
     if (mode === 'cluster') await giveAllSlots(secure.url)
 
     const sockets: TLSSocket[] = []
-    const keep = (message: unknown) => {
-      const { socket } = message as { socket: unknown }
-      if (socket instanceof TLSSocket) sockets.push(socket)
-    }
-    subscribe('net.client.socket', keep)
+    const stopWatching = watchTlsConnections((socket) => sockets.push(socket))
     const stranger = openRedis({ place: secure.place, name: 'test', patience: 'fail-fast', log })
     const failures: unknown[] = []
     for (const event of ['error', 'node error', 'reconnecting']) {
@@ -140,7 +136,7 @@ test.each<RedisPlace['mode']>(['single', 'sentinel', 'cluster'])(
     await until(async () => await Promise.resolve(failures.length >= 2))
     expect(stranger.status).not.toBe('ready')
     stranger.disconnect()
-    unsubscribe('net.client.socket', keep)
+    stopWatching()
     // The server's alert about the refused certificate comes late, or not at all.
     const refused = sockets.filter((socket) => socket.errored !== null)
     expect(refused).not.toHaveLength(0)
