@@ -53,7 +53,7 @@ export default defineConfig({
         test: {
           name: 'kube',
           include: ['test/kube/**/*.test.ts'],
-          globalSetup: ['test/kube/lab/global-setup.ts'],
+          globalSetup: ['test/support/global-setup.ts', 'test/kube/lab/global-setup.ts'],
           // One file after the other: they share the control plane, its GPUs and the processor.
           maxWorkers: 1,
           testTimeout: 600_000,

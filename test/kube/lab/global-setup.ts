@@ -1,34 +1,28 @@
 // Runs once in Vitest's main process: the control plane, with a token of an administrator for the tests. KUBE_LAB_STATE
 // names a lab that runs already; it is used, and left running.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeRunFolder, RUN_FOLDER_VARIABLE } from '../../support/run-folder.ts'
+import { scratchFolder } from '../../support/run-folder.ts'
 import { applyObjects, kubectl, TOKEN_VARIABLE } from './cluster.ts'
 
 /** A start on a busy machine takes half a minute. */
 const START_LIMIT_MS = 300_000
 const STOP_LIMIT_MS = 60_000
 
-let release = () => {}
+let release: () => void = () => {}
 
 export async function setup(): Promise<void> {
-  const folder = makeRunFolder()
-  process.env[RUN_FOLDER_VARIABLE] = folder
-  release = () => rmSync(folder, { recursive: true, force: true })
   if (process.env['KUBE_LAB_STATE'] === undefined) {
     const scripts = process.env['KUBE_LAB']
     if (scripts === undefined) throw new Error('KUBE_LAB is not set: start these tests by npm run test:kube')
-    const state = join(folder, 'kube-lab')
-    mkdirSync(state)
+    const state = scratchFolder('kube-lab')
     execFileSync(join(scripts, 'up.sh'), [state], { stdio: 'inherit', timeout: START_LIMIT_MS })
     process.env['KUBE_LAB_STATE'] = state
-    release = () => {
+    release = () =>
       execFileSync(join(scripts, 'down.sh'), [state], { stdio: 'inherit', timeout: STOP_LIMIT_MS })
-      rmSync(folder, { recursive: true, force: true })
-    }
   }
-  const tokenFile = join(folder, 'admin-token')
+  const tokenFile = join(scratchFolder('admin'), 'token')
   writeFileSync(tokenFile, await createAdminToken(), { mode: 0o600 })
   process.env[TOKEN_VARIABLE] = tokenFile
 }
