@@ -4,7 +4,8 @@ import { sumMetric } from './cluster-scaler.ts'
 import { SLOTS } from './fake-workers.ts'
 import { kubectl } from './lab/cluster.ts'
 import { repetitions } from './settings.ts'
-import { modelValues, openStage, poolName, type Stage } from './stage.ts'
+import { modelValues, poolName } from './release-values.ts'
+import { openStage, type Stage } from './stage.ts'
 import { poolOf } from './watch-cluster.ts'
 
 const BUDGET = 16

@@ -4,10 +4,13 @@ import { sumMetric } from './cluster-scaler.ts'
 import { SLOTS } from './fake-workers.ts'
 import { kubectl, runProgram } from './lab/cluster.ts'
 import { killLabProcess } from './lab/restart-process.ts'
-import { modelValues, openStage, poolName, type Stage } from './stage.ts'
+import { modelValues, poolName } from './release-values.ts'
+import { openStage, type Stage } from './stage.ts'
 import { isReady, poolOf, type WatchedPod } from './watch-cluster.ts'
 
 const PODS = 4
+/** They have all GPUs. */
+const FULL_PODS = 4
 /** 15 s on an idle machine. */
 const CONVERGE_LIMIT_MS = 120_000
 const STEADY = 'steady'
@@ -22,7 +25,11 @@ beforeAll(async () => {
     generationMs: 120_000,
     models: {
       [STEADY]: modelValues({ scale: { min: PODS, max: 20 }, pod }),
-      [FULL]: modelValues({ scale: { min: 2, max: 2 }, gpu: { class: 'h100', count: 8 }, pod }),
+      [FULL]: modelValues({
+        scale: { min: 2, max: FULL_PODS },
+        gpu: { class: 'h100', count: 16 / FULL_PODS },
+        pod: { podAnnotations: { ...pod.podAnnotations, 'kube-lab/ready-after': '6s' } },
+      }),
       [SPOT]: modelValues({
         pod,
         pools: {
@@ -35,7 +42,8 @@ beforeAll(async () => {
   })
   await until(async () => stage.workers.ready(STEADY) === PODS, 180_000)
   stage.workers.setLoad(STEADY, PODS * SLOTS - 5)
-  await until(async () => stage.workers.ready(FULL) === 2 && stage.workers.ready(SPOT) === 2, 180_000)
+  stage.workers.setLoad(FULL, FULL_PODS * SLOTS)
+  await until(async () => stage.workers.ready(FULL) === FULL_PODS && stage.workers.ready(SPOT) === 2, 180_000)
 })
 
 afterAll(async () => await stage.close())
@@ -70,23 +78,22 @@ test('a drained node loses its pods one after the other, and none in place of a 
   expect(sumMetric(metrics, 'millrace_scaler_unplanned_removals_total')).toBe(0)
 })
 
-test('a roll-out on full GPUs replaces one pod after the other', async () => {
+test('a roll-out on full GPUs replaces one pod after the other, also while the pool is scaled', async () => {
   const pool = poolName(FULL)
   const before = stage.watch.pods(pool).map(({ metadata }) => metadata.uid)
   const fewest = watchFewest(pool)
   await stage.upgrade({ models: { [FULL]: { engine: { args: ['--enable-prefix-caching'] } } } })
-  const inNamespace = ['--namespace', stage.namespace]
-  await runProgram('kubectl', [
-    'rollout',
-    'status',
-    `deployment/${pool}`,
-    ...inNamespace,
-    '--timeout',
-    '110s',
-  ])
-  await until(async () => servingOf(stage.watch.pods(), pool) === 2, CONVERGE_LIMIT_MS)
+  // As soon as the first has gone, one more is wanted, which takes the last GPUs.
+  await until(async () => servingOf(stage.watch.pods(), pool) < FULL_PODS - 1, CONVERGE_LIMIT_MS)
+  stage.workers.setLoad(FULL, FULL_PODS * SLOTS)
+  await until(async () => stage.watch.replicas(pool) === FULL_PODS, CONVERGE_LIMIT_MS)
+  expect(stage.watch.pods(pool).some(({ metadata }) => before.includes(metadata.uid))).toBe(true)
+  const status = ['rollout', 'status', `deployment/${pool}`, '--namespace', stage.namespace]
+  await runProgram('kubectl', [...status, '--timeout', '110s'])
+  await until(async () => servingOf(stage.watch.pods(), pool) === FULL_PODS, CONVERGE_LIMIT_MS)
+  console.log(`never less than ${fewest()} of ${FULL_PODS - 1} pods served in the roll-out`)
   expect(stage.watch.pods(pool).filter(({ metadata }) => before.includes(metadata.uid))).toEqual([])
-  expect(fewest()).toBeGreaterThanOrEqual(1)
+  expect(fewest()).toBeGreaterThanOrEqual(FULL_PODS - 2)
 })
 
 test('a spot pod that is to be taken away is replaced while it still exists', async () => {
@@ -110,14 +117,16 @@ test('a spot pod that is to be taken away is replaced while it still exists', as
   expect(stage.watch.pods(pools[1]).map(({ metadata }) => metadata.uid)).toContain(pod?.metadata.uid)
 })
 
-test("KEDA's operator that is killed in a rise ends it once it is back", async () => {
-  stage.workers.setLoad(STEADY, 4 * PODS * SLOTS)
-  const restart = await killLabProcess('keda-operator')
+test.each([
+  ["KEDA's operator", 'keda-operator', 3 * PODS],
+  ["KEDA's metrics adapter", 'keda-adapter', 4 * PODS],
+])('a rise in which %s is killed ends once it is back', async (name, program, pods) => {
+  stage.workers.setLoad(STEADY, pods * SLOTS)
+  const restart = await killLabProcess(program)
   const startedMs = performance.now()
   restart()
-  await until(async () => stage.workers.ready(STEADY) >= 4 * PODS, CONVERGE_LIMIT_MS)
-  console.log(
-    `converged ${((performance.now() - startedMs) / 1_000).toFixed(1)} s after KEDA's operator was back`,
-  )
-  expect(stage.watch.replicas(poolName(STEADY))).toBeGreaterThanOrEqual(4 * PODS)
+  await until(async () => stage.workers.ready(STEADY) >= pods, CONVERGE_LIMIT_MS)
+  const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1)
+  console.log(`converged ${seconds} s after ${name} was back`)
+  expect(stage.watch.replicas(poolName(STEADY))).toBeGreaterThanOrEqual(pods)
 })

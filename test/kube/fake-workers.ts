@@ -39,6 +39,8 @@ type Worker = {
   readonly pod: WatchedPod
   readonly model: string
   phase: WorkerPhase
+  /** Null until its pod is ready. */
+  loadedAtMs: number | null
   cordon: { term: number | null; untilMs: number } | null
   /** When each running generation ends. */
   ends: number[]
@@ -60,8 +62,10 @@ export async function startFakeWorkers(options: {
   busUrl: string
   /** Mean time of a generation; each takes half as long to half as long again. */
   generationMs: number
+  /** How long a worker of the model loads after its pod is ready. */
+  loadMs: (model: string) => number
 }): Promise<FakeWorkers> {
-  const { queueUrl, busUrl, generationMs } = options
+  const { queueUrl, busUrl, generationMs, loadMs } = options
   const [queue, bus, subscriber] = [new Redis(queueUrl), new Redis(busUrl), new Redis(busUrl)]
   subscriber.setMaxListeners(0)
   for (const connection of [queue, bus, subscriber]) connection.on('error', () => {})
@@ -81,6 +85,7 @@ export async function startFakeWorkers(options: {
       pod,
       model: modelOf(pod),
       phase: 'loading',
+      loadedAtMs: null,
       cordon: null,
       ends: [],
       ended: 0,
@@ -106,6 +111,12 @@ export async function startFakeWorkers(options: {
       },
     }).catch(() => {})
     return worker
+  }
+
+  function becomeReady(worker: Worker) {
+    if (worker.phase !== 'loading' || worker.loadedAtMs === null || worker.loadedAtMs > nowMs()) return
+    worker.phase = 'ready'
+    report(worker)
   }
 
   function noteDeletion(worker: Worker) {
@@ -174,6 +185,7 @@ export async function startFakeWorkers(options: {
 
   function tick() {
     for (const worker of workers.values()) {
+      becomeReady(worker)
       const before = worker.ends.length
       worker.ends = worker.ends.filter((endMs) => endMs > nowMs())
       worker.ended += before - worker.ends.length
@@ -193,10 +205,8 @@ export async function startFakeWorkers(options: {
       for (const [uid, pod] of pods) {
         if (pod.spec.nodeName === undefined) continue
         const worker = workers.get(uid) ?? start(pod)
-        if (worker.phase === 'loading' && isReady(pod)) {
-          worker.phase = 'ready'
-          report(worker)
-        }
+        if (isReady(pod)) worker.loadedAtMs ??= nowMs() + loadMs(worker.model)
+        becomeReady(worker)
         if (pod.metadata.deletionTimestamp !== undefined) noteDeletion(worker)
       }
     },

@@ -6,6 +6,8 @@ export type KedaAddress = {
   readonly address: string
   /** Loopback ports of the scalers, as the endpoints of the chart's Service. */
   setBackends(ports: readonly number[]): void
+  /** Ends all connections hard, as a lost node does. */
+  breakConnections(): void
   close(): Promise<void>
 }
 
@@ -21,6 +23,10 @@ export async function openKedaAddress(): Promise<KedaAddress> {
   function keep(socket: Socket) {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
+  }
+
+  function breakConnections() {
+    for (const socket of sockets) socket.destroy()
   }
 
   function forward(client: Socket, left: number) {
@@ -58,9 +64,10 @@ export async function openKedaAddress(): Promise<KedaAddress> {
     setBackends(ports) {
       backends = ports
     },
+    breakConnections,
     async close() {
       server.close()
-      for (const socket of sockets) socket.destroy()
+      breakConnections()
       await once(server, 'close')
     },
   }

@@ -4,7 +4,8 @@ import { until } from '../support/until.ts'
 import { sumMetric } from './cluster-scaler.ts'
 import { SLOTS } from './fake-workers.ts'
 import { repetitions } from './settings.ts'
-import { modelValues, openStage, poolName, type Stage } from './stage.ts'
+import { modelValues, poolName } from './release-values.ts'
+import { openStage, type Stage } from './stage.ts'
 import type { Rescale } from './watch-cluster.ts'
 
 // A loss changes no number of replicas: neither of a model that serves, nor of one that is at zero.

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { until } from '../support/until.ts'
 import { kubectl, runProgram } from './lab/cluster.ts'
-import { modelValues, openStage, RELEASE, type Stage } from './stage.ts'
+import { modelValues, RELEASE } from './release-values.ts'
+import { openStage, type Stage } from './stage.ts'
 
 const KEPT = { scale: { min: 2, max: 4 } }
 let stage: Stage

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { scratchFolder } from '../support/run-folder.ts'
 import { until } from '../support/until.ts'
 import { clusterPlace, kubectl } from './lab/cluster.ts'
-import { modelValues, openStage, poolName, type Stage } from './stage.ts'
+import { modelValues, poolName } from './release-values.ts'
+import { openStage, type Stage } from './stage.ts'
 
 let stage: Stage
 let kubeconfig: string

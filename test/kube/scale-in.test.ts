@@ -3,7 +3,8 @@ import { until } from '../support/until.ts'
 import { sumMetric } from './cluster-scaler.ts'
 import { SLOTS } from './fake-workers.ts'
 import { quantile, repetitions } from './settings.ts'
-import { modelValues, openStage, poolName, type Stage } from './stage.ts'
+import { modelValues, poolName } from './release-values.ts'
+import { openStage, type Stage } from './stage.ts'
 
 /** Every model gives back all but one of its pods. */
 const PODS = 3
