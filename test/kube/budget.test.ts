@@ -31,6 +31,8 @@ beforeAll(async () => {
     return [model, modelValues({ ...fields, pod })] as const
   })
   stage = await openStage({
+    // Longer than a pod takes from its release to its end, so that a busy one is found.
+    generationMs: 8_000,
     models: Object.fromEntries(models),
     values: {
       scaler: { gpuBudget: { h100: BUDGET } },

@@ -13,6 +13,8 @@ const MODELS = Array.from({ length: Math.ceil(SCALE_INS / (PODS - 1)) }, (_, ind
 /** In as many models load returns while a worker is cordoned. */
 const RETURNING = MODELS.slice(0, Math.ceil(SCALE_INS / 5))
 const IDLE_S = 10
+/** Far longer than a pod takes from its release to its end, so that a worker which is not waited for is found busy. */
+const GENERATION_MS = 20_000
 /** A step each 60 s, and on a busy machine twice the time. */
 const STEPS_LIMIT_MS = PODS * 120_000
 /** A worker serves again within 2 s of an idle machine. */
@@ -21,7 +23,10 @@ let stage: Stage
 
 beforeAll(async () => {
   const values = modelValues({ scale: { idleSeconds: IDLE_S, max: PODS } })
-  stage = await openStage({ models: Object.fromEntries(MODELS.map((model) => [model, values])) })
+  stage = await openStage({
+    models: Object.fromEntries(MODELS.map((model) => [model, values])),
+    generationMs: GENERATION_MS,
+  })
 })
 
 afterAll(async () => await stage.close())
@@ -96,10 +101,13 @@ test('without load every model goes to zero, from one pod, which is idle', async
   setLoads(MODELS, 0)
   await until(
     each(MODELS, (model) => replicas(model) === 0),
-    (IDLE_S + 90) * 2_000,
+    (IDLE_S + 90) * 2_000 + 2 * GENERATION_MS,
   )
   const seconds = (performance.now() - startedMs) / 1_000
-  console.log(`${MODELS.length} models at zero after ${seconds.toFixed(1)} s, ${IDLE_S} s of them idle time`)
+  const ownS = IDLE_S + (1.5 * GENERATION_MS) / 1_000
+  console.log(
+    `${MODELS.length} models at zero after ${seconds.toFixed(1)} s, up to ${ownS} s of them at work or idle`,
+  )
   const steps = stage.watch.rescales.filter(({ to }) => to === 0)
   expect(new Set(steps.map(({ from }) => from))).toEqual(new Set([1]))
   expect(busyDeletions()).toEqual([])
