@@ -8,4 +8,25 @@ if [ ! -f "$root/apps/${1:-}/main.ts" ]; then
 fi
 app=$1
 shift
-exec node "$root/apps/$app/main.ts" "$@"
+
+# The app is not process 1 of its container: the kernel drops a signal for which process 1 has no handler, and an app has
+# none while it loads its code. A pod deleted in its first seconds would stay, and take work, to the end of its grace
+# period. So this shell passes signals on, and ends as the app does.
+child=
+forward() {
+  [ -n "$child" ] || exit $((128 + $2))
+  kill -s "$1" "$child" 2>/dev/null || true
+}
+trap 'forward TERM 15' TERM
+trap 'forward INT 2' INT
+# A command in the background has no standard input unless it is given one.
+exec 3<&0
+node "$root/apps/$app/main.ts" "$@" <&3 &
+child=$!
+exec 3<&-
+while :; do
+  status=0
+  wait "$child" || status=$?
+  # A signal ends `wait`, not the app.
+  kill -0 "$child" 2>/dev/null || exit "$status"
+done
