@@ -104,6 +104,11 @@ describe.each(VALUE_SETS)('the value set %s', (set) => {
           : [container.livenessProbe, container.readinessProbe]
       expect([of.name, ...wanted]).not.toContain(undefined)
       for (const probe of wanted) expect(probe?.timeoutSeconds).toBeGreaterThanOrEqual(5)
+      const { startupProbe } = container
+      if (startupProbe === undefined) continue
+      const { periodSeconds, failureThreshold = 3 } = startupProbe
+      // Where everything starts at once on a busy node, a start that is cut off and begun anew slows all others.
+      expect(periodSeconds * failureThreshold, of.name).toBeGreaterThanOrEqual(300)
     }
   })
 

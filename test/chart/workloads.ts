@@ -5,7 +5,11 @@ import { nameOf, type KubeObject } from './helm.ts'
 
 const Strings = z.record(z.string(), z.string())
 const Quantities = z.record(z.string(), z.union([z.string(), z.number()])).default({})
-const Probe = z.looseObject({ periodSeconds: z.int(), timeoutSeconds: z.int() })
+const Probe = z.looseObject({
+  periodSeconds: z.int(),
+  timeoutSeconds: z.int(),
+  failureThreshold: z.int().optional(),
+})
 
 const Container = z.looseObject({
   name: z.string(),
