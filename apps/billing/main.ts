@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { toQueueRedis } from '#libs/config/redis-fields.ts'
-import { readServerCredentials } from '#libs/grpc/read-credentials.ts'
+import { openServerCredentials } from '#libs/grpc/open-credentials.ts'
 import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import type { Releasers } from '#libs/lifecycle/releasers.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
@@ -58,10 +58,13 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
   const registry = new Registry()
   const tracing = openTracing('billing', { instance: replica, config, log, releasers })
 
-  const grpcCredentials = readServerCredentials({
+  const grpcTls = {
     cert: config.GRPC_TLS_CERT_FILE,
     key: config.GRPC_TLS_KEY_FILE,
     clientCa: config.GRPC_TLS_CLIENT_CA_FILE,
+  }
+  const { credentials } = releasers.add('certificates', await openServerCredentials(grpcTls, { log }), {
+    run: ({ close }) => close(),
   })
   const catalog = config.CATALOG_FILE === undefined ? null : await readCatalogFiles(config.CATALOG_FILE)
 
@@ -147,7 +150,7 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
       await closeGrpc(server, LIMITS.callsGraceMs)
     },
   })
-  const grpcPort = await bindGrpc(server, config.GRPC_LISTEN, grpcCredentials)
+  const grpcPort = await bindGrpc(server, config.GRPC_LISTEN, credentials)
 
   // A pool of its own: operators' queries may take longer, and money must not wait for a connection.
   const operatorsPool = releasers.add(

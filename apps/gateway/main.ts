@@ -10,7 +10,7 @@ import { subscribeEvents } from '#libs/event-bus/subscribe-events.ts'
 import { readVectors } from '#libs/event-bus/vectors.ts'
 import { createControlSender } from '#libs/event-bus/worker-control.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
-import { readChannelCredentials } from '#libs/grpc/read-credentials.ts'
+import { openChannelCredentials } from '#libs/grpc/open-credentials.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
@@ -91,15 +91,15 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const busSubscriber = await connectRedis({ place, ...named('bus-subscriber', 'patient') })
   releasers.add('bus-subscriber', busSubscriber, disconnect)
 
-  const billing = createBillingClient({
-    address: config.BILLING_ADDRESS,
-    credentials: readChannelCredentials({
-      ca: config.BILLING_TLS_CA_FILE,
-      cert: config.BILLING_TLS_CERT_FILE,
-      key: config.BILLING_TLS_KEY_FILE,
-    }),
-    log,
+  const billingTls = {
+    ca: config.BILLING_TLS_CA_FILE,
+    cert: config.BILLING_TLS_CERT_FILE,
+    key: config.BILLING_TLS_KEY_FILE,
+  }
+  const { credentials } = releasers.add('certificates', await openChannelCredentials(billingTls, { log }), {
+    run: ({ close }) => close(),
   })
+  const billing = createBillingClient({ address: config.BILLING_ADDRESS, credentials, log })
   releasers.add('billing', billing, { run: () => billing.close() })
   const { authenticate, applyKeyChanges } = createAuthenticate({
     lookUpKey: billing.lookUpKey,

@@ -5,7 +5,9 @@ import { ConfigError } from '#libs/config/load-config.ts'
 import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
 import { CAPACITY, DEMAND, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
-import { readServerCredentials } from '#libs/grpc/read-credentials.ts'
+import { followRenewals } from '#libs/certificates/follow-renewals.ts'
+import { readAuthorities } from '#libs/certificates/pem-files.ts'
+import { openServerCredentials } from '#libs/grpc/open-credentials.ts'
 import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import { createKubernetesClient } from '#libs/kubernetes/kubernetes-client.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
@@ -42,17 +44,21 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
 
   const scaler = await readScalerModels(config.SCALER_MODELS_FILE)
   const specs = new Map(scaler.models.flatMap(({ pools }) => pools.map((spec) => [spec.pool, spec] as const)))
-  const credentials = readServerCredentials({
+  const kedaTls = {
     cert: config.KEDA_TLS_CERT_FILE,
     key: config.KEDA_TLS_KEY_FILE,
     clientCa: config.KEDA_TLS_CLIENT_CA_FILE,
+  }
+  const { credentials } = releasers.add('certificates', await openServerCredentials(kedaTls, { log }), {
+    run: ({ close }) => close(),
   })
   const access = toClusterAccess(config)
   const namespace =
     'name' in access.namespace
       ? access.namespace.name
       : (await readFile(access.namespace.file, 'utf8')).trim()
-  const ca = access.caFile === undefined ? undefined : await readFile(access.caFile, 'utf8')
+  const { caFile } = access
+  const ca = caFile === undefined ? undefined : await readAuthorities(caFile)
 
   const pools = [...specs.keys(), ...(scaler.gateway === null ? [] : [scaler.gateway.deployment])]
   const answers = createAnswers({ pools, nowMs })
@@ -80,6 +86,12 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
   const demand = createDemandReader({ nowMs, onUnserved: () => control?.wake() })
   const client = createKubernetesClient({ url: access.url, ca, tokenFile: access.tokenFile })
   releasers.add('kubernetes', client, { run: (client) => client.close() })
+  if (caFile !== undefined && ca !== undefined) {
+    const read = async () => await readAuthorities(caFile)
+    releasers.add('authorities', followRenewals({ read, inUse: ca, use: client.trust, log }), {
+      run: (stop) => stop(),
+    })
+  }
   const cluster = watchCluster({ client, namespace, capacity, nowMs, log })
   releasers.add('watches', cluster, { run: async (cluster) => await cluster.stop() })
 

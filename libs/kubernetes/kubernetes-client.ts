@@ -28,6 +28,8 @@ export type KubernetesClient = {
     path: string,
     options: { idleMs: number; signal: AbortSignal; onOpen: () => void },
   ): AsyncIterable<unknown>
+  /** Connections that begin later trust these authorities, PEM. */
+  trust(ca: readonly string[]): void
   close(): void
 }
 
@@ -45,15 +47,15 @@ const MOST_BODY_BYTES = 64 << 20
  */
 export function createKubernetesClient(options: {
   url: string
-  ca: string | undefined
+  ca: string | readonly string[] | undefined
   tokenFile: string | undefined
 }): KubernetesClient {
-  const { url, ca, tokenFile } = options
+  const { url, tokenFile } = options
+  let authorities = toAuthorities(options.ca)
   const isTls = new URL(url).protocol === 'https:'
   const connection = { keepAlive: true, keepAliveMsecs: 15_000 }
-  const agent = isTls
-    ? new HttpsAgent({ ...connection, ...(ca === undefined ? {} : { ca }) })
-    : new HttpAgent(connection)
+  // It keeps connections of different authorities apart.
+  const agent = isTls ? new HttpsAgent(connection) : new HttpAgent(connection)
   let token: { text: string; readMs: number } | null = null
 
   async function toHeaders(): Promise<Record<string, string>> {
@@ -68,7 +70,11 @@ export function createKubernetesClient(options: {
     const headers = { accept: 'application/json', ...(await toHeaders()), ...call.headers }
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     const start = isTls ? requestHttps : requestHttp
-    const sent = start(new URL(path, url), { method, headers, agent, signal: call.signal }, resolve)
+    const sent = start(
+      new URL(path, url),
+      { ...authorities, method, headers, agent, signal: call.signal },
+      resolve,
+    )
     sent.once('error', reject)
     sent.end(call.body)
     const response = await promise
@@ -112,8 +118,15 @@ export function createKubernetesClient(options: {
         clearTimeout(timer)
       }
     },
+    trust(ca) {
+      authorities = toAuthorities(ca)
+    },
     close: () => agent.destroy(),
   }
+}
+
+function toAuthorities(ca: string | readonly string[] | undefined): { ca?: string[] } {
+  return ca === undefined ? {} : { ca: [ca].flat() }
 }
 
 type Call = { headers?: Record<string, string>; body?: string; signal: AbortSignal }

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { ConfigError, loadConfig, type Environment } from '#libs/config/load-config.ts'
+import { followExtraAuthorities } from '#libs/certificates/follow-extra-authorities.ts'
 import { createLogger, type Logger } from '#libs/telemetry/logger.ts'
 import { createReleasers, type Releasers } from './releasers.ts'
 
@@ -20,6 +21,13 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string }>>(
   const config = loadConfigOrExit(app.name, app.schema, app.environment)
   const log = createLogger(app.name, config.LOG_LEVEL)
   const releasers = createReleasers(log)
+  releasers.add(
+    'extra authorities',
+    followExtraAuthorities({ file: app.environment['NODE_EXTRA_CA_CERTS'], log }),
+    {
+      run: (stop) => stop(),
+    },
+  )
   let stopping = false
   let interrupts = 0
 

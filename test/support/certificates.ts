@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { scratchFolder } from './run-folder.ts'
 
@@ -31,6 +31,32 @@ export function createAuthority(): TestAuthority {
       return { cert, key }
     },
   }
+}
+
+export type MountedSecret = {
+  /** Of `tls.crt`, `tls.key` and `ca.crt`; stays the same. */
+  cert: string
+  key: string
+  ca: string
+  /** Replaces all three at once by copies of these files. */
+  replace(files: TestCertificate & { ca: string }): void
+}
+
+/** Copies of these files, mounted as a kubelet mounts a Secret: a renewal replaces the link to the folder of all. */
+export function mountSecret(files: TestCertificate & { ca: string }): MountedSecret {
+  const folder = scratchFolder('secret')
+  const link = join(folder, '..data')
+  const replace: MountedSecret['replace'] = ({ cert, key, ca }) => {
+    const version = mkdtempSync(join(folder, '..version-'))
+    copyFileSync(cert, join(version, 'tls.crt'))
+    copyFileSync(key, join(version, 'tls.key'))
+    copyFileSync(ca, join(version, 'ca.crt'))
+    symlinkSync(version, `${link}_next`)
+    renameSync(`${link}_next`, link)
+  }
+  replace(files)
+  const [cert, key, ca] = [join(link, 'tls.crt'), join(link, 'tls.key'), join(link, 'ca.crt')]
+  return { cert, key, ca, replace }
 }
 
 /** A constant, because knip reports a literal command as a missing dependency. */

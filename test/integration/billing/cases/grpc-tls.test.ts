@@ -4,12 +4,14 @@ import type { BillingKey } from '#libs/billing-client/billing-calls.ts'
 import { createBillingClient } from '#libs/billing-client/billing-client.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import {
-  readChannelCredentials,
-  readServerCredentials,
+  openChannelCredentials,
+  openServerCredentials,
   type ClientTlsFiles,
-} from '#libs/grpc/read-credentials.ts'
+  type ServerTlsFiles,
+} from '#libs/grpc/open-credentials.ts'
 import { createAuthority } from '../../../support/certificates.ts'
 import {
+  log,
   openBillingDatabase,
   reserveCall,
   type BillingDatabase,
@@ -30,22 +32,35 @@ beforeAll(async () => {
 })
 afterAll(async () => await database.close())
 
-function connect(server: BillingServer, files: ClientTlsFiles) {
+async function connect(server: BillingServer, files: ClientTlsFiles) {
   const address = server.address.replace('127.0.0.1', 'localhost')
-  const client = createBillingClient({
-    address,
-    credentials: readChannelCredentials(files),
-    timeoutMs: 5_000,
+  const { credentials, close } = await openChannelCredentials(files, { log })
+  const client = createBillingClient({ address, credentials, timeoutMs: 5_000 })
+  onTestFinished(() => {
+    client.close()
+    close()
   })
-  onTestFinished(() => client.close())
   return client
+}
+
+async function serve(files: ServerTlsFiles): Promise<BillingServer> {
+  const { credentials, close } = await openServerCredentials(files, { log })
+  const server = await database.serve({ credentials })
+  return {
+    ...server,
+    async stop() {
+      await server.stop()
+      close()
+    },
+  }
 }
 
 const SERVED = ['found', 'granted']
 const REFUSED = ['unavailable', 'unavailable']
 
 /** What a look-up of the key and a reserve with it come to. */
-async function ask(client: ReturnType<typeof connect>): Promise<string[]> {
+async function ask(server: BillingServer, files: ClientTlsFiles): Promise<string[]> {
+  const client = await connect(server, files)
   const unavailable = (error: unknown) => {
     if (error instanceof BillingUnavailable) return 'unavailable'
     throw error
@@ -60,13 +75,12 @@ async function ask(client: ReturnType<typeof connect>): Promise<string[]> {
 describe('billing with a certificate that asks gateways for theirs', () => {
   let server: BillingServer
   beforeAll(async () => {
-    const files = { ...authority.issue('localhost'), clientCa: authority.ca }
-    server = await database.serve({ credentials: readServerCredentials(files) })
+    server = await serve({ ...authority.issue('localhost'), clientCa: authority.ca })
   })
   afterAll(async () => await server.stop())
 
   test('serves a gateway with a certificate of its authority', async () => {
-    expect(await ask(connect(server, { ca: authority.ca, ...gateway }))).toEqual(SERVED)
+    expect(await ask(server, { ca: authority.ca, ...gateway })).toEqual(SERVED)
   })
 
   test.each<[string, ClientTlsFiles]>([
@@ -74,40 +88,39 @@ describe('billing with a certificate that asks gateways for theirs', () => {
     ['with a certificate of another authority', { ca: authority.ca, ...stranger.issue('gateway') }],
     ['in plaintext', none],
   ])('refuses a gateway %s', async (_, files) => {
-    expect(await ask(connect(server, files))).toEqual(REFUSED)
+    expect(await ask(server, files)).toEqual(REFUSED)
   })
 
   test('is refused by a gateway that trusts another authority', async () => {
-    expect(await ask(connect(server, { ca: stranger.ca, ...gateway }))).toEqual(REFUSED)
+    expect(await ask(server, { ca: stranger.ca, ...gateway })).toEqual(REFUSED)
   })
 })
 
 test("billing whose certificate is another host's is refused", async () => {
-  const files = { ...authority.issue('elsewhere'), clientCa: undefined }
-  const server = await database.serve({ credentials: readServerCredentials(files) })
+  const server = await serve({ ...authority.issue('elsewhere'), clientCa: undefined })
   onTestFinished(() => server.stop())
-  expect(await ask(connect(server, { ...none, ca: authority.ca }))).toEqual(REFUSED)
+  expect(await ask(server, { ...none, ca: authority.ca })).toEqual(REFUSED)
 })
 
 test('billing with only a certificate serves clients that trust it, and none in plaintext', async () => {
-  const files = { ...authority.issue('localhost'), clientCa: undefined }
-  const server = await database.serve({ credentials: readServerCredentials(files) })
+  const server = await serve({ ...authority.issue('localhost'), clientCa: undefined })
   onTestFinished(() => server.stop())
-  expect(await ask(connect(server, { ...none, ca: authority.ca }))).toEqual(SERVED)
-  expect(await ask(connect(server, none))).toEqual(REFUSED)
+  expect(await ask(server, { ...none, ca: authority.ca })).toEqual(SERVED)
+  expect(await ask(server, none)).toEqual(REFUSED)
 })
 
 test('a gateway that expects a certificate is not served in plaintext', async () => {
   const server = await database.serve()
   onTestFinished(() => server.stop())
-  expect(await ask(connect(server, { ...none, ca: authority.ca }))).toEqual(REFUSED)
+  expect(await ask(server, { ...none, ca: authority.ca })).toEqual(REFUSED)
 })
 
-test('files that cannot be used are named', () => {
+test('files that cannot be used are named', async () => {
   const pair = { cert: gateway.cert, key: authority.issue('other').key }
-  expect(() => readServerCredentials({ ...pair, clientCa: undefined })).toThrow(pair.key)
-  expect(() => readChannelCredentials({ ...pair, ca: authority.ca })).toThrow(pair.key)
-  expect(() => readServerCredentials({ ...gateway, clientCa: gateway.key })).toThrow(gateway.key)
-  expect(() => readChannelCredentials({ ...none, ca: gateway.key })).toThrow(gateway.key)
-  expect(() => readChannelCredentials({ ...none, ca: '/nowhere/ca.crt' })).toThrow('/nowhere/ca.crt')
+  const open = async (files: ClientTlsFiles) => await openChannelCredentials(files, { log })
+  await expect(serve({ ...pair, clientCa: undefined })).rejects.toThrow(pair.key)
+  await expect(open({ ...pair, ca: authority.ca })).rejects.toThrow(pair.key)
+  await expect(serve({ ...gateway, clientCa: gateway.key })).rejects.toThrow(gateway.key)
+  await expect(open({ ...none, ca: gateway.key })).rejects.toThrow(gateway.key)
+  await expect(open({ ...none, ca: '/nowhere/ca.crt' })).rejects.toThrow('/nowhere/ca.crt')
 })
