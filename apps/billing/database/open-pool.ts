@@ -4,6 +4,7 @@ import { DatabaseError, Pool, types, type ClientConfig, type PoolClient } from '
 import { ConfigError } from '#libs/config/load-config.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { checkPooled, toPooledConfig } from './pooler.ts'
+import { toRenewedTls } from './renewed-tls.ts'
 
 /** PostgreSQL's bigint. */
 const INT8 = types.builtins.INT8
@@ -77,16 +78,22 @@ export async function openPool(options: {
   const { url, role, pooler = 'none', bounds = MONEY_BOUNDS, log, waitMs, onWait } = options
   const { connections: max, statementMs } = bounds
   const needs = { role, statementMs, idleMs: STATEMENT_TIMEOUT_MS }
-  const pool = new Pool({
-    ...(pooler === 'none'
+  const config = toRenewedTls(
+    pooler === 'none'
       ? connectionConfig(url, role, statementMs)
-      : {
-          ...toPooledConfig(connectionConfig(url, undefined, statementMs)),
-          verify: callbackify(async (client: PoolClient) => await checkPooled(client, needs)),
-        }),
+      : toPooledConfig(connectionConfig(url, undefined, statementMs)),
+    log,
+  )
+  const pool = new Pool({
+    ...config,
+    ...(pooler === 'none'
+      ? {}
+      : { verify: callbackify(async (client: PoolClient) => await checkPooled(client, needs)) }),
     max,
     idleTimeoutMillis: IDLE_MS,
   })
+  // The pool copies its options once, and gives the copy to each new connection.
+  Object.defineProperty(pool.options, 'ssl', { enumerable: true, get: () => config.ssl })
   // Not the error itself: it has the whole connection as a property.
   pool.on('error', ({ message }) => log.warn({ reason: message }, 'idle database connection lost'))
   // The pool handles errors of idle connections only. When a connection in use is lost its next query fails; without a

@@ -1,6 +1,7 @@
-import { Client, type Pool } from 'pg'
+import { Client, type ClientConfig, type Pool } from 'pg'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { connectionConfig, SERVICE_ROLE } from './open-pool.ts'
+import { toRenewedTls } from './renewed-tls.ts'
 
 /** The counters of `change_counters`. */
 export type Watched = 'keys' | 'catalog'
@@ -33,8 +34,10 @@ export function watchVersions(options: {
     for (const onChange of subscribers[watched]) onChange()
   }
 
-  async function listen(url: string) {
-    const client = new Client(connectionConfig(url, SERVICE_ROLE))
+  const config = url === null ? null : toRenewedTls(connectionConfig(url, SERVICE_ROLE), log)
+
+  async function listen(config: ClientConfig) {
+    const client = new Client(config)
     const lost = (reason: unknown) => {
       if (listener === client) listener = null
       if (!closed) log.warn({ reason: String(reason) }, 'not listening to PostgreSQL, polling')
@@ -67,7 +70,7 @@ export function watchVersions(options: {
   }
 
   async function check() {
-    if (listener === null && url !== null) await listen(url)
+    if (listener === null && config !== null) await listen(config)
     await poll()
   }
 

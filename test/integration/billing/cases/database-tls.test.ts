@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { writeFileSync } from 'node:fs'
+import { pino } from 'pino'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { openPool } from '#apps/billing/database/open-pool.ts'
-import { createAuthority } from '../../../support/certificates.ts'
+import { createAuthority, mountSecret } from '../../../support/certificates.ts'
 import { createSecurePostgres, type SecurePostgres } from '../../../support/secure-postgres.ts'
 import { log, openBillingDatabase, reserveCall } from '../support/billing-database.ts'
 
@@ -55,4 +57,38 @@ test.each<[string, () => string, RegExp]>([
 ])('%s is refused', async (_, url, reason) => {
   const refused = openPool({ url: url(), log, waitMs: 0 })
   await expect(refused).rejects.toMatchObject({ cause: { message: expect.stringMatching(reason) } })
+})
+
+test('a new connection uses renewed certificates, and those before them while the files cannot be used', async () => {
+  const [first, second] = [authority.issue(USER), authority.issue(USER)]
+  const secret = mountSecret({ ...first, ca: authority.ca })
+  const lines: string[] = []
+  const pool = await openPool({
+    url: postgres.secureUrl({ ca: secret.ca, certificate: secret }),
+    log: pino({ level: 'error' }, { write: (line: string) => void lines.push(line) }),
+    waitMs: 5_000,
+  })
+  onTestFinished(() => pool.end())
+
+  /** The serial number of the client's certificate; of a new connection after it has ended the one before. */
+  const serial = async () => {
+    const client = await pool.connect()
+    const { rows } = await client.query<{ serial: string }>(
+      'select client_serial::text as serial from pg_stat_ssl where pid = pg_backend_pid()',
+    )
+    client.release(true)
+    return rows[0]?.serial
+  }
+  const before = await serial()
+  secret.replace({ cert: second.cert, key: first.key, ca: authority.ca })
+  expect(await serial()).toBe(before)
+  const empty = `${first.cert}.empty`
+  writeFileSync(empty, '')
+  secret.replace({ ...second, ca: empty })
+  expect(await serial()).toBe(before)
+  expect(lines).toHaveLength(2)
+
+  secret.replace({ ...second, ca: authority.ca })
+  expect(await serial()).not.toBe(before)
+  expect(lines).toHaveLength(2)
 })

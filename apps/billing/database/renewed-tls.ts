@@ -1,0 +1,46 @@
+import { createSecureContext } from 'node:tls'
+import type { ClientConfig } from 'pg'
+import { parseIntoClientConfig } from 'pg-connection-string'
+import { toAuthorities } from '#libs/certificates/pem-files.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+
+/**
+ * The configuration of connections by `config`, whose property `ssl` reads the certificate files of the URL each time that
+ * it is read. Files that cannot be used are logged once for each reason, and the property keeps its last value: `pg` would end the process,
+ * because it reads them within callbacks. Throws when they cannot be used at first.
+ */
+export function toRenewedTls(config: ClientConfig, log: Logger): ClientConfig {
+  const { connectionString: url = '', ...settings } = config
+  const names = new URL(url).searchParams
+  if (!FILES.some((name) => names.has(name))) return config
+
+  let last = readTls(url)
+  let logged: string | null = null
+  const readOrKeep = () => {
+    try {
+      last = readTls(url)
+      logged = null
+    } catch (error) {
+      const reason = String(error)
+      if (reason !== logged)
+        log.error({ err: error }, 'renewed certificates cannot be used, the old ones stay')
+      logged = reason
+    }
+    return last
+  }
+  return Object.defineProperty({ ...parseIntoClientConfig(url), ...settings }, 'ssl', {
+    enumerable: true,
+    get: readOrKeep,
+  })
+}
+
+const FILES = ['sslrootcert', 'sslcert', 'sslkey']
+
+function readTls(url: string): ClientConfig['ssl'] {
+  const { ssl } = parseIntoClientConfig(url)
+  if (typeof ssl !== 'object') return ssl
+  createSecureContext(ssl)
+  const authorities = new URL(url).searchParams.get('sslrootcert')
+  if (authorities !== null) toAuthorities(String(ssl.ca), authorities)
+  return ssl
+}
