@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import type { RedisServerPlace } from '#libs/config/redis-fields.ts'
-import { HEARTBEAT_CHANNEL } from '#libs/event-bus/channels.ts'
-import { BEAT_MS, Heartbeat } from '#libs/event-bus/presence.ts'
+import { heartbeatChannel } from '#libs/event-bus/channels.ts'
+import { BEAT_MS, readHeartbeat, type Heartbeat } from '#libs/event-bus/heartbeat.ts'
 import { CAPACITY, subscribeSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
 import { sendCordon, sendDrain, sendUncordon } from '#libs/event-bus/worker-control.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
@@ -25,6 +25,7 @@ export type Bus = {
 }
 
 const LISTEN_MS = 2 * BEAT_MS
+const WORKERS = heartbeatChannel('worker')
 
 /** The last message of each worker; of capacities one for each of its models. */
 type Seen = { readonly heartbeats: Map<string, Heartbeat>; readonly capacities: Map<string, Capacity> }
@@ -48,12 +49,12 @@ export function createBus(places: readonly RedisServerPlace[]): Bus {
     try {
       for (const { subscriber } of opened) {
         subscriber.on('message', (channel, text) => {
-          const heartbeat = channel === HEARTBEAT_CHANNEL ? readHeartbeat(text) : null
-          if (heartbeat?.kind !== 'worker') return
+          const heartbeat = channel === WORKERS ? readHeartbeat(text) : null
+          if (heartbeat === null) return
           seen.heartbeats.set(heartbeat.id, heartbeat)
           onSeen(seen)
         })
-        await subscriber.subscribe(HEARTBEAT_CHANNEL)
+        await subscriber.subscribe(WORKERS)
         await subscribeSignal({ subscriber, log }, CAPACITY, (capacity) => {
           seen.capacities.set(`${capacity.id} ${capacity.model}`, capacity)
           onSeen(seen)
@@ -125,13 +126,5 @@ export function createBus(places: readonly RedisServerPlace[]): Bus {
         async (redis, id) => await sendUncordon(redis, id, null),
         ({ phase, cordonTerm }) => phase !== null && (phase !== 'cordoned' || cordonTerm !== null),
       ),
-  }
-}
-
-function readHeartbeat(text: string): Heartbeat | null {
-  try {
-    return Heartbeat.safeParse(JSON.parse(text)).data ?? null
-  } catch {
-    return null
   }
 }

@@ -1,4 +1,4 @@
-import type { EngineState, Heartbeat } from '#libs/event-bus/presence.ts'
+import type { EngineState, Heartbeat } from '#libs/event-bus/heartbeat.ts'
 import type { Capacity, WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
 
 /** An engine of a worker, as the worker's last messages describe it. */

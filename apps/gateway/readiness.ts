@@ -1,4 +1,4 @@
-import { BEAT_MS } from '#libs/event-bus/presence.ts'
+import { BEAT_MS } from '#libs/event-bus/heartbeat.ts'
 import type { Readiness } from '#libs/telemetry/serve-ops.ts'
 
 /** The phases of this process, in order. Only one of them serves; the others are reasons on /readyz. */

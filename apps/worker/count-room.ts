@@ -1,4 +1,4 @@
-import type { Heartbeat } from '#libs/event-bus/presence.ts'
+import type { Heartbeat } from '#libs/event-bus/heartbeat.ts'
 
 /** Free slots for a model at these processes, where they pull. */
 export function countRoom(peers: readonly Heartbeat[], model: string): number {

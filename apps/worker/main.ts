@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Registry } from 'prom-client'
 import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
-import { BEAT_MS } from '#libs/event-bus/presence.ts'
+import { BEAT_MS } from '#libs/event-bus/heartbeat.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
@@ -57,8 +57,15 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   await loadNativeLibrary()
 
   const drain = createDrain({
-    drainEngines: async () =>
-      await Promise.all(served().map(async (engine) => await engine.drain(config.DRAIN_GRACE_MS))),
+    async drainEngines() {
+      // Only a worker that stops needs to know where the others have room.
+      const ignoreWorkers = presence.receiveOwnKind()
+      try {
+        await Promise.all(served().map(async (engine) => await engine.drain(config.DRAIN_GRACE_MS)))
+      } finally {
+        ignoreWorkers()
+      }
+    },
     nowMs,
     log,
   })

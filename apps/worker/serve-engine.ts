@@ -1,5 +1,5 @@
 import type { Cluster, Redis } from 'ioredis'
-import type { EngineState } from '#libs/event-bus/presence.ts'
+import type { EngineState } from '#libs/event-bus/heartbeat.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'

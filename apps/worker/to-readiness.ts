@@ -1,4 +1,4 @@
-import type { EngineState } from '#libs/event-bus/presence.ts'
+import type { EngineState } from '#libs/event-bus/heartbeat.ts'
 import type { Readiness } from '#libs/telemetry/serve-ops.ts'
 import type { LoadProblem } from './served-models.ts'
 

@@ -63,6 +63,12 @@ export async function createWorkerBus(options: {
       announce() {
         for (const { presence } of links) presence.announce()
       },
+      receiveOwnKind() {
+        const ends = links.map(({ presence }) => presence.receiveOwnKind())
+        return () => {
+          for (const end of ends) end()
+        }
+      },
       busAwayMs: () => Math.max(...links.map(({ presence }) => presence.busAwayMs())),
       buried: () => links.flatMap(({ presence }) => presence.buried()),
       peers() {

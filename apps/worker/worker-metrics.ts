@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { GenerationDeclined } from '#libs/contracts/generation-event.ts'
-import type { EngineState } from '#libs/event-bus/presence.ts'
+import type { EngineState } from '#libs/event-bus/heartbeat.ts'
 
 export type WorkerMetrics = {
   generations: Counter<'model' | 'result'>

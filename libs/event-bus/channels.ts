@@ -6,8 +6,14 @@ export const gatewayChannel = (gateway: string) => `${KEY_PREFIX}gateway:${gatew
 /** One per worker boot: control messages from gateways. */
 export const workerChannel = (worker: string) => `${KEY_PREFIX}worker:${worker}`
 
-/** The heartbeats of all gateways and workers. */
-export const HEARTBEAT_CHANNEL = `${KEY_PREFIX}heartbeats`
+/**
+ * The heartbeats of all gateways, or of all workers. Gateways need those of workers, and workers those of gateways: with
+ * one channel for both, each would receive the heartbeats of every process.
+ */
+export const heartbeatChannel = (kind: 'gateway' | 'worker') => `${KEY_PREFIX}heartbeats:${kind}s`
+
+/** One per boot of a gateway or a worker: what it sends here shows it that the bus delivers. */
+export const echoChannel = (id: string) => `${KEY_PREFIX}echo:${id}`
 
 /** From gateways to scalers. */
 export const DEMAND_CHANNEL = `${KEY_PREFIX}demand`

@@ -1,34 +1,8 @@
 import type { Cluster, Redis } from 'ioredis'
-import { z } from 'zod'
 import { FORM, livenessKey } from '#libs/generation-record/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { HEARTBEAT_CHANNEL } from './channels.ts'
-
-/** The part of a worker's heartbeat that describes one engine. */
-export const EngineState = z.object({
-  model: z.string(),
-  /** Pulls tickets: its engine is healthy and it is not stopping. */
-  ready: z.boolean(),
-  slots: z.int(),
-  running: z.int(),
-  /** Mean time from claim to end of the last generations; null before the first one ended. */
-  meanGenerationMs: z.number().nullable(),
-  /** In tokens. */
-  contextWindow: z.int(),
-})
-export type EngineState = z.infer<typeof EngineState>
-
-/** Heartbeats of other forms are ignored, and so are fields that are not known. */
-export const Heartbeat = z.object({
-  id: z.string(),
-  form: z.literal(FORM),
-  kind: z.enum(['gateway', 'worker']),
-  /** For operators; not unique. */
-  name: z.string(),
-  engines: z.array(EngineState),
-})
-export type Heartbeat = z.infer<typeof Heartbeat>
-export type ProcessKind = Heartbeat['kind']
+import { echoChannel, heartbeatChannel } from './channels.ts'
+import { BEAT_MS, readHeartbeat, type EngineState, type Heartbeat, type ProcessKind } from './heartbeat.ts'
 
 export type Presence = {
   /** From now on `id` is judged even if it was never heard. Each call needs one `unwatch`. */
@@ -38,18 +12,18 @@ export type Presence = {
   suspect(id: string): void
   /** Sends a heartbeat at once, without waiting for the next second. */
   announce(): void
-  /** For how long this process has not received its own heartbeats; 0 while the last one is less than 3 s old. */
+  /** Until the returned function is called, `peers` lists also the processes of this one's own kind. */
+  receiveOwnKind(): () => void
+  /** For how long this process has not received its own echo; 0 while the last one is less than 3 s old. */
   busAwayMs(): number
   /** Boot ids of the gateways among the last 512 deaths of the last 10 min; without those that were heard again. */
   buried(): readonly string[]
-  /** The last heartbeat of each other process that is not silent. */
+  /** The last heartbeat of each process of the other kind that is not silent. */
   peers(): readonly Heartbeat[]
   /** Deletes the liveness key and stops, so that peers notice the end of this process sooner. */
   stop(): Promise<void>
 }
 
-/** Between two heartbeats of a process. */
-export const BEAT_MS = 1_000
 /** How much longer than a worker a gateway may be silent: its death ends what it runs, a worker's continues elsewhere. */
 const GATEWAY_EXTRA_MS = 7_000
 /** No process is judged before this one has listened for so long. */
@@ -102,12 +76,12 @@ const WRITE_LIVENESS = `#!lua flags=allow-oom
 return redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])`
 
 /**
- * Which processes are alive. Each second this process sends a heartbeat on the bus and writes a key that expires after
- * `ttlMs` on the queue Redis. A process of the other kind, or a watched one, is dead when there was no heartbeat for
- * `ttlMs` *and* its key is gone, while the queue Redis answered throughout and a heartbeat of our own has come back over
- * the same bus since; gateways have 7 s more. So neither a Redis that fails over, restarts or is full nor a stall of
- * this process looks like the death of all peers. A peer whose key exists but that sent no heartbeat for 15 s is cut
- * off.
+ * Which processes are alive. Each second this process sends a heartbeat on the bus, where the processes of the other kind
+ * receive it, an echo to itself, and writes a key that expires after `ttlMs` on the queue Redis. A process of the other
+ * kind, or a watched one, is dead when there was no heartbeat for `ttlMs` *and* its key is gone, while the queue Redis
+ * answered throughout and an echo has come back over the same bus since; gateways have 7 s more. So neither a Redis that
+ * fails over, restarts or is full nor a stall of this process looks like the death of all peers. A peer whose key exists
+ * but that sent no heartbeat for 15 s is cut off.
  *
  * A death may be judged wrongly (a process that was frozen); it is heard again then, and no longer buried.
  */
@@ -136,6 +110,9 @@ export async function createPresence(options: {
   const ownStallMs = Math.min(OWN_STALL_MS, ttlMs / 3)
   const silenceOf = (kind: ProcessKind) => (kind === 'gateway' ? ttlMs + gatewayExtraMs : ttlMs)
   const otherKind = self.kind === 'gateway' ? 'worker' : 'gateway'
+  const theirBeats = heartbeatChannel(otherKind)
+  const ownBeats = heartbeatChannel(self.kind)
+  const ownEcho = echoChannel(self.id)
   const startedMs = nowMs()
   const peers = new Map<string, Peer>()
   /** By death, with its kind: gateways among them are buried. */
@@ -148,14 +125,14 @@ export async function createPresence(options: {
   let storeAnswersSinceMs: number | null = null
 
   subscriber.on('message', (channel: string, text: string) => {
-    if (channel !== HEARTBEAT_CHANNEL) return
+    if (channel === ownEcho) return noteEcho()
+    if (channel !== theirBeats && channel !== ownBeats) return
     const heartbeat = readHeartbeat(text)
-    if (heartbeat === null) return
-    if (heartbeat.id === self.id) noteEcho()
-    else noteHeard(heartbeat)
+    if (heartbeat === null || heartbeat.id === self.id) return
+    noteHeard(heartbeat)
     onHeartbeat(heartbeat)
   })
-  await subscriber.subscribe(HEARTBEAT_CHANNEL)
+  await subscriber.subscribe(theirBeats, ownEcho)
 
   function noteEcho() {
     const now = nowMs()
@@ -202,9 +179,15 @@ export async function createPresence(options: {
 
   function sendHeartbeat() {
     const heartbeat: Heartbeat = { ...self, form: FORM, engines: engines() }
-    bus.publish(HEARTBEAT_CHANNEL, JSON.stringify(heartbeat)).catch((error: unknown) => {
+    bus.publish(ownBeats, JSON.stringify(heartbeat)).catch((error: unknown) => {
       log.warn({ err: error }, 'heartbeat not sent')
     })
+    sendEcho()
+  }
+
+  /** What fails here is logged with the heartbeat, or noticed by the echo that is missing. */
+  function sendEcho() {
+    bus.publish(ownEcho, '').catch(() => undefined)
   }
 
   async function writeLiveness() {
@@ -251,7 +234,7 @@ export async function createPresence(options: {
       else if (now >= peer.nextLookMs) void look(id, peer)
     }
     // Shows whether the silence is theirs or the bus's, without waiting for the next beat.
-    if (needsEcho && now - echoMs < BUS_AWAY_MS) sendHeartbeat()
+    if (needsEcho && now - echoMs < BUS_AWAY_MS) sendEcho()
   }
 
   async function look(id: string, peer: Peer) {
@@ -326,6 +309,13 @@ export async function createPresence(options: {
       if (peer.missingSinceMs === null && peer.nextLookMs !== Infinity) void look(id, peer)
     },
     announce: sendHeartbeat,
+    receiveOwnKind() {
+      // Not awaited: while the bus is away, the subscription waits for its return.
+      const onError = (error: unknown) =>
+        log.warn({ err: error, channel: ownBeats }, 'subscription not changed')
+      subscriber.subscribe(ownBeats).catch(onError)
+      return () => void subscriber.unsubscribe(ownBeats).catch(onError)
+    },
     busAwayMs() {
       const now = nowMs()
       // After a stall the echoes of that time are unread.
@@ -362,13 +352,4 @@ const NO_SUCH_KEY = -2
 /** A connection that is already being opened again is left alone. */
 function reconnect(redis: Redis): void {
   if (['connecting', 'connect', 'ready'].includes(redis.status)) redis.disconnect(true)
-}
-
-/** Null for what another form, or another kind of process, sends. */
-function readHeartbeat(text: string): Heartbeat | null {
-  try {
-    return Heartbeat.safeParse(JSON.parse(text)).data ?? null
-  } catch {
-    return null
-  }
 }

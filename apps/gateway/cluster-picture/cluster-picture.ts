@@ -1,4 +1,4 @@
-import { BEAT_MS, type Heartbeat } from '#libs/event-bus/presence.ts'
+import { BEAT_MS, type Heartbeat } from '#libs/event-bus/heartbeat.ts'
 
 /** The ready engines of one model, together. */
 export type ModelPicture = {

@@ -2,14 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { expect, vi } from 'vitest'
-import { HEARTBEAT_CHANNEL } from '#libs/event-bus/channels.ts'
-import {
-  createPresence,
-  type Heartbeat,
-  type Presence,
-  type PresenceTimes,
-  type ProcessKind,
-} from '#libs/event-bus/presence.ts'
+import { echoChannel, heartbeatChannel } from '#libs/event-bus/channels.ts'
+import type { Heartbeat, ProcessKind } from '#libs/event-bus/heartbeat.ts'
+import { createPresence, type Presence, type PresenceTimes } from '#libs/event-bus/presence.ts'
 import { FORM, livenessKey } from '#libs/generation-record/keys.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
@@ -24,7 +19,10 @@ export type Member = {
   readonly cutOffs: [string, ProcessKind][]
   readonly received: Heartbeat[]
   readonly subscriber: Redis
-  /** Resolves after so many heartbeats of its own. */
+  /** How many messages it has received, of every kind. */
+  messages: () => number
+  echoes: () => number
+  /** Resolves after so many echoes to itself. */
   beats: (count: number) => Promise<void>
   crash: () => void
 }
@@ -57,6 +55,12 @@ export async function createCluster(onTestFinished: (stop: () => Promise<void>) 
     const deaths: Member['deaths'] = []
     const cutOffs: Member['cutOffs'] = []
     const received: Heartbeat[] = []
+    let messages = 0
+    let echoes = 0
+    subscriber.on('message', (channel: string) => {
+      messages += 1
+      if (channel === echoChannel(id)) echoes += 1
+    })
     const presence = await createPresence({
       self: { id, kind, name: `${kind} of a test` },
       ttlMs: TTL_MS,
@@ -79,11 +83,11 @@ export async function createCluster(onTestFinished: (stop: () => Promise<void>) 
       await presence.stop()
     })
     const beats = async (count: number) => {
-      const own = () => received.filter((heartbeat) => heartbeat.id === id).length
-      const from = own()
-      await vi.waitFor(() => expect(own()).toBeGreaterThanOrEqual(from + count), within)
+      const from = echoes
+      await vi.waitFor(() => expect(echoes).toBeGreaterThanOrEqual(from + count), within)
     }
-    return { id, presence, deaths, cutOffs, received, subscriber, beats, crash }
+    const counts = { messages: () => messages, echoes: () => echoes }
+    return { id, presence, deaths, cutOffs, received, subscriber, ...counts, beats, crash }
   }
 
   /** A process whose heartbeats and liveness key are written by hand. */
@@ -92,7 +96,7 @@ export async function createCluster(onTestFinished: (stop: () => Promise<void>) 
     const [hand, store] = [connect(bus), connect(queue)]
     return {
       id,
-      beat: async () => await hand.publish(HEARTBEAT_CHANNEL, JSON.stringify(heartbeatOf(id, kind))),
+      beat: async () => await hand.publish(heartbeatChannel(kind), JSON.stringify(heartbeatOf(id, kind))),
       live: async (ttlMs = TTL_MS) => await store.set(livenessKey(id), 1, 'PX', ttlMs),
       dropKey: async () => await store.del(livenessKey(id)),
     }

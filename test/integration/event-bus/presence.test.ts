@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
-import { HEARTBEAT_CHANNEL } from '#libs/event-bus/channels.ts'
+import { heartbeatChannel } from '#libs/event-bus/channels.ts'
 import { livenessKey } from '#libs/generation-record/keys.ts'
 import { createCluster, heartbeatOf, LONG, TTL_MS, within, type Member } from './presence-cluster.ts'
 
-test.concurrent('processes receive each other’s heartbeats, and one that crashes is reported dead to those of the other kind', async ({
+test.concurrent('processes receive the heartbeats of the other kind, and one that crashes is reported dead to those', async ({
   onTestFinished,
 }) => {
   const { join } = await createCluster(onTestFinished)
@@ -16,13 +16,44 @@ test.concurrent('processes receive each other’s heartbeats, and one that crash
       .toSorted()
   await vi.waitFor(() => {
     expect(heard(gateway)).toEqual([worker.id, colleague.id].toSorted())
-    expect(heard(worker)).toEqual([gateway.id, colleague.id].toSorted())
+    expect(heard(worker)).toEqual([gateway.id])
   }, within)
   worker.crash()
   await vi.waitFor(() => expect(gateway.deaths).toEqual([[worker.id, 'worker']]), within)
   expect(heard(gateway)).toEqual([colleague.id])
   expect(gateway.presence.buried()).toEqual([])
   expect(colleague.deaths).toEqual([])
+})
+
+test.concurrent('a process receives the heartbeats of the other kind and its own echo, and of its own kind only on request', async ({
+  onTestFinished,
+}) => {
+  const { join } = await createCluster(onTestFinished)
+  const gateways = await Promise.all(Array.from({ length: 3 }, async () => await join('gateway')))
+  const workers = await Promise.all(Array.from({ length: 5 }, async () => await join('worker')))
+  const kinds = [
+    [gateways, workers],
+    [workers, gateways],
+  ] as const
+  const all = [...gateways, ...workers]
+  await Promise.all(all.map(async ({ beats }) => await beats(LONG)))
+  for (const [members, others] of kinds) {
+    for (const { presence, received, messages, echoes } of members) {
+      expect(ids(presence.peers())).toEqual(ids(others))
+      expect(new Set(received.map(({ kind }) => kind)).size).toBe(1)
+      // Nothing else reaches it.
+      expect(messages()).toBe(received.length + echoes())
+    }
+  }
+
+  const [worker] = workers
+  const ignoreOwnKind = worker?.presence.receiveOwnKind()
+  await vi.waitFor(() => {
+    expect(ids(worker?.presence.peers() ?? [])).toEqual(ids(all.filter(({ id }) => id !== worker?.id)))
+  }, within)
+  ignoreOwnKind?.()
+  await vi.waitFor(() => expect(ids(worker?.presence.peers() ?? [])).toEqual(ids(gateways)), within)
+  expect(all.flatMap(({ deaths }) => deaths)).toEqual([])
 })
 
 test.concurrent('a gateway is given longer than a worker; dead it is buried, until it is heard again', async ({
@@ -223,8 +254,9 @@ test.concurrent('other forms and other kinds are not heard; fields of other rele
   const { bus, connect, join } = await createCluster(onTestFinished)
   const member = await join('gateway')
   const hand = connect(bus)
-  const send = async (heartbeat: object) => await hand.publish(HEARTBEAT_CHANNEL, JSON.stringify(heartbeat))
-  await hand.publish(HEARTBEAT_CHANNEL, 'rubbish')
+  const channel = heartbeatChannel('worker')
+  const send = async (heartbeat: object) => await hand.publish(channel, JSON.stringify(heartbeat))
+  await hand.publish(channel, 'rubbish')
   await send({ ...heartbeatOf('first-form', 'worker'), form: 1 })
   await send({ ...heartbeatOf('of-another-kind', 'worker'), kind: 'oracle' })
   const engine = {
@@ -238,7 +270,7 @@ test.concurrent('other forms and other kinds are not heard; fields of other rele
   const known = { ...heartbeatOf('newer', 'worker'), engines: [engine] }
   await send({ ...known, load: 0.5, engines: [{ ...engine, temperature: 80 }] })
   await vi.waitFor(() => expect(member.presence.peers()).toEqual([known]), within)
-  expect(member.received.filter(({ id }) => id !== member.id)).toEqual([known])
+  expect(member.received).toEqual([known])
 })
 
 test.concurrent('leaving deletes the liveness key at once', async ({ onTestFinished }) => {
@@ -270,3 +302,5 @@ test('a process that stalls takes no other for dead, nor the bus for away', asyn
   // It still notices a death afterwards.
   await vi.waitFor(() => expect(member.deaths).toEqual([[worker.id, 'worker']]), within)
 })
+
+const ids = (processes: readonly { readonly id: string }[]) => processes.map(({ id }) => id).toSorted()

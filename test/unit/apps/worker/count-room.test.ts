@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { countRoom } from '#apps/worker/count-room.ts'
-import type { Heartbeat } from '#libs/event-bus/presence.ts'
+import type { Heartbeat } from '#libs/event-bus/heartbeat.ts'
 
 const peer = (engines: Partial<Heartbeat['engines'][number]>[]): Heartbeat => ({
   id: 'w',
