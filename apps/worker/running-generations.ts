@@ -35,17 +35,24 @@ export type RunningGenerations = {
   forgetSettled(gateway: string, streams: readonly number[]): void
   /** Answers a gateway that asks what it is to expect of these claims. */
   answer(gateway: string, asked: readonly AskedStream[]): void
-  /** Publishes to each gateway how far its streams are. Call it once a second. */
+  /**
+   * Publishes to each gateway how far those of its streams are that have ended, or sent nothing since the last call: of
+   * the others the next frame shows what was lost. Call it once a second.
+   */
   pulse(): void
 }
 
 /** A gateway acknowledges within seconds what it has settled; one that is cut off may need longer. */
 const KEEP_ENDED_MS = 300_000
 const KEEP_STOP_MS = 10_000
+/** An ended stream is listed once, and again only in case its gateway's acknowledgement was lost. */
+const ENDED_EVERY_PULSES = 10
 
 /** `run` is null after its end, so that its prompt does not stay in memory. */
 type TrackedStream = UnreadGeneration & {
   lastSeq: number
+  /** Calls of `pulse` since its last event, or since its end. */
+  quietPulses: number
   endedMs: number | null
   run: RunningGeneration | null
 }
@@ -79,6 +86,7 @@ export function createRunningGenerations(deps: {
       stream,
       epoch,
       lastSeq: 0,
+      quietPulses: 1,
       endedMs: null,
       run: null,
     }
@@ -101,11 +109,13 @@ export function createRunningGenerations(deps: {
       tracked.lastSeq += 1
       return { stream, epoch, seq: tracked.lastSeq, event, ids: at === 0 ? ids : [] }
     })
+    tracked.quietPulses = 0
     publisher.send(gateway, entries)
   }
 
   function end(tracked: TrackedStream): void {
     tracked.endedMs = nowMs()
+    tracked.quietPulses = 1
     tracked.run = null
   }
 
@@ -198,12 +208,22 @@ export function createRunningGenerations(deps: {
     },
     pulse() {
       forgetOld(nowMs())
-      for (const [gateway, streams] of gateways) publisher.pulse(gateway, [...streams.values()].map(toState))
+      for (const [gateway, streams] of gateways) {
+        const listed: StreamState[] = []
+        for (const tracked of streams.values()) {
+          if (isListed(tracked)) listed.push(toState(tracked))
+          tracked.quietPulses += 1
+        }
+        if (listed.length > 0) publisher.pulse(gateway, listed)
+      }
     },
   }
 }
 
 const keyOf = (gateway: string, stream: number) => `${gateway} ${stream}`
+
+const isListed = ({ endedMs, quietPulses }: TrackedStream) =>
+  endedMs === null ? quietPulses > 0 : quietPulses % ENDED_EVERY_PULSES === 1
 
 const toState = ({ stream, epoch, lastSeq, endedMs }: TrackedStream): StreamState => ({
   stream,

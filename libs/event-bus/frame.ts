@@ -31,7 +31,8 @@ export type Frame = {
 }
 
 /**
- * Each second, and when it is asked, a worker publishes to a gateway how far its streams and its frames are.
+ * Each second a worker publishes to a gateway how far its frames are, and those of its streams that have ended or are
+ * quiet; and when it is asked, those that were asked about.
  *
  *   [ KIND, worker, firstKept, lastNumber, (stream, epoch, lastSeq, state)* ]
  *

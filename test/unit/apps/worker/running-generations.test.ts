@@ -161,6 +161,37 @@ test('an ended stream is remembered until its gateway has settled it; a settled 
   expect([pulses, watched]).toEqual([[], []])
 })
 
+test('a pulse lists quiet and ended streams; without any there is none', () => {
+  const { open, running, pulses } = setUp()
+  const [flowing, quiet] = [open(5), open(6)]
+  const listed = () => {
+    pulses.length = 0
+    running.pulse()
+    return pulses.map(([, streams]) => streams.map(({ stream, state }) => [stream, state]))
+  }
+  flowing.send([text('a')])
+  expect(listed()).toEqual([[[6, 'running']]])
+  flowing.send([text('b')])
+  quiet.send([text('a')])
+  expect(listed()).toEqual([])
+  flowing.send([text('c')])
+  flowing.close()
+  expect(listed()).toEqual([
+    [
+      [5, 'ended'],
+      [6, 'running'],
+    ],
+  ])
+  quiet.send([text('b')])
+  quiet.close()
+  expect(listed()).toEqual([[[6, 'ended']]])
+  // Repeated for a gateway whose acknowledgement was lost.
+  const later = Array.from({ length: 20 }, listed)
+    .flat(2)
+    .map(([stream]) => stream)
+  expect(later.toSorted((a, b) => Number(a) - Number(b))).toEqual([5, 5, 6, 6])
+})
+
 test('an ended stream that is never settled is forgotten after five minutes', () => {
   const { open, running, pulses, state, watched } = setUp()
   open(5).close()
