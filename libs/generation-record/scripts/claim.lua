@@ -8,10 +8,11 @@
 --         { 'nothing' }
 --         { 'again' }   as many orphans of buried gateways as one call may settle were met: call again
 --
--- A nonce gets one generation: the same one while the worker still has that epoch, afterwards nothing. It is known for two
--- minutes at least, far longer than a worker repeats a claim. Large request and ids are read by the caller, so that a
+-- A nonce gets one generation: the same one while the worker still has that epoch, afterwards nothing. It is known for four
+-- minutes, far longer than a worker repeats a claim, and has a key of its own: one hash for all of them would expire in one
+-- step, tens of thousands at once. Large request and ids are read by the caller, so that a
 -- repeated claim does not keep Redis busy.
-local NONCE_MS = 120000
+local NONCE_MS = '240000'
 local worker, nonce, by = ARGV[2], ARGV[3], ARGV[6]
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -27,9 +28,8 @@ local function claimed(id, record)
     tonumber(record.stream), record.deadline - now }
 end
 
-local period = math.floor(now / NONCE_MS)
-local nonces_key = prefix .. 'nonces:' .. integer(period)
-local known = call('HGET', nonces_key, nonce) or call('HGET', prefix .. 'nonces:' .. integer(period - 1), nonce)
+local nonce_key = prefix .. 'n:' .. nonce
+local known = call('GET', nonce_key)
 if known then
   local record = read_record(known)
   if record.settled or record.worker ~= worker or record.nonce ~= nonce then return { 'nothing' } end
@@ -85,8 +85,7 @@ for _ = 1, SWEPT_AT_MOST do
   give_back(not runs, member, needs, cost, bytes, account)
   if runs then
     call('HSET', prefix .. 'g:' .. id, 'worker', worker, 'nonce', nonce)
-    call('HSET', nonces_key, nonce, id)
-    if call('HLEN', nonces_key) == 1 then call('PEXPIREAT', nonces_key, integer((period + 2) * NONCE_MS)) end
+    call('SET', nonce_key, id, 'PX', NONCE_MS)
     if tonumber(tag) > virtual_time() then call('SET', virtual_key, tag) end
     return claimed(id, record)
   end

@@ -11,6 +11,7 @@
 -- A tag is the account's own finish or the virtual time, whichever is later (start-time fair queueing), so that a
 -- flooding account only delays itself. Only an admitted first lift moves the finish. A later epoch waits at 0, before
 -- every tag, because it has had its turn; a record that was lost keeps its tag.
+local FORGOTTEN_AT_MOST = 200
 local record_key = KEYS[1]
 local id, epoch, needs, given_tag, account, cost = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local ids, job, bytes, place, request = ARGV[13], ARGV[14], ARGV[15], ARGV[18], ARGV[19]
@@ -25,6 +26,13 @@ if recorded == epoch and state[3] then return { 'claimed', state[3], state[4] } 
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 sweep(now)
+
+-- Removes finishes that the virtual time has passed: they mean nothing any more, so it does no harm that some are left. Each
+-- call adds one and removes up to FORGOTTEN_AT_MOST, so that they do not grow.
+local function forget_finished(virtual)
+  local passed = math.min(call('ZCOUNT', finish_key, '-inf', exact(virtual)), FORGOTTEN_AT_MOST)
+  if passed > 0 then call('ZREMRANGEBYRANK', finish_key, '0', integer(passed - 1)) end
+end
 
 -- Equal tags count, because they are served in order of arrival.
 local function count_waiting(tag)
@@ -43,8 +51,8 @@ local tag = epoch > 1 and 0 or tonumber(recorded == epoch and state[5] or given_
 local is_first = not tag
 if is_first then
   local virtual = virtual_time()
-  call('ZREMRANGEBYSCORE', finish_key, '-inf', exact(virtual))
-  tag = tonumber(call('ZSCORE', finish_key, account) or virtual)
+  forget_finished(virtual)
+  tag = math.max(virtual, tonumber(call('ZSCORE', finish_key, account) or virtual))
 end
 local ahead = count_waiting(tag)
 if is_first then

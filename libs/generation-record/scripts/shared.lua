@@ -5,7 +5,7 @@
 --                             gateway, stream, deadline (Redis ms); worker and nonce once claimed; settled and usage
 --                             at the end
 --   j: p: i:<id>      string  job, large request, ids
---   nonces:<period>   hash    nonce → the id that its claim received, for the claims of two minutes
+--   n:<nonce>         string  the id that its claim received, for four minutes
 --   needs             set     the needs with which something waits
 --   waiting:<needs>   zset    member → tag; equal tags are served in order of arrival, with which a member begins
 --   waiting-expiry    zset    member → Redis ms

@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
+import { createGenerationRecord, type GenerationRecord } from '#libs/generation-record/generation-record.ts'
+import {
+  finishKey,
+  needsKey,
+  virtualTimeKey,
+  waitingBytesKey,
+  waitingExpiryKey,
+  waitingKey,
+} from '#libs/generation-record/keys.ts'
+import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
+import { createRedis, type TestRedis } from '../../support/redis.ts'
+
+// On a server of its own, whose counters of commands are those of the scripts alone.
+
+const MANY = 100_000
+const PAGE = 10_000
+/** What one call sweeps at most. */
+const FINISHES = 200
+const OVERDUE = 64
+/** Commands for one overdue generation, and for all else that a call does. */
+const EACH = 10
+const REST = 40
+
+let server: TestRedis
+let redis: Redis
+let record: GenerationRecord
+
+beforeAll(async () => {
+  server = await createRedis()
+  redis = new Redis(server.url)
+  record = createGenerationRecord({ redis, self: 'self-1', graceMs: 60_000 })
+})
+afterAll(async () => {
+  redis.disconnect()
+  await server.stop()
+})
+
+test('a lift forgets at most 200 of 100,000 finishes that the virtual time has passed', async () => {
+  const model = newModel()
+  await addPages((at) => redis.zadd(finishKey(model), ...page(at, (n) => [String(n + 1), `account-${n}`])))
+  await redis.set(virtualTimeKey(model), String(2 * MANY))
+  const left = async () => await redis.zcard(finishKey(model))
+  for (let lifts = 1; lifts <= 3; lifts += 1) {
+    expect((await arrive(model, 'newcomer')).tag).toBeGreaterThanOrEqual(2 * MANY)
+    expect(await left()).toBe(MANY - lifts * FINISHES + 1)
+  }
+})
+
+test('a finish that the virtual time has passed, and that is not forgotten yet, puts no account ahead', async () => {
+  const model = newModel()
+  await addPages((at) => redis.zadd(finishKey(model), ...page(at, (n) => [String(n + 1), `account-${n}`])))
+  await redis.set(virtualTimeKey(model), String(2 * MANY))
+  // Its finish is among the last that are forgotten.
+  expect((await arrive(model, `account-${MANY - 1}`)).tag).toBe(2 * MANY)
+})
+
+test('with 100,000 overdue generations and accounts, no call executes more commands than a few for each of 64', async () => {
+  const model = newModel()
+  await fill(model)
+  const overdue = async () => await redis.zcard(waitingExpiryKey(model))
+  const bound = OVERDUE * EACH + REST
+
+  const lift = await commandsOf(async () => await arrive(model, 'newcomer'))
+  expect(await overdue()).toBe(MANY - OVERDUE + 1)
+  expect(lift).toBeLessThanOrEqual(bound)
+
+  const claim = await commandsOf(async () => await record.claim(model, generationClaim()))
+  expect(await overdue()).toBe(MANY - 2 * OVERDUE)
+  expect(claim).toBeLessThanOrEqual(bound)
+
+  const usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
+  const settlement = { id: randomUUID(), epoch: 1, outcome: 'never-ran', ...usage } as const
+  const settle = await commandsOf(async () => await record.settle(model, settlement, { role: 'gateway' }))
+  expect(settle).toBeLessThanOrEqual(REST)
+  const countWaiting = createCountWaiting(redis)
+  expect(await commandsOf(async () => await countWaiting(model))).toBeLessThanOrEqual(REST)
+  expect(await commandsOf(async () => await record.waitingBytes(model))).toBeLessThanOrEqual(REST)
+})
+
+const newModel = () => `model-${randomUUID()}`
+
+async function arrive(model: string, accountId: string) {
+  const place = { accountId, cost: 1, mostAhead: 10 * MANY }
+  const lift = await record.lift(await generationLift(generationJob({ model }), { place }))
+  if (lift.status !== 'waiting') throw new Error(`answered ${lift.status}`)
+  return lift
+}
+
+/** Generations without a record, each of its own account, whose time is over. */
+async function fill(model: string) {
+  const member = (n: number) => `1\n1\n1\nchat\naccount-${n}\nid-${n}`
+  await redis.sadd(needsKey(model), 'chat')
+  await addPages(async (at) => {
+    await redis.zadd(waitingKey(model, 'chat'), ...page(at, (n) => [String(n + 1), member(n)]))
+    await redis.zadd(waitingExpiryKey(model), ...page(at, (n) => ['1', member(n)]))
+    await redis.hset(waitingBytesKey(model), ...page(at, (n) => [`account-${n}`, '1']))
+  })
+  await redis.hset(waitingBytesKey(model), '', String(MANY))
+}
+
+async function addPages(add: (at: number) => Promise<unknown>) {
+  for (let at = 0; at < MANY; at += PAGE) await add(at)
+}
+
+const page = (at: number, toPair: (n: number) => [string, string]) =>
+  Array.from({ length: PAGE }, (_, index) => toPair(at + index)).flat()
+
+/** Those within scripts count as well. */
+async function commandsOf(work: () => Promise<unknown>): Promise<number> {
+  await redis.config('RESETSTAT')
+  await work()
+  const stats = await redis.info('commandstats')
+  const calls = Array.from(stats.matchAll(/^cmdstat_(\S+?):calls=(\d+)/gmu), ([, name, count]) =>
+    name === 'config|resetstat' ? 0 : Number(count),
+  )
+  expect(calls.length).toBeGreaterThan(1)
+  return calls.reduce((sum, count) => sum + count, 0)
+}
