@@ -131,11 +131,22 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     onLate: (events) => metrics.lateEvents.inc(events),
     log,
   })
+  const signals = await createLoadSignals({
+    bus: busRedis,
+    subscriber: busSubscriber,
+    gateway,
+    openStreams: inboxes.openStreams,
+    nowMs: monotonicMs,
+    log,
+  })
+  const { demand, modelStates } = releasers.add('load signals', signals, { run: () => signals.close() })
+
   const suspects = createSuspects(nowMs)
   const presence = await createPresence({
     self: { id: gateway, kind: 'gateway', name: hostname() },
     ttlMs: config.PRESENCE_TTL_MS,
     engines: () => [],
+    isLate: signals.isLate,
     bus: busRedis,
     subscriber: busSubscriber,
     queue: queueRedis,
@@ -151,16 +162,6 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     log,
   })
   releasers.add('presence', presence, { run: async () => await presence.stop() })
-
-  const signals = await createLoadSignals({
-    bus: busRedis,
-    subscriber: busSubscriber,
-    gateway,
-    openStreams: inboxes.openStreams,
-    nowMs: monotonicMs,
-    log,
-  })
-  const { demand, modelStates } = releasers.add('load signals', signals, { run: () => signals.close() })
 
   readiness.listensToWorkers()
 

@@ -53,6 +53,8 @@ type TrackedStream = UnreadGeneration & {
   lastSeq: number
   /** Calls of `pulse` since its last event, or since its end. */
   quietPulses: number
+  /** It has sent more than its claim: what follows may wait to be merged. */
+  hasBegun: boolean
   endedMs: number | null
   run: RunningGeneration | null
 }
@@ -87,6 +89,7 @@ export function createRunningGenerations(deps: {
       epoch,
       lastSeq: 0,
       quietPulses: 1,
+      hasBegun: false,
       endedMs: null,
       run: null,
     }
@@ -110,7 +113,8 @@ export function createRunningGenerations(deps: {
       return { stream, epoch, seq: tracked.lastSeq, event, ids: at === 0 ? ids : [] }
     })
     tracked.quietPulses = 0
-    publisher.send(gateway, entries)
+    publisher.send(gateway, entries, !tracked.hasBegun)
+    tracked.hasBegun ||= events.some(({ type }) => type !== 'generation-claimed' && type !== 'prompt-cached')
   }
 
   function end(tracked: TrackedStream): void {

@@ -42,17 +42,38 @@ export async function createWorkerBus(options: {
   const linkOf = (gateway: string) => toBusServer(gateway, links)
 
   async function open({ bus, subscriber }: BusServer): Promise<Link> {
-    const presence = await createPresence({ ...options.presence, bus, subscriber, onHeartbeat: () => {} })
+    const late = new Set<string>()
+    const presence = await createPresence({
+      ...options.presence,
+      bus,
+      subscriber,
+      onHeartbeat(heartbeat) {
+        if (heartbeat.late) late.add(heartbeat.id)
+        else late.delete(heartbeat.id)
+      },
+    })
     const publisher = createEventPublisher({
       ...options.publisher,
       redis: bus,
       worker,
+      isLate: (gateway) => late.has(gateway),
       onNoSubscriber: presence.suspect,
       nowMs,
       keepBytes: Math.floor(KEEP_BYTES / servers.length),
       log,
     })
-    return { bus, subscriber, presence, publisher }
+    return {
+      bus,
+      subscriber,
+      presence,
+      publisher: {
+        ...publisher,
+        forget(gateway) {
+          late.delete(gateway)
+          publisher.forget(gateway)
+        },
+      },
+    }
   }
 
   return {
@@ -78,7 +99,7 @@ export async function createWorkerBus(options: {
       stop: async () => void (await Promise.all(links.map(async ({ presence }) => await presence.stop()))),
     },
     publisher: {
-      send: (gateway, group) => linkOf(gateway).publisher.send(gateway, group),
+      send: (gateway, group, urgent) => linkOf(gateway).publisher.send(gateway, group, urgent),
       pulse: (gateway, streams) => linkOf(gateway).publisher.pulse(gateway, streams),
       acknowledge: (gateway, number) => linkOf(gateway).publisher.acknowledge(gateway, number),
       resend: (gateway, from) => linkOf(gateway).publisher.resend(gateway, from),

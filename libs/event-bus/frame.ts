@@ -76,6 +76,11 @@ export function startFrame(worker: string, number: number): FrameParts {
   return [FRAME, worker, number]
 }
 
+/** Replaces the number that the frame was started with. */
+export function numberFrame(parts: FrameParts, number: number): void {
+  parts[2] = number
+}
+
 export function appendEntry(parts: FrameParts, { stream, epoch, seq, event, ids }: FrameEntry): void {
   parts.push(stream, epoch, seq)
   appendEvent(parts, event)

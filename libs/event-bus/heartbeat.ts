@@ -23,6 +23,8 @@ export const Heartbeat = z.object({
   /** For operators; not unique. */
   name: z.string(),
   engines: z.array(EngineState),
+  /** A gateway whose event loop is late: workers merge what they send it. */
+  late: z.boolean().default(false),
 })
 export type Heartbeat = z.infer<typeof Heartbeat>
 export type ProcessKind = Heartbeat['kind']

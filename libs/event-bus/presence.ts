@@ -90,6 +90,8 @@ export async function createPresence(options: {
   /** How long a worker may be silent, and its liveness key lasts; a gateway has 7 s more. */
   ttlMs: number
   engines: () => EngineState[]
+  /** Whether this gateway's event loop is late. */
+  isLate?: () => boolean
   bus: Redis
   subscriber: Redis
   queue: Redis | Cluster
@@ -100,7 +102,20 @@ export async function createPresence(options: {
   times?: Partial<PresenceTimes>
   log: Logger
 }): Promise<Presence> {
-  const { self, ttlMs, engines, bus, subscriber, queue, onHeartbeat, onDeath, onCutOff, nowMs, log } = options
+  const {
+    self,
+    ttlMs,
+    engines,
+    isLate = () => false,
+    bus,
+    subscriber,
+    queue,
+    onHeartbeat,
+    onDeath,
+    onCutOff,
+    nowMs,
+    log,
+  } = options
   const {
     gatewayExtraMs = GATEWAY_EXTRA_MS,
     listenFirstMs = LISTEN_FIRST_MS,
@@ -178,7 +193,7 @@ export async function createPresence(options: {
   }
 
   function sendHeartbeat() {
-    const heartbeat: Heartbeat = { ...self, form: FORM, engines: engines() }
+    const heartbeat: Heartbeat = { ...self, late: isLate(), form: FORM, engines: engines() }
     bus.publish(ownBeats, JSON.stringify(heartbeat)).catch((error: unknown) => {
       log.warn({ err: error }, 'heartbeat not sent')
     })

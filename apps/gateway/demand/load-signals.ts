@@ -10,6 +10,8 @@ import { createModelStates, type KnownModelStates } from './model-states.ts'
 export type LoadSignals = {
   readonly demand: Demand
   readonly modelStates: KnownModelStates
+  /** Whether the event loop is late, as of the last tick. */
+  isLate(): boolean
   /** Call it each second: publishes the demand. */
   tick(): void
   close(): void
@@ -50,6 +52,7 @@ export async function createLoadSignals(deps: {
   return {
     demand,
     modelStates,
+    isLate: loopDelay.isLate,
     tick() {
       loopDelay.tick()
       publisher.tick()

@@ -114,4 +114,5 @@ export const heartbeatOf = (id: string, kind: ProcessKind): Heartbeat => ({
   kind,
   name: 'by hand',
   engines: [],
+  late: false,
 })

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createLoopDelay } from '#apps/gateway/demand/loop-delay.ts'
+import { createLateness, createLoopDelay } from '#apps/gateway/demand/loop-delay.ts'
 
 /** Keeps the event loop busy, in steps. */
 async function block(options: { steps: number; stepMs: number }) {
@@ -29,5 +29,40 @@ test('the value is that of the last complete window: a stall of the present one 
   expect(delay.p99Ms()).toBe(first)
   for (let second = 0; second < 5; second += 1) delay.tick()
   expect(delay.p99Ms()).toBeGreaterThan(200)
+  delay.close()
+})
+
+test('a loop is late when the mean of its delays is above 10 ms, from the second second of a window on', () => {
+  const lateness = createLateness()
+  lateness.note(40, 1)
+  expect(lateness.isLate()).toBe(false)
+  lateness.note(9, 2)
+  expect(lateness.isLate()).toBe(false)
+  lateness.note(11, 3)
+  expect(lateness.isLate()).toBe(true)
+})
+
+test('a late loop is on time again after a whole window below 5 ms, so that merging does not end by its own effect', () => {
+  const lateness = createLateness()
+  lateness.note(11, 5)
+  for (const [meanMs, ticks] of [
+    [7, 5],
+    [1, 4],
+    [6, 5],
+  ] as const) {
+    lateness.note(meanMs, ticks)
+    expect(lateness.isLate()).toBe(true)
+  }
+  lateness.note(4, 5)
+  expect(lateness.isLate()).toBe(false)
+})
+
+test('a loop that is blocked for longer than 10 ms again and again is measured as late', async () => {
+  const delay = createLoopDelay()
+  delay.tick()
+  expect(delay.isLate()).toBe(false)
+  await block({ steps: 10, stepMs: 100 })
+  delay.tick()
+  expect(delay.isLate()).toBe(true)
   delay.close()
 })

@@ -23,6 +23,7 @@ function setUp(options: {
       form: 2,
       kind: 'worker',
       name: `worker-${at}`,
+      late: false,
       engines: [
         { model: 'demo-chat', ready: true, slots, running, meanGenerationMs: meanMs, contextWindow: 4_096 },
       ],
