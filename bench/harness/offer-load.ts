@@ -28,7 +28,7 @@ export async function runClosedLoop(options: {
         latenciesMs.push(performance.now() - sentMs)
       } else {
         refused += 1
-        await nextMillisecond()
+        await pauseMs(1)
       }
     }
   }
@@ -59,16 +59,17 @@ export async function runPoisson(options: {
     else refused += 1
   }
   for (let dueMs = startMs + gapMs(); dueMs < endMs; dueMs += gapMs()) {
-    while (performance.now() < dueMs) await nextMillisecond()
+    for (let restMs = dueMs - performance.now(); restMs > 0; restMs = dueMs - performance.now())
+      await pauseMs(restMs)
     answers.push(ask(dueMs))
   }
   await Promise.all(answers)
   return { perS: latenciesMs.length / seconds, latenciesMs: ascending(latenciesMs), refused }
 }
 
-async function nextMillisecond(): Promise<void> {
+async function pauseMs(ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
-  setTimeout(resolve, 1)
+  setTimeout(resolve, ms)
   await promise
 }
 

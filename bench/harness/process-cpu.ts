@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
 
 const TICKS_PER_S = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
@@ -10,6 +10,42 @@ export function readCpuUs(pid: number): number {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return ((Number(fields[11]) + Number(fields[12])) * 1_000_000) / TICKS_PER_S
 }
+
+/**
+ * CPU time that the living threads of a process have used so far, in µs, from the scheduler's own account: precise, while
+ * `readCpuUs` counts whole ticks. 0 for a process that has ended; the time of an ended thread is lost.
+ */
+export function readThreadsCpuUs(pid: number): number {
+  try {
+    const tasks = `/proc/${pid}/task`
+    return readdirSync(tasks).reduce((sum, thread) => sum + readSchedulerNs(`${tasks}/${thread}`), 0) / 1_000
+  } catch (error) {
+    if (isGone(error)) return 0
+    throw error
+  }
+}
+
+/** The same for a process with all its child processes, ended ones included; of these, whole ticks are counted. */
+export function readFamilyCpuUs(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
+  const living = children === '' ? [] : children.split(' ').map(Number)
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const endedUs = ((Number(fields[13]) + Number(fields[14])) * 1_000_000) / TICKS_PER_S
+  return [pid, ...living].reduce((sum, each) => sum + readThreadsCpuUs(each), endedUs)
+}
+
+function readSchedulerNs(task: string): number {
+  try {
+    return Number(readFileSync(`${task}/schedstat`, 'utf8').split(' ')[0])
+  } catch (error) {
+    if (isGone(error)) return 0
+    throw error
+  }
+}
+
+const isGone = (error: unknown) =>
+  error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH')
 
 /** Resident memory of a process, in KiB. */
 export function readResidentKib(pid: number): number {

@@ -1,0 +1,89 @@
+import { toSpread } from '../harness/spread.ts'
+import { figuresOf, type Figures } from './figures.ts'
+import type { Measured } from './measure-load.ts'
+
+type Bar = {
+  readonly title: string
+  readonly unit: string
+  readonly bar: number
+  readonly stretch?: number
+  readonly isFloor?: boolean
+  readonly values: readonly number[]
+}
+
+/** Prints each figure beside its bar; returns whether all bars were met. A figure that was not measured meets none. */
+export function printBars(figures: Figures): boolean {
+  console.log('Bars (median over the rounds)')
+  let allMet = true
+  for (const { title, unit, bar, stretch, isFloor = false, values } of toBars(figures)) {
+    const sign = isFloor ? '≥' : '≤'
+    const goal = `${sign} ${bar}${unit}${stretch === undefined ? '' : ` (stretch ${stretch})`}`
+    if (values.length === 0) {
+      console.log(`  – ${title.padEnd(44)}${''.padEnd(14)}${goal}`)
+      continue
+    }
+    const { median } = toSpread(values)
+    const isMet = isFloor ? median >= bar : median <= bar
+    allMet &&= isMet
+    console.log(
+      `  ${isMet ? '✓' : '✗'} ${title.padEnd(44)}${`${median.toFixed(2)}${unit}`.padEnd(14)}${goal}`,
+    )
+  }
+  return allMet
+}
+
+function toBars(figures: Figures): Bar[] {
+  const unit = (name: string) => figures.units.get(name) ?? []
+  const now = (load: string, read: (it: Measured) => number) => figuresOf(figures, [load, 'now'], read)
+  /** Of each round: this checkout's figure over the other's. */
+  const ratio = (load: string, read: (it: Measured, round: number) => number) => {
+    const before = figures.loads.get(load)?.get('before') ?? []
+    const after = figures.loads.get(load)?.get('now') ?? []
+    return before.flatMap((it, round) => {
+      const other = after[round]
+      return other === undefined ? [] : [read(other, round) / read(it, round)]
+    })
+  }
+  const engineMs = (pace: string, round: number) => unit(`engine ${pace}`)[round] ?? Number.NaN
+  const addedMs = now('50/s', (it) => it.firstTokenMs.p50).map((ms, round) => ms - engineMs('50/s', round))
+  return [
+    {
+      title: 'first token added at 50/s',
+      unit: ' R',
+      bar: 22,
+      stretch: 18,
+      values: addedMs.map((ms, round) => ms / (unit('ping 50/s')[round] ?? Number.NaN)),
+    },
+    {
+      title: 'first token added at 200/s, p50',
+      unit: ' × before',
+      bar: 0.5,
+      values: ratio('200/s', (it, round) => it.firstTokenMs.p50 - engineMs('200/s', round)),
+    },
+    {
+      title: 'first token added at 200/s, p90',
+      unit: ' × before',
+      bar: 0.6,
+      values: ratio('200/s', (it, round) => it.firstTokenMs.p90 - engineMs('200/s', round)),
+    },
+    {
+      title: 'chain CPU per request at 200/s',
+      unit: ' × before',
+      bar: 0.7,
+      values: ratio('200/s', (it) => it.cpuMs.chain),
+    },
+    {
+      title: 'closed-loop capacity',
+      unit: ' × before',
+      bar: 2,
+      isFloor: true,
+      values: ratio('closed loop of 32', (it) => it.perS),
+    },
+    {
+      title: 'Redis commands per request at 200/s',
+      unit: '',
+      bar: 60,
+      values: now('200/s', (it) => it.redis.commands / it.finished),
+    },
+  ]
+}

@@ -1,0 +1,81 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { createPostgres } from '#test/support/postgres.ts'
+import { POSTGRES_URL_VARIABLE } from '#test/support/shared-servers.ts'
+import { readFamilyCpuUs, readThreadsCpuUs } from '../harness/process-cpu.ts'
+import { readRedisTraffic, type RedisTraffic } from '../harness/redis-commands.ts'
+
+export const MODEL = 'demo-chat'
+
+/** An engine that needs 1 ms for a token and almost nothing for a prompt. */
+export const ENGINE = {
+  files: 'demo',
+  maxNumSeqs: 200,
+  stepMs: 1,
+  sequenceMs: 0,
+  prefillTokensPerS: 1_000_000,
+} as const
+
+/** Whose CPU time a request costs; the simulator stands for the engine and does not count. */
+export const CHAIN = ['gateway', 'worker', 'redis', 'billing', 'postgres'] as const
+export type ChainPart = (typeof CHAIN)[number]
+
+export type Snapshot = {
+  readonly cpuUs: Readonly<Record<ChainPart, number>>
+  readonly redis: RedisTraffic
+}
+
+/** One checkout's whole cluster, with a Redis and a PostgreSQL of its own. */
+export type Side = {
+  readonly name: string
+  readonly root: string
+  readonly baseUrl: string
+  readonly apiKey: string
+  readonly redisUrl: string
+  readonly postgresUrl: string
+  snapshot(): Promise<Snapshot>
+  stop(): Promise<void>
+}
+
+/** Starts the cluster of the checkout at `root` with its own test support. */
+export async function startSide({ name, root }: { name: string; root: string }): Promise<Side> {
+  const url = pathToFileURL(join(root, 'test/support/cluster.ts')).href
+  const { startCluster }: typeof import('#test/support/cluster.ts') = await import(url)
+  const postgres = await createPostgres()
+  process.env[POSTGRES_URL_VARIABLE] = postgres.url('postgres')
+  // A line for each request of each process is the choice of a service's operator, and not measured.
+  const cluster = await startCluster({
+    logLevel: 'warn',
+    workers: [[{ model: MODEL, ...ENGINE }]],
+  })
+  const { apiKey } = await cluster.createAccount('100000')
+  const [gateway] = cluster.gateways
+  const [worker] = cluster.workers
+  if (gateway === undefined || worker === undefined)
+    throw new Error('the cluster has no gateway or no worker')
+  return {
+    name,
+    root,
+    baseUrl: cluster.baseUrl,
+    apiKey,
+    redisUrl: cluster.redis.url,
+    postgresUrl: postgres.url('postgres'),
+    async snapshot() {
+      const redis = await readRedisTraffic(cluster.redis.url)
+      return {
+        redis,
+        cpuUs: {
+          gateway: readThreadsCpuUs(gateway.pid),
+          worker: readThreadsCpuUs(worker.pid),
+          redis: readThreadsCpuUs(cluster.redis.pid()),
+          billing: readThreadsCpuUs(cluster.billing.pid),
+          postgres: readFamilyCpuUs(postgres.pid()),
+        },
+      }
+    },
+    async stop() {
+      await cluster.stop()
+      await postgres.stop()
+    },
+  }
+}
