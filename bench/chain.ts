@@ -1,18 +1,23 @@
 // The cost of one streamed token through the whole chain: client ← SSE ← gateway ← Redis ← worker ← gRPC ← simulator,
 // with credits, queue and settlement, all on this machine.
 //
-//   npm run bench [-- --streams 200 --rate 50 --seconds 10]
+//   npm run bench [-- --streams 200 --rate 50 --seconds 10 --rounds 1]
 //
 // Prints CPU µs per token of each process, Redis commands per token, time to first token, and the gateway's memory per
-// stream, all measured while the streams flow. A lost, doubled or reordered token fails the run. Times depend on the
-// machine and its other work; the CPU figures much less.
+// stream, all measured while the streams flow; in the same rounds, the CPU per token of a bare `node:http` server that
+// sends the gateway's own events at the same pace, which is the floor. A lost, doubled or reordered token fails the run.
+// Times depend on the machine and its other work; the CPU figures less, and their ratio to the floor least. The bars
+// close the output; exit code 1: one is missed.
 import { parseArgs } from 'node:util'
 import { startCluster } from '../test/support/cluster.ts'
 import { freePort } from '../test/support/free-port.ts'
 import { setup, teardown } from '../test/support/global-setup.ts'
+import { printBars } from './harness/bars.ts'
 import { collectGarbage } from './harness/collect-garbage.ts'
-import { readCpuUs, readResidentKib } from './harness/process-cpu.ts'
+import { startFloor } from './harness/floor.ts'
+import { readResidentKib, readThreadsCpuUs } from './harness/process-cpu.ts'
 import { readRedisCommands } from './harness/redis-commands.ts'
+import { toSpread } from './harness/spread.ts'
 import { agent, streamChat, type StreamResult } from './harness/stream-chat.ts'
 
 const { values } = parseArgs({
@@ -20,11 +25,13 @@ const { values } = parseArgs({
     streams: { type: 'string', default: '200' },
     rate: { type: 'string', default: '50' },
     seconds: { type: 'string', default: '10' },
+    rounds: { type: 'string', default: '1' },
   },
 })
 const streams = Number(values.streams)
 const rate = Number(values.rate)
 const seconds = Number(values.seconds)
+const rounds = Number(values.rounds)
 /** The streams start and end outside the measured window. */
 const MARGIN_S = 5
 const tokens = (seconds + 2 * MARGIN_S) * rate
@@ -36,7 +43,16 @@ const tokens = (seconds + 2 * MARGIN_S) * rate
 const MORE = 5
 const FEW = 'demo-chat'
 const MANY = 'millrace/demo-chat'
-const PROCESSES = ['gateway', 'worker', 'redis', 'simulator', 'billing'] as const
+const CHAIN = ['gateway', 'worker', 'redis'] as const
+const PROCESSES = [...CHAIN, 'simulator', 'billing'] as const
+
+type Measured = {
+  readonly results: readonly StreamResult[]
+  readonly tokens: number
+  readonly commands: number
+  readonly cpuUs: Readonly<Record<(typeof PROCESSES)[number], number>>
+  readonly gatewayKib: number
+}
 
 await setup()
 const inspectPort = await freePort()
@@ -70,32 +86,75 @@ try {
   }
 
   // Warm-up with the same load: cold code costs several times as much, and the heap grows until it fits the load.
-  for (const count of [20, 20, seconds * rate]) await flow(FEW, streams, count).finished
-  const few = await measure(FEW, streams, tokens)
+  for (const count of [20, 20, seconds * rate]) await flow(FEW, streams, { tokensEach: count }).finished
+  const fews: Measured[] = []
+  const floors: number[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    const few = await measure(FEW, streams, tokens)
+    fews.push(few)
+    floors.push(await measureFloor(few.results))
+  }
   const many = await measure(MANY, streams * MORE, Math.ceil(tokens / MORE))
 
-  const perToken = (used: number) => used / few.tokens
-  const cpu = (name: keyof typeof processes) => perToken(few.cpuUs[name])
-  const firstMs = few.results.map(({ firstTextMs }) => firstTextMs).toSorted((a, b) => a - b)
-  const memoryKib = (many.gatewayKib - few.gatewayKib) / (streams * (MORE - 1))
-  console.log(`${streams} streams at ${rate} tokens/s, ${few.tokens} tokens in ${seconds} s`)
-  for (const name of PROCESSES) console.log(`  ${name.padEnd(26)} ${cpu(name).toFixed(1)} µs CPU per token`)
-  const chainUs = cpu('gateway') + cpu('worker') + cpu('redis')
-  console.log(`  gateway + worker + redis   ${chainUs.toFixed(1)} µs CPU per token`)
-  console.log(`  Redis commands per token   ${perToken(few.commands).toFixed(4)}`)
+  const perToken = (of: Measured, name: (typeof PROCESSES)[number]) => of.cpuUs[name] / of.tokens
+  const chains = fews.map((few) => CHAIN.reduce((sum, name) => sum + perToken(few, name), 0))
+  const commands = fews.map((few) => few.commands / few.tokens)
+  const memoryKib = fews.map((few) => (many.gatewayKib - few.gatewayKib) / (streams * (MORE - 1)))
+  const firstMs = fews.flatMap(({ results }) => results.map((it) => it.firstTextMs)).toSorted((a, b) => a - b)
+  console.log(`${streams} streams at ${rate} tokens/s, ${rounds} rounds of ${seconds} s`)
+  for (const name of PROCESSES)
+    line(
+      name,
+      fews.map((few) => perToken(few, name)),
+      'µs CPU per token',
+    )
+  line('gateway + worker + redis', chains, 'µs CPU per token')
+  line('bare node:http server', floors, 'µs CPU per token')
   console.log(
     `  time to first token        p50 ${at(firstMs, 0.5)} ms, p99 ${at(firstMs, 0.99)} ms (${streams} at once)`,
   )
-  console.log(
-    `  gateway memory per stream  ${memoryKib.toFixed(1)} KiB (${streams} → ${streams * MORE} streams)`,
-  )
+  console.log(`  gateway memory             ${streams} → ${streams * MORE} streams`)
+  const noneMissed = printBars([
+    {
+      title: 'gateway + worker + redis, CPU per token',
+      unit: ' × bare server',
+      bar: 2.5,
+      values: chains.map((us, round) => us / (floors[round] ?? Number.NaN)),
+    },
+    { title: 'Redis commands per token', unit: '', bar: 0.01, values: commands },
+    { title: 'gateway memory per stream', unit: ' KiB', bar: 24, values: memoryKib },
+  ])
+  if (!noneMissed) process.exitCode = 1
 
-  function flow(model: string, count: number, tokensEach: number) {
+  /** CPU µs of the bare server for each token of the first of these streams, whose events it sends to as many clients. */
+  async function measureFloor([sample]: readonly StreamResult[]): Promise<number> {
+    const events = (sample?.body ?? '').split(/(?<=\n\n)/u)
+    const floor = await startFloor({ events, stepMs: 1_000 / rate })
+    try {
+      const { allFlow, finished } = flow(FEW, streams, { tokensEach: tokens, baseUrl: floor.baseUrl })
+      await allFlow
+      await pause(2)
+      const before = await floor.read()
+      await pause(seconds)
+      const after = await floor.read()
+      checkSame(await finished, tokens)
+      // The gateway may have put several tokens into one event.
+      return ((after.cpuUs - before.cpuUs) / (after.events - before.events)) * (events.length / tokens)
+    } finally {
+      await floor.stop()
+    }
+  }
+
+  function flow(
+    model: string,
+    count: number,
+    { tokensEach, baseUrl = cluster.baseUrl }: { tokensEach: number; baseUrl?: string },
+  ) {
     let flowing = 0
     const allFlow = Promise.withResolvers<void>()
     const ask = async () =>
       await streamChat({
-        baseUrl: gateway?.baseUrl ?? '',
+        baseUrl,
         apiKey,
         body: {
           model,
@@ -111,8 +170,8 @@ try {
     return { allFlow: Promise.race([allFlow.promise, finished]), finished }
   }
 
-  async function measure(model: string, count: number, tokensEach: number) {
-    const { allFlow, finished } = flow(model, count, tokensEach)
+  async function measure(model: string, count: number, tokensEach: number): Promise<Measured> {
+    const { allFlow, finished } = flow(model, count, { tokensEach })
     await allFlow
     await pause(2)
     const before = await snapshot()
@@ -141,11 +200,11 @@ try {
   async function snapshot() {
     return {
       cpuUs: {
-        gateway: readCpuUs(processes.gateway),
-        worker: readCpuUs(processes.worker),
-        redis: readCpuUs(processes.redis),
-        simulator: readCpuUs(processes.simulator),
-        billing: readCpuUs(processes.billing),
+        gateway: readThreadsCpuUs(processes.gateway),
+        worker: readThreadsCpuUs(processes.worker),
+        redis: readThreadsCpuUs(processes.redis),
+        simulator: readThreadsCpuUs(processes.simulator),
+        billing: readThreadsCpuUs(processes.billing),
       },
       commands: await readRedisCommands(cluster.redis.url),
       tokens: await cluster.metric(cluster.simulator, 'millrace_simulator_tokens_total'),
@@ -165,6 +224,12 @@ function checkSame(results: readonly StreamResult[], tokensEach: number) {
       throw new Error(`streams differ: ${result.completionTokens} tokens, ${result.text.length} characters`)
     }
   }
+}
+
+function line(title: string, figures: readonly number[], unit: string): void {
+  const { min, median, max } = toSpread(figures)
+  const range = figures.length === 1 ? '' : ` [${min.toFixed(1)}..${max.toFixed(1)}]`
+  console.log(`  ${title.padEnd(26)} ${median.toFixed(1)}${range} ${unit}`)
 }
 
 function at(sorted: readonly number[], quantile: number): string {

@@ -16,13 +16,14 @@ import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { makeRunFolder, RUN_FOLDER_VARIABLE } from '../test/support/run-folder.ts'
 import { REPOSITORY } from '../scripts/servers/start-app.ts'
+import { printBars } from './harness/bars.ts'
 import { agent } from './harness/stream-chat.ts'
 import { openCheckout } from './request/checkout.ts'
 import { measureLoad, type Measured, type RequestLoad } from './request/measure-load.ts'
-import { printBars } from './request/print-bars.ts'
 import { printCommands, printLoads, printProbes } from './request/print-figures.ts'
 import { openProbes, type ProbeName, type Probes } from './request/probes.ts'
 import { startSide, type Side } from './request/start-side.ts'
+import { toBars } from './request/to-bars.ts'
 import { watchCommands } from './request/watch-commands.ts'
 
 /** The last commit before the path of a request was shortened. */
@@ -78,7 +79,7 @@ async function measure(): Promise<void> {
   printProbes(figures)
   printLoads(figures)
   printCommands(commands)
-  if (!printBars(figures)) process.exitCode = 1
+  if (!printBars(toBars(figures))) process.exitCode = 1
 }
 
 /** All figures, by what was measured, one for each round. */

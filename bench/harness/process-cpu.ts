@@ -3,17 +3,9 @@ import { execFileSync } from 'node:child_process'
 
 const TICKS_PER_S = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
 
-/** CPU time that a process has used so far, user and system, in µs; from /proc (10 ms resolution). */
-export function readCpuUs(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The command's name is in parentheses and may hold spaces; utime and stime are fields 14 and 15.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return ((Number(fields[11]) + Number(fields[12])) * 1_000_000) / TICKS_PER_S
-}
-
 /**
- * CPU time that the living threads of a process have used so far, in µs, from the scheduler's own account: precise, while
- * `readCpuUs` counts whole ticks. 0 for a process that has ended; the time of an ended thread is lost.
+ * CPU time that the living threads of a process have used so far, in µs, from the scheduler's own account (ns, where
+ * `/proc/PID/stat` counts whole ticks). 0 for a process that has ended; the time of an ended thread is lost.
  */
 export function readThreadsCpuUs(pid: number): number {
   try {

@@ -1,6 +1,12 @@
 import { Agent, request } from 'node:http'
 
-export type StreamResult = { firstTextMs: number; text: string; completionTokens: number }
+export type StreamResult = {
+  firstTextMs: number
+  text: string
+  completionTokens: number
+  /** The events as they came. */
+  body: string
+}
 
 export const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
 
@@ -47,7 +53,7 @@ export async function streamChat(options: {
     response.on('end', () => {
       try {
         if (response.statusCode !== 200) throw new Error(`HTTP ${response.statusCode}: ${received}`)
-        resolve({ firstTextMs, ...readEvents(received) })
+        resolve({ firstTextMs, ...readEvents(received), body: received })
       } catch (error) {
         reject(error)
       }

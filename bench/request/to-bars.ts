@@ -1,38 +1,9 @@
-import { toSpread } from '../harness/spread.ts'
+import type { Bar } from '../harness/bars.ts'
 import { figuresOf, type Figures } from './figures.ts'
 import type { Measured } from './measure-load.ts'
 
-type Bar = {
-  readonly title: string
-  readonly unit: string
-  readonly bar: number
-  readonly stretch?: number
-  readonly isFloor?: boolean
-  readonly values: readonly number[]
-}
-
-/** Prints each figure beside its bar; returns whether all bars were met. A figure that was not measured meets none. */
-export function printBars(figures: Figures): boolean {
-  console.log('Bars (median over the rounds)')
-  let allMet = true
-  for (const { title, unit, bar, stretch, isFloor = false, values } of toBars(figures)) {
-    const sign = isFloor ? '≥' : '≤'
-    const goal = `${sign} ${bar}${unit}${stretch === undefined ? '' : ` (stretch ${stretch})`}`
-    if (values.length === 0) {
-      console.log(`  – ${title.padEnd(44)}${''.padEnd(14)}${goal}`)
-      continue
-    }
-    const { median } = toSpread(values)
-    const isMet = isFloor ? median >= bar : median <= bar
-    allMet &&= isMet
-    console.log(
-      `  ${isMet ? '✓' : '✗'} ${title.padEnd(44)}${`${median.toFixed(2)}${unit}`.padEnd(14)}${goal}`,
-    )
-  }
-  return allMet
-}
-
-function toBars(figures: Figures): Bar[] {
+/** The limits of what a request costs. */
+export function toBars(figures: Figures): Bar[] {
   const unit = (name: string) => figures.units.get(name) ?? []
   const now = (load: string, read: (it: Measured) => number) => figuresOf(figures, [load, 'now'], read)
   /** Of each round: this checkout's figure over the other's. */

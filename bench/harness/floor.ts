@@ -1,0 +1,35 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { z } from 'zod'
+import type { FloorSettings } from './floor-server.ts'
+import { readThreadsCpuUs } from './process-cpu.ts'
+
+/** A bare server of streams in a process of its own: the floor under what a streamed token can cost. */
+export type Floor = {
+  /** As of the gateway: `/chat/completions` is put after it. */
+  readonly baseUrl: string
+  /** CPU time and events written since its start. */
+  read(): Promise<{ cpuUs: number; events: number }>
+  stop(): Promise<void>
+}
+
+/** Starts a server that sends these events to each stream, one each `stepMs`; see floor-server.ts. */
+export async function startFloor(settings: FloorSettings): Promise<Floor> {
+  const child = fork(new URL('floor-server.ts', import.meta.url))
+  child.send(settings)
+  const [port] = await once(child, 'message')
+  const { pid } = child
+  if (pid === undefined) throw new Error('the bare server has not started')
+  const baseUrl = `http://127.0.0.1:${z.int().parse(port)}`
+  return {
+    baseUrl,
+    async read() {
+      const events = Number(await (await fetch(baseUrl)).text())
+      return { cpuUs: readThreadsCpuUs(pid), events }
+    },
+    async stop() {
+      child.disconnect()
+      await once(child, 'exit')
+    },
+  }
+}
