@@ -9,6 +9,7 @@ import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { fetchModelFiles } from '#libs/model-files/fetch-model-files.ts'
 import { loadNativeLibrary } from '#libs/tokenizer/encoding/native-encoder.ts'
+import { createPieceCache } from '#libs/tokenizer/encoding/piece-cache.ts'
 import { createTokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { createChatModel } from './chat-model.ts'
 import { createClaimGeneration } from './claim-generation.ts'
@@ -251,7 +252,12 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
 
   const openModel = createServedModels({
     modelsFolder: config.MODELS_DIR,
-    toTokenizer: createTokenizerCache(createTokenizer),
+    toTokenizer: createTokenizerCache((json) =>
+      createTokenizer(json, {
+        cache: createPieceCache(config.PROMPT_CACHE_BYTES),
+        note: metrics.notePromptTexts,
+      }),
+    ),
     fetchFiles: fetchModelFiles,
     openRenderer(template) {
       const renderer = createThreadedChatRenderer(template, log)

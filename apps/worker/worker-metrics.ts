@@ -1,6 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { GenerationDeclined } from '#libs/contracts/generation-event.ts'
 import type { EngineState } from '#libs/event-bus/heartbeat.ts'
+import type { NoteEncoded } from '#libs/tokenizer/encoding/encode-pieces.ts'
 
 export type WorkerMetrics = {
   generations: Counter<'model' | 'result'>
@@ -11,6 +12,7 @@ export type WorkerMetrics = {
   events: Counter
   frames: Counter
   resentFrames: Counter
+  notePromptTexts: NoteEncoded
 }
 
 /** Labels are bounded: a worker has few models, a result is one of two, and a reason one of five. */
@@ -89,8 +91,18 @@ export function createWorkerMetrics(options: {
     labelNames: ['model', 'reason'],
     registers,
   })
+  const promptTexts = new Counter({
+    name: 'millrace_worker_prompt_texts_total',
+    help: 'Texts of prompts, between special tokens, by whether their ids were cached or had to be encoded',
+    labelNames: ['ids'],
+    registers,
+  })
 
   return {
+    notePromptTexts({ cached, encoded }) {
+      promptTexts.inc({ ids: 'cached' }, cached)
+      promptTexts.inc({ ids: 'encoded' }, encoded)
+    },
     noteHandBack(model, reason) {
       handedBack.inc({ model, reason })
       if (!ITS_OWN_END.has(reason)) declines.inc({ model, reason })

@@ -24,7 +24,9 @@ const TokenizerJson = z.object({
         id: z.int().min(0),
         content: z.string(),
         special: z.boolean(),
+        lstrip: z.boolean().default(false),
         rstrip: z.boolean().default(false),
+        single_word: z.boolean().default(false),
         normalized: z.boolean().default(false),
       }),
     )

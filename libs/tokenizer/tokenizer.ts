@@ -2,7 +2,9 @@ import { createByteDecoder } from './decoding/byte-decoder.ts'
 import { parseDecoderSteps } from './decoding/decoder-steps.ts'
 import type { TextStream, TokenDecoder } from './decoding/token-decoder.ts'
 import { createWindowDecoder } from './decoding/window-decoder.ts'
+import { createEncodePieces, type NoteEncoded } from './encoding/encode-pieces.ts'
 import { openNativeEncoder } from './encoding/native-encoder.ts'
+import { createPieceCache, type PieceCache } from './encoding/piece-cache.ts'
 import { parseTokenizerFile, type TokenizerFile } from './tokenizer-file.ts'
 
 /** Text to token ids and back, as a tokenizer.json describes it. */
@@ -35,15 +37,26 @@ export type AddedToken = {
   readonly isUnknown?: boolean
 }
 
-/** Throws for a tokenizer.json of another shape than Hugging Face documents, or that needs an unsupported step. */
-export async function createTokenizer(json: string): Promise<Tokenizer> {
+/**
+ * Throws for a tokenizer.json of another shape than Hugging Face documents, or that needs an unsupported step. Without
+ * `cache` nothing is kept; a cache belongs to one tokenizer.
+ */
+export async function createTokenizer(
+  json: string,
+  options: { readonly cache?: PieceCache; readonly note?: NoteEncoded } = {},
+): Promise<Tokenizer> {
   const file = readTokenizerFile(json)
   const { tokens, addedTokens } = file
   const decoder = createDecoder(file)
   const encoder = await openNativeEncoder(file)
   const ids = new Map(tokens.map((token, id) => [token, id]))
   const special = new Set(addedTokens.filter((token) => token.special).map((token) => token.id))
-  const leader = file.prependsFirst ? findLeader(file) : ''
+  const encodePieces = createEncodePieces({
+    file,
+    encoder,
+    cache: options.cache ?? createPieceCache(0),
+    note: options.note ?? (() => {}),
+  })
 
   const encodeOne = async (text: string, whole: boolean) => {
     const [encoded] = await encoder.encode([text], { whole })
@@ -53,20 +66,7 @@ export async function createTokenizer(json: string): Promise<Tokenizer> {
   return {
     encode: async (text) => await encodeOne(text, false),
     encodeWhole: async (text) => await encodeOne(text, true),
-    async encodePieces(pieces) {
-      const texts = pieces
-        .filter((piece) => piece !== '')
-        .map((piece, i) => (i === 0 ? piece : leader + piece))
-      // A text that was cut a hundred thousand times has few distinct pieces.
-      const distinct = Array.from(new Set(texts))
-      const encoded = await encoder.encode(distinct, { whole: false })
-      const idsOf = new Map(distinct.map((text, i) => [text, encoded[i] ?? new Uint32Array(0)]))
-      return concat(
-        texts.map((text, i) =>
-          (idsOf.get(text) ?? new Uint32Array(0)).subarray(i > 0 && leader !== '' ? 1 : 0),
-        ),
-      )
-    },
+    encodePieces,
     decode: decoder.decode,
     openTextStream: decoder.stream,
     vocabularySize: tokens.length,
@@ -96,22 +96,4 @@ function createDecoder({ decoder, tokens }: TokenizerFile): TokenDecoder {
   if (steps.every((step) => step.type === 'ByteLevel')) return createByteDecoder(tokens)
   const types = steps.map((step) => step.type).join(' + ')
   throw new Error(`its decoder is byte-level only in part (${types}), which is not supported`)
-}
-
-/**
- * A special token that is put before each piece but the first, and whose id is removed again: some tokenizers put a
- * blank before the beginning of a text, but not after a special token. `''` without a suitable token.
- */
-function findLeader({ addedTokens }: TokenizerFile): string {
-  return addedTokens.find((token) => token.special && !token.rstrip && !token.normalized)?.content ?? ''
-}
-
-function concat(parts: readonly Uint32Array[]): Uint32Array {
-  const all = new Uint32Array(parts.reduce((length, part) => length + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    all.set(part, at)
-    at += part.length
-  }
-  return all
 }
