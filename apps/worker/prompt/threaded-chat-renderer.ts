@@ -6,7 +6,8 @@ import {
   type ChatTemplate,
 } from '#libs/chat-template/chat-renderer.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { createTaskThread, TaskThreadError } from '#libs/threads/task-thread.ts'
+import { createTaskPool } from '#libs/threads/task-pool.ts'
+import { TaskThreadError } from '#libs/threads/task-thread.ts'
 import type { Rendered } from './chat-renderer-thread.ts'
 
 /** A ChatRenderer that does not block the event loop. */
@@ -23,6 +24,9 @@ export type ThreadedChatRenderer = {
  */
 const LIMITS = { waiting: 4_096, taskMs: 10_000, heapMib: 512 }
 
+/** Of a model. A chat that renders for seconds leaves the other one for the rest. */
+const THREADS = 2
+
 /** A chat of this size renders in one or two milliseconds. */
 const SMALL_CHARACTERS = 16_384
 
@@ -31,12 +35,19 @@ const PIECE_CHARACTERS = 100
 
 /**
  * Renders small chats at once, on the event loop. Large chats would block every stream of this process while they
- * render (0.3 s for 10,000 tools), so a thread with the same template renders them.
+ * render (0.3 s for 10,000 tools), so threads with the same template render them.
  */
 export function createThreadedChatRenderer(template: ChatTemplate, log: Logger): ThreadedChatRenderer {
   const renderer = createChatRenderer(template)
   const module = new URL('chat-renderer-thread.ts', import.meta.url)
-  const thread = createTaskThread<Chat>({ name: 'chats', module, settings: template, limits: LIMITS, log })
+  const thread = createTaskPool<Chat>({
+    name: 'chats',
+    size: THREADS,
+    module,
+    settings: template,
+    limits: LIMITS,
+    log,
+  })
   return {
     async render(chat) {
       if (isSmall(chat)) return renderer.render(chat)

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { TokenizerFile } from '../tokenizer-file.ts'
 import type { Encoder } from './encoder.ts'
 
@@ -19,10 +20,21 @@ export async function openNativeEncoder(file: TokenizerFile): Promise<Encoder> {
       if (texts.length === 0) return []
       const wellFormed = texts.map((text) => text.toWellFormed())
       const encodings = await native.encodeBatch(wellFormed, { addSpecialTokens: whole })
-      return encodings.map((encoding) => Uint32Array.from(encoding.getIds()))
+      const all: Uint32Array[] = []
+      for (const encoding of encodings) {
+        const ids = encoding.getIds()
+        // 100,000 ids take several ms to read and several to copy.
+        if (ids.length > LONG_IDS) await setImmediate()
+        all.push(Uint32Array.from(ids))
+        if (ids.length > LONG_IDS) await setImmediate()
+      }
+      return all
     },
   }
 }
+
+/** The ids of a longer text are read in turns of the event loop of their own. */
+const LONG_IDS = 16_384
 
 /** Throws where the library has no build for this platform, or its installed build cannot be loaded. */
 export async function loadNativeLibrary() {

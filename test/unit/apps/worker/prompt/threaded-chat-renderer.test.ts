@@ -60,3 +60,18 @@ it('reports a refusal of the template unchanged, for small and large chats', asy
     })
   }
 })
+
+it('renders a large chat while another one takes long', async () => {
+  const counting =
+    '{% for i in range(messages[0].content|length * 3) %}{% if i % 7 == 8 %}x{% endif %}{% endfor %}done'
+  const { render } = openRenderer(`{% if tools %}${counting}{% else %}done{% endif %}`)
+  const content = 'x'.repeat(100_000)
+  const messages: Chat['messages'] = [{ role: 'user', content }]
+  const long = render(chat({ messages, tools: [tool] }))
+  const short = render(chat({ messages }))
+  const ended = long.then(
+    () => 'the long one',
+    () => 'the long one',
+  )
+  expect(await Promise.race([ended, short.then(() => 'the short one')])).toBe('the short one')
+})
