@@ -12,6 +12,8 @@ import { NO_NEW_WORK } from './or-unavailable.ts'
 export type Admission = {
   /** How many generations may wait before it. */
   readonly mostAhead: number
+  /** It waits no longer: it was claimed, refused, or has ended. May be called again. */
+  leave(): void
   /** Turns the record's refusal into `model_busy`, and remembers it for the account's next requests. */
   refuse(busy: Extract<Lift, { status: 'busy' }>): ApiError
 }
@@ -22,8 +24,9 @@ export type Admit = (call: GenerationCall) => Admission
 /**
  * The first half of admission, in memory, before any money is reserved. Unavailable: the model is disabled, or no ready
  * worker serves it. Warming: none does, but a scaler starts one. Busy: the generations queued *before this account's own tag* take longer than the drain bound, so
- * an account that floods the queue makes the model busy for itself alone. Only the record knows that; what it refused
- * a moment ago is refused here, so that a flood reaches neither billing nor the queue.
+ * an account that floods the queue makes the model busy for itself alone. Only the record knows that exactly; here is
+ * refused what is plainly too much, so that a flood reaches neither billing nor the queue: what the record refused a
+ * moment ago, and what has more generations of its own account before it in this gateway alone.
  *
  * What is refused for want of a worker, or of room, is demand: it makes a scaler start workers.
  *
@@ -47,6 +50,7 @@ export function createAdmit(deps: {
   const { picture, modelStates, demand, isBarred, settlementsFull, random, nowMs } = deps
   const { drainBoundMs, assumedGenerationMs } = deps
   const refusals = createRefusals(nowMs)
+  const waiting = createWaiting()
 
   return ({ caller, model, isRepeated }) => {
     const count = (outcome: OfferOutcome) => demand.count({ model: model.id, isRepeated, outcome })
@@ -70,8 +74,15 @@ export function createAdmit(deps: {
 
     const perMs = serving.slots / (serving.meanGenerationMs ?? assumedGenerationMs)
     const mostAhead = freeSlots(serving) + Math.floor(drainBoundMs * perMs)
+    // Those of one account are served in order. Up to as many as there are slots may be claimed without our knowledge.
+    const ownAhead = waiting.count(account) - serving.slots
+    if (ownAhead > mostAhead) {
+      count('busy')
+      throw busy(model.id, spreadRetry((ownAhead - mostAhead) / perMs, random))
+    }
     return {
       mostAhead,
+      leave: waiting.enter(account),
       refuse({ reason, ahead }) {
         const waitMs = reason === 'bytes' ? BYTES_WAIT_MS : (ahead - mostAhead) / perMs
         refusals.add(account, waitMs)
@@ -102,6 +113,31 @@ function createRefusals(nowMs: () => number) {
     add(account: string, waitMs: number): void {
       if (byAccount.size >= MOST_REFUSALS) byAccount.clear()
       byAccount.set(account, { waitMs, untilMs: nowMs() + Math.min(MOST_REFUSED_MS, waitMs / 2) })
+    },
+  }
+}
+
+/** How many generations wait in this gateway for their reservation, their lift or their claim, by model and account. */
+function createWaiting() {
+  const byAccount = new Map<string, number>()
+  const count = (account: string) => byAccount.get(account) ?? 0
+
+  function leave(account: string): void {
+    const left = count(account) - 1
+    if (left > 0) byAccount.set(account, left)
+    else byAccount.delete(account)
+  }
+
+  return {
+    count,
+    /** Returns the function that ends it. */
+    enter(account: string): () => void {
+      byAccount.set(account, count(account) + 1)
+      let waits = true
+      return () => {
+        if (waits) leave(account)
+        waits = false
+      }
     },
   }
 }

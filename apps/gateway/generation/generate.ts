@@ -2,7 +2,7 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationError } from '#libs/contracts/generation-event.ts'
 import { runWithin, traceStep } from '#libs/telemetry/span.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
-import type { Admit } from './admit.ts'
+import type { Admission, Admit } from './admit.ts'
 import type { Generate } from './generation-call.ts'
 import type { Observe } from './observe.ts'
 import type { OpenRun, Run } from './open-run.ts'
@@ -35,10 +35,11 @@ export function createGenerate(deps: {
     const maxOutputTokens = Math.min(call.maxOutputTokens ?? Infinity, call.model.maxOutputTokens)
 
     const observed = observe(call)
+    let admission: Admission | null = null
     let run: Run | null = null
 
     try {
-      const admission = await traceStep(call.span, 'admit', { toErrorType, run: () => admit(call) })
+      admission = await traceStep(call.span, 'admit', { toErrorType, run: () => admit(call) })
       const hold = await traceStep(call.span, 'reserve', {
         kind: 'CLIENT',
         toErrorType,
@@ -94,6 +95,7 @@ export function createGenerate(deps: {
       run?.fail()
       throw error
     } finally {
+      admission?.leave()
       observed.ended(run?.settle() ?? null)
     }
   }

@@ -124,6 +124,7 @@ export function createOpenRun(deps: {
         await dispatched.begin()
       },
       claimed(claim) {
+        admission.leave()
         dispatched.claimed(claim)
         suspect.claimed(claim.worker)
         if (!progress.wasClaimed()) inputEstimate.learn(model.id, request, claim.promptTokens)

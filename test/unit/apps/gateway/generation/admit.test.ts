@@ -192,3 +192,18 @@ test('refusals that more workers would prevent count as demand, others do not', 
   disabled.refusal({ enabled: false })
   expect(disabled.demanded()).toBeUndefined()
 })
+
+test('an account with plainly too many waiting in this gateway is refused before any reservation; others are not', () => {
+  const { admit, refusal, demanded } = setUp({ engines: [{ slots: 2, running: 2, meanMs: 10_000 }] })
+  // 6 may be ahead, and 2 of its own may have been claimed without the gateway's knowledge.
+  const admitted = Array.from({ length: 9 }, () => admit(generationCall()))
+  expect(refusal()).toMatchObject({ code: 'model_busy', retryAfterS: 5 })
+  expect(demanded()).toMatchObject({ busy: 1 })
+  const other = { ...generationCall().caller, accountId: 'another-account' }
+  expect(() => admit(generationCall({ caller: other }))).not.toThrow()
+
+  admitted[0]?.leave()
+  admitted[0]?.leave()
+  admit(generationCall())
+  expect(refusal()).toMatchObject({ code: 'model_busy' })
+})

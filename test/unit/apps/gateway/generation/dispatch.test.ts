@@ -90,7 +90,11 @@ function setUp(
     accountId: 'account-1',
     cost: 300,
     promptTokens: 40,
-    admission: { mostAhead: 5, refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }) },
+    admission: {
+      mostAhead: 5,
+      leave: () => {},
+      refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
+    },
     inbox,
     signal: leaving.signal,
     remainingMs: () => begunMs + 60_000 - Date.now(),

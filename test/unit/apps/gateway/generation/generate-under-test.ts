@@ -109,7 +109,11 @@ export function setUp(given: Given) {
     admit(): Admission {
       log.push('admit')
       if (given.refusal !== undefined) throw given.refusal
-      return { mostAhead: 5, refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }) }
+      return {
+        mostAhead: 5,
+        leave: () => {},
+        refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
+      }
     },
     reserve,
     openRun: createOpenRun({
