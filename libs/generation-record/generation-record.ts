@@ -71,6 +71,8 @@ export type Claim =
       readonly promptTokens: number | null
       /** Until the deadline; may be ≤ 0. */
       readonly remainingMs: number
+      /** How many more wait that this worker serves; 0 in the answer to a repeated claim. */
+      readonly waiting: number
     }
   | { readonly status: 'nothing' }
   /** It is claimed, but its job cannot be parsed, or a part of it is missing: the worker declines it. */
@@ -90,7 +92,7 @@ export type Settled = {
   readonly status: 'recorded' | 'settled' | 'stale'
   /** The worker that had claimed it, to be stopped. */
   readonly worker: string | null
-  /** It was waiting: its ticket may still be in the queue. */
+  /** It was waiting. */
   readonly waited: boolean
 }
 
@@ -209,7 +211,7 @@ export function createGenerationRecord(options: {
 
   /** Reads what the script left out, and parses the job. */
   async function readClaimed(model: string, claimed: ClaimedReply): Promise<Claim> {
-    const { id, epoch, jobText, gateway, stream, remainingMs } = claimed
+    const { id, epoch, jobText, gateway, stream, remainingMs, waiting } = claimed
     const problem = { id, epoch, gateway, stream }
     if (jobText === '') return { status: 'incomplete', ...problem }
     const stored = unpackStoredJob(jobText)
@@ -223,7 +225,7 @@ export function createGenerationRecord(options: {
     if (requestBytes === null || ids.length !== idCount) return { status: 'incomplete', ...problem }
     const job = await unpackJob(stored, { id, model, gateway, stream }, requestBytes)
     if (job === null) return { status: 'unreadable', ...problem }
-    return { status: 'claimed', id, epoch, job, ids, promptTokens, remainingMs }
+    return { status: 'claimed', id, epoch, job, ids, promptTokens, remainingMs, waiting }
   }
 }
 
@@ -275,8 +277,8 @@ const LiftReply = z.union([
 ])
 
 const ClaimedReply = z
-  .tuple([text('claimed'), Text, z.int(), Text, Text, z.int(), z.int()])
-  .transform(([status, id, epoch, jobText, gateway, stream, remainingMs]) => ({
+  .tuple([text('claimed'), Text, z.int(), Text, Text, z.int(), z.int(), z.int()])
+  .transform(([status, id, epoch, jobText, gateway, stream, remainingMs, waiting]) => ({
     status,
     id,
     epoch,
@@ -284,6 +286,7 @@ const ClaimedReply = z
     gateway,
     stream,
     remainingMs,
+    waiting,
   }))
 type ClaimedReply = z.infer<typeof ClaimedReply>
 

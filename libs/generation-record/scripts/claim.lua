@@ -4,14 +4,14 @@
 -- KEYS  1 needs
 -- ARGV  1 prefix   2 worker   3 nonce   4 features that it serves, separated by spaces   5 its context window
 --       6 by (boot id)   7… gateways that are buried
--- Returns { 'claimed', id, epoch, job or '', gateway, stream, ms until the deadline }
+-- Returns { 'claimed', id, epoch, job or '', gateway, stream, ms until the deadline, how many more wait that it serves }
 --         { 'nothing' }
 --         { 'again' }   as many orphans of buried gateways as one call may settle were met: call again
 --
 -- A nonce gets one generation: the same one while the worker still has that epoch, afterwards nothing. It is known for four
 -- minutes, far longer than a worker repeats a claim, and has a key of its own: one hash for all of them would expire in one
 -- step, tens of thousands at once. Large request and ids are read by the caller, so that a
--- repeated claim does not keep Redis busy.
+-- repeated claim does not keep Redis busy. It does not count what else waits either.
 local NONCE_MS = '240000'
 local worker, nonce, by = ARGV[2], ARGV[3], ARGV[6]
 local time = call('TIME')
@@ -23,9 +23,9 @@ local function read_record(id)
     worker = values[6], nonce = values[7] }
 end
 
-local function claimed(id, record)
+local function claimed(id, record, more)
   return { 'claimed', id, tonumber(record.epoch), call('GET', prefix .. 'j:' .. id) or '', record.gateway,
-    tonumber(record.stream), record.deadline - now }
+    tonumber(record.stream), record.deadline - now, more }
 end
 
 local nonce_key = prefix .. 'n:' .. nonce
@@ -33,7 +33,7 @@ local known = call('GET', nonce_key)
 if known then
   local record = read_record(known)
   if record.settled or record.worker ~= worker or record.nonce ~= nonce then return { 'nothing' } end
-  return claimed(known, record)
+  return claimed(known, record, 0)
 end
 
 sweep(now)
@@ -54,8 +54,8 @@ local function is_served(needs)
   return true
 end
 
-local served = {}
-for _, needs in ipairs(call('SMEMBERS', needs_key)) do
+local all_needs, served = call('SMEMBERS', needs_key), {}
+for _, needs in ipairs(all_needs) do
   if is_served(needs) then table.insert(served, prefix .. 'waiting:' .. needs) end
 end
 
@@ -74,6 +74,12 @@ local function take_first()
   return first, first_tag
 end
 
+local function count_served()
+  local count = 0
+  for _, waiting_key in ipairs(served) do count = count + call('ZCARD', waiting_key) end
+  return count
+end
+
 for _ = 1, SWEPT_AT_MOST do
   local member, tag = take_first()
   if not member then return { 'nothing' } end
@@ -82,12 +88,18 @@ for _ = 1, SWEPT_AT_MOST do
   -- Without a record that waits it has expired in this millisecond.
   local waits = record.epoch and not record.settled and not record.worker
   local runs = waits and not is_buried[record.gateway]
-  give_back(not runs, member, needs, cost, bytes, account)
+  local more = count_served()
+  if runs and more == 0 and #all_needs == 1 then
+    -- Nothing waits any more, whatever it needs: so nothing is left of what counts the waiting.
+    call('DEL', needs_key, expiry_key, bytes_key)
+  else
+    give_back(not runs, member, needs, cost, bytes, account)
+  end
   if runs then
     call('HSET', prefix .. 'g:' .. id, 'worker', worker, 'nonce', nonce)
     call('SET', nonce_key, id, 'PX', NONCE_MS)
     if tonumber(tag) > virtual_time() then call('SET', virtual_key, tag) end
-    return claimed(id, record)
+    return claimed(id, record, more)
   end
   if waits then end_generation(id, record.epoch, 'fault', { 0, 0, 0 }, by, '', '') end
 end

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { idsKey, jobKey, modelPrefix, promptKey } from '#libs/generation-record/keys.ts'
+import { idsKey, jobKey, modelPrefix, promptKey, waitingExpiryKey } from '#libs/generation-record/keys.ts'
 import { generationClaim, generationJob } from '../../support/generation-job.ts'
 import {
   redis,
@@ -29,6 +29,26 @@ test('one worker gets a generation, also when many ask at once', async () => {
   expect(answers.filter(({ status }) => status === 'claimed')).toHaveLength(1)
 })
 
+test('a claim says how many more wait that its worker serves', async () => {
+  const job = await lifted()
+  for (const needs of [['chat'], ['chat', 'continue'], ['unheard-of']]) {
+    await lift(generationJob({ model: job.model }), { needs: { features: needs, window: 0 } })
+  }
+  const serves = { features: ['chat', 'continue'], window: 4_096 }
+  const answers = [await claim(job, { serves }), await claim(job, { serves }), await claim(job, { serves })]
+  expect(answers).toMatchObject([{ waiting: 2 }, { waiting: 1 }, { waiting: 0 }])
+  expect(await redis.zcard(waitingExpiryKey(job.model))).toBe(1)
+})
+
+test('the last claim leaves nothing of what counts the waiting', async () => {
+  const job = await lifted()
+  await claim(job)
+  const prefix = modelPrefix(job.model)
+  for (const name of ['needs', 'waiting-expiry', 'waiting-bytes', 'waiting:chat']) {
+    expect(await redis.exists(`${prefix}${name}`)).toBe(0)
+  }
+})
+
 test('a repeated claim gets the same generation, and another nonce the next one', async () => {
   const job = await lifted()
   const next = generationJob({ model: job.model })
@@ -37,7 +57,7 @@ test('a repeated claim gets the same generation, and another nonce the next one'
   const first = await record.claim(job.model, claiming)
   expect(first).toMatchObject({ status: 'claimed', id: job.id })
   const again = await record.claim(job.model, claiming)
-  expect(again).toEqual({ ...first, remainingMs: expect.any(Number) })
+  expect(again).toEqual({ ...first, remainingMs: expect.any(Number), waiting: 0 })
   expect(await claim(job)).toMatchObject({ id: next.id })
 })
 

@@ -31,6 +31,7 @@ test('a worker claims what a gateway lifted: the whole job, and the time that re
     ids: new Uint32Array(),
     promptTokens: null,
     remainingMs: expect.any(Number),
+    waiting: 0,
   })
   if (answer.status !== 'claimed') return
   expect(answer.remainingMs).toBeGreaterThan(30_000)

@@ -18,6 +18,7 @@ export function claimedGeneration(
     ids: new Uint32Array(0),
     promptTokens: null,
     remainingMs: 60_000,
+    waiting: 0,
     ...fields,
   }
 }
