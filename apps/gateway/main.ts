@@ -262,11 +262,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       }),
       endGeneration: createEndGeneration({
         settlements,
-        tickets,
-        picture,
         stopWorker: (worker, stream) => void control.stop(worker, [stream]),
         streamSettled: inboxes.settled,
-        log,
       }),
       suspects,
       inputEstimate,

@@ -41,9 +41,11 @@ export function createProcessGeneration(deps: {
       case 'unreadable':
       case 'incomplete':
         giveBack(claim)
-        return { ended: Promise.resolve() }
-      case 'claimed':
-        return { ended: hasHad(claim) ? Promise.resolve() : runClaimed(open(claim)) }
+        return { ended: Promise.resolve(), waiting: 0 }
+      case 'claimed': {
+        const ended = hasHad(claim) ? Promise.resolve() : runClaimed(open(claim))
+        return { ended, waiting: claim.waiting }
+      }
     }
   }
 

@@ -2,79 +2,130 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import type { TicketPull } from '#libs/ticket-queue/pull-tickets.ts'
 import type { Slots } from './slots.ts'
 
-/** Something was claimed; `ended` resolves when it needs its slot no more, and never rejects. */
-export type Taken = { readonly ended: Promise<unknown> }
+/**
+ * Something was claimed; `ended` resolves when it needs its slot no more, and never rejects. `waiting`: how many more
+ * waited then that this worker serves.
+ */
+export type Taken = { readonly ended: Promise<unknown>; readonly waiting: number }
 
 export type Pull = {
-  /** Takes tickets, or none. */
-  follow(ready: boolean): Promise<void>
+  /** Whether this worker may pull has changed. */
+  follow(): void
   close(): Promise<void>
 }
 
 const LOOK_MS = 1_000
+/** A claim without an answer for so long: Redis is away, and more claims would only wait beside it. */
+const STUCK_MS = 500
 
 /**
- * Claims generations while there is room for them. A ticket makes this worker claim at once, but tickets are not relied
- * on: they may be lost, or be with a worker that is full. So a worker with room, and without a claim in hand, claims each
- * second as well, and goes on as long as it gets one.
+ * Claims generations while there is room for them: each claim takes its slot before it is sent, so there are never more
+ * claims than free slots.
+ *
+ * A ticket makes one worker claim at once. A claim's answer says how many more wait, and as many claims follow at once,
+ * without tickets, as far as there is room: so tickets that coincide are one wake-up, and a burst needs two round trips.
+ * A worker that is full waits for no tickets; it claims when it has room again. Where it is full and more wait, it wakes
+ * another worker that has room, and so it does with a ticket that reaches it when it cannot use it.
+ *
+ * Tickets are not relied on: a worker with room and without a claim in hand claims each second as well.
  */
 export function createPull(deps: {
   /** Claims one generation and begins to run it; null when nothing waits. */
   takeNext: () => Promise<Taken | null>
   slots: Slots
   mayPull: () => boolean
-  openTickets: (onTicket: () => Promise<void>) => TicketPull
+  tickets: TicketPull
+  /** Free slots of the other ready workers of this model. */
+  roomElsewhere: () => number
+  nowMs: () => number
   log: Logger
 }): Pull {
-  const { takeNext, slots, mayPull, openTickets, log } = deps
+  const { takeNext, slots, mayPull, tickets, roomElsewhere, nowMs, log } = deps
+  /** Claims without an answer. */
   let claiming = 0
-  let started = false
+  let answeredMs = 0
+  /** A claim has filled the last slot; what came since may have woken no worker. */
+  let filled = false
+  let passing = false
+  const closing = new AbortController()
+  let changed = Promise.withResolvers<void>()
 
-  /** Resolves when the claim is answered, with whether it got one. */
-  async function takeOne(): Promise<boolean> {
+  /** Begins as many claims as there is room for, at most `count`. */
+  function take(count: number): void {
+    for (let begun = 0; begun < count && canTake(); begun += 1) void takeOne()
+  }
+
+  const canTake = () => !closing.signal.aborted && mayPull() && slots.isFree()
+
+  async function takeOne(): Promise<void> {
     const leave = slots.take()
+    if (claiming === 0) answeredMs = nowMs()
     claiming += 1
-    try {
-      const taken = await takeNext()
-      if (taken === null) leave()
-      else void taken.ended.finally(leave)
-      return taken !== null
-    } catch (error) {
-      leave()
+    const taken = await takeNext().catch((error: unknown) => {
       log.error({ err: error }, 'the record did not answer a claim')
-      return false
-    } finally {
-      claiming -= 1
+      return null
+    })
+    claiming -= 1
+    answeredMs = nowMs()
+    if (taken === null) leave()
+    else goOn(taken, leave)
+  }
+
+  function goOn({ ended, waiting }: Taken, leave: () => void): void {
+    void ended.finally(() => {
+      leave()
+      if (!filled) return
+      filled = false
+      take(1)
+    })
+    // The claims in hand take some of them.
+    const more = waiting - claiming
+    take(more)
+    if (slots.isFree()) return
+    filled = true
+    if (more > 0 && roomElsewhere() > 0) pass()
+  }
+
+  function pass(): void {
+    if (passing || closing.signal.aborted) return
+    passing = true
+    tickets
+      .pass()
+      .catch((error: unknown) => log.warn({ err: error }, 'no other worker was woken'))
+      .finally(() => (passing = false))
+  }
+
+  async function waitForTickets(): Promise<void> {
+    while (!closing.signal.aborted) {
+      await slots.room()
+      if (!mayPull()) {
+        await changed.promise
+        continue
+      }
+      await tickets.next()
+      if (closing.signal.aborted) return
+      if (!canTake()) pass()
+      else if (claiming === 0 || nowMs() - answeredMs < STUCK_MS) take(1)
     }
   }
 
-  const tickets = openTickets(async () => {
-    await slots.room()
-    // Not awaited: the slot is taken, so the next ticket may follow while this claim is on its way.
-    if (mayPull()) void takeOne()
-    // BullMQ hands over the next ticket when this resolves, that is when the engine can run one more.
-    await slots.room()
-  })
-
-  async function look() {
-    if (claiming > 0 || !mayPull() || !slots.isFree()) return
-    if (await takeOne()) await look()
+  function wake(): void {
+    changed.resolve()
+    changed = Promise.withResolvers()
   }
 
-  const timer = setInterval(() => void look(), LOOK_MS)
+  const timer = setInterval(() => {
+    wake()
+    if (claiming === 0) take(1)
+  }, LOOK_MS)
+  void waitForTickets()
 
   return {
-    async follow(ready) {
-      if (!started) {
-        // A queue that was paused before its start would stay paused.
-        if (!ready) return
-        started = true
-        tickets.start()
-      } else if (ready) await tickets.resume()
-      else await tickets.pause()
-    },
+    follow: wake,
     async close() {
+      closing.abort()
       clearInterval(timer)
+      wake()
       await tickets.close()
     },
   }

@@ -168,8 +168,9 @@ export function serveEngine(deps: {
     takeNext: processGeneration,
     slots,
     mayPull: () => pulls() && watch.mayPull(),
-    openTickets: (onTicket) =>
-      createTicketPull({ redis: services.ticketRedis, model: model.name, onTicket, log }),
+    tickets: createTicketPull({ redis: services.ticketRedis, model: model.name, log }),
+    roomElsewhere: () => services.roomElsewhere(model.name),
+    nowMs,
     log,
   })
 
@@ -220,9 +221,7 @@ export function serveEngine(deps: {
 
   function follow() {
     announce()
-    pull.follow(pulls()).catch((error: unknown) => {
-      log.error({ err: error }, 'pulling did not follow the engine and the cordon')
-    })
+    pull.follow()
   }
 
   return {

@@ -1,22 +1,30 @@
-import { randomUUID } from 'node:crypto'
 import { Queue } from 'bullmq'
 import type { Cluster, Redis } from 'ioredis'
 import { TICKET_QUEUE, ticketPrefix } from '#libs/generation-record/keys.ts'
 
 export type TicketQueue = {
   /**
-   * Adds a ticket, which makes a worker claim at once, and returns its job id. Tickets are not relied on: when this
-   * rejects, the ticket may have been added all the same, which does no harm.
+   * Wakes one worker that waits for a ticket of this model; while none waits, the next one that does. Tickets are not
+   * relied on: when this rejects, the ticket may have been added all the same, which does no harm.
    */
-  add(model: string): Promise<string>
-  /** Removes a ticket that no worker has taken; any other id is ignored. */
-  remove(model: string, jobId: string): Promise<void>
+  add(model: string): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * The producer's side of the per-model BullMQ queues, over one shared connection. A ticket carries nothing and means only
- * "something waits". It is tried once and leaves nothing in Redis when it was taken.
+ * How far away the ticket is due, as seen from the last time that it was added. It is a year, so that it never is while
+ * the model is in use: BullMQ's scores end in 2039.
+ */
+const DUE_MS = 365 * 24 * 3_600_000
+
+/**
+ * The producer's side of the per-model BullMQ queues, over one shared connection.
+ *
+ * A ticket carries nothing and means only "something waits", so one per model is enough: a delayed job, which each `add`
+ * puts off again (BullMQ's deduplication with `reschedule`). BullMQ announces a change of what is delayed to one worker
+ * that waits for jobs, so that it sleeps no longer than until then, and keeps the announcement while none waits. That is
+ * the wake-up. The job is never processed: a job for each generation would cost 45 to 55 Redis commands to add, hand
+ * out and complete, one round trip more before the claim, and would have to be removed where no worker takes it.
  */
 export function createTicketQueue(redis: Redis | Cluster): TicketQueue {
   const queues = new Map<string, Queue<Record<string, never>>>()
@@ -42,8 +50,6 @@ export function createTicketQueue(redis: Redis | Cluster): TicketQueue {
       // A new queue would wait until Redis is back.
       if (redis.status !== 'ready') throw new Error('the queue Redis is away')
       const queue = queueOf(model)
-      // Fresh, also after a failover that lost BullMQ's counter: a known id would wake up no worker.
-      const jobId = randomUUID()
       try {
         await queue.waitUntilReady()
       } catch (error) {
@@ -52,18 +58,19 @@ export function createTicketQueue(redis: Redis | Cluster): TicketQueue {
         queue.close().catch(() => {})
         throw error
       }
-      await queue.add(
-        'ticket',
-        {},
-        { jobId, attempts: 1, removeOnComplete: true, removeOnFail: true, stackTraceLimit: 0 },
-      )
-      return jobId
-    },
-    async remove(model, jobId) {
-      await queueOf(model).remove(jobId)
+      await queue.add('ticket', {}, TICKET)
     },
     async close() {
       await Promise.all(queues.values().map(async (queue) => await queue.close()))
     },
   }
 }
+
+const TICKET = {
+  delay: DUE_MS,
+  deduplication: { id: 'ticket', reschedule: true },
+  attempts: 1,
+  removeOnComplete: true,
+  removeOnFail: true,
+  stackTraceLimit: 0,
+} as const

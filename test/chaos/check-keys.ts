@@ -4,14 +4,14 @@ import { Redis } from 'ioredis'
 /** The keys that a model has for good, whatever it served. Every other key must expire. */
 const LASTING = [
   /^mr2:\{[^}]+\}:(settlements|settlements:(mark|confirmed)|virtual|finish)$/u,
-  // BullMQ's own of each queue.
-  /^mr2:\{[^}]+\}:tickets:(meta|id|events|stalled-check|marker|pc)$/u,
+  // BullMQ's own of each queue, and the one ticket that a model has.
+  /^mr2:\{[^}]+\}:tickets:(meta|id|events|marker|delayed|de:ticket|\d+)$/u,
 ]
 
 /** Of each model: there when something waits, and only then. */
 const EMPTY_AT_REST = [
   /:(waiting:[^:]*|needs|waiting-expiry|waiting-members|waiting-bytes)$/u,
-  /:tickets:(wait|active|prioritized|delayed|failed|completed|paused|stalled|waiting-children)$/u,
+  /:tickets:(wait|active|prioritized|failed|completed|paused|stalled|waiting-children)$/u,
 ]
 
 const REST_LIMIT_MS = 45_000

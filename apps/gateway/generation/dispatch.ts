@@ -32,8 +32,6 @@ export type Dispatched = {
   job(): GenerationJob
   /** False as long as no lift was tried, or it was refused. */
   mayBeQueued(): boolean
-  /** The tickets that were added for it. */
-  tickets(): readonly string[]
 }
 
 export type Dispatch = (generation: {
@@ -99,13 +97,19 @@ export function createDispatch(deps: {
     let leavePace = () => {}
     let endWait = () => {}
     let servedMs = nowMs()
-    const added: string[] = []
 
-    async function lift(): Promise<Lift> {
+    async function pack(): Promise<PackedJob> {
       packed ??= await packJob(current)
+      return packed
+    }
+
+    const lift = async () => await liftPacked(await pack())
+
+    /** The command is sent before this returns. */
+    async function liftPacked(packedJob: PackedJob): Promise<Lift> {
       const place = { accountId, cost, mostAhead: admission.mostAhead }
       return await record.lift({
-        job: packed,
+        job: packedJob,
         epoch,
         needs,
         tag,
@@ -117,9 +121,26 @@ export function createDispatch(deps: {
       })
     }
 
+    /** What waits without a ticket is claimed within a second, and the first look adds another. */
     async function addTicket(): Promise<void> {
-      added.push(await tickets.add(model))
-      if (added.length > MOST_TICKETS) added.shift()
+      await tickets
+        .add(model)
+        .catch((error: unknown) => log.warn({ err: error, requestId: job.id }, 'a ticket was not added'))
+    }
+
+    /**
+     * The lift and its ticket are sent without waiting for each other: they share a connection, so Redis executes the lift
+     * first. A server that has to be sent the script's text executes it last: then the ticket is answered first, and
+     * another is added. A ticket whose lift is refused costs one empty claim.
+     */
+    async function liftWithTicket(): Promise<Lift> {
+      const packedJob = await pack()
+      let isAnswered = false
+      const lifting = liftPacked(packedJob)
+      void addTicket().then(() => (isAnswered = true))
+      const lifted = await lifting
+      if (isAnswered) void addTicket()
+      return lifted
     }
 
     function watch(worker: string): void {
@@ -190,13 +211,12 @@ export function createDispatch(deps: {
     return {
       async begin() {
         mayBeQueued = true
-        const lifted = await orUnavailable(lift(), NO_NEW_WORK)
+        const lifted = await orUnavailable(liftWithTicket(), NO_NEW_WORK)
         if (lifted.status === 'busy') {
           mayBeQueued = false
           throw admission.refuse(lifted)
         }
         if (lifted.status === 'waiting') tag = lifted.tag
-        await orUnavailable(addTicket(), NO_NEW_WORK)
         startWait()
         lookAfter()
       },
@@ -225,11 +245,7 @@ export function createDispatch(deps: {
         leavePace = room
         if (signal.aborted) return
         const giveUp = () => remainingMs() <= 0 || signal.aborted
-        await orUnavailable(untilAnswered(lift, { ...REPEAT, giveUp }), NO_NEW_WORK)
-        // A lost ticket is replaced by the first look.
-        await addTicket().catch((error: unknown) =>
-          log.warn({ err: error, requestId: job.id }, 'the ticket of a later epoch was not added'),
-        )
+        await orUnavailable(untilAnswered(liftWithTicket, { ...REPEAT, giveUp }), NO_NEW_WORK)
         if (!signal.aborted) lookAfter()
       },
       close() {
@@ -239,13 +255,9 @@ export function createDispatch(deps: {
       },
       job: () => current,
       mayBeQueued: () => mayBeQueued,
-      tickets: () => added,
     }
   }
 }
-
-/** Those before are long taken. */
-const MOST_TICKETS = 8
 
 /** What a worker must be able to do to go on with it: after a misfit, what the one before could not. */
 function nextNeeds(before: Needs, { need, continues }: { need: string; continues: boolean }): Needs {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
-import { ticketPrefix } from '#libs/generation-record/keys.ts'
+import { modelPrefix, TICKET_QUEUE, ticketPrefix } from '#libs/generation-record/keys.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
 import { createLogger } from '#libs/telemetry/logger.ts'
 import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
@@ -12,7 +13,7 @@ let redis: Redis
 let tickets: TicketQueue
 
 beforeAll(async () => {
-  redis = new Redis(sharedRedis())
+  redis = new Redis(sharedRedis(), { maxRetriesPerRequest: null })
   await redis.ping()
   tickets = createTicketQueue(redis)
 })
@@ -22,81 +23,109 @@ afterAll(async () => {
   redis.disconnect()
 })
 
-/** A worker that takes tickets of `model` until the test ends. */
-function pull(model: string, onTicket: () => Promise<void>) {
+/** A worker that can wait for tickets of `model`. */
+function openPull(model: string) {
   const log = createLogger('test', 'silent')
   const place = { mode: 'single', url: sharedRedis() } as const
   const patient = openRedis({ place, name: 'test', patience: 'patient', log })
-  const ticketPull = createTicketPull({ redis: patient, model, onTicket, log })
-  ticketPull.start()
+  const pull = createTicketPull({ redis: patient, model, log })
   onTestFinished(async () => {
-    await ticketPull.close()
+    await pull.close()
     patient.disconnect()
   })
+  return pull
 }
 
-const ticketKeys = async (model: string, part: string) =>
-  await redis.exists(`${ticketPrefix(model)}:tickets:${part}`)
+/** A worker that waits again each time it was woken. The first answer says only that it waits from then on. */
+async function waitAlways(model: string) {
+  const pull = openPull(model)
+  const state = { woken: 0, stop: false }
+  onTestFinished(() => void (state.stop = true))
+  await pull.next()
+  void (async () => {
+    while (!state.stop) {
+      await pull.next()
+      state.woken += 1
+    }
+  })()
+  return state
+}
 
-test('each ticket is taken once, by one of the workers, and leaves nothing behind', async () => {
+const clients = async () => await redis.client('LIST')
+/** Resolves when as many workers more wait than in `before`. */
+async function untilWaiting(count: number) {
+  await vi.waitFor(
+    async () => {
+      const blocked = String(await clients())
+        .split('\n')
+        .filter((line) => /cmd=bzpopmin/u.test(line))
+      expect(blocked.length).toBeGreaterThanOrEqual(count)
+    },
+    { timeout: 5_000 },
+  )
+}
+
+test('each ticket wakes one worker that waits, and each in its turn', async () => {
   const model = `model-${randomUUID()}`
-  let taken = 0
-  const take = async () => void (taken += 1)
-  pull(model, take)
-  pull(model, take)
-  const ids = await Promise.all(Array.from({ length: 20 }, async () => await tickets.add(model)))
-  expect(new Set(ids).size).toBe(20)
+  const workers = [await waitAlways(model), await waitAlways(model)]
+  const woken = () => workers.map(({ woken: times }) => times)
+  await untilWaiting(2)
+  for (let added = 1; added <= 6; added += 1) {
+    await tickets.add(model)
+    await vi.waitFor(() => expect(woken().reduce((sum, times) => sum + times, 0)).toBe(added))
+    await untilWaiting(2)
+  }
+  expect(woken()).toEqual([3, 3])
+})
+
+test('tickets that no worker waits for wake the next one once, and are one job', async () => {
+  const model = `model-${randomUUID()}`
+  await Promise.all(Array.from({ length: 50 }, async () => await tickets.add(model)))
+  const worker = await waitAlways(model)
+  await vi.waitFor(() => expect(worker.woken).toBe(1))
+  const queue = new Queue(TICKET_QUEUE, { connection: redis, prefix: ticketPrefix(model) })
+  onTestFinished(async () => await queue.close())
+  expect(await queue.getJobCounts()).toMatchObject({ delayed: 1, waiting: 0, active: 0, completed: 0 })
+  expect(await redis.xlen(`${modelPrefix(model)}tickets:events`)).toBeLessThan(10)
+})
+
+test('a ticket that is passed on wakes another worker', async () => {
+  const model = `model-${randomUUID()}`
+  const first = openPull(model)
+  await first.next()
+  const woken = first.next()
+  await untilWaiting(1)
+  await tickets.add(model)
+  await woken
+  const second = await waitAlways(model)
+  expect(second.woken).toBe(0)
+  await first.pass()
+  await vi.waitFor(() => expect(second.woken).toBe(1))
+})
+
+test('a ticket that has become due, or was promoted, is taken and replaced by the next', async () => {
+  const model = `model-${randomUUID()}`
+  await tickets.add(model)
+  const queue = new Queue(TICKET_QUEUE, { connection: redis, prefix: ticketPrefix(model) })
+  onTestFinished(async () => await queue.close())
+  const [job] = await queue.getDelayed()
+  await job?.promote()
+  expect(await queue.getJobCounts()).toMatchObject({ delayed: 0, waiting: 1 })
+  const worker = await waitAlways(model)
   await vi.waitFor(async () => {
-    expect(taken).toBe(20)
-    expect(await ticketKeys(model, 'active')).toBe(0)
+    expect(await queue.getJobCounts()).toMatchObject({ waiting: 0, active: 0, completed: 0, failed: 0 })
   })
-  for (const part of ['wait', 'completed', 'failed', ...ids]) expect(await ticketKeys(model, part)).toBe(0)
-})
-
-test('a worker takes the next ticket when it has room', async () => {
-  const model = `model-${randomUUID()}`
-  const rooms: (() => void)[] = []
-  pull(model, async () => {
-    await new Promise<void>((resolve) => rooms.push(resolve))
-  })
+  await untilWaiting(1)
+  const before = worker.woken
   await tickets.add(model)
-  await tickets.add(model)
-  await vi.waitFor(() => expect(rooms).toHaveLength(1))
-  await vi.waitFor(async () => expect(await redis.llen(`${ticketPrefix(model)}:tickets:wait`)).toBe(1))
-  rooms[0]?.()
-  await vi.waitFor(() => expect(rooms).toHaveLength(2))
-  rooms[1]?.()
+  await vi.waitFor(() => expect(worker.woken).toBeGreaterThan(before))
+  expect(await queue.getJobCounts()).toMatchObject({ delayed: 1 })
 })
 
-test('a removed ticket is never taken; removing one that is unknown or taken does nothing', async () => {
-  const model = `model-${randomUUID()}`
-  const removed = await tickets.add(model)
-  const kept = await tickets.add(model)
-  await tickets.remove(model, removed)
-  await tickets.remove(model, removed)
-  await tickets.remove(model, randomUUID())
-  let taken = 0
-  const room = Promise.withResolvers<void>()
-  pull(model, async () => {
-    taken += 1
-    await room.promise
-  })
-  await vi.waitFor(() => expect(taken).toBe(1))
-  await tickets.remove(model, kept)
-  room.resolve()
-  await vi.waitFor(async () => expect(await ticketKeys(model, 'active')).toBe(0))
-  expect(taken).toBe(1)
-})
-
-test('a ticket whose worker died is handed out again, also for the third time', async () => {
-  const model = `model-${randomUUID()}`
-  const id = await tickets.add(model)
-  // What deaths leave behind: an active ticket without a lock, which has stalled before.
-  const prefix = `${ticketPrefix(model)}:tickets`
-  await redis.lmove(`${prefix}:wait`, `${prefix}:active`, 'RIGHT', 'LEFT')
-  await redis.hset(`${prefix}:${id}`, 'stc', '2')
-  await redis.sadd(`${prefix}:stalled`, id)
-  let taken = 0
-  pull(model, async () => void (taken += 1))
-  await vi.waitFor(() => expect(taken).toBe(1), { timeout: 10_000 })
+test('a worker that is closed waits no longer', async () => {
+  const pull = openPull(`model-${randomUUID()}`)
+  await pull.next()
+  const waiting = pull.next()
+  await pull.close()
+  await expect(waiting).resolves.toBeUndefined()
 })

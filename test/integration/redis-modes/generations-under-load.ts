@@ -4,7 +4,7 @@ import type { RedisPlace } from '#libs/config/redis-fields.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { createGenerationRecord, type Lift } from '#libs/generation-record/generation-record.ts'
 import { connectRedis } from '#libs/redis/connect-redis.ts'
-import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
+import { createTicketPull, type TicketPull } from '#libs/ticket-queue/pull-tickets.ts'
 import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
 
@@ -51,10 +51,17 @@ export async function startLoad(place: RedisPlace, models: readonly string[]): P
       tickets.set(model, (tickets.get(model) ?? 0) + 1)
       await claimAll(model)
     }
-    const pull = createTicketPull({ redis: patient, model, onTicket, log })
-    pull.start()
+    const pull = createTicketPull({ redis: patient, model, log })
+    void takeTickets(pull, onTicket)
     return pull
   })
+
+  async function takeTickets(pull: TicketPull, onTicket: () => Promise<void>) {
+    while (!stopping.signal.aborted) {
+      await pull.next()
+      await onTicket()
+    }
+  }
 
   async function claimAll(model: string) {
     for (;;) {

@@ -11,12 +11,11 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A record in which `waiting` generations wait, and a queue whose tickets a test hands over. */
-function setUp(capacity: number) {
-  const state = { waiting: 0, claims: 0, ready: true, answers: Promise.resolve() }
+/** A record in which `waiting` generations wait, and tickets that a test hands over. */
+function setUp(capacity: number, options: { roomElsewhere?: number } = {}) {
+  const state = { waiting: 0, claims: 0, ready: true, passed: 0, closed: false, answers: Promise.resolve() }
   const ends: (() => void)[] = []
-  const queue: string[] = []
-  let onTicket = async () => {}
+  const wakes: (() => void)[] = []
   const slots = createSlots(capacity)
   const pull = createPull({
     async takeNext() {
@@ -26,45 +25,102 @@ function setUp(capacity: number) {
       state.waiting -= 1
       const { promise, resolve } = Promise.withResolvers<void>()
       ends.push(resolve)
-      return { ended: promise }
+      return { ended: promise, waiting: state.waiting }
     },
     slots,
     mayPull: () => state.ready,
-    openTickets(handle) {
-      onTicket = handle
-      return {
-        start: () => queue.push('start'),
-        pause: async () => void queue.push('pause'),
-        resume: async () => void queue.push('resume'),
-        close: async () => void queue.push('close'),
-      }
+    tickets: {
+      async next() {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        wakes.push(resolve)
+        await promise
+      },
+      pass: async () => void (state.passed += 1),
+      close: async () => void (state.closed = true),
     },
+    roomElsewhere: () => options.roomElsewhere ?? 0,
+    nowMs: () => Date.now(),
     log: pino({ level: 'silent' }),
   })
-  const ticket = async () => await onTicket()
   const pass = async (ms: number) => void (await vi.advanceTimersByTimeAsync(ms))
-  return { pull, state, slots, ends, queue, ticket, pass }
+  /** Wakes the worker if it waits for a ticket; returns whether it did. */
+  async function ticket(): Promise<boolean> {
+    await pass(0)
+    const wake = wakes.shift()
+    wake?.()
+    await pass(0)
+    return wake !== undefined
+  }
+  return { pull, state, slots, ends, ticket, pass }
 }
 
-test('a ticket claims at once, and is done when there is room for another', async () => {
+test('a ticket claims at once', async () => {
+  const { state, slots, ticket } = setUp(1)
+  state.waiting = 2
+  expect(await ticket()).toBe(true)
+  expect([state.claims, slots.running()]).toEqual([1, 1])
+})
+
+test('a claim that gets nothing frees its slot, and the next ticket claims again', async () => {
+  const { state, slots, ticket } = setUp(1)
+  for (const claims of [1, 2]) {
+    await ticket()
+    expect([state.claims, slots.running()]).toEqual([claims, 0])
+  }
+})
+
+test('one ticket claims as many as wait, at once, and not one more than there is room for', async () => {
+  const { state, slots, ticket, pass } = setUp(4)
+  state.waiting = 10
+  const { promise, resolve } = Promise.withResolvers<void>()
+  state.answers = promise
+  await ticket()
+  expect(state.claims).toBe(1)
+  resolve()
+  await pass(0)
+  expect([state.claims, slots.running(), state.waiting]).toEqual([4, 4, 6])
+})
+
+test('the claims in hand count for those that wait', async () => {
+  const { state, ticket, pass } = setUp(8)
+  state.waiting = 3
+  const { promise, resolve } = Promise.withResolvers<void>()
+  state.answers = promise
+  for (let tickets = 0; tickets < 3; tickets += 1) await ticket()
+  resolve()
+  await pass(0)
+  expect([state.claims, state.waiting]).toEqual([3, 0])
+})
+
+test('a full worker waits for no ticket, and claims when it has room again', async () => {
   const { state, slots, ends, ticket, pass } = setUp(1)
   state.waiting = 2
-  let done = false
-  const taken = ticket().then(() => (done = true))
-  await pass(0)
-  expect([state.claims, slots.running(), done]).toEqual([1, 1, false])
-  ends[0]?.()
-  await taken
-  expect([state.claims, slots.running()]).toEqual([1, 0])
-})
-
-test('a ticket whose generation is gone frees its slot', async () => {
-  const { state, slots, ticket } = setUp(1)
   await ticket()
-  expect([state.claims, slots.running()]).toEqual([1, 0])
+  expect(await ticket()).toBe(false)
+  ends[0]?.()
+  await pass(0)
+  expect([state.claims, slots.running(), state.waiting]).toEqual([2, 1, 0])
 })
 
-test('with room and no claim in hand it claims each second, and goes on while it gets one', async () => {
+test('a ticket that reaches a worker which has filled up meanwhile is passed on', async () => {
+  const { state, slots, ticket, pass } = setUp(1)
+  state.waiting = 2
+  // It waits for a ticket, and claims without one.
+  await pass(1_000)
+  expect(slots.running()).toBe(1)
+  expect(await ticket()).toBe(true)
+  expect([state.claims, state.passed]).toEqual([1, 1])
+  expect(await ticket()).toBe(false)
+})
+
+test('where it is full and more wait, it wakes a worker that has room', async () => {
+  const { state, ticket } = setUp(1, { roomElsewhere: 2 })
+  state.waiting = 2
+  await ticket()
+  expect([state.claims, state.passed]).toEqual([1, 1])
+})
+
+test('with room and no claim in hand it claims each second, and goes on while something waits', async () => {
   const { state, slots, pass } = setUp(3)
   state.waiting = 5
   await pass(999)
@@ -75,45 +131,52 @@ test('with room and no claim in hand it claims each second, and goes on while it
   expect(state.claims).toBe(3)
 })
 
-test('while a claim has no answer no other is begun without a ticket', async () => {
-  const { state, slots, pass } = setUp(3)
+test('while a claim has no answer no other is begun without a ticket, and after half a second with none', async () => {
+  const { state, slots, ticket, pass } = setUp(8)
   const { promise, resolve } = Promise.withResolvers<void>()
   state.answers = promise
+  await ticket()
+  await ticket()
+  expect(state.claims).toBe(2)
   await pass(5_000)
-  expect([state.claims, slots.running()]).toEqual([1, 1])
+  await ticket()
+  expect([state.claims, slots.running()]).toEqual([2, 2])
   resolve()
   await pass(1_000)
-  expect(state.claims).toBe(2)
+  expect(state.claims).toBe(3)
 })
 
 test('a claim that failed gives its slot back', async () => {
   const { state, slots, ticket } = setUp(1)
   state.answers = Promise.reject(new Error('Connection is closed.'))
+  state.answers.catch(() => {})
   await ticket()
   expect([state.claims, slots.running()]).toEqual([1, 0])
 })
 
-test('a worker that may not pull claims nothing, for a ticket neither', async () => {
-  const { state, ticket, pass } = setUp(1)
+test('a worker that may not pull waits for no ticket and claims nothing, until it may', async () => {
+  const { pull, state, ticket, pass } = setUp(1)
+  // It waits already.
+  await pass(0)
   state.ready = false
   state.waiting = 1
   await ticket()
+  expect([state.claims, state.passed]).toEqual([0, 1])
+  expect(await ticket()).toBe(false)
   await pass(3_000)
   expect(state.claims).toBe(0)
+  state.ready = true
+  pull.follow()
+  expect(await ticket()).toBe(true)
+  expect(state.claims).toBe(1)
 })
 
-test('tickets follow the engine, and end with the pull, as do the claims without one', async () => {
-  const { pull, state, queue, pass } = setUp(1)
-  for (const ready of [true, false, true]) await pull.follow(ready)
+test('a pull that is closed claims nothing', async () => {
+  const { pull, state, ticket, pass } = setUp(1)
+  await pass(0)
   await pull.close()
-  expect(queue).toEqual(['start', 'pause', 'resume', 'close'])
+  state.waiting = 1
+  await ticket()
   await pass(3_000)
-  expect(state.claims).toBe(0)
-})
-
-test('an engine that is healthy while its worker is cordoned gets its tickets after the cordon', async () => {
-  const { pull, queue } = setUp(1)
-  for (const ready of [false, true, false, true]) await pull.follow(ready)
-  await pull.close()
-  expect(queue).toEqual(['start', 'pause', 'resume', 'close'])
+  expect([state.claims, state.closed]).toEqual([0, true])
 })

@@ -22,7 +22,14 @@ const CLAIMED: Lift = { status: 'claimed', worker: 'worker-1', nonce: 'n1' }
 /** The record answers with these in order; the last one repeats. */
 function setUp(
   answers: (Lift | Error)[] = [WAITING],
-  options: { room?: boolean; served?: boolean; ids?: number[]; startsAtMs?: number } = {},
+  options: {
+    room?: boolean
+    served?: boolean
+    ids?: number[]
+    startsAtMs?: number
+    lifted?: Promise<void>
+    ticketsFail?: boolean
+  } = {},
 ) {
   const log: string[] = []
   const lifts: Lifting[] = []
@@ -50,6 +57,7 @@ function setUp(
       async lift(lifting) {
         lifts.push(lifting)
         log.push(`lift ${lifting.epoch}`)
+        await options.lifted
         const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? WAITING
         if (answer instanceof Error) throw answer
         return answer
@@ -58,7 +66,7 @@ function setUp(
     tickets: {
       async add() {
         log.push('ticket')
-        return `ticket-${log.length}`
+        if (options.ticketsFail === true) throw new Error('the queue Redis is away')
       },
     },
     picture: {
@@ -109,10 +117,14 @@ function setUp(
 
 const NEXT = { restart: false, need: '', hold: null }
 
-test('it is lifted, then a ticket is added', async () => {
-  const { dispatched, log, lifts } = setUp()
-  await dispatched.begin()
+test('it is lifted, and its ticket is sent without waiting for the answer', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const { dispatched, log, lifts, after } = setUp([WAITING], { lifted: promise })
+  const begun = dispatched.begin()
+  await after(0)
   expect(log).toEqual(['lift 1', 'ticket'])
+  resolve()
+  await begun
   expect(lifts[0]).toMatchObject({
     epoch: 1,
     tag: null,
@@ -124,10 +136,28 @@ test('it is lifted, then a ticket is added', async () => {
   dispatched.close()
 })
 
-test('one that the record refuses is busy, gets no ticket, and is not queued', async () => {
+test('a ticket that was executed before its lift is added again', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const { dispatched, log, after } = setUp([WAITING], { lifted: promise })
+  const begun = dispatched.begin()
+  await after(10)
+  resolve()
+  await begun
+  expect(log).toEqual(['lift 1', 'ticket', 'ticket'])
+  dispatched.close()
+})
+
+test('one whose ticket cannot be added waits all the same', async () => {
+  const { dispatched, waiting } = setUp([WAITING], { ticketsFail: true })
+  await dispatched.begin()
+  expect([dispatched.mayBeQueued(), waiting()]).toEqual([true, [1, 40]])
+  dispatched.close()
+})
+
+test('one that the record refuses is busy, and is not queued', async () => {
   const { dispatched, log } = setUp([{ status: 'busy', reason: 'queue', ahead: 9 }])
   await expect(dispatched.begin()).rejects.toMatchObject({ code: 'model_busy' })
-  expect(log).toEqual(['lift 1'])
+  expect(log).toEqual(['lift 1', 'ticket'])
   expect(dispatched.mayBeQueued()).toBe(false)
 })
 

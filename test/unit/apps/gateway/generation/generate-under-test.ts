@@ -1,4 +1,3 @@
-import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import type { Admission } from '#apps/gateway/generation/admit.ts'
@@ -93,7 +92,6 @@ export function setUp(given: Given) {
     close: () => undefined,
     job: () => job,
     mayBeQueued: () => mayBeQueued,
-    tickets: () => ['ticket-1'],
   }
   const reserve = {
     async estimated() {
@@ -133,11 +131,8 @@ export function setUp(given: Given) {
           },
           releaseHold: (id) => log.push(`release ${id}`),
         },
-        tickets: { remove: async (_model, ticket) => void log.push(`remove ${ticket}`) },
-        picture: { find: () => null },
         stopWorker: (worker, { epoch }) => log.push(`stop ${worker} ${epoch}`),
         streamSettled: (worker, stream) => log.push(`settled ${worker} ${stream}`),
-        log: pino({ level: 'silent' }),
       }),
       suspects: createSuspects(() => 0),
       inputEstimate: createInputEstimate(),
