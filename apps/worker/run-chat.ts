@@ -62,7 +62,9 @@ export function createRunChat(deps: {
 
     const constraint = model.constrain(job.request)
     const guided = constraint !== null
-    run.send([{ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided }])
+    run.claimed({ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided })
+    // A caller who hangs up pays for the prompt only once the claim has arrived.
+    if (promptTokens > LARGE_PROMPT_TOKENS) run.sendClaim()
     run.usage.promptTokens = promptTokens
     run.usage.completionTokens = earlier.length
     const parser = model.createParser(job, prompt)
@@ -175,6 +177,12 @@ async function traceCall(
     },
   })
 }
+
+/**
+ * The claim of a smaller prompt travels with the first output, which saves a message for each generation; what a hang-up
+ * before it makes free is at most the prefill of so many tokens.
+ */
+const LARGE_PROMPT_TOKENS = 2_048
 
 /** About 5 ms of work: other streams go on in between. */
 const REPLAYED_AT_ONCE = 2_048

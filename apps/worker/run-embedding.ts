@@ -39,7 +39,7 @@ export function createRunEmbedding(deps: {
       return { status: 'declined', reason: 'misfit', promptTokens: 0, need: `window:${longest}` }
     }
 
-    run.send([{ type: 'generation-claimed', worker, promptTokens, after: 0, guided: false }])
+    run.claimed({ type: 'generation-claimed', worker, promptTokens, after: 0, guided: false })
     await traceStep(run.span, `embeddings ${job.model}`, {
       kind: 'CLIENT',
       attributes: {

@@ -1,4 +1,4 @@
-import type { GenerationEvent, Usage } from '#libs/contracts/generation-event.ts'
+import type { GenerationClaimed, GenerationEvent, Usage } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { Claim } from '#libs/generation-record/generation-record.ts'
 import type { Span } from '#libs/telemetry/span.ts'
@@ -38,6 +38,10 @@ export type RunningGeneration = {
   /** The engine has given tokens, or a vector, which has no ids. */
   noteOutput(ids: readonly number[] | Uint32Array): void
   hasOutput(): boolean
+  /** Its claim is published with the first events, or by `sendClaim`. */
+  claimed(claim: GenerationClaimed): void
+  /** Publishes the claim, unless it is published already. */
+  sendClaim(): void
   /**
    * Publishes events that belong together: their gateway receives all of them or none. With them travel the ids of the
    * output that was noted since the last events.
@@ -74,6 +78,7 @@ export function createRun(
   const output: Output = { tokens: 0, mostTokens: null, firstMs: null, lastMs: null }
   /** Their text may still be buffered: half a character, a possible stop string. */
   const unsentIds: number[] = []
+  let unsentClaim: GenerationClaimed | null = null
   let reason: StopReason | null = null
   let closed = false
 
@@ -103,8 +108,19 @@ export function createRun(
       output.firstMs ??= output.lastMs
     },
     hasOutput: () => output.firstMs !== null,
+    claimed(claim) {
+      unsentClaim = claim
+    },
+    sendClaim() {
+      if (unsentClaim === null) return
+      const claim = unsentClaim
+      unsentClaim = null
+      deps.send([claim], [])
+    },
     send(events) {
-      if (events.length > 0) deps.send(events, unsentIds.splice(0))
+      if (events.length === 0) return
+      run.sendClaim()
+      deps.send(events, unsentIds.splice(0))
     },
     close() {
       if (closed) return

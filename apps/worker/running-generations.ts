@@ -36,8 +36,8 @@ export type RunningGenerations = {
   /** Answers a gateway that asks what it is to expect of these claims. */
   answer(gateway: string, asked: readonly AskedStream[]): void
   /**
-   * Publishes to each gateway how far those of its streams are that have ended, or sent nothing since the last call: of
-   * the others the next frame shows what was lost. Call it once a second.
+   * Publishes to each gateway the claims that are not published yet, and how far those of its streams are that have ended,
+   * or sent nothing since the last call: of the others the next frame shows what was lost. Call it once a second.
    */
   pulse(): void
 }
@@ -215,6 +215,7 @@ export function createRunningGenerations(deps: {
       for (const [gateway, streams] of gateways) {
         const listed: StreamState[] = []
         for (const tracked of streams.values()) {
+          tracked.run?.sendClaim()
           if (isListed(tracked)) listed.push(toState(tracked))
           tracked.quietPulses += 1
         }

@@ -44,6 +44,8 @@ export type Dispatch = (generation: {
   readonly admission: Admission
   readonly inbox: StreamInbox
   readonly signal: AbortSignal
+  /** A look has found that this worker claimed it, before any event of it was received. */
+  readonly claimFound: (worker: string) => void
   /** What remains until its deadline, in ms. */
   readonly remainingMs: () => number
 }) => Dispatched
@@ -81,7 +83,7 @@ export function createDispatch(deps: {
   const { record, tickets, picture, modelStates, demand, pace, bounds, noWorkerLimitMs, nowMs, log } = deps
 
   return (generation) => {
-    const { job, accountId, cost, admission, inbox, signal, remainingMs } = generation
+    const { job, accountId, cost, admission, inbox, signal, claimFound, remainingMs } = generation
     const { model } = job
     let packed: PackedJob | null = null
     let current = job
@@ -195,6 +197,7 @@ export function createDispatch(deps: {
       const room = hasRoom()
       if (found.status === 'waiting' && room) await addTicket()
       if (found.status === 'claimed') {
+        claimFound(found.worker)
         watch(found.worker)
         inbox.expect(found)
       }

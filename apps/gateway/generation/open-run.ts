@@ -92,6 +92,7 @@ export function createOpenRun(deps: {
       ...(traceparent === undefined ? {} : { traceparent }),
     }
     const promptTokens = inputEstimate.estimate(model.id, request)
+    const suspect = suspects.open()
     const dispatched = dispatch({
       job,
       accountId: call.caller.accountId,
@@ -100,10 +101,10 @@ export function createOpenRun(deps: {
       admission,
       inbox,
       signal: call.signal,
+      claimFound: suspect.claimed,
       remainingMs: () => deadlineMs - deps.redisNowMs(),
     })
     const progress = createProgress(request.kind)
-    const suspect = suspects.open()
     let output: OutputEvent[] = []
     let wasSent = false
     let vectorCount = 0

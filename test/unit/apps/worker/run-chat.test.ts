@@ -206,3 +206,22 @@ test('a long replay leaves the event loop to others in between', async () => {
   expect(seen.replayed).toBe(20_000)
   expect(turns).toBeGreaterThan(0)
 })
+
+test.for([
+  { promptTokens: 2_048, sent: [] },
+  { promptTokens: 2_049, sent: [{ type: 'generation-claimed', promptTokens: 2_049 }] },
+])(
+  'a hang-up before the first token: the claim of $promptTokens tokens was published: $sent.length',
+  async ({ promptTokens, sent }) => {
+    const { events } = await processUnderTest(tokenizer, {
+      job: { hold: { ...generationJob().hold, amountNano: '1000000000' } },
+      render: async () => ({ ...PROMPT, ids: new Uint32Array(promptTokens) }),
+      async *engine(run) {
+        run.stop('unwanted')
+        run.signal.throwIfAborted()
+        yield end('stop')
+      },
+    })
+    expect(events).toMatchObject(sent)
+  },
+)

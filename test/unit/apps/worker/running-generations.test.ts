@@ -33,6 +33,38 @@ test('events are numbered from one; a group has the ids since the last one on it
   run.close()
 })
 
+test('a claim is published with the first events, before them and once; else with the next pulse', () => {
+  const { open, events, groups, pulses, running } = setUp()
+  const claim = {
+    type: 'generation-claimed',
+    worker: 'worker-1',
+    promptTokens: 3,
+    after: 0,
+    guided: false,
+  } as const
+  const run = open(5)
+  run.claimed(claim)
+  run.noteOutput([1])
+  run.send([])
+  expect(groups).toEqual([])
+  run.send([text('a')])
+  running.pulse()
+  expect(groups.flat().map(({ seq, event, ids }) => [seq, event.type, ids])).toEqual([
+    [1, 'generation-claimed', []],
+    [2, 'text-delta', [1]],
+  ])
+  const silent = open(6)
+  silent.claimed(claim)
+  running.pulse()
+  expect(events().slice(2)).toEqual([claim])
+  // The pulse counts it.
+  expect(pulses.at(-1)?.[1]).toContainEqual({ stream: 6, epoch: 1, lastSeq: 1, state: 'running' })
+  running.pulse()
+  expect(events()).toHaveLength(3)
+  run.close()
+  silent.close()
+})
+
 test('a stop ends its stream alone', () => {
   const { open, running } = setUp()
   const [run, other] = [open(5), open(6)]

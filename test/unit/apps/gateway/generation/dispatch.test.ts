@@ -105,6 +105,7 @@ function setUp(
     },
     inbox,
     signal: leaving.signal,
+    claimFound: (worker) => log.push(`found ${worker}`),
     remainingMs: () => begunMs + 60_000 - Date.now(),
   })
   const after = async (ms: number) => await vi.advanceTimersByTimeAsync(ms)
@@ -192,10 +193,10 @@ test('a claim that was found is watched and asked about, until the worker is hea
   const { dispatched, log, after } = setUp([WAITING, CLAIMED])
   await dispatched.begin()
   await after(3_000)
-  expect(log.slice(2)).toEqual(['lift 1', 'watch worker-1', 'expect worker-1 n1'])
+  expect(log.slice(2)).toEqual(['lift 1', 'found worker-1', 'watch worker-1', 'expect worker-1 n1'])
   dispatched.claimed({ worker: 'worker-1', promptTokens: 30 })
   await after(60_000)
-  expect(log).toHaveLength(5)
+  expect(log).toHaveLength(6)
   dispatched.close()
   expect(log.at(-1)).toBe('unwatch worker-1')
 })
