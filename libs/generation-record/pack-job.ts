@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import { z } from 'zod'
@@ -46,8 +47,18 @@ export function repackHold(packed: PackedJob, hold: GenerationJob['hold']): Pack
   return { ...packed, jobText, bytes: Buffer.byteLength(jobText) + packed.requestBytes.length }
 }
 
+/**
+ * Marks what this release stores. It is the hash of the job's schema, so a release with another schema has another mark:
+ * what has ours was checked by its gateway, and is not checked again; anything else is parsed.
+ */
+const JOB_FORM = createHash('sha1')
+  .update(JSON.stringify(z.toJSONSchema(GenerationJob)))
+  .digest('base64url')
+
 /** What is stored for one epoch: the job's text, and what must be known to read the side keys. */
 const StoredJob = z.object({
+  /** Absent in jobs of releases that did not mark them. */
+  form: z.string().optional(),
   isRequestApart: z.boolean(),
   idCount: z.int().min(0),
   promptTokens: z.int().min(0).nullable(),
@@ -59,32 +70,46 @@ export function toStoredJob(
   { jobText, requestBytes }: PackedJob,
   { idCount, promptTokens }: Pick<StoredJob, 'idCount' | 'promptTokens'>,
 ): string {
-  const fields = JSON.stringify({ isRequestApart: requestBytes.length > 0, idCount, promptTokens })
+  const isRequestApart = requestBytes.length > 0
+  const fields = JSON.stringify({ form: JOB_FORM, isRequestApart, idCount, promptTokens })
   return `${fields.slice(0, -1)},"job":${jobText}}`
 }
 
 /** Returns null when it cannot be parsed. */
 export function unpackStoredJob(text: string): StoredJob | null {
   try {
-    return StoredJob.parse(JSON.parse(text))
+    const stored: unknown = JSON.parse(text)
+    return isOfThisForm(stored) ? stored : StoredJob.parse(stored)
   } catch {
     return null
   }
 }
 
+function isOfThisForm(stored: unknown): stored is StoredJob {
+  return typeof stored === 'object' && stored !== null && 'form' in stored && stored.form === JOB_FORM
+}
+
 /** Joins and parses the parts of a job; returns null when they are not one. */
 export async function unpackJob(
-  { job, isRequestApart }: StoredJob,
+  { job, isRequestApart, form }: StoredJob,
   recordFields: RecordFields,
   requestBytes: Buffer,
 ): Promise<GenerationJob | null> {
   try {
-    if (!isRequestApart) return GenerationJob.parse({ ...job, ...recordFields })
+    if (!isRequestApart) return toJob(form, { ...job, ...recordFields })
     const requestText = await inflate(requestBytes, { maxOutputLength: MAX_REQUEST_BYTES })
-    return GenerationJob.parse({ ...job, request: JSON.parse(requestText.toString()), ...recordFields })
+    return toJob(form, { ...job, request: JSON.parse(requestText.toString()), ...recordFields })
   } catch {
     return null
   }
+}
+
+function toJob(form: string | undefined, joined: object): GenerationJob {
+  return isJobOf(form, joined) ? joined : GenerationJob.parse(joined)
+}
+
+function isJobOf(form: string | undefined, _joined: object): _joined is GenerationJob {
+  return form === JOB_FORM
 }
 
 const EMPTY = Buffer.alloc(0)

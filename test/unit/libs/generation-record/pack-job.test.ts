@@ -28,6 +28,23 @@ test.for([
   )
 })
 
+test('a job with the mark of this release is not parsed again; one of another release is', async () => {
+  const { id, model, gateway, stream, ...rest } = generationJob()
+  const record = { id, model, gateway, stream }
+  const packed = await packJob({ ...record, ...rest, contextWindow: -1 })
+  const text = toStoredJob(packed, { idCount: 0, promptTokens: null })
+  const unpack = async (stored: ReturnType<typeof unpackStoredJob>) =>
+    stored && (await unpackJob(stored, record, Buffer.alloc(0)))
+  expect(await unpack(unpackStoredJob(text))).toMatchObject({ contextWindow: -1 })
+  for (const other of [
+    text.replace(/"form":"[^"]+"/u, '"form":"another"'),
+    text.replace(/"form":"[^"]+",/u, ''),
+  ]) {
+    expect(other).not.toBe(text)
+    expect(await unpack(unpackStoredJob(other))).toBeNull()
+  }
+})
+
 test('a replaced hold changes nothing else', async () => {
   for (const content of ['Hello', 'Hello '.repeat(5_000)]) {
     const job = chat(content)
