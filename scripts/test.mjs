@@ -14,7 +14,10 @@ await runScript(async () => {
   total.passed += checks.passed.length
   total.failed += checks.failed.length
   say('tests')
-  const notHere = ['!soak', '!chart', '!containers', '!kube'].flatMap((project) => ['--project', project])
+  const notHere = ['!soak', '!chart', '!containers', '!kube', '!node'].flatMap((project) => [
+    '--project',
+    project,
+  ])
   const tests = await runTests([...notHere, ...process.argv.slice(2)])
   total.passed += tests.passed
   total.failed += tests.failed

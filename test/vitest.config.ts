@@ -47,6 +47,19 @@ export default defineConfig({
           hookTimeout: 900_000,
         },
       },
+      // `npm run test:node`, which runs it in the namespaces of a node.
+      {
+        extends: true,
+        test: {
+          name: 'node',
+          include: ['test/node/**/*.test.ts'],
+          globalSetup: ['test/node/global-setup.ts'],
+          // One file after the other: they share the node.
+          maxWorkers: 1,
+          testTimeout: 1_800_000,
+          hookTimeout: 1_800_000,
+        },
+      },
       // `npm run test:kube`; needs the programs of a Kubernetes control plane.
       {
         extends: true,

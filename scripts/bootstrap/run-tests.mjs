@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runNode } from './run-node.mjs'
 
-/** Runs Vitest with these arguments and resolves with how many tests passed and failed. */
-export async function runTests(args) {
+/** Runs Vitest with these arguments, as an argument of `within` if given; resolves with how many tests passed and failed. */
+export async function runTests(args, within = []) {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-counts-'))
   const file = join(folder, 'counts.json')
   try {
     const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', ...args]
-    const code = await runNode(vitest, { MILLRACE_TEST_COUNTS_FILE: file })
+    const code = await runNode(vitest, { MILLRACE_TEST_COUNTS_FILE: file }, within)
     const counts = readCounts(file)
     // Vitest itself failed.
     if (code !== 0 && counts.failed === 0) counts.failed = 1

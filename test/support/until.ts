@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** Polls `holds` until it resolves with true. Rejects after `limitMs`. */
-export async function until(holds: () => Promise<boolean>, limitMs = 30_000): Promise<void> {
+/** Polls `holds` until it resolves with true; longer intervals are for costly looks. Rejects after `limitMs`. */
+export async function until(holds: () => Promise<boolean>, limitMs = 30_000, intervalMs = 20): Promise<void> {
   const giveUpAtMs = performance.now() + limitMs
   while (!(await holds())) {
     if (performance.now() > giveUpAtMs) throw new Error(`not within ${limitMs} ms: ${holds.toString()}`)
-    await sleep(20)
+    await sleep(intervalMs)
   }
 }

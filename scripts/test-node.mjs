@@ -1,0 +1,119 @@
+// `npm run test:node`: the Helm chart on a real node with KEDA. It builds the image by Docker, starts a control plane with
+// one node by the scripts up.sh and load.sh of the folder KUBE_NODE, from the programs in KUBE_LAB_BIN, loads the image and
+// those of the dev servers, and runs the tests in the node's namespaces by in.sh; down.sh ends it all. Without root, the
+// programs, or a Docker engine with redis:7 and postgres:18 it ends with status 3, which is not a pass. Arguments are
+// Vitest's. KUBE_NODE_STATE names a lab that runs already.
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { checkPlatform, ensureDependencies, REPOSITORY } from './bootstrap/dependencies.mjs'
+import { runScript, SetupError } from './bootstrap/fail.mjs'
+import { say } from './bootstrap/progress.mjs'
+import { runTests } from './bootstrap/run-tests.mjs'
+
+const SCRIPTS = ['up.sh', 'in.sh', 'load.sh', 'down.sh']
+const PROGRAMS = [
+  'etcd',
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-scheduler',
+  'kwok',
+  'keda-operator',
+  'keda-adapter',
+  'keda-webhooks',
+  'kubelet',
+  'kube-proxy',
+  'coredns',
+  'pause',
+  'kubectl',
+  'helm',
+  'debian/usr/bin/containerd',
+  'debian/usr/sbin/runc',
+  'debian/usr/sbin/nft',
+]
+/** The images of the dev values and of the tests' servers, which are not built here. */
+const SERVER_IMAGES = ['redis:7', 'postgres:18']
+/** Not a name that a registry could have. */
+const IMAGE = `registry.invalid/millrace:test-${process.pid}`
+/** Everything runs on the real node, which claims GPUs for the simulated engines of the production values. */
+const LAB = { KUBE_NODE_TAINT: '0', KUBE_LAB_CPU_NODES: '0', KUBE_LAB_GPU_NODES: '0', KUBE_NODE_GPUS: '16' }
+
+let interrupted = false
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => (interrupted = true))
+
+await runScript(async () => {
+  const scripts = process.env.KUBE_NODE
+  if (scripts === undefined)
+    return refuse('KUBE_NODE is not set: it names the folder of up.sh, in.sh, load.sh and down.sh')
+  const programs = process.env.KUBE_LAB_BIN ?? join(homedir(), '.cache/kube-lab')
+  const missing = [...missingIn(scripts, SCRIPTS), ...missingIn(programs, PROGRAMS)]
+  if (missing.length > 0) return refuse(`these programs are missing: ${missing.join(', ')}`)
+  if (process.getuid() !== 0) return refuse('a node needs root')
+  const problem = run('docker', ['image', 'inspect', ...SERVER_IMAGES], { stdio: 'pipe' })
+  if (problem !== undefined)
+    return refuse(`it needs a Docker engine that has ${SERVER_IMAGES.join(' and ')}: ${problem}`)
+  checkPlatform()
+  await ensureDependencies({ dev: true })
+  process.env.KUBE_LAB_BIN = programs
+  process.env.MILLRACE_TEST_IMAGE = IMAGE
+  const given = process.env.KUBE_NODE_STATE
+  const state = given ?? mkdtempSync(join(tmpdir(), 'millrace-node-'))
+  try {
+    say('the image; the build takes minutes')
+    step('docker', ['build', '--quiet', '--file', 'deploy/Dockerfile', '--tag', IMAGE, '.'])
+    if (given === undefined) step(join(scripts, 'up.sh'), [state], LAB)
+    say('the image onto the node')
+    const load = 'docker save "$@" | "$LOAD" "$STATE"'
+    const names = ['load', IMAGE, ...SERVER_IMAGES]
+    step('bash', ['-o', 'pipefail', '-c', load, ...names], { LOAD: join(scripts, 'load.sh'), STATE: state })
+    const options = ['--project', 'node', ...process.argv.slice(2)]
+    const { passed, failed } = await runTests(options, [join(scripts, 'in.sh'), state])
+    console.log(`${passed} passed, ${failed} failed`)
+    return failed === 0 ? 0 : 1
+  } finally {
+    run('docker', ['image', 'rm', IMAGE], { stdio: 'ignore' })
+    if (given === undefined) {
+      const left = run(join(scripts, 'down.sh'), [state])
+      if (left === undefined) rmSync(state, { recursive: true, force: true })
+      else console.error(`not ended: ${state}: ${left}`)
+    }
+  }
+})
+
+function refuse(reason) {
+  console.error(`test:node: ${reason}`)
+  return 3
+}
+
+/** Runs a program in this terminal. Throws a SetupError when it fails, or when the user has interrupted. */
+function step(program, args, env = {}) {
+  const problem = interrupted
+    ? 'interrupted'
+    : run(program, args, { stdio: 'inherit', env: { ...process.env, ...env } })
+  if (problem !== undefined) throw new SetupError(`test:node: ${problem}`)
+}
+
+/** Why a program failed, or undefined. */
+function run(program, args, options = {}) {
+  const { error, status, stderr } = spawnSync(program, args, {
+    cwd: REPOSITORY,
+    encoding: 'utf8',
+    ...options,
+  })
+  if (status === 0) return undefined
+  return error?.message ?? (stderr?.trim().split('\n').at(-1) || `${program} ${args[0]} ended with ${status}`)
+}
+
+function missingIn(folder, names) {
+  return names.map((name) => join(folder, name)).filter((path) => !isExecutable(path))
+}
+
+function isExecutable(path) {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,9 @@
+// The lab is started by scripts/test-node.mjs, which runs Vitest in the lab's namespaces.
+import { rmSync } from 'node:fs'
+import { makeRunFolder, RUN_FOLDER_VARIABLE } from '../support/run-folder.ts'
+
+export function setup(): () => void {
+  const folder = makeRunFolder()
+  process.env[RUN_FOLDER_VARIABLE] = folder
+  return () => rmSync(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import { applyObjects, kubectl } from './programs.ts'
+
+/** It breaks a URL that does not encode it. */
+const PASSWORD = 'p@ss:w/or#d?%41'
+const ENCODED = encodeURIComponent(PASSWORD)
+const SQL = `'${PASSWORD}'`
+const SERVERS = ['queue', 'bus', 'postgres'] as const
+
+export type Servers = {
+  readonly queueUrl: string
+  readonly busUrl: string
+  /** Of the login that serves, and of the one that owns the tables. */
+  readonly databaseUrl: string
+  readonly ownerUrl: string
+  close(): Promise<void>
+}
+
+/** Two Redis servers and a PostgreSQL with billing's two logins, with passwords, in a namespace of their own. */
+export async function startServers(): Promise<Servers> {
+  const namespace = `servers-${randomUUID().slice(0, 8)}`
+  const run = async (args: readonly string[]) => await kubectl(['--namespace', namespace, ...args])
+  await kubectl(['create', 'namespace', namespace])
+  const redis = ['redis-server', '--requirepass', PASSWORD, '--save', '', '--maxmemory-policy', 'noeviction']
+  const postgresEnv = [{ name: 'POSTGRES_PASSWORD', value: PASSWORD }]
+  await applyObjects(
+    ...server({
+      namespace,
+      name: 'queue',
+      image: 'redis:7',
+      port: 6379,
+      args: [...redis, '--appendonly', 'yes'],
+    }),
+    ...server({ namespace, name: 'bus', image: 'redis:7', port: 6379, args: redis }),
+    ...server({ namespace, name: 'postgres', image: 'postgres:18', port: 5432, env: postgresEnv }),
+  )
+  for (const name of SERVERS) await run(['rollout', 'status', `deployment/${name}`, '--timeout', '180s'])
+  for (const statement of [
+    'create role millrace_service',
+    `create role billing_owner login password ${SQL}`,
+    'create database billing owner billing_owner',
+    `create role billing login password ${SQL}`,
+    'grant millrace_service to billing',
+  ]) {
+    await run(['exec', 'deployment/postgres', '--', 'psql', '-U', 'postgres', '-c', statement])
+  }
+  const database = `postgres.${namespace}:5432/billing`
+  return {
+    queueUrl: `redis://:${ENCODED}@queue.${namespace}:6379`,
+    busUrl: `redis://:${ENCODED}@bus.${namespace}:6379`,
+    databaseUrl: `postgres://billing:${ENCODED}@${database}`,
+    ownerUrl: `postgres://billing_owner:${ENCODED}@${database}`,
+    close: async () => void (await kubectl(['delete', 'namespace', namespace, '--wait=false'])),
+  }
+}
+
+/** A Deployment of one pod without a volume, ready when it accepts connections, and its Service. */
+function server(options: {
+  namespace: string
+  name: string
+  image: string
+  port: number
+  args?: readonly string[]
+  env?: readonly object[]
+}): object[] {
+  const { namespace, name, image, port, args = [], env = [] } = options
+  const labels = { app: name }
+  // PostgreSQL initializes its database with a server that listens on a socket only.
+  const readinessProbe = { tcpSocket: { port }, periodSeconds: 1, timeoutSeconds: 5 }
+  // Without requests a container gets next to no processor while others start.
+  const resources = { requests: { cpu: '200m', memory: '64Mi' } }
+  const container = { name, image, imagePullPolicy: 'IfNotPresent', args, env, resources, readinessProbe }
+  const template = {
+    metadata: { labels },
+    spec: { terminationGracePeriodSeconds: 5, containers: [container] },
+  }
+  return [
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { namespace, name },
+      spec: { selector: { matchLabels: labels }, template },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { namespace, name },
+      spec: { selector: labels, ports: [{ port }] },
+    },
+  ]
+}
