@@ -65,6 +65,12 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
       registers,
     }),
     settlementAlarms,
+    chargedCredits: new Counter<'model'>({
+      name: 'millrace_billing_charged_credits_total',
+      help: 'Credits charged for generations, by model',
+      labelNames: ['model'],
+      registers,
+    }),
     writtenOffCredits: new Counter({
       name: 'millrace_billing_written_off_credits_total',
       help: 'Cost that was not charged: no hold and no balance could pay it, or its hold had been released',

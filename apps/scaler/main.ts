@@ -68,7 +68,11 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
     ageMs: answers.ageMs,
     isLeader: () => control?.isLeader() ?? false,
   }
-  const metrics = createScalerMetrics({ registry, ...state })
+  const metrics = createScalerMetrics({
+    registry,
+    gpusOf: (pool) => specs.get(pool)?.gpus ?? 0,
+    ...state,
+  })
   const ops = await serveOps({
     app: 'scaler',
     host: config.OPS_HOST,

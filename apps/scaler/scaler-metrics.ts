@@ -22,8 +22,10 @@ export function createScalerMetrics(options: {
   snapshot: () => Snapshot | null
   ageMs: () => number
   isLeader: () => boolean
+  /** Of one replica. */
+  gpusOf: (pool: string) => number
 }): ScalerMetrics {
-  const { registry, ageMs, isLeader } = options
+  const { registry, ageMs, isLeader, gpusOf } = options
   const registers = [registry]
   const reports = () => (isLeader() ? (options.snapshot()?.report ?? []) : [])
   let gpus: ReadonlyMap<string, ClassGpus> = new Map()
@@ -98,6 +100,18 @@ export function createScalerMetrics(options: {
   gauge(
     { name: 'millrace_scaler_gpus', help: 'GPUs of the budget by state', labelNames: ['class', 'state'] },
     () => (isLeader() ? [...gpus].flatMap(([gpuClass, states]) => toStates(gpuClass, states)) : []),
+  )
+  gauge(
+    {
+      name: 'millrace_scaler_model_gpus',
+      help: 'GPUs of the pods that a node runs for the model; those that are being deleted too',
+      labelNames: ['model'],
+    },
+    () =>
+      reports().map(({ model, pools }) => {
+        const gpus = pools.map(({ pool, pods }) => gpusOf(pool) * countScheduled(pods))
+        return [{ model }, gpus.reduce((sum, each) => sum + each, 0)] as const
+      }),
   )
   gauge(
     {
@@ -181,6 +195,11 @@ export function createScalerMetrics(options: {
     },
     noteCall: (call, code) => calls.inc({ call, code }),
   }
+}
+
+function countScheduled(pods: Readonly<Record<string, number>>): number {
+  const all = Object.values(pods).reduce((sum, number) => sum + number, 0)
+  return all - (pods['unscheduled'] ?? 0)
 }
 
 function toStates(gpuClass: string, states: ClassGpus) {

@@ -3,6 +3,7 @@ import { WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
 import { GEN_AI } from '#libs/telemetry/gen-ai-names.ts'
 import type { RestartReason } from './engine-life.ts'
 import type { CallHistograms } from './measure-calls.ts'
+import type { Totals } from './run-totals.ts'
 
 /** What is measured of the engines themselves, beside the generations. */
 export type EngineMetrics = {
@@ -19,6 +20,8 @@ export type MeasuredEngine = {
   readonly model: string
   readonly phase: WorkerPhase
   readonly kv: { readonly used: number | null; readonly capacity: number | null }
+  /** Null until the engine has answered. */
+  readonly tokens: Omit<Totals, 'ended'> | null
 }
 
 /** In seconds. A generation waits up to its deadline, an engine loads up to an hour. */
@@ -54,6 +57,21 @@ export function createEngineMetrics(options: {
       for (const { model, kv } of engines()) {
         if (kv.used !== null) this.inc({ model, state: 'used' }, kv.used)
         if (kv.capacity !== null) this.inc({ model, state: 'capacity' }, kv.capacity)
+      }
+    },
+  })
+  new Counter({
+    name: 'millrace_worker_tokens_total',
+    help: 'Tokens of the runs that the engine worked for: prompt (replayed output too), cached (those of the prompt that its prefix cache had), output',
+    labelNames: ['model', 'kind'],
+    registers,
+    collect() {
+      this.reset()
+      for (const { model, tokens } of engines()) {
+        if (tokens === null) continue
+        this.inc({ model, kind: 'prompt' }, tokens.promptTokens)
+        this.inc({ model, kind: 'cached' }, tokens.cachedTokens)
+        this.inc({ model, kind: 'output' }, tokens.outputTokens)
       }
     },
   })

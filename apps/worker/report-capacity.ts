@@ -51,7 +51,7 @@ export function createCapacityReports(deps: {
       healthy: served?.isHealthy() ?? false,
       cordoned: cordon.isCordoned(),
     })
-    return { model: config.model, phase, kv: served?.kv() ?? UNKNOWN_KV }
+    return { model: config.model, phase, kv: served?.kv() ?? UNKNOWN_KV, tokens: served?.totals() ?? null }
   }
 
   function toCapacity(engine: ReportedEngine): Capacity {

@@ -102,6 +102,14 @@ export const CAPACITY: Dashboard = {
       shows: { '{{model}}': sumBy('model', select('millrace_scaler_cordoned')) },
     },
     {
+      title: 'Output tokens per second and GPU',
+      help: 'By model, of all GPUs that its pods have.',
+      unit: 'short',
+      shows: {
+        '{{model}}': `${sumBy('model', rate('millrace_worker_tokens_total', 'kind="output"'))} / ${sumBy('model', select('millrace_scaler_model_gpus'))}`,
+      },
+    },
+    {
       title: 'GPU-hours per million billed tokens',
       help: 'Over one hour. It rises when GPUs wait for work.',
       unit: 'short',

@@ -64,6 +64,22 @@ export const MODEL_DASHBOARD: Dashboard = {
       },
     },
     {
+      title: 'Output tokens per second and GPU',
+      help: 'Of all GPUs that pods of the model have, loading ones too. It falls when GPUs wait for work.',
+      unit: 'short',
+      shows: {
+        tokens: `sum(${rate('millrace_worker_tokens_total', MODEL, 'kind="output"')}) / sum(${select('millrace_scaler_model_gpus', MODEL)})`,
+      },
+    },
+    {
+      title: 'Prefix-cache hits',
+      help: 'Tokens of the prompts that the engines had in their prefix caches, of all tokens of the prompts.',
+      unit: 'percentunit',
+      shows: {
+        hits: `sum(${rate('millrace_worker_tokens_total', MODEL, 'kind="cached"')}) / sum(${rate('millrace_worker_tokens_total', MODEL, 'kind="prompt"')})`,
+      },
+    },
+    {
       title: 'Batch',
       help: 'Generations that run, and the slots of all workers.',
       unit: 'short',

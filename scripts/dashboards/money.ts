@@ -8,13 +8,21 @@ export const MONEY: Dashboard = {
   panels: [
     {
       title: 'Billed tokens per hour by model',
-      help: 'Input and output. `millrace usage` shows the credits, exactly.',
+      help: 'Input and output.',
       unit: 'short',
       shows: {
         '{{gen_ai_request_model}} {{gen_ai_token_type}}': sumBy(
           'gen_ai_request_model, gen_ai_token_type',
           `increase(${select('gen_ai_client_token_usage_sum')}[1h])`,
         ),
+      },
+    },
+    {
+      title: 'Credits per hour by model',
+      help: 'Charged for generations. It is measured; `millrace usage` shows the exact numbers.',
+      unit: 'short',
+      shows: {
+        '{{model}}': sumBy('model', `increase(${select('millrace_billing_charged_credits_total')}[1h])`),
       },
     },
     {

@@ -6,6 +6,7 @@ import { startFakeCluster, type FakeCluster } from '../integration/scaler/fake-c
 import { poolOf, startScaler, type RunningScaler } from '../integration/scaler/scaler-under-test.ts'
 import { chatOk } from '../support/chat.ts'
 import { startCluster, type TestCluster } from '../support/cluster.ts'
+import { until } from '../support/until.ts'
 
 let cluster: TestCluster
 let kubernetes: FakeCluster
@@ -40,4 +41,16 @@ test('every metric of the alerts and dashboards is exported by a running cluster
   const used = [...usedMetrics()].filter((name) => !(name in FOREIGN_METRICS))
   expect(used.length).toBeGreaterThan(40)
   expect(used.filter((name) => !exported.has(name) && !exported.has(toMetric(name)))).toEqual([])
+})
+
+test('a chat adds to the tokens of its worker and to the credits of its model', async () => {
+  const read = async (url = '') => await (await fetch(`${url}/metrics`)).text()
+  await until(async () =>
+    /^millrace_billing_charged_credits_total\{model="demo-chat"\} \S*[1-9]/m.test(
+      await read(cluster.billing.opsUrl),
+    ),
+  )
+  const worker = await read(cluster.workers[0]?.opsUrl)
+  expect(worker).toMatch(/^millrace_worker_tokens_total\{model="demo-chat",kind="prompt"\} [1-9]/m)
+  expect(worker).toMatch(/^millrace_worker_tokens_total\{model="demo-chat",kind="output"\} [1-9]/m)
 })

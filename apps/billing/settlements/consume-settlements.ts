@@ -90,7 +90,7 @@ export function consumeSettlements(options: {
     await bury(unreadable)
     for (let start = 0; start < readable.length; start += MAX_BATCH) {
       const batch = readable.slice(start, start + MAX_BATCH)
-      const settlements = batch.map(({ settlement }) => settlement)
+      const settlements = batch.map(({ entry, settlement }) => ({ ...settlement, model: entry.model }))
       const refused = await settle(settlements, stopping.signal).catch((error: unknown) => {
         noteFailures(batch.map(({ entry: { model } }) => ({ model, error })))
         return null

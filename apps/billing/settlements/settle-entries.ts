@@ -1,18 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseError } from 'pg'
 import type { Settlement } from '#libs/contracts/settlement.ts'
+import { boundModelLabel } from '#libs/telemetry/gen-ai-names.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { NO_SPAN, type Span } from '#libs/telemetry/span.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
 import type { Money, Settled } from '../database/money.ts'
 import { SETTLEMENT_ALARMS, type BillingMetrics } from '../metrics.ts'
 
+/** A settlement from the stream of a model. */
+export type ModelSettlement = Settlement & { readonly model: string }
+
 /**
  * Settles a batch and resolves when it is committed, with the entries that PostgreSQL rejects for good. Rejects only
  * when the signal aborts.
  */
 export type SettleEntries = (
-  settlements: readonly Settlement[],
+  settlements: readonly ModelSettlement[],
   signal: AbortSignal,
 ) => Promise<{ index: number; problem: string }[]>
 
@@ -30,8 +34,9 @@ export function createSettleEntries(deps: {
   log: Logger
 }): SettleEntries {
   const { money, metrics, tracing, log } = deps
+  const toLabel = boundModelLabel()
 
-  async function settle(settlements: readonly Settlement[], signal: AbortSignal) {
+  async function settle(settlements: readonly ModelSettlement[], signal: AbortSignal) {
     const spans = settlements.map(traceSettlement)
     let retryMs = FIRST_RETRY_MS
     for (;;) {
@@ -65,7 +70,7 @@ export function createSettleEntries(deps: {
     })
   }
 
-  function report(settlements: readonly Settlement[], answers: readonly Settled[]) {
+  function report(settlements: readonly ModelSettlement[], answers: readonly Settled[]) {
     for (const [index, { result, costNano, chargedNano }] of answers.entries()) {
       const settlement = settlements[index]
       metrics.settlements.inc({ result })
@@ -73,8 +78,12 @@ export function createSettleEntries(deps: {
         metrics.settlementAlarms.inc({ kind: result })
         log.error({ requestId: settlement?.id, settlement, result }, 'settlement alarm')
       }
-      // A repetition returns the numbers of the first settlement, whose write-off was counted then.
-      if (result !== 'replayed' && result !== 'different' && costNano > chargedNano) {
+      // A repetition returns the numbers of the first settlement, which were counted then.
+      if (result === 'replayed' || result === 'different') continue
+      if (settlement !== undefined && chargedNano > 0n) {
+        metrics.chargedCredits.inc({ model: toLabel(settlement.model) }, Number(chargedNano) / 1e9)
+      }
+      if (costNano > chargedNano) {
         metrics.writtenOffCredits.inc(Number(costNano - chargedNano) / 1e9)
         const writtenOffNano = String(costNano - chargedNano)
         log.warn({ requestId: settlement?.id, settlement, writtenOffNano }, 'cost written off')

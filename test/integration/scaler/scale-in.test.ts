@@ -80,6 +80,8 @@ test('load that returns during a cordon ends it, and no pod is created or delete
   )
   expect(cluster.pods('pool').map(({ metadata }) => metadata.name)).toEqual(pods)
   expect(cluster.replicas('pool')).toBe(3)
+  const metrics = await Promise.all(scalers.map(async (scaler) => await scaler.metrics()))
+  expect(metrics.join('\n')).toContain('millrace_scaler_model_gpus{model="model"} 3')
 })
 
 test('load that returns after the release takes the deletion cost back', async () => {
