@@ -6,6 +6,7 @@ import {
   checkQueueRedis,
   QueueRedisFields,
 } from '#libs/config/redis-fields.ts'
+import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 
 /** Where Kubernetes puts a pod's own access. */
 const POD_ACCESS = '/var/run/secrets/kubernetes.io/serviceaccount'
@@ -15,6 +16,7 @@ const Fields = z.object({
   OPS_PORT: Port.default(9104),
   ...QueueRedisFields,
   ...BusRedisFields,
+  ...TraceFields,
   /** Scalers with the same name are replicas of each other: one of them leads. */
   SCALER_NAME: z
     .string()

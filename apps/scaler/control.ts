@@ -2,7 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
 import type { Waiting } from '#libs/generation-record/count-waiting.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import type { ActOnPods } from './act-on-pods.ts'
+import { runWithin, traceStep, type Span } from '#libs/telemetry/span.ts'
+import type { Tracing } from '#libs/telemetry/tracing.ts'
+import type { ActOnPods, PodOrders } from './act-on-pods.ts'
 import type { Answers } from './answers.ts'
 import type { PodView } from './decide/types.ts'
 import type { Lead } from './lead.ts'
@@ -53,6 +55,7 @@ export type ControlOptions = {
   act: ActOnPods
   publishStates: (term: number, states: readonly ModelState[]) => void
   onRound: (round: Round) => void
+  tracing: Tracing
   nowMs: () => number
   log: Logger
 }
@@ -102,7 +105,9 @@ export function startControl(options: ControlOptions): Control {
     starts.note(joined)
     if (term === null) return await resume()
     if (term !== adoptedTerm) await adopt(term)
-    await leadRound(term, { joined, redisMs })
+    const span = options.tracing.start('round', { attributes: { 'millrace.scaler.term': term } })
+    const run = async () => await leadRound(term, { joined, redisMs, span })
+    await runWithin(span, { run, toErrorType })
   }
 
   async function sitOut(): Promise<void> {
@@ -141,7 +146,8 @@ export function startControl(options: ControlOptions): Control {
     log.info({ term, from: current?.term ?? null }, 'leads')
   }
 
-  async function leadRound(term: number, input: { joined: JoinedPods; redisMs: number }): Promise<void> {
+  async function leadRound(term: number, input: LedRound): Promise<void> {
+    const { span } = input
     const waiting = new Map(
       await Promise.all(models.map(async (model) => [model, await options.countWaiting(model)] as const)),
     )
@@ -149,23 +155,26 @@ export function startControl(options: ControlOptions): Control {
     const loads = new Map(models.map((model) => [model, options.loadOf(model, waitingOf(model))]))
     const podsOf = (pool: string): readonly PodView[] => input.joined.byPool.get(pool) ?? []
     const gateway = options.scaler.gateway
-    const planned = planRound({
-      scaler: options.scaler,
-      loadOf: (model) => loads.get(model) ?? options.loadOf(model, waitingOf(model)),
-      waitingOf,
-      podsOf,
-      isPaused: cluster.isPaused,
-      gateways: options.demand.gateways(),
-      gatewayReplicas: gateway === null ? null : cluster.replicasOf(gateway.deployment),
-      starts: starts.current(),
-      before: current,
-      nowMs: input.redisMs,
-    })
+    const decide = () =>
+      planRound({
+        scaler: options.scaler,
+        loadOf: (model) => loads.get(model) ?? options.loadOf(model, waitingOf(model)),
+        waitingOf,
+        podsOf,
+        isPaused: cluster.isPaused,
+        gateways: options.demand.gateways(),
+        gatewayReplicas: gateway === null ? null : cluster.replicasOf(gateway.deployment),
+        starts: starts.current(),
+        before: current,
+        nowMs: input.redisMs,
+      })
+    const planned = await traceStep(span, 'decide', { run: decide, toErrorType })
     const means = Object.fromEntries(models.map((model) => [model, options.capacity.means(model)]))
     const snapshot: Snapshot = { ...planned.next, term, means }
     const writtenMs = nowMs()
     if (!(await store.write(snapshot))) {
       log.warn({ term }, 'snapshot refused: another scaler leads')
+      span.fail('not_leader')
       return await resume()
     }
     current = snapshot
@@ -174,8 +183,12 @@ export function startControl(options: ControlOptions): Control {
     options.onRound(planned)
     // A process that was frozen since the lock was renewed must not act any more.
     if (lead.term() !== term) return
-    for (const [pool, change] of planned.changes) options.act(podsOf(pool), change, term)
-    options.publishStates(term, snapshot.report)
+    const act = (step: Span) => {
+      for (const [pool, change] of planned.changes) options.act(podsOf(pool), change, term)
+      options.publishStates(term, snapshot.report)
+      step.set(countOrders([...planned.changes.values()]))
+    }
+    await traceStep(span, 'act', { run: act, toErrorType })
   }
 
   async function run(): Promise<void> {
@@ -213,5 +226,21 @@ export function startControl(options: ControlOptions): Control {
       await running
       await lead.resign()
     },
+  }
+}
+
+/** What a leader's round is computed from, and the span that it runs within. */
+type LedRound = { readonly joined: JoinedPods; readonly redisMs: number; readonly span: Span }
+
+const toErrorType = () => 'round_failed'
+
+/** Attributes of what a round asks of pods; a cordon is renewed, and so counted, in each round. */
+function countOrders(orders: readonly PodOrders[]) {
+  const count = (of: (pods: PodOrders) => readonly string[]) =>
+    orders.reduce((sum, pods) => sum + of(pods).length, 0)
+  return {
+    'millrace.scaler.cordons': count(({ cordon }) => cordon),
+    'millrace.scaler.uncordons': count(({ uncordon }) => uncordon),
+    'millrace.scaler.releases': count(({ release }) => release),
   }
 }

@@ -10,6 +10,7 @@ import { readAuthorities } from '#libs/certificates/pem-files.ts'
 import { openServerCredentials } from '#libs/grpc/open-credentials.ts'
 import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import { createKubernetesClient } from '#libs/kubernetes/kubernetes-client.ts'
+import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
@@ -41,6 +42,7 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
   // For durations alone; times that outlive this process are those of the queue Redis.
   const nowMs = () => performance.now()
   const registry = new Registry()
+  const tracing = openTracing('scaler', { instance: self, config, log, releasers })
 
   const scaler = await readScalerModels(config.SCALER_MODELS_FILE)
   const specs = new Map(scaler.models.flatMap(({ pools }) => pools.map((spec) => [spec.pool, spec] as const)))
@@ -158,6 +160,7 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
     }),
     publishStates: createPublishStates({ buses, log }),
     onRound: metrics.noteRound,
+    tracing,
     nowMs,
     log,
   })

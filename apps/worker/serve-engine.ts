@@ -203,6 +203,8 @@ export function serveEngine(deps: {
     return services.tracing.start(`process ${model.name}`, {
       kind: 'CONSUMER',
       parent: job.traceparent,
+      key: toSpanKey(id, epoch),
+      linkedKeys: epoch > 1 ? [toSpanKey(id, epoch - 1)] : [],
       attributes: {
         'gen_ai.request.model': model.name,
         'millrace.request.id': id,
@@ -259,3 +261,6 @@ export function serveEngine(deps: {
     },
   }
 }
+
+/** Of one epoch's span; the next epoch's, mostly in another worker, is linked to it. */
+const toSpanKey = (id: string, epoch: number) => `${id}/${epoch}`

@@ -10,6 +10,7 @@ import {
   type SpanContext,
   type Tracer,
 } from '@opentelemetry/api'
+import { toSpanId } from './span-ids.ts'
 
 /**
  * One step of a traced request. Spans are passed as values; what starts one ends it. Attributes and names never hold
@@ -75,15 +76,22 @@ export async function runWithin<Result>(span: Span, { run, toErrorType }: Step<R
   }
 }
 
-/** Starts a span under `parent`, a W3C text of another process; without one the sampler decides about a new trace. */
-export function startSpan(
-  tracer: Tracer,
-  name: string,
-  options: SpanOptions & { readonly parent?: string | undefined },
-): Span {
+export type StartOptions = SpanOptions & {
+  /** A W3C text of another process. */
+  readonly parent?: string | undefined
+  /** Unique within the trace: from it follows the span's id, so that later spans of the trace can be linked to it. */
+  readonly key?: string
+  /** Keys of spans of the parent's trace, which other processes may have made. */
+  readonly linkedKeys?: readonly string[]
+}
+
+/** Starts a span under `parent`; without one the sampler decides about a new trace. */
+export function startSpan(tracer: Tracer, name: string, options: StartOptions): Span {
   const parent = parseTraceparent(options.parent)
-  const context = parent === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent)
-  return open(tracer, name, { ...options, context })
+  if (parent === null) return open(tracer, name, { ...options, context: ROOT_CONTEXT })
+  const keyed = options.linkedKeys?.map((key) => `00-${parent.traceId}-${toSpanId(key)}-01`) ?? []
+  const links = [...(options.links ?? []), ...keyed]
+  return open(tracer, name, { ...options, links, context: trace.setSpanContext(ROOT_CONTEXT, parent) })
 }
 
 function open(tracer: Tracer, name: string, options: SpanOptions & { readonly context: Context }): Span {

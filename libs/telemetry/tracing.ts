@@ -8,12 +8,13 @@ import {
   type SpanExporter,
 } from '@opentelemetry/sdk-trace'
 import type { Logger } from './logger.ts'
-import { NO_SPAN, startSpan, type Span, type SpanOptions } from './span.ts'
+import { createSpanIds } from './span-ids.ts'
+import { NO_SPAN, startSpan, type Span, type StartOptions } from './span.ts'
 import { VERSION } from './version.ts'
 
 export type Tracing = {
   /** Begins a trace, or continues that of `parent`. Returns NO_SPAN where the request is not traced. */
-  start(name: string, options?: SpanOptions & { readonly parent?: string | undefined }): Span
+  start(name: string, options?: StartOptions): Span
   /** Sends what is left; resolves after EXPORT_LIMIT_MS at most. Never rejects. */
   close(): Promise<void>
 }
@@ -41,7 +42,9 @@ export function createTracing(options: {
   const { app, instance, endpoint, ratio, log } = options
   if (endpoint === undefined) return NO_TRACING
   const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: EXPORT_LIMIT_MS })
+  const ids = createSpanIds()
   const provider = new TracerProvider({
+    idGenerator: ids.generator,
     resource: resourceFromAttributes({
       'service.name': `millrace-${app}`,
       'service.version': VERSION,
@@ -60,7 +63,11 @@ export function createTracing(options: {
   })
   const tracer = provider.getTracer('millrace', VERSION)
   return {
-    start: (name, spanOptions = {}) => startSpan(tracer, name, spanOptions),
+    start(name, spanOptions = {}) {
+      const { key } = spanOptions
+      const start = () => startSpan(tracer, name, spanOptions)
+      return key === undefined ? start() : ids.withKey(key, start)
+    },
     async close() {
       await provider
         .shutdown()

@@ -1,11 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startFakeCluster } from '../integration/scaler/fake-cluster.ts'
+import { poolOf, startScaler } from '../integration/scaler/scaler-under-test.ts'
 import { embedOk } from '../support/embeddings.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+import { startChatOk } from '../support/start-chat.ts'
 import { startOtlpCollector, type CollectedSpan, type OtlpCollector } from '../support/otlp-collector.ts'
 import { until } from '../support/until.ts'
 
 const PROMPT = 'the quick brown secret'
+/** Two workers serve it, and an answer takes seconds. */
+const SLOW = { model: 'demo-slow', files: 'demo', stepMs: 20 }
+
 let collector: OtlpCollector
 let cluster: TestCluster
 let account: TestAccount
@@ -19,6 +25,8 @@ beforeAll(async () => {
         { model: 'demo-chat', files: 'demo', stepMs: 1 },
         { model: 'demo-embed', files: 'demo', kind: 'embedding' },
       ],
+      [SLOW],
+      [SLOW],
     ],
     gatewayEnv: tracing,
     workerEnv: tracing,
@@ -95,6 +103,63 @@ test('an embedding is traced as well', async () => {
   const calls = () => collector.spans.filter(({ name }) => name === 'embeddings demo-embed')
   await until(async () => calls().length === 1, 60_000)
   expect(calls()[0]).toMatchObject({ kind: 'CLIENT', service: 'millrace-worker' })
+})
+
+test('the second run of a generation that was handed over is linked to the first', async () => {
+  const call = { baseUrl: cluster.baseUrl, apiKey: account.apiKey, model: 'demo-slow' }
+  const { firstText, answer } = startChatOk({ ...call, content: 'Talk [[tokens=150]]' })
+  await firstText
+  const runs = () => collector.spans.filter(({ name }) => name === 'process demo-slow')
+  const slow = cluster.workers.slice(1)
+  const running = await Promise.all(
+    slow.map(
+      async (worker) => await cluster.metric(worker, 'millrace_worker_running', { model: 'demo-slow' }),
+    ),
+  )
+  const first = slow[running.indexOf(1)]
+  expect((await fetch(`${first?.opsUrl}/drain`, { method: 'POST' })).status).toBe(202)
+  await answer
+  await until(async () => runs().length === 2, 60_000)
+
+  const [one, two] = runs().toSorted((a, b) =>
+    (a.attributes['millrace.epoch'] ?? '').localeCompare(b.attributes['millrace.epoch'] ?? ''),
+  )
+  expect(one).toMatchObject({ attributes: { 'millrace.epoch': '1' }, linkedSpans: [] })
+  expect(one?.events).toContain('handed-back')
+  expect(two).toMatchObject({
+    attributes: { 'millrace.epoch': '2' },
+    traceId: one?.traceId,
+    parentSpanId: one?.parentSpanId,
+    linkedSpans: [one?.spanId],
+  })
+})
+
+test('a round of the leading scaler is traced, with what it decided and did', async () => {
+  const kubernetes = await startFakeCluster(cluster.redis.url)
+  const scaler = await startScaler({
+    redisUrl: cluster.redis.url,
+    apiUrl: kubernetes.url,
+    name: 'traces',
+    pools: [poolOf('demo-chat')],
+    env: { OTLP_ENDPOINT: collector.url, TRACE_RATIO: '1' },
+  })
+  const roundWith = (child: string) => {
+    const step = collector.spans.find(({ service, name }) => service === 'millrace-scaler' && name === child)
+    return collector.spans.find(({ spanId }) => spanId === step?.parentSpanId)
+  }
+  await until(async () => roundWith('decide') !== undefined && roundWith('act') !== undefined, 60_000)
+  expect(roundWith('decide')).toMatchObject({ name: 'round', parentSpanId: '', isError: false })
+  expect(roundWith('act')).toMatchObject({
+    name: 'round',
+    attributes: { 'millrace.scaler.term': expect.stringMatching(/^\d+$/) },
+  })
+  expect(collector.spans.find(({ name }) => name === 'act')?.attributes).toEqual({
+    'millrace.scaler.cordons': '0',
+    'millrace.scaler.uncordons': '0',
+    'millrace.scaler.releases': '0',
+  })
+  await scaler.end()
+  await kubernetes.close()
 })
 
 test('a refused request is a failed span, and its line in the log has the trace’s id', async () => {

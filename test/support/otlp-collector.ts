@@ -13,6 +13,8 @@ export type CollectedSpan = {
   readonly spanId: string
   readonly parentSpanId: string
   readonly links: readonly string[]
+  /** Spans that it is linked to. */
+  readonly linkedSpans: readonly string[]
   readonly events: readonly string[]
   readonly attributes: Readonly<Record<string, string>>
   readonly isError: boolean
@@ -47,7 +49,7 @@ const Export = z.object({
               spanId: z.string(),
               parentSpanId: z.string().default(''),
               attributes: Attributes,
-              links: z.array(z.object({ traceId: z.string() })).default([]),
+              links: z.array(z.object({ traceId: z.string(), spanId: z.string() })).default([]),
               events: z.array(z.object({ name: z.string() })).default([]),
               status: z.object({ code: z.int().default(0) }).default({ code: 0 }),
             }),
@@ -96,6 +98,7 @@ function toSpans({ resourceSpans }: z.infer<typeof Export>): CollectedSpan[] {
         kind: KINDS[kind] ?? String(kind),
         attributes: toRecord(attributes),
         links: links.map(({ traceId }) => traceId),
+        linkedSpans: links.map(({ spanId }) => spanId),
         events: events.map(({ name }) => name),
         isError: status.code === STATUS_ERROR,
       }))

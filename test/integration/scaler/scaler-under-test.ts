@@ -40,6 +40,8 @@ export async function startScaler(options: {
   name: string
   pools: readonly object[]
   gateway?: object | null
+  /** Further settings. */
+  env?: Readonly<Record<string, string>>
 }) {
   const file = join(scratchFolder('scaler'), 'models.json')
   const { pools, gateway = null } = options
@@ -54,6 +56,7 @@ export async function startScaler(options: {
     KUBERNETES_URL: options.apiUrl,
     KUBERNETES_NAMESPACE: NAMESPACE,
     LOG_LEVEL: 'debug',
+    ...options.env,
   })
   const keda = connectKeda(address)
   const read = async (path: string) => await fetch(`${app.opsUrl}${path}`)

@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto'
+import { RandomIdGenerator, type IdGenerator } from '@opentelemetry/sdk-trace'
+
+/** The id of the span with this key. Every process computes the same, so a span can be linked without being received. */
+export function toSpanId(key: string): string {
+  return createHash('sha256').update(key).digest('hex').slice(0, 16)
+}
+
+/** Random ids, but where `withKey` starts a span: that one gets the id of its key. */
+export function createSpanIds(): {
+  generator: IdGenerator
+  withKey: <Started>(key: string, start: () => Started) => Started
+} {
+  const random = new RandomIdGenerator()
+  let next: string | null = null
+  return {
+    generator: {
+      generateTraceId: () => random.generateTraceId(),
+      generateSpanId: () => next ?? random.generateSpanId(),
+    },
+    withKey(key, start) {
+      next = toSpanId(key)
+      try {
+        return start()
+      } finally {
+        next = null
+      }
+    },
+  }
+}
