@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 
 const PROMPT = 'the quick brown secret'
 /** Two workers serve it, and an answer takes seconds. */
-const SLOW = { model: 'demo-slow', files: 'demo', stepMs: 20 }
+const SLOW = { model: 'demo-reasoning', files: 'demo-reasoning', stepMs: 30 }
 
 let collector: OtlpCollector
 let cluster: TestCluster
@@ -106,14 +106,14 @@ test('an embedding is traced as well', async () => {
 })
 
 test('the second run of a generation that was handed over is linked to the first', async () => {
-  const call = { baseUrl: cluster.baseUrl, apiKey: account.apiKey, model: 'demo-slow' }
+  const call = { baseUrl: cluster.baseUrl, apiKey: account.apiKey, model: 'demo-reasoning' }
   const { firstText, answer } = startChatOk({ ...call, content: 'Talk [[tokens=150]]' })
   await firstText
-  const runs = () => collector.spans.filter(({ name }) => name === 'process demo-slow')
+  const runs = () => collector.spans.filter(({ name }) => name === 'process demo-reasoning')
   const slow = cluster.workers.slice(1)
   const running = await Promise.all(
     slow.map(
-      async (worker) => await cluster.metric(worker, 'millrace_worker_running', { model: 'demo-slow' }),
+      async (worker) => await cluster.metric(worker, 'millrace_worker_running', { model: 'demo-reasoning' }),
     ),
   )
   const first = slow[running.indexOf(1)]
