@@ -1,0 +1,95 @@
+import { Redis } from 'ioredis'
+import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
+import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import {
+  finishKey,
+  needsKey,
+  virtualTimeKey,
+  waitingBytesKey,
+  waitingExpiryKey,
+  waitingKey,
+} from '#libs/generation-record/keys.ts'
+import { generationClaim, generationJob, generationLift } from '../../test/support/generation-job.ts'
+import { createRedis } from '../../test/support/redis.ts'
+
+const SIZES = [100, 10_000, 100_000]
+const CALLS = 200
+/** Entries of the slow log: those of the commands within the scripts as well. */
+const LOGGED = 50 * CALLS
+const PAGE = 10_000
+/** Those that wait already come after those that the bench adds, and are not overdue. */
+const FIRST_TAG = 1_000_000
+const FAR_MS = 9_999_999_999_999
+
+/**
+ * Prints how long Redis takes for each script, by its own clock, with 100, 10,000 and 100,000 generations waiting, each of
+ * its own account; and for lifts that find that the virtual time has passed the finishes of all of them. Call `setup` of test/support first.
+ */
+export async function benchRecord(print: (line: string) => void): Promise<void> {
+  const server = await createRedis({ 'slowlog-log-slower-than': '0', 'slowlog-max-len': String(LOGGED) })
+  const redis = new Redis(server.url)
+  const record = createGenerationRecord({ redis, self: 'bench', graceMs: 60_000 })
+  const countWaiting = createCountWaiting(redis)
+  try {
+    print(`scripts, µs in Redis, p50 / p90 of ${CALLS} calls`)
+    for (const size of SIZES) {
+      const model = `bench-${size}`
+      await fill(redis, model, size)
+      const jobs = Array.from({ length: CALLS }, () => generationJob({ model }))
+      const lift = await slowlog(redis, async (at) => {
+        const place = { accountId: `newcomer-${at}`, cost: 1, mostAhead: 10 * size }
+        await record.lift(await generationLift(jobs[at] ?? generationJob({ model }), { place }))
+      })
+      const claim = await slowlog(redis, async () => await record.claim(model, generationClaim()))
+      const settle = await slowlog(redis, async (at) => {
+        const usage = { promptTokens: 1, cachedTokens: 0, completionTokens: 1 }
+        const id = jobs[at]?.id ?? ''
+        const settlement = { id, epoch: 1, outcome: 'completed', ...usage } as const
+        await record.settle(model, settlement, { role: 'gateway' })
+      })
+      const count = await slowlog(redis, async () => await countWaiting(model))
+      await redis.set(virtualTimeKey(model), String(FIRST_TAG * 10))
+      const forget = await slowlog(redis, async () => {
+        const place = { accountId: 'last', cost: 1, mostAhead: 10 * size }
+        await record.lift(await generationLift(generationJob({ model }), { place }))
+      })
+      const parts = { lift, claim, settle, 'count-waiting': count, 'lift that sweeps': forget }
+      const figures = Object.entries(parts).map(([name, each]) => `${name} ${each}`)
+      print(`  ${String(size).padStart(6)} waiting and accounts: ${figures.join(', ')}`)
+    }
+  } finally {
+    redis.disconnect()
+    await server.stop()
+  }
+}
+
+async function fill(redis: Redis, model: string, size: number): Promise<void> {
+  const member = (n: number) => `1\n1\n1\nchat\naccount-${n}\nid-${n}`
+  await redis.sadd(needsKey(model), 'chat')
+  await redis.hset(waitingBytesKey(model), '', String(size))
+  for (let from = 0; from < size; from += PAGE) {
+    const numbers = Array.from({ length: Math.min(PAGE, size - from) }, (_, at) => from + at)
+    const pairs = (toPair: (n: number) => [string, string]) => numbers.flatMap(toPair)
+    await redis.zadd(waitingKey(model, 'chat'), ...pairs((n) => [String(FIRST_TAG + n), member(n)]))
+    await redis.zadd(waitingExpiryKey(model), ...pairs((n) => [String(FAR_MS), member(n)]))
+    await redis.zadd(finishKey(model), ...pairs((n) => [String(FIRST_TAG + n + 1), `account-${n}`]))
+    await redis.hset(waitingBytesKey(model), ...pairs((n) => [`account-${n}`, '1']))
+  }
+}
+
+/** Of the scripts that the calls run: the median and the 90th percentile, in µs. */
+async function slowlog(redis: Redis, call: (at: number) => Promise<unknown>): Promise<string> {
+  await redis.slowlog('RESET')
+  for (let at = 0; at < CALLS; at += 1) await call(at)
+  const us: number[] = []
+  const entries: unknown = await redis.slowlog('GET', LOGGED)
+  for (const entry of Array.isArray(entries) ? entries : []) {
+    if (!Array.isArray(entry)) continue
+    const [, , durationUs, command] = entry
+    const isScript = Array.isArray(command) && String(command[0]).toUpperCase().startsWith('EVAL')
+    if (isScript && typeof durationUs === 'number') us.push(durationUs)
+  }
+  if (us.length < CALLS) throw new Error(`the slow log has ${us.length} scripts of ${CALLS} calls`)
+  us.sort((a, b) => a - b)
+  return `${us[Math.floor(us.length / 2)]} / ${us[Math.floor(us.length * 0.9)]}`
+}
