@@ -1,0 +1,146 @@
+// How long a prompt of 128,000 tokens delays the tokens of other streams: client ← gateway ← Redis ← worker ← simulator.
+//
+//   npm run bench:long-prompt [-- --streams 20 --rate 20 --prompts 10 --tokens 128000]
+//
+// Steady streams flow for a while alone, and then while one long prompt after the other is sent on the same gateway and
+// worker. Prints the gaps between tokens in both parts, and the longest turn of each event loop (resolution 10 ms). The
+// bar is on the difference of the gaps' 99.9th percentile; exit code 1: it is missed. All parts share the processors, and
+// tokenizing takes whole ones, so a machine without spare processors cannot meet it.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { z } from 'zod'
+import { startCluster } from '../test/support/cluster.ts'
+import { setup, teardown } from '../test/support/global-setup.ts'
+import { scratchFolder } from '../test/support/run-folder.ts'
+import { printBars } from './harness/bars.ts'
+import { quantile } from './harness/spread.ts'
+import { agent, streamChat } from './harness/stream-chat.ts'
+import { watchStreams } from './harness/watched-streams.ts'
+
+const { values } = parseArgs({
+  options: {
+    streams: { type: 'string', default: '20' },
+    rate: { type: 'string', default: '20' },
+    prompts: { type: 'string', default: '10' },
+    tokens: { type: 'string', default: '128000' },
+  },
+})
+const [streams, rate] = [Number(values.streams), Number(values.rate)]
+const [prompts, promptTokens] = [Number(values.prompts), Number(values.tokens)]
+
+const MODEL = 'demo-chat'
+const WINDOW = 262_144
+const QUIET_MS = 5_000
+/** Enough for the whole run; the streams are left before their end. */
+const STREAM_TOKENS = 60_000
+
+/** Of the demo model's tokenizer. */
+const TOKENS_PER_WORD = 3
+const WORDS = ['river', 'stone', 'wheel', 'grain', 'flour', 'water', 'miller', 'bridge', 'market', 'winter']
+const random = (below: number) => Math.floor(Math.random() * below)
+
+await setup()
+const cluster = await startCluster({
+  logLevel: 'warn',
+  billingEnv: { CATALOG_FILE: writeCatalog() },
+  workers: [
+    [
+      {
+        model: MODEL,
+        files: 'demo',
+        maxNumSeqs: streams + 2,
+        maxModelLen: WINDOW,
+        kvBlocks: WINDOW,
+        maxNumBatchedTokens: WINDOW,
+        stepMs: 1_000 / rate,
+        sequenceMs: 0,
+        prefillTokensPerS: 1e9,
+      },
+    ],
+  ],
+})
+try {
+  const { apiKey } = await cluster.createAccount('100000')
+  const [gateway, worker] = [cluster.gateways[0], cluster.workers[0]]
+  if (gateway === undefined || worker === undefined)
+    throw new Error('the cluster has no gateway or no worker')
+  const { baseUrl } = cluster
+  const watched = watchStreams({ baseUrl, apiKey, model: MODEL, count: streams, tokens: STREAM_TOKENS })
+  await watched.flowing
+  await sendLong() // Cold code takes longer.
+
+  const lags = async () => ({
+    gateway: 1_000 * (await cluster.metric(gateway, 'nodejs_eventloop_lag_max_seconds')),
+    worker: 1_000 * (await cluster.metric(worker, 'nodejs_eventloop_lag_max_seconds')),
+  })
+  // Reading them starts them anew.
+  await lags()
+  const startMs = performance.now()
+  await pauseMs(QUIET_MS)
+  const quietLags = await lags()
+  const longMs = performance.now()
+  const sizes: number[] = []
+  for (let sent = 0; sent < prompts; sent += 1) sizes.push(await sendLong())
+  const endMs = performance.now()
+  const loudLags = await lags()
+
+  const quiet = watched.gapsMs(startMs, longMs)
+  const loud = watched.gapsMs(longMs, endMs)
+  console.log(`${streams} streams at ${rate} tokens/s; ${prompts} prompts of ${sizes[0]} tokens`)
+  print('alone', quiet, quietLags)
+  print('beside long prompts', loud, loudLags)
+  const isMet = printBars([
+    {
+      title: 'delay of a token by long prompts, p99.9',
+      unit: ' ms',
+      bar: 20,
+      values: [quantile(loud, 0.999) - quantile(quiet, 0.999)],
+    },
+  ])
+  if (!isMet) process.exitCode = 1
+
+  /** Sends one prompt that no other shares words with; returns its tokens. */
+  async function sendLong(): Promise<number> {
+    const words = Array.from({ length: promptTokens / TOKENS_PER_WORD }, () => WORDS[random(WORDS.length)])
+    const content = `[[tokens=2]] ${words.join(' ')}`
+    const result = await streamChat({
+      baseUrl,
+      apiKey,
+      body: { model: MODEL, messages: [{ role: 'user', content }], max_tokens: 2 },
+    })
+    const usage = /"prompt_tokens":(\d+)/u.exec(result.body)
+    if (usage === null) throw new Error('the stream has no usage')
+    return Number(usage[1])
+  }
+} finally {
+  agent.destroy()
+  await cluster.stop()
+  await teardown()
+}
+
+/** The demo catalog with a window for long prompts. */
+function writeCatalog(): string {
+  const Catalog = z.object({ models: z.array(z.looseObject({})) })
+  const { models } = Catalog.parse(JSON.parse(readFileSync('deploy/catalog.demo.json', 'utf8')))
+  const path = join(scratchFolder('catalog'), 'catalog.json')
+  const wide = models.map((model) =>
+    model['id'] === MODEL ? { ...model, contextWindow: WINDOW, maxOutputTokens: STREAM_TOKENS } : model,
+  )
+  writeFileSync(path, JSON.stringify({ models: wide }))
+  return path
+}
+
+function print(title: string, gapsMs: readonly number[], lags: { gateway: number; worker: number }): void {
+  const shown = [0.5, 0.99, 0.999, 1].map((at) => `p${at * 100} ${quantile(gapsMs, at).toFixed(0)}`)
+  console.log(`  ${title.padEnd(22)} gaps ${shown.join(', ')} ms`)
+  console.log(
+    `  ${''.padEnd(22)} longest turn: gateway ${lags.gateway.toFixed(0)}, worker ${lags.worker.toFixed(0)} ms`,
+  )
+}
+
+async function pauseMs(ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  setTimeout(resolve, ms)
+  await promise
+}
