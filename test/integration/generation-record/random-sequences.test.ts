@@ -154,7 +154,8 @@ async function runSequence(seed: number, seen: Map<string, number>) {
 function withoutJob(claim: Claim): ModelClaim {
   if (claim.status === 'nothing') return claim
   if (claim.status !== 'claimed') throw new Error(`a whole job is ${claim.status}`)
-  return { status: 'claimed', id: claim.id, epoch: claim.epoch, ids: [...claim.ids] }
+  const { id, epoch, ids, waiting } = claim
+  return { status: 'claimed', id, epoch, ids: [...ids], waiting }
 }
 
 /** The sums that are kept apart from the sets of what waits, and must agree with them. */

@@ -15,7 +15,7 @@ export type ModelLift = {
 
 export type ModelClaim =
   | { status: 'nothing' }
-  | { status: 'claimed'; id: string; epoch: number; ids: number[] }
+  | { status: 'claimed'; id: string; epoch: number; ids: number[]; waiting: number }
 
 export type ModelSettlement = { id: string; epoch: number; outcome: string }
 
@@ -113,7 +113,7 @@ export function createRecordModel() {
         const generation = generations.get(known)
         const isSame = generation?.worker === worker && generation.nonce === nonce && !generation.settled
         return isSame
-          ? { status: 'claimed', id: known, epoch: generation.epoch, ids: generation.ids }
+          ? { status: 'claimed', id: known, epoch: generation.epoch, ids: generation.ids, waiting: 0 }
           : { status: 'nothing' }
       }
       for (;;) {
@@ -133,7 +133,8 @@ export function createRecordModel() {
         virtual = Math.max(virtual, generation.tag)
         Object.assign(generation, { worker, nonce })
         nonces.set(nonce, first.id)
-        return { status: 'claimed', id: first.id, epoch: generation.epoch, ids: generation.ids }
+        const { epoch, ids } = generation
+        return { status: 'claimed', id: first.id, epoch, ids, waiting: served.length - 1 }
       }
     },
 
