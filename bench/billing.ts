@@ -1,7 +1,9 @@
 // How many reservations per second does billing make, compared with the naive design? On a PostgreSQL that flushes
 // every commit; both designs write the same rows into the same tables, in turns.
 //
-//   npm run bench:billing [-- --rounds 5 --seconds 3 --accounts 10000 --settled 0]
+//   npm run bench:billing [-- --rounds 5 --seconds 3 --accounts 10000 --settled 0 --single]
+//
+// `--single`: only the functions of single calls beside those of batches, in turns call by call.
 //
 // Prints reservations per second on one hot account and on many, what keys with spend limits and rates cost, full
 // cycles (reserve, settle, usage, ledger), and the latency of a reservation at steady rates: called in this process,
@@ -13,6 +15,7 @@ import { parseArgs } from 'node:util'
 import { setup, teardown } from '../test/support/global-setup.ts'
 import { createDesigns, type Designs } from './billing/create-designs.ts'
 import { openBenchDatabase, type BenchDatabase } from './billing/open-bench-database.ts'
+import { measureSingleCalls, type SingleCalls } from './billing/single-calls.ts'
 import { startBillingService, type BillingService } from './billing/start-billing-service.ts'
 import { runClosedLoop, runPoisson, type Load } from './harness/offer-load.ts'
 import { quantile, toSpread } from './harness/spread.ts'
@@ -23,6 +26,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '3' },
     accounts: { type: 'string', default: '10000' },
     settled: { type: 'string', default: '0' },
+    single: { type: 'boolean', default: false },
   },
 })
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
@@ -31,6 +35,9 @@ const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
 const IN_FLIGHT = 64
 const MANY_IN_FLIGHT = 512
 const RATES_PER_S = [300, 2_000]
+
+/** Turns of each way of a single call in a round. */
+const SINGLE_BLOCKS = 12
 
 type Part = () => Promise<Load>
 
@@ -42,6 +49,12 @@ async function measure() {
   opened.defer(teardown)
   const [accounts, settled] = [Number(values.accounts), Number(values.settled)]
   const database = opened.adopt(await openBenchDatabase({ accounts, settled }), (it) => it.close())
+  const single = await measureSingle(database)
+  if (values.single) {
+    await database.checkBooks()
+    printSingle(single)
+    return
+  }
   const designs = opened.adopt(await createDesigns(database), (it) => it.close())
   const service = opened.adopt(await startBillingService(database.url), (it) => it.stop())
   const parts = createParts(database.keys, designs, service)
@@ -49,6 +62,15 @@ async function measure() {
   const loads = await runRounds(parts, database.settleDown)
   await database.checkBooks()
   print(loads)
+  printSingle(single)
+}
+
+async function measureSingle(database: BenchDatabase): Promise<SingleCalls[]> {
+  const found: SingleCalls[] = []
+  for (let round = 0; round < rounds; round += 1) {
+    found.push(await measureSingleCalls(database.url, database.keys.plain, SINGLE_BLOCKS))
+  }
+  return found
 }
 
 function createParts(
@@ -102,16 +124,61 @@ async function runRounds(
   return loads
 }
 
+function line(title: string, figures: readonly number[], digits = 0): void {
+  const { min, median, max } = toSpread(figures)
+  const shown = [median, min, max].map((figure) => figure.toFixed(digits).padStart(8))
+  console.log(`  ${title.padEnd(46)}${shown[0]}   (${shown[1]?.trim()} to ${shown[2]?.trim()})`)
+}
+
+function printSingle(rounds: readonly SingleCalls[]): void {
+  console.log(`Single calls one after the other, in turns, ${SINGLE_BLOCKS} turns a round`)
+  line(
+    'commit of one row, p50 ms',
+    rounds.map(({ commit }) => commit.ms),
+    2,
+  )
+  for (const [full, short] of [
+    ['reserve', 'reserve_one'],
+    ['settle', 'settle_one'],
+  ] as const) {
+    line(
+      `${full}, p50 ms`,
+      rounds.map((round) => round[full].ms),
+      2,
+    )
+    line(
+      `${short}, p50 ms`,
+      rounds.map((round) => round[short].ms),
+      2,
+    )
+    line(
+      `${short} / ${full}, time`,
+      rounds.map((round) => round[short].ms / round[full].ms),
+      2,
+    )
+    line(
+      `${full}, server's CPU ms`,
+      rounds.map((round) => round[full].cpuMs),
+      3,
+    )
+    line(
+      `${short}, server's CPU ms`,
+      rounds.map((round) => round[short].cpuMs),
+      3,
+    )
+    line(
+      `${short} / ${full}, CPU`,
+      rounds.map((round) => round[short].cpuMs / round[full].cpuMs),
+      2,
+    )
+  }
+}
+
 function print(loads: ReadonlyMap<string, readonly Load[]>): void {
   const of = (name: string) => loads.get(name) ?? []
   const perS = (name: string) => of(name).map((load) => load.perS)
   const ratio = (name: string, to: string) =>
     perS(name).map((figure, round) => figure / (perS(to)[round] ?? NaN))
-  const line = (title: string, figures: readonly number[], digits = 0) => {
-    const { min, median, max } = toSpread(figures)
-    const shown = [median, min, max].map((figure) => figure.toFixed(digits).padStart(8))
-    console.log(`  ${title.padEnd(46)}${shown[0]}   (${shown[1]?.trim()} to ${shown[2]?.trim()})`)
-  }
   const latency = (title: string, name: string) => {
     for (const at of [0.5, 0.99]) {
       line(

@@ -18,3 +18,8 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 export function isConflict(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '40P01' || error.code === '40001')
 }
+
+/** A unique constraint was violated: the row exists already, or another transaction wrote it at the same moment. */
+export function isDuplicate(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '23505'
+}

@@ -3,7 +3,7 @@ import type { ExtendCall, HoldAnswer, ReplaceCall, ReserveCall } from '#libs/bil
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { toNanoCredits, type NanoCredits } from '#libs/money/nano-credits.ts'
 import { bigintToText, type Receipts } from '../receipts.ts'
-import { isConflict } from './database-errors.ts'
+import { isConflict, isDuplicate } from './database-errors.ts'
 import type { ForgottenStream, ObservedStream } from './observed-stream.ts'
 
 export type SettleResult =
@@ -25,7 +25,8 @@ export type Settled = {
 
 /**
  * The money functions of `sql/functions/` for whole batches; answers come in the order of the calls. Each call is one
- * transaction and idempotent. Throws what PostgreSQL or its connection throws; deadlocks and serialization failures are
+ * transaction and idempotent. A batch of one reserve or one settlement takes a function of its own, `reserve_one` or
+ * `settle_one`, which costs a fraction where nothing is special about it; the answers are the same. Throws what PostgreSQL or its connection throws; deadlocks and serialization failures are
  * tried again.
  */
 export type Money = {
@@ -62,6 +63,8 @@ type ReservationRow = HoldRow & {
   deadline: Date
 }
 
+type SettledRow = { result: SettleResult; cost: string; charged: bigint }
+
 const MAX_TRIES = 5
 
 /** `holdGraceMs`: how long after its deadline a hold lasts. */
@@ -95,6 +98,41 @@ export function createMoney(options: {
         onCall?.(name, performance.now() - startedMs)
       }
     }
+  }
+
+  /** No row: the id was written by another replica at the same moment. */
+  async function reserveOne({
+    reservationId,
+    keyId,
+    model,
+    inputTokens,
+    outputTokens,
+    deadlineMs,
+  }: ReserveCall) {
+    return await call<HoldRow>('reserve_one', {
+      reservation: reservationId,
+      key_id: keyId,
+      model,
+      input: inputTokens,
+      output: outputTokens,
+      deadline: toTimestamp(deadlineMs),
+      grace: toInterval(holdGraceMs),
+      at: now(),
+    }).catch(noneOfDuplicate)
+  }
+
+  /** No row: it is not the settlement of an open hold that pays for it. */
+  async function settleOne(settlement: Settlement) {
+    return await call<SettledRow>('settle_one', {
+      reservation: settlement.id,
+      epoch: settlement.epoch,
+      outcome: settlement.outcome,
+      prompt: settlement.promptTokens,
+      cached: settlement.cachedTokens,
+      completion: settlement.completionTokens,
+      settled_by: settlement.by,
+      at: now(),
+    }).catch(noneOfDuplicate)
   }
 
   /** `reservation`: the fields of the receipt that the row does not have. */
@@ -169,6 +207,11 @@ export function createMoney(options: {
 
   return {
     async reserve(calls) {
+      const [only] = calls
+      if (only !== undefined && calls.length === 1) {
+        const [row] = await reserveOne(only)
+        if (row !== undefined) return [toHoldAnswer(row, only)]
+      }
       const rows = await call<HoldRow>('reserve', {
         ids: calls.map(({ reservationId }) => reservationId),
         key_ids: calls.map(({ keyId }) => keyId),
@@ -217,7 +260,12 @@ export function createMoney(options: {
     },
 
     async settle(settlements) {
-      const rows = await call<{ result: SettleResult; cost: string; charged: bigint }>('settle', {
+      const [only] = settlements
+      if (only !== undefined && settlements.length === 1) {
+        const [row] = await settleOne(only)
+        if (row !== undefined) return [toSettled(row)]
+      }
+      const rows = await call<SettledRow>('settle', {
         ids: settlements.map(({ id }) => id),
         epochs: settlements.map(({ epoch }) => epoch),
         outcomes: settlements.map(({ outcome }) => outcome),
@@ -228,11 +276,7 @@ export function createMoney(options: {
         receipts: settlements.map(receiptOf),
         at: now(),
       })
-      return rows.map((row) => ({
-        result: row.result,
-        chargedNano: toNanoCredits(row.charged),
-        costNano: BigInt(row.cost),
-      }))
+      return rows.map(toSettled)
     },
 
     async expire(most) {
@@ -256,6 +300,18 @@ export function createMoney(options: {
       return rows.map((row) => ({ model: row.model, fromMs: row.replay_from?.getTime() ?? null }))
     },
   }
+}
+
+const toSettled = (row: SettledRow): Settled => ({
+  result: row.result,
+  chargedNano: toNanoCredits(row.charged),
+  costNano: BigInt(row.cost),
+})
+
+/** For `catch`: no rows where a row with the same id exists, and every other error again. */
+function noneOfDuplicate(error: unknown): [] {
+  if (isDuplicate(error)) return []
+  throw error
 }
 
 function callAt<Call>(calls: readonly Call[], index: number): Call {

@@ -70,5 +70,5 @@ test('each call of the database is timed, also one that fails', async () => {
   await money.release([call.reservationId])
   await database.pool.query('alter function expire rename to expire_before')
   await expect(money.expire(10)).rejects.toThrow('expire')
-  expect(calls).toEqual(['reserve', 'release', 'expire'])
+  expect(calls).toEqual(['reserve_one', 'release', 'expire'])
 })

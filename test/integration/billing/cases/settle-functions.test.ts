@@ -14,202 +14,205 @@ import {
   START_MS,
   type BillingDatabase,
 } from '../support/billing-database.ts'
+import { PATHS } from '../support/money-paths.ts'
 
 // 'chat' costs 2 nano-credits an input token, 1 a cached one and 10 an output token.
 
-let database: BillingDatabase
+describe.each(PATHS)('on the %s path of single calls', (path) => {
+  let database: BillingDatabase
 
-beforeAll(async () => {
-  database = await openBillingDatabase()
-})
-afterEach(async () => {
-  await database.expectReconciled()
-  database.clock.nowMs = START_MS
-})
-afterAll(() => database.close())
+  beforeAll(async () => {
+    database = await openBillingDatabase({ path })
+  })
+  afterEach(async () => {
+    await database.expectReconciled()
+    database.clock.nowMs = START_MS
+  })
+  afterAll(() => database.close())
 
-const reserve = async (call: ReserveCall) => only(await database.money.reserve([call]))
-const settle = async (...fields: Parameters<typeof settlement>) =>
-  only(await database.money.settle([settlement(...fields)]))
+  const reserve = async (call: ReserveCall) => only(await database.money.reserve([call]))
+  const settle = async (...fields: Parameters<typeof settlement>) =>
+    only(await database.money.settle([settlement(...fields)]))
 
-describe('settle', () => {
-  test.each(['completed', 'cancelled'] as const)(
-    '%s is charged for its usage, the rest of the hold is free',
-    async (outcome) => {
+  describe('settle', () => {
+    test.each(['completed', 'cancelled'] as const)(
+      '%s is charged for its usage, the rest of the hold is free',
+      async (outcome) => {
+        const { accountId, keyId } = await database.createAccount(1_000n)
+        const { reservationId } = await held(keyId)
+        const usage = { outcome, promptTokens: 90, cachedTokens: 40, completionTokens: 7 }
+        expect(await settle(reservationId, usage)).toEqual({
+          result: 'charged',
+          costNano: 210n,
+          chargedNano: 210n,
+        })
+        expect(await database.balance(accountId)).toEqual({ posted: 790n, held: 0n, openHolds: 0 })
+      },
+    )
+
+    test.each(['fault', 'never-ran'] as const)(
+      '%s costs nothing, whatever usage it carries',
+      async (outcome) => {
+        const { accountId, keyId } = await database.createAccount(1_000n)
+        const { reservationId } = await held(keyId)
+        expect(await settle(reservationId, { outcome })).toEqual({
+          result: 'charged',
+          costNano: 0n,
+          chargedNano: 0n,
+        })
+        expect(await database.balance(accountId)).toEqual({ posted: 1_000n, held: 0n, openHolds: 0 })
+      },
+    )
+
+    test('never charges more than the hold, however much else is free, and writes the rest off', async () => {
       const { accountId, keyId } = await database.createAccount(1_000n)
       const { reservationId } = await held(keyId)
-      const usage = { outcome, promptTokens: 90, cachedTokens: 40, completionTokens: 7 }
-      expect(await settle(reservationId, usage)).toEqual({
-        result: 'charged',
-        costNano: 210n,
-        chargedNano: 210n,
+      const other = await held(keyId, { inputTokens: 50, outputTokens: 10 })
+      expect(other.answer).toMatchObject({ amountNano: 200n })
+      expect(await settle(reservationId, { completionTokens: 500 })).toMatchObject({
+        costNano: 5_200n,
+        chargedNano: 700n,
       })
-      expect(await database.balance(accountId)).toEqual({ posted: 790n, held: 0n, openHolds: 0 })
-    },
-  )
+      expect(await database.balance(accountId)).toEqual({ posted: 300n, held: 200n, openHolds: 1 })
+    })
 
-  test.each(['fault', 'never-ran'] as const)(
-    '%s costs nothing, whatever usage it carries',
-    async (outcome) => {
+    test('the first one wins: replays get the stored charge, other numbers are an alarm', async () => {
       const { accountId, keyId } = await database.createAccount(1_000n)
       const { reservationId } = await held(keyId)
-      expect(await settle(reservationId, { outcome })).toEqual({
-        result: 'charged',
-        costNano: 0n,
+      const first = settlement(reservationId)
+      const other = settlement(reservationId, { epoch: 2, completionTokens: 1 })
+      const answers = [
+        ...(await database.money.settle([first, first, other])),
+        ...(await database.money.settle([other, first])),
+      ]
+      expect(answers.map(({ result }) => result)).toEqual([
+        'charged',
+        'replayed',
+        'different',
+        'different',
+        'replayed',
+      ])
+      expect(new Set(answers.map(({ chargedNano }) => chargedNano))).toEqual(new Set([700n]))
+      expect(await database.balance(accountId)).toMatchObject({ posted: 300n, held: 0n })
+      expect(await alarms(reservationId)).toEqual(['different'])
+    })
+
+    test('of an expired hold is late and charges at most the available credits', async () => {
+      const { accountId, keyId } = await database.createAccount(1_000n)
+      const { reservationId } = await held(keyId)
+      await expireAll()
+      await held(keyId, { inputTokens: 200, outputTokens: 1 })
+      expect(await settle(reservationId)).toEqual({ result: 'late', costNano: 700n, chargedNano: 590n })
+      expect(await database.balance(accountId)).toEqual({ posted: 410n, held: 410n, openHolds: 1 })
+      expect(await settle(reservationId)).toMatchObject({ result: 'replayed', chargedNano: 590n })
+    })
+
+    test('of a released hold is recorded, charged nothing, and an alarm', async () => {
+      const { accountId, keyId } = await database.createAccount(1_000n)
+      const { reservationId } = await held(keyId)
+      await database.money.release([reservationId])
+      expect(await settle(reservationId)).toEqual({ result: 'released', costNano: 700n, chargedNano: 0n })
+      expect(await database.balance(accountId)).toEqual({ posted: 1_000n, held: 0n, openHolds: 0 })
+      expect(await alarms(reservationId)).toEqual(['released'])
+    })
+
+    test('of a released hold that never ran is no alarm', async () => {
+      const { keyId } = await database.createAccount(1_000n)
+      const { reservationId } = await held(keyId)
+      await database.money.release([reservationId])
+      expect(await settle(reservationId, { outcome: 'never-ran' })).toMatchObject({
+        result: 'void',
         chargedNano: 0n,
       })
+      const tombstone = randomUUID()
+      await database.money.release([tombstone])
+      expect(await settle(tombstone, { outcome: 'never-ran' })).toMatchObject({
+        result: 'void',
+        chargedNano: 0n,
+      })
+      expect(await alarms(reservationId)).toEqual([])
+    })
+
+    test('of an id that was never reserved raises one alarm and charges nothing', async () => {
+      const id = randomUUID()
+      expect(await settle(id)).toEqual({ result: 'unknown', costNano: 0n, chargedNano: 0n })
+      expect(await settle(id)).toMatchObject({ result: 'unknown' })
+      expect(await alarms(id)).toEqual(['unknown'])
+    })
+
+    test('charges by the price of the reservation, not by the price of today', async () => {
+      const { keyId } = await database.createAccount(100_000n)
+      const { reservationId } = await held(keyId)
+      database.clock.nowMs += 1_000
+      await database.loadModels([{ ...CHAT, outputPriceNano: '20000000' }, ODD, EMBED])
+      expect(await settle(reservationId)).toMatchObject({ chargedNano: 700n })
+      expect(await reserve(reserveCall(keyId))).toMatchObject({ amountNano: 1_200n })
+      database.clock.nowMs += 1_000
+      await database.loadModels([CHAT, ODD, EMBED])
+    })
+  })
+
+  describe('expire', () => {
+    test('frees a hold only when the watermark is 30 s beyond its end', async () => {
+      await expireAll()
+      const { accountId, keyId } = await database.createAccount(1_000n)
+      const { deadlineMs } = await held(keyId)
+      database.clock.nowMs = deadlineMs + 24 * 3_600_000
+      await setWatermark(database, 'chat', deadlineMs + HOLD_GRACE_MS + 30_000)
+      await database.money.expire(100)
+      expect(await database.balance(accountId)).toMatchObject({ held: 700n })
+      await setWatermark(database, 'chat', deadlineMs + HOLD_GRACE_MS + 30_001)
+      expect(await database.money.expire(100)).toMatchObject({ expired: 1, more: false })
       expect(await database.balance(accountId)).toEqual({ posted: 1_000n, held: 0n, openHolds: 0 })
-    },
-  )
-
-  test('never charges more than the hold, however much else is free, and writes the rest off', async () => {
-    const { accountId, keyId } = await database.createAccount(1_000n)
-    const { reservationId } = await held(keyId)
-    const other = await held(keyId, { inputTokens: 50, outputTokens: 10 })
-    expect(other.answer).toMatchObject({ amountNano: 200n })
-    expect(await settle(reservationId, { completionTokens: 500 })).toMatchObject({
-      costNano: 5_200n,
-      chargedNano: 700n,
     })
-    expect(await database.balance(accountId)).toEqual({ posted: 300n, held: 200n, openHolds: 1 })
-  })
 
-  test('the first one wins: replays get the stored charge, other numbers are an alarm', async () => {
-    const { accountId, keyId } = await database.createAccount(1_000n)
-    const { reservationId } = await held(keyId)
-    const first = settlement(reservationId)
-    const other = settlement(reservationId, { epoch: 2, completionTokens: 1 })
-    const answers = [
-      ...(await database.money.settle([first, first, other])),
-      ...(await database.money.settle([other, first])),
-    ]
-    expect(answers.map(({ result }) => result)).toEqual([
-      'charged',
-      'replayed',
-      'different',
-      'different',
-      'replayed',
-    ])
-    expect(new Set(answers.map(({ chargedNano }) => chargedNano))).toEqual(new Set([700n]))
-    expect(await database.balance(accountId)).toMatchObject({ posted: 300n, held: 0n })
-    expect(await alarms(reservationId)).toEqual(['different'])
-  })
-
-  test('of an expired hold is late and charges at most the available credits', async () => {
-    const { accountId, keyId } = await database.createAccount(1_000n)
-    const { reservationId } = await held(keyId)
-    await expireAll()
-    await held(keyId, { inputTokens: 200, outputTokens: 1 })
-    expect(await settle(reservationId)).toEqual({ result: 'late', costNano: 700n, chargedNano: 590n })
-    expect(await database.balance(accountId)).toEqual({ posted: 410n, held: 410n, openHolds: 1 })
-    expect(await settle(reservationId)).toMatchObject({ result: 'replayed', chargedNano: 590n })
-  })
-
-  test('of a released hold is recorded, charged nothing, and an alarm', async () => {
-    const { accountId, keyId } = await database.createAccount(1_000n)
-    const { reservationId } = await held(keyId)
-    await database.money.release([reservationId])
-    expect(await settle(reservationId)).toEqual({ result: 'released', costNano: 700n, chargedNano: 0n })
-    expect(await database.balance(accountId)).toEqual({ posted: 1_000n, held: 0n, openHolds: 0 })
-    expect(await alarms(reservationId)).toEqual(['released'])
-  })
-
-  test('of a released hold that never ran is no alarm', async () => {
-    const { keyId } = await database.createAccount(1_000n)
-    const { reservationId } = await held(keyId)
-    await database.money.release([reservationId])
-    expect(await settle(reservationId, { outcome: 'never-ran' })).toMatchObject({
-      result: 'void',
-      chargedNano: 0n,
+    test('asks the watermark of the same model', async () => {
+      const { accountId, keyId } = await database.createAccount(1_000n)
+      await held(keyId, { model: 'odd' })
+      await setWatermark(database, 'chat', START_MS + 10 * 24 * 3_600_000)
+      await database.money.expire(100)
+      expect(await database.balance(accountId)).toMatchObject({ openHolds: 1 })
     })
-    const tombstone = randomUUID()
-    await database.money.release([tombstone])
-    expect(await settle(tombstone, { outcome: 'never-ran' })).toMatchObject({
-      result: 'void',
-      chargedNano: 0n,
+
+    test('reports that there may be more when the limit was reached', async () => {
+      const { keyId } = await database.createAccount(1_000_000n)
+      await database.pool.query('delete from settlement_watermarks')
+      const calls = Array.from({ length: 5 }, () => reserveCall(keyId))
+      await database.money.reserve(calls)
+      await setWatermark(database, 'chat', START_MS + 10 * 24 * 3_600_000)
+      expect(await database.money.expire(3)).toEqual({ expired: 3, more: true })
+      expect(await database.money.expire(3)).toEqual({ expired: 2, more: false })
     })
-    expect(await alarms(reservationId)).toEqual([])
   })
 
-  test('of an id that was never reserved raises one alarm and charges nothing', async () => {
-    const id = randomUUID()
-    expect(await settle(id)).toEqual({ result: 'unknown', costNano: 0n, chargedNano: 0n })
-    expect(await settle(id)).toMatchObject({ result: 'unknown' })
-    expect(await alarms(id)).toEqual(['unknown'])
+  describe('the ledger', () => {
+    test('cannot be changed', async () => {
+      const { accountId } = await database.createAccount(5n)
+      for (const statement of ['update ledger set amount = 1', 'delete from ledger', 'truncate ledger']) {
+        await expect(database.pool.query(statement)).rejects.toThrow('append-only')
+      }
+      expect(await database.balance(accountId)).toMatchObject({ posted: 5n })
+    })
   })
 
-  test('charges by the price of the reservation, not by the price of today', async () => {
-    const { keyId } = await database.createAccount(100_000n)
-    const { reservationId } = await held(keyId)
-    database.clock.nowMs += 1_000
-    await database.loadModels([{ ...CHAT, outputPriceNano: '20000000' }, ODD, EMBED])
-    expect(await settle(reservationId)).toMatchObject({ chargedNano: 700n })
-    expect(await reserve(reserveCall(keyId))).toMatchObject({ amountNano: 1_200n })
-    database.clock.nowMs += 1_000
-    await database.loadModels([CHAT, ODD, EMBED])
-  })
-})
+  async function held(keyId: string, fields: Partial<ReserveCall> = {}) {
+    const call = reserveCall(keyId, fields)
+    const answer = await reserve(call)
+    if (answer.status !== 'granted') throw new Error(`expected a hold, got ${answer.status}`)
+    return { ...call, answer }
+  }
 
-describe('expire', () => {
-  test('frees a hold only when the watermark is 30 s beyond its end', async () => {
-    await expireAll()
-    const { accountId, keyId } = await database.createAccount(1_000n)
-    const { deadlineMs } = await held(keyId)
-    database.clock.nowMs = deadlineMs + 24 * 3_600_000
-    await setWatermark(database, 'chat', deadlineMs + HOLD_GRACE_MS + 30_000)
-    await database.money.expire(100)
-    expect(await database.balance(accountId)).toMatchObject({ held: 700n })
-    await setWatermark(database, 'chat', deadlineMs + HOLD_GRACE_MS + 30_001)
-    expect(await database.money.expire(100)).toMatchObject({ expired: 1, more: false })
-    expect(await database.balance(accountId)).toEqual({ posted: 1_000n, held: 0n, openHolds: 0 })
-  })
-
-  test('asks the watermark of the same model', async () => {
-    const { accountId, keyId } = await database.createAccount(1_000n)
-    await held(keyId, { model: 'odd' })
+  async function expireAll() {
     await setWatermark(database, 'chat', START_MS + 10 * 24 * 3_600_000)
-    await database.money.expire(100)
-    expect(await database.balance(accountId)).toMatchObject({ openHolds: 1 })
-  })
-
-  test('reports that there may be more when the limit was reached', async () => {
-    const { keyId } = await database.createAccount(1_000_000n)
+    await database.money.expire(1_000)
     await database.pool.query('delete from settlement_watermarks')
-    const calls = Array.from({ length: 5 }, () => reserveCall(keyId))
-    await database.money.reserve(calls)
-    await setWatermark(database, 'chat', START_MS + 10 * 24 * 3_600_000)
-    expect(await database.money.expire(3)).toEqual({ expired: 3, more: true })
-    expect(await database.money.expire(3)).toEqual({ expired: 2, more: false })
-  })
+  }
+
+  async function alarms(reservationId: string): Promise<string[]> {
+    const { rows } = await database.pool.query<{ kind: string }>(
+      'select kind from settlement_alarms where reservation_id = $1',
+      [reservationId],
+    )
+    return rows.map(({ kind }) => kind)
+  }
 })
-
-describe('the ledger', () => {
-  test('cannot be changed', async () => {
-    const { accountId } = await database.createAccount(5n)
-    for (const statement of ['update ledger set amount = 1', 'delete from ledger', 'truncate ledger']) {
-      await expect(database.pool.query(statement)).rejects.toThrow('append-only')
-    }
-    expect(await database.balance(accountId)).toMatchObject({ posted: 5n })
-  })
-})
-
-async function held(keyId: string, fields: Partial<ReserveCall> = {}) {
-  const call = reserveCall(keyId, fields)
-  const answer = await reserve(call)
-  if (answer.status !== 'granted') throw new Error(`expected a hold, got ${answer.status}`)
-  return { ...call, answer }
-}
-
-async function expireAll() {
-  await setWatermark(database, 'chat', START_MS + 10 * 24 * 3_600_000)
-  await database.money.expire(1_000)
-  await database.pool.query('delete from settlement_watermarks')
-}
-
-async function alarms(reservationId: string): Promise<string[]> {
-  const { rows } = await database.pool.query<{ kind: string }>(
-    'select kind from settlement_alarms where reservation_id = $1',
-    [reservationId],
-  )
-  return rows.map(({ kind }) => kind)
-}

@@ -1,15 +1,19 @@
 import * as fc from 'fast-check'
 import type { BillingDatabase } from '../support/billing-database.ts'
 import { runHistory, type Seen } from './money-history.ts'
-import { history } from './money-steps.ts'
+import type { History } from './money-steps.ts'
 
 /**
  * `mistake`: the shortest history after which PostgreSQL and the model disagree; `unmet`: rules that no history used, so
  * that nothing is proved about them.
  */
-export async function checkHistories(database: BillingDatabase, numRuns: number) {
+export async function checkHistories(
+  database: BillingDatabase,
+  histories: fc.Arbitrary<History>,
+  numRuns: number,
+) {
   const seen: Seen = new Map()
-  const property = fc.asyncProperty(history, (happened) => runHistory(database, happened, seen))
+  const property = fc.asyncProperty(histories, (happened) => runHistory(database, happened, seen))
   const details = await fc.check(property, { numRuns, includeErrorInReport: true })
   return { mistake: fc.defaultReportMessage(details), unmet: RULES.filter((rule) => !seen.has(rule)) }
 }

@@ -75,6 +75,8 @@ const settlement = {
 }
 const settle = fc.record({ id: anyId, ...settlement })
 
+const UNLIMITED = { limit: null, requestsPerMinute: null, tokensPerMinute: null }
+
 const limits = {
   limit: fc.option(
     fc.record({
@@ -86,7 +88,7 @@ const limits = {
   requestsPerMinute: fc.option(fc.integer({ min: 1, max: 4 }), { nil: null, freq: 2 }),
   tokensPerMinute: fc.option(fc.integer({ min: 100, max: 1_200 }), { nil: null, freq: 2 }),
 }
-const newKey = fc.record({
+const newKey: fc.Arbitrary<KeySettings> = fc.record({
   isActive: fc.constant(true),
   /** From now; null: never. */
   expiresInS: fc.constant(null),
@@ -104,45 +106,66 @@ const changedKey = fc.record({
 })
 export type KeySettings = typeof changedKey extends fc.Arbitrary<infer Value> ? Value : never
 
-/** One call or change of billing. */
-const step = fc.oneof(
-  happening('top-up', 3, fc.record({ account, idempotencyKey, nano: fc.bigInt({ min: 1n, max: 900n }) })),
-  happening('adjust', 2, fc.record({ account, idempotencyKey, nano: correction })),
-  happening('reserve', 10, fc.record({ calls: batch(reserve, 4) })),
-  happening('replace', 3, fc.record({ calls: batch(replace, 3) })),
-  happening('extend', 4, fc.record({ calls: batch(extend, 3) })),
-  happening('release', 2, fc.record({ ids: batch(anyId, 3) })),
-  happening('settle', 6, fc.record({ entries: batch(settle, 4) })),
-  // Repeats the call that was sent so many calls before.
-  happening('repeat', 4, fc.record({ back: fc.nat({ max: 3 }) })),
-  happening('wait', 5, fc.record({ seconds: fc.constantFrom(5, 20, 45, 61, 95, 3_600, 86_400, 7 * 86_400) })),
-  happening(
-    'sweep',
-    3,
-    fc.record({ models: fc.constantFrom([0], [0, 1, 2]), waitS: fc.constantFrom(0, 95, 160) }),
-  ),
-  happening(
-    'price',
-    4,
-    fc.record({ model, price: fc.nat({ max: PRICES.length - 1 }), inS: fc.constantFrom(0, 0, 30) }),
-  ),
-  happening('change-key', 3, fc.record({ key, settings: changedKey })),
-  happening('change-account', 1, fc.record({ account, isOpen })),
-  // The database was restored from a backup: it lacks a reservation, whose settlements arrive again.
-  happening(
-    'restore',
-    3,
-    fc.record({ id: anyId, entries: fc.array(fc.record(settlement), { maxLength: 2 }) }),
-  ),
-  happening('seal', 1, fc.record({})),
-)
+/** One call or change of billing; `most`: calls in one batch. */
+const stepOf = (settings: fc.Arbitrary<KeySettings>, most: number) =>
+  fc.oneof(
+    happening('top-up', 3, fc.record({ account, idempotencyKey, nano: fc.bigInt({ min: 1n, max: 900n }) })),
+    happening('adjust', 2, fc.record({ account, idempotencyKey, nano: correction })),
+    happening('reserve', 10, fc.record({ calls: batch(reserve, Math.min(most, 4)) })),
+    happening('replace', 3, fc.record({ calls: batch(replace, Math.min(most, 3)) })),
+    happening('extend', 4, fc.record({ calls: batch(extend, Math.min(most, 3)) })),
+    happening('release', 2, fc.record({ ids: batch(anyId, Math.min(most, 3)) })),
+    happening('settle', 6, fc.record({ entries: batch(settle, Math.min(most, 4)) })),
+    // Repeats the call that was sent so many calls before.
+    happening('repeat', 4, fc.record({ back: fc.nat({ max: 3 }) })),
+    happening(
+      'wait',
+      5,
+      fc.record({ seconds: fc.constantFrom(5, 20, 45, 61, 95, 3_600, 86_400, 7 * 86_400) }),
+    ),
+    happening(
+      'sweep',
+      3,
+      fc.record({ models: fc.constantFrom([0], [0, 1, 2]), waitS: fc.constantFrom(0, 95, 160) }),
+    ),
+    happening(
+      'price',
+      4,
+      fc.record({ model, price: fc.nat({ max: PRICES.length - 1 }), inS: fc.constantFrom(0, 0, 30) }),
+    ),
+    happening('change-key', 3, fc.record({ key, settings })),
+    happening('change-account', 1, fc.record({ account, isOpen })),
+    // The database was restored from a backup: it lacks a reservation, whose settlements arrive again.
+    happening(
+      'restore',
+      3,
+      fc.record({ id: anyId, entries: fc.array(fc.record(settlement), { maxLength: 2 }) }),
+    ),
+    happening('seal', 1, fc.record({})),
+  )
+const step = stepOf(changedKey, 4)
 export type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
+
+const LENGTH = { minLength: 10, maxLength: 40, size: 'max' } as const
 
 export const history = fc.record({
   keys: fc.tuple(newKey, newKey, newKey),
-  steps: fc.array(step, { minLength: 10, maxLength: 40, size: 'max' }),
+  steps: fc.array(step, LENGTH),
 })
 export type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never
+
+/** Most of its calls may take the short way: they come one by one, and two of three keys have no limits. */
+export const singleHistory: fc.Arbitrary<History> = fc.record({
+  keys: fc.tuple(seldomLimited(newKey), seldomLimited(newKey), seldomLimited(newKey)),
+  steps: fc.array(stepOf(seldomLimited(changedKey), 1), LENGTH),
+})
+
+function seldomLimited(settings: fc.Arbitrary<KeySettings>): fc.Arbitrary<KeySettings> {
+  return fc.oneof(
+    { weight: 2, arbitrary: settings.map((changed) => ({ ...changed, ...UNLIMITED })) },
+    { weight: 1, arbitrary: settings },
+  )
+}
 
 function happening<const Kind extends string, Fields extends object>(
   kind: Kind,

@@ -1,10 +1,17 @@
 import * as fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { only, openBillingDatabase, type BillingDatabase } from '../support/billing-database.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openBillingDatabase, type BillingDatabase } from '../support/billing-database.ts'
 import { runHistory } from '../model/money-history.ts'
-import { MUTANTS, PARALLEL_MUTANTS, type Mutant } from './money-mutants.ts'
-import { history } from '../model/money-steps.ts'
-import { expireDuringExtend, reserveBehindLock } from '../support/parallel-calls.ts'
+import { MUTANTS, PARALLEL_MUTANTS } from './money-mutants.ts'
+import { SHORT_MUTANTS, SHORT_PARALLEL_MUTANTS } from './short-mutants.ts'
+import { history, singleHistory, type History } from '../model/money-steps.ts'
+import { changeFunction } from '../support/money-paths.ts'
+import {
+  expireDuringExtend,
+  reserveBehindLock,
+  reservePlainBehindLock,
+  settleDuringRelease,
+} from '../support/parallel-calls.ts'
 
 // The test of the tests: those that prove the money functions right must fail when the functions are wrong.
 
@@ -12,30 +19,35 @@ import { expireDuringExtend, reserveBehindLock } from '../support/parallel-calls
 const SEED = 20_300_701
 const HISTORIES = 100
 
-let database: BillingDatabase
+describe.each([
+  { path: 'full', mutants: MUTANTS, histories: history },
+  { path: 'short', mutants: SHORT_MUTANTS, histories: singleHistory },
+] as const)('on the $path path of single calls', ({ path, mutants, histories }) => {
+  let database: BillingDatabase
 
-beforeAll(async () => {
-  database = await openBillingDatabase()
-})
-afterAll(() => database.close())
+  beforeAll(async () => {
+    database = await openBillingDatabase({ path })
+  })
+  afterAll(() => database.close())
 
-test('the functions as they are withstand the histories', { timeout: 120_000 }, async () => {
-  expect(await findMistake()).toBeNull()
-})
+  test('the functions as they are withstand the histories', { timeout: 120_000 }, async () => {
+    expect(await findMistake(database, histories)).toBeNull()
+  })
 
-test.each(MUTANTS)('histories notice when $name', { timeout: 120_000 }, async (mutant) => {
-  const restore = await mutate(database, mutant)
-  try {
-    expect(await findMistake()).not.toBeNull()
-  } finally {
-    await restore()
-  }
+  test.each(mutants)('histories notice when $name', { timeout: 120_000 }, async (mutant) => {
+    const restore = await changeFunction(database.pool, mutant)
+    try {
+      expect(await findMistake(database, histories)).not.toBeNull()
+    } finally {
+      await restore()
+    }
+  })
 })
 
 test('parallel reserves notice when a reserve locks and reads in one statement', async () => {
-  const parallel = await openBillingDatabase()
+  const parallel = await openBillingDatabase({ path: 'full' })
   try {
-    await mutate(parallel, PARALLEL_MUTANTS.snapshotTrap)
+    await changeFunction(parallel.pool, PARALLEL_MUTANTS.snapshotTrap)
     const answers = await reserveBehindLock(parallel)
     expect(answers.filter((status) => status === 'granted').length).toBeGreaterThan(5)
   } finally {
@@ -46,33 +58,40 @@ test('parallel reserves notice when a reserve locks and reads in one statement',
 test('a race notices when an expiry does not check again once it has its locks', async () => {
   const parallel = await openBillingDatabase()
   try {
-    await mutate(parallel, PARALLEL_MUTANTS.noSecondLook)
+    await changeFunction(parallel.pool, PARALLEL_MUTANTS.noSecondLook)
     expect(await expireDuringExtend(parallel)).toBe('expired')
   } finally {
     await parallel.close()
   }
 })
 
+test('parallel reserves notice when a short reserve checks the credits before its update', async () => {
+  const parallel = await openBillingDatabase()
+  try {
+    await changeFunction(parallel.pool, SHORT_PARALLEL_MUTANTS.guardApart)
+    // PostgreSQL refuses the overspend by its own constraint, and the calls fail.
+    await expect(reservePlainBehindLock(parallel)).rejects.toThrow('balance_not_negative')
+  } finally {
+    await parallel.close()
+  }
+})
+
+test('a race notices when a short settlement reads the hold without the lock of its account', async () => {
+  const parallel = await openBillingDatabase()
+  try {
+    await changeFunction(parallel.pool, SHORT_PARALLEL_MUTANTS.noLock)
+    expect(await settleDuringRelease(parallel)).not.toEqual({ result: 'released', held: 0n })
+  } finally {
+    await parallel.close()
+  }
+})
+
 /** The error of the first history that shows a mistake. */
-async function findMistake(): Promise<string | null> {
-  const property = fc.asyncProperty(history, (happened) => runHistory(database, happened, new Map()))
+async function findMistake(
+  database: BillingDatabase,
+  histories: fc.Arbitrary<History>,
+): Promise<string | null> {
+  const property = fc.asyncProperty(histories, (happened) => runHistory(database, happened, new Map()))
   const details = await fc.check(property, { seed: SEED, numRuns: HISTORIES, endOnFailure: true })
   return details.failed ? String(details.errorInstance) : null
-}
-
-/** Puts the mistake into the function; returns what puts the function back as it was. */
-async function mutate({ pool }: BillingDatabase, { name, of, edits }: Mutant): Promise<() => Promise<void>> {
-  const { rows } = await pool.query<{ source: string }>(
-    "select pg_get_functiondef(oid) as source from pg_proc where proname = $1 and pronamespace = 'public'::regnamespace",
-    [of],
-  )
-  const { source } = only(rows)
-  const mutated = edits.reduce((text, [from, to]) => {
-    expect(text.split(from), `${name}: the text to change is there once`).toHaveLength(2)
-    return text.replace(from, () => to)
-  }, source)
-  await pool.query(mutated)
-  return async () => {
-    await pool.query(source)
-  }
 }

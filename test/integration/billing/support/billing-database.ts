@@ -23,6 +23,7 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import { createDatabase } from '../../../support/postgres.ts'
+import { closeShortPaths, type MoneyPath } from './money-paths.ts'
 import { createOperator, type Operator } from './operator.ts'
 import { findPgBouncer, startPooledServer } from './pooled-login.ts'
 
@@ -154,12 +155,15 @@ async function openService(database: EmptyDatabase, canBePooled: boolean) {
 
 /**
  * The fixture of billing's tests: an empty database (see `openEmptyDatabase`) is migrated and gets three models. All
- * parts of billing work on it, with a clock that the test sets.
+ * parts of billing work on it, with a clock that the test sets. `path`: which way single money calls take; default: short.
  */
-export async function openBillingDatabase(options: { url?: string } = {}): Promise<BillingDatabase> {
+export async function openBillingDatabase(
+  options: { url?: string; path?: MoneyPath } = {},
+): Promise<BillingDatabase> {
   const empty = await openEmptyDatabase(options)
   const { url, pool, close } = empty
   await migrate(pool, log)
+  if (options.path === 'full') await closeShortPaths(pool)
   const { username, search } = new URL(url)
   const service = await openService(empty, username === 'millrace' && search === '')
   const { servicePool } = service

@@ -6,6 +6,7 @@ import {
   only,
   reserveCall,
   setWatermark,
+  settlement,
   START_MS,
   type BillingDatabase,
 } from './billing-database.ts'
@@ -30,6 +31,56 @@ export async function reserveBehindLock(database: BillingDatabase): Promise<stri
     return { answers }
   })
   return await answers
+}
+
+/**
+ * Twenty plain reserves at once on credits for ten; more than five wait for the account's lock before the first runs.
+ * Every other one shares its batch with a call of an account of its own, so that it takes the full way. Returns their
+ * answers.
+ */
+export async function reservePlainBehindLock(database: BillingDatabase): Promise<string[]> {
+  const { money, pool } = database
+  const { accountId, keyId } = await database.createAccount(7_000n)
+  const other = await database.createAccount(7_000n)
+  const { answers } = await inTransaction(pool, async (client) => {
+    await client.query('select from accounts where id = $1 for no key update', [accountId])
+    const answers = Promise.allSettled(
+      Array.from({ length: 20 }, async (_, index) => {
+        const beside = index % 2 === 0 ? [] : [reserveCall(other.keyId, { inputTokens: 1, outputTokens: 1 })]
+        const [answer] = await money.reserve([reserveCall(keyId), ...beside])
+        return answer?.status ?? 'none'
+      }),
+    )
+    await vi.waitFor(async () => expect(await countWaiting(pool)).toBeGreaterThan(5), PATIENT)
+    return { answers }
+  })
+  const ended = await answers
+  for (const end of ended) if (end.status === 'rejected') throw end.reason
+  return ended.map((end) => (end.status === 'fulfilled' ? end.value : 'failed'))
+}
+
+/**
+ * A settlement that found an open hold waits for a release of it, which frees it. Returns the settlement's result and
+ * what the account holds: another hold of it stays.
+ */
+export async function settleDuringRelease(
+  database: BillingDatabase,
+): Promise<{ result: string; held: bigint }> {
+  const { money, pool } = database
+  const { accountId, keyId } = await database.createAccount(7_000n)
+  const call = reserveCall(keyId)
+  const other = reserveCall(keyId)
+  await money.reserve([call])
+  await money.reserve([other])
+  const { settling } = await inTransaction(pool, async (client) => {
+    await client.query('select from release(ids => $1, at => $2)', [[call.reservationId], new Date(START_MS)])
+    const settling = money.settle([settlement(call.reservationId)])
+    await vi.waitFor(async () => expect(await countWaiting(pool)).toBe(1), PATIENT)
+    return { settling }
+  })
+  const { result } = only(await settling)
+  const { held } = await database.balance(accountId)
+  return { result, held: held - 700n }
 }
 
 /** An expiry that found a hold overdue waits for an extend that adds an hour. Returns the final state of the hold. */

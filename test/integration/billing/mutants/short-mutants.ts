@@ -1,0 +1,157 @@
+import type { Mutant } from './money-mutants.ts'
+
+// Plausible mistakes in the short ways of single calls.
+
+/** Found by histories, in which one thing happens after the other. */
+export const SHORT_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'a short reserve does not recognize its replay',
+    of: 'reserve_one',
+    edits: [
+      [
+        'and not exists (select from reservations r where r.id = reserve_one.reservation)',
+        'and reserve_one.reservation is not null',
+      ],
+      [
+        'from paid n\n  )\n  select 1',
+        "from paid n on conflict (id) do update set state = 'held'\n  )\n  select 1",
+      ],
+    ],
+  },
+  {
+    name: 'a short reserve works with a key that is switched off',
+    of: 'reserve_one',
+    edits: [["and k.status = 'active'", '']],
+  },
+  {
+    name: 'a short reserve works with an expired key',
+    of: 'reserve_one',
+    edits: [['and (k.expires_at is null or k.expires_at > reserve_one.at)', '']],
+  },
+  {
+    name: 'a short reserve works for a closed account',
+    of: 'reserve_one',
+    edits: [["and a.status = 'active'", '']],
+  },
+  {
+    name: 'a short reserve ignores the limit of the key',
+    of: 'reserve_one',
+    edits: [['num_nonnulls(k.spend_limit,', 'num_nonnulls(']],
+  },
+  {
+    name: 'a short reserve ignores the requests per minute',
+    of: 'reserve_one',
+    edits: [['k.requests_per_minute, ', '']],
+  },
+  {
+    name: 'a short reserve ignores the tokens per minute',
+    of: 'reserve_one',
+    edits: [[', k.tokens_per_minute)', ')']],
+  },
+  {
+    name: 'a short reserve ignores the models of the key',
+    of: 'reserve_one',
+    edits: [['and (k.models is null or m.id = any (k.models))', '']],
+  },
+  {
+    name: 'a price is in force before its time for a short reserve',
+    of: 'reserve_one',
+    edits: [['and v.effective_from <= reserve_one.at', '']],
+  },
+  {
+    name: 'a short reserve spends what is held already',
+    of: 'reserve_one',
+    edits: [['and a.posted - a.held >= n.needed', 'and a.posted >= n.needed']],
+  },
+  {
+    name: 'a short reserve does not hold its amount',
+    of: 'reserve_one',
+    edits: [['set held = a.held + n.needed', 'set held = a.held']],
+  },
+  {
+    name: 'a short reserve keeps no grace',
+    of: 'reserve_one',
+    edits: [['reserve_one.deadline + reserve_one.grace', 'reserve_one.deadline']],
+  },
+  {
+    name: 'a short settlement charges a hold that is closed',
+    of: 'settle_one',
+    edits: [["and r.state = 'held'", '']],
+  },
+  {
+    name: 'a short settlement ignores the budget of the key',
+    of: 'settle_one',
+    edits: [['and r.budget_period is null', '']],
+  },
+  {
+    name: 'a short settlement ignores the rate of the key',
+    of: 'settle_one',
+    edits: [['and r.rate_minute is null', '']],
+  },
+  {
+    name: 'a short charge may exceed its hold',
+    of: 'settle_one',
+    edits: [['where cost <= amount', 'where true']],
+  },
+  {
+    name: 'a short settlement charges a fault',
+    of: 'settle_one',
+    edits: [["settle_one.outcome in ('completed', 'cancelled')", "settle_one.outcome <> 'never-ran'"]],
+  },
+  {
+    name: 'a short settlement asks the price of now',
+    of: 'settle_one',
+    edits: [
+      [
+        'join price_versions p on p.id = r.price_version',
+        `join lateral (
+           select * from price_versions v where v.model = r.model and v.effective_from <= settle_one.at
+           order by v.effective_from desc limit 1
+         ) p on true`,
+      ],
+    ],
+  },
+  {
+    name: 'a short settlement takes cached tokens for others',
+    of: 'settle_one',
+    edits: [['price_tokens(prompt - cached, cached,', 'price_tokens(prompt, 0,']],
+  },
+  {
+    name: 'a short charge is not in the ledger',
+    of: 'settle_one',
+    edits: [['where n.cost > 0', 'where false']],
+  },
+  {
+    name: 'a short settlement keeps the rest of the hold',
+    of: 'settle_one',
+    edits: [['held = a.held - n.amount', 'held = a.held - n.cost']],
+  },
+  {
+    name: 'a short settlement leaves its hold open',
+    of: 'settle_one',
+    edits: [["set state = 'settled', closed_at = at", 'set closed_at = at']],
+  },
+]
+
+/** Found only where several work at once. */
+export const SHORT_PARALLEL_MUTANTS = {
+  /** What was read before the lock decides. */
+  guardApart: {
+    name: 'a short reserve checks the credits before its update',
+    of: 'reserve_one',
+    edits: [
+      ['and a.posted - a.held >= n.needed', ''],
+      [
+        'where k.id = reserve_one.key_id and',
+        `where (select a.posted - a.held from accounts a where a.id = k.account_id) >= price_tokens(
+           reserve_one.input, 0, g.granted, p.input_price, p.cached_input_price, p.output_price)
+         and k.id = reserve_one.key_id and`,
+      ],
+    ],
+  },
+  noLock: {
+    name: 'a short settlement reads the hold without the lock of its account',
+    of: 'settle_one',
+    edits: [['for no key update', '']],
+  },
+} as const satisfies Record<string, Mutant>
