@@ -194,6 +194,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     registry,
     openStreams: inboxes.openStreams,
     settlements: settlements.counts,
+    settlementsFill: settlements.fill,
     busAwayMs: presence.busAwayMs,
     async waitingBytes() {
       const models = catalog.list().filter(({ enabled }) => enabled)

@@ -6,7 +6,7 @@ import type { Demand, OfferOutcome } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { GenerationCall } from './generation-call.ts'
-import { NO_NEW_WORK } from './or-unavailable.ts'
+import { UNCHARGED_WORK } from './or-unavailable.ts'
 
 /** What a generation that may ask for a place must satisfy when its record is lifted: there the check is exact. */
 export type Admission = {
@@ -62,7 +62,7 @@ export function createAdmit(deps: {
       throw unserved(model.id, modelStates.find(model.id), random)
     }
     if (settlementsFull()) {
-      throw new ApiError('model_unavailable', NO_NEW_WORK, { retryAfterS: RETRY_AFTER_S.dependencyDown })
+      throw new ApiError('model_unavailable', UNCHARGED_WORK, { retryAfterS: RETRY_AFTER_S.dependencyDown })
     }
     if (isBarred(caller.keyId)) throw busy(model.id, RETRY_AFTER_S.barredKey)
     const account = `${model.id} ${caller.accountId}`

@@ -16,3 +16,7 @@ export async function orUnavailable<Answer>(answer: Promise<Answer>, message: st
 
 /** The queue Redis does not answer. */
 export const NO_NEW_WORK = 'The service cannot take new work right now.'
+
+/** As many settlements as may be are in memory and not committed. */
+export const UNCHARGED_WORK =
+  'The service cannot take new work right now: too much finished work is not charged yet.'

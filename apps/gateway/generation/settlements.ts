@@ -26,8 +26,10 @@ export type Settlements = {
   releaseHold: ReleaseHold
   /** Call it each second: drops what billing has committed, sends again what a failover may have lost. */
   tick(): Promise<void>
-  /** As many are held as may be: no new work may be taken. */
+  /** As many are held as may be, in number or in bytes: no new work may be taken. */
   isFull(): boolean
+  /** Share of the bound that is in use; 1 or more: `isFull`. */
+  fill(): number
   /** Not answered yet; answered, but not known to be committed. */
   counts(): { unanswered: number; kept: number }
   /** Resolves when everything that was begun has been answered. */
@@ -37,8 +39,11 @@ export type Settlements = {
 }
 
 const REPEAT = { firstPauseMs: 20, lastPauseMs: 1_000 }
-/** About 600 B each. */
 const MOST_HELD = 50_000
+/** 50,000 with receipts of 500 B take 70 MB. */
+const MOST_BYTES = 64 * 1024 * 1024
+/** One settlement without its texts: 850 B of heap, measured over 20,000 of them. */
+const ENTRY_BYTES = 900
 /** The entry's time in Redis may be this much later than our reading of Redis' clock. */
 const CLOCK_MARGIN_MS = 1_000
 /** Between two looks at billing's mark while this process waits for it; billing moves it each second. */
@@ -46,7 +51,9 @@ const LOOK_MS = 250
 
 type Held = {
   readonly ending: Ending
-  readonly onAnswer: (settled: Settled) => void
+  readonly bytes: number
+  /** Called with the first answer, then dropped: it refers to the whole generation. */
+  onAnswer: ((settled: Settled) => void) | null
   /** Of the queue Redis, before it was sent: the answer came from that run if it is still the same one. */
   runId: string | null
   /** By Redis' clock; null: sent, and not answered yet. */
@@ -68,6 +75,8 @@ type Held = {
  * billing's mark, which covers a replica that is behind as well.
  *
  * While a settlement has no answer its hold is extended before it would expire: a late one is still charged.
+ *
+ * What is held is bounded in number and in bytes, since billing may be away for hours; at the bound new work is refused.
  */
 export function createSettlements(deps: {
   record: Pick<GenerationRecord, 'settle' | 'readMark'>
@@ -77,13 +86,17 @@ export function createSettlements(deps: {
   holdGraceMs: number
   log: Logger
   mostHeld?: number
+  mostBytes?: number
 }): Settlements {
-  const { record, billing, redisNowMs, holdGraceMs, log, mostHeld = MOST_HELD } = deps
+  const { record, billing, redisNowMs, holdGraceMs, log } = deps
+  const { mostHeld = MOST_HELD, mostBytes = MOST_BYTES } = deps
   const held = new Map<string, Set<Held>>()
   const runIds = new Map<string, string>()
   const working = new Set<Promise<void>>()
   let count = 0
+  let bytes = 0
   let unanswered = 0
+  let wasFull = false
 
   function begin(work: Promise<void>): void {
     working.add(work)
@@ -106,7 +119,9 @@ export function createSettlements(deps: {
       noteAnswer(entry)
       if (settled.status === 'stale')
         log.error({ requestId: job.id, epoch }, 'a settlement was refused as stale')
-      entry.onAnswer(settled)
+      const { onAnswer } = entry
+      entry.onAnswer = null
+      onAnswer?.(settled)
     } catch (error) {
       log.error(
         { err: error, requestId: job.id, deadlineMs, ...settlement },
@@ -138,6 +153,7 @@ export function createSettlements(deps: {
     const ofModel = held.get(model)
     if (ofModel?.delete(entry) !== true) return
     count -= 1
+    bytes -= entry.bytes
     if (ofModel.size === 0) held.delete(model)
   }
 
@@ -152,7 +168,18 @@ export function createSettlements(deps: {
     }
   }
 
+  const fill = () => Math.max(count / mostHeld, bytes / mostBytes)
+
+  function noteFill(): void {
+    const isFull = fill() >= 1
+    if (isFull && !wasFull) {
+      log.error({ held: count, bytes }, 'too many settlements wait for billing: new work is refused')
+    }
+    wasFull = isFull
+  }
+
   async function tick(): Promise<void> {
+    noteFill()
     const reviews = [...held].map(async ([model, ofModel]) => {
       await review(model, ofModel).catch((error: unknown) =>
         log.warn({ err: error, model }, 'the mark of committed settlements was not read'),
@@ -164,8 +191,10 @@ export function createSettlements(deps: {
   return {
     add(ending, onAnswer) {
       const { model } = ending.job
+      const kept = { ...ending, job: toKeptJob(ending.job) }
       const entry: Held = {
-        ending,
+        ending: kept,
+        bytes: sizeOf(kept),
         onAnswer,
         runId: null,
         answeredMs: null,
@@ -175,6 +204,7 @@ export function createSettlements(deps: {
       const ofModel = held.get(model) ?? new Set()
       held.set(model, ofModel.add(entry))
       count += 1
+      bytes += entry.bytes
       unanswered += 1
       begin(settle(entry))
     },
@@ -193,7 +223,8 @@ export function createSettlements(deps: {
       )
     },
     tick,
-    isFull: () => count >= mostHeld,
+    isFull: () => fill() >= 1,
+    fill,
     counts: () => ({ unanswered, kept: count - unanswered }),
     async drain() {
       while (working.size > 0) await Promise.all(working)
@@ -208,4 +239,14 @@ export function createSettlements(deps: {
       if (count > 0) log.info({ kept: count }, 'settlements are left in the queue Redis, not committed yet')
     },
   }
+}
+
+/** Without the request, which may be megabytes of prompt. */
+function toKeptJob({ id, model, stream, hold, traceparent }: Ending['job']): Ending['job'] {
+  return { id, model, stream, hold, ...(traceparent !== undefined && { traceparent }) }
+}
+
+/** Its texts are ASCII, of one byte a character. */
+function sizeOf({ job }: Ending): number {
+  return ENTRY_BYTES + job.id.length + job.hold.receipt.length + (job.traceparent?.length ?? 0)
 }

@@ -46,6 +46,8 @@ export function createStreamGauges(options: {
   registry: Registry
   openStreams: () => number
   settlements: () => { unanswered: number; kept: number }
+  /** Share of the bound on them; at 1 new work is refused. */
+  settlementsFill: () => number
   busAwayMs: () => number
   /** Prompt bytes that wait in the queue Redis, by model; rejects while it does not answer. */
   waitingBytes: () => Promise<ReadonlyMap<string, number>>
@@ -68,6 +70,14 @@ export function createStreamGauges(options: {
       const { unanswered, kept } = options.settlements()
       this.set({ state: 'unanswered' }, unanswered)
       this.set({ state: 'kept' }, kept)
+    },
+  })
+  new Gauge({
+    name: 'millrace_gateway_held_settlements_ratio',
+    help: 'Share of the memory for settlements that is in use, by number or bytes; at 1 new work is refused with 503',
+    registers,
+    collect() {
+      this.set(options.settlementsFill())
     },
   })
   new Gauge({

@@ -16,7 +16,10 @@ const ENDING: Ending = {
 }
 
 /** `answers` are those of the record, in order; the last one repeats. */
-function setUp(answers: (Settled | Error)[] = [RECORDED], mostHeld?: number) {
+function setUp(
+  answers: (Settled | Error)[] = [RECORDED],
+  bounds: { mostHeld?: number; mostBytes?: number } = {},
+) {
   const log: string[] = []
   const clock = { nowMs: 0 }
   const mark: { -readonly [Field in keyof SettlementMark]: SettlementMark[Field] } = {
@@ -46,7 +49,7 @@ function setUp(answers: (Settled | Error)[] = [RECORDED], mostHeld?: number) {
     redisNowMs: () => clock.nowMs,
     holdGraceMs: 60_000,
     log: pino({ level: 'silent' }),
-    ...(mostHeld === undefined ? {} : { mostHeld }),
+    ...bounds,
   })
   const answered: Settled[] = []
   return {
@@ -147,11 +150,46 @@ test('while there is no answer its hold is extended before it expires', async ()
 })
 
 test('beyond the limit no more work may be taken', async () => {
-  const { settlements, add } = setUp([RECORDED], 1)
+  const { settlements, add } = setUp([RECORDED], { mostHeld: 1 })
   expect(settlements.isFull()).toBe(false)
   add()
   expect(settlements.isFull()).toBe(true)
   await settlements.drain()
+})
+
+test('beyond the limit of bytes no more work may be taken, until billing has committed some', async () => {
+  const { settlements, mark, clock, add } = setUp([RECORDED], { mostBytes: 1_000 })
+  add()
+  expect(settlements.isFull()).toBe(false)
+  expect(settlements.fill()).toBeCloseTo(0.9, 1)
+  add()
+  expect(settlements.isFull()).toBe(true)
+  await settlements.drain()
+  await settlements.tick()
+  await settlements.drain()
+  clock.nowMs = 5_000
+  mark.committedMs = 3_000
+  await settlements.tick()
+  expect(settlements.fill()).toBe(0)
+})
+
+test('a receipt counts with its length', async () => {
+  const { settlements } = setUp([RECORDED], { mostBytes: 10_000 })
+  const job = generationJob({ id: 'g1', model: 'demo-chat' })
+  const receipt = 'r'.repeat(9_500)
+  settlements.add({ ...ENDING, job: { ...job, hold: { ...job.hold, receipt } } }, () => undefined)
+  expect(settlements.isFull()).toBe(true)
+  await settlements.drain()
+})
+
+test('an answer is reported once, also when it is sent again', async () => {
+  const { settlements, answered, mark, add } = setUp()
+  add()
+  await settlements.drain()
+  mark.runId = 'b'
+  await settlements.tick()
+  await settlements.drain()
+  expect(answered).toEqual([RECORDED])
 })
 
 test('a hold without a record is released', async () => {
