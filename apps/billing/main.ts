@@ -39,7 +39,9 @@ const LIMITS = {
   callsGraceMs: 3_000,
   claimIdleMs: 30_000,
   readPauseMs: 250,
+  gatherMs: 40,
   sweepEveryMs: 1_000,
+  idleSweepEveryMs: 15_000,
   booksEveryMs: 15 * 60_000,
   booksCheckMs: 60_000,
   holdsEveryMs: 30_000,
@@ -139,7 +141,9 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
     log,
     claimIdleMs: LIMITS.claimIdleMs,
     readPauseMs: LIMITS.readPauseMs,
+    gatherMs: LIMITS.gatherMs,
     sweepEveryMs: LIMITS.sweepEveryMs,
+    idleSweepEveryMs: LIMITS.idleSweepEveryMs,
   })
   releasers.add('settlements', stopSettlements, { run: (stop) => stop(), limitMs: 10_000 })
 

@@ -4,7 +4,9 @@ import type { Settlement } from '#libs/contracts/settlement.ts'
 import { toNanoCredits, type NanoCredits } from '#libs/money/nano-credits.ts'
 import { bigintToText, type Receipts } from '../receipts.ts'
 import { isConflict, isDuplicate } from './database-errors.ts'
-import type { ForgottenStream, ObservedStream } from './observed-stream.ts'
+import { toInterval, toTimestamp } from './database-time.ts'
+import { toObservations, toRecorded, type RecordedRow } from './observed-stream.ts'
+import type { ObservedStream, RecordedStream } from './observed-stream.ts'
 
 export type SettleResult =
   | 'charged'
@@ -37,8 +39,10 @@ export type Money = {
   settle(settlements: readonly Settlement[]): Promise<Settled[]>
   /** At most `most` per model; `more`: others may be overdue. */
   expire(most: number): Promise<{ expired: number; more: boolean }>
-  /** Returns the streams whose confirmed observation the database does not have: it went back in time. */
-  advanceWatermarks(streams: readonly ObservedStream[], freezeMs: number): Promise<ForgottenStream[]>
+  /** Models with an open hold that expires once their stream is settled; `untilMs`: the present of the queue Redis. */
+  overdueModels(untilMs: number): Promise<string[]>
+  /** Writes only what changes. Returns, for each stream, what the database has of it. */
+  noteObservations(streams: readonly ObservedStream[], freezeMs: number): Promise<RecordedStream[]>
 }
 
 type HoldRow = {
@@ -284,20 +288,14 @@ export function createMoney(options: {
       return { expired: row?.expired ?? 0, more: row?.more ?? false }
     },
 
-    async advanceWatermarks(streams, freezeMs) {
-      const rows = await call<{ model: string; replay_from: Date | null }>('record_observations', {
-        models: streams.map(({ model }) => model),
-        runs: streams.map(({ runId }) => runId),
-        observed: streams.map(({ observedAtMs }) => toTimestamp(observedAtMs)),
-        settled_until: streams.map(({ settledUntilMs }) =>
-          settledUntilMs === null ? null : toTimestamp(settledUntilMs),
-        ),
-        last_ids_ms: streams.map(({ lastId }) => lastId.ms.toString()),
-        last_ids_seq: streams.map(({ lastId }) => lastId.seq.toString()),
-        confirmed: streams.map(({ confirmedMs }) => (confirmedMs === null ? null : toTimestamp(confirmedMs))),
-        freeze_for: toInterval(freezeMs),
-      })
-      return rows.map((row) => ({ model: row.model, fromMs: row.replay_from?.getTime() ?? null }))
+    async overdueModels(untilMs) {
+      const rows = await call<{ overdue_models: string }>('overdue_models', { until: toTimestamp(untilMs) })
+      return rows.map((row) => row.overdue_models)
+    },
+
+    async noteObservations(streams, freezeMs) {
+      const rows = await call<RecordedRow>('note_observations', toObservations(streams, freezeMs))
+      return rows.map(toRecorded)
     },
   }
 }
@@ -322,7 +320,3 @@ function callAt<Call>(calls: readonly Call[], index: number): Call {
 
 /** The minutes of a key's rate are those of the clock. */
 const secondsToNextMinute = (nowMs: number) => 60 - (Math.floor(nowMs / 1_000) % 60)
-
-const toTimestamp = (timeMs: number) => new Date(timeMs).toISOString()
-
-const toInterval = (durationMs: number) => `${durationMs} milliseconds`

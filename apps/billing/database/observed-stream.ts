@@ -1,18 +1,59 @@
+import { toInterval, toTimestamp } from './database-time.ts'
+
 /** One observation of a settlement stream; times are those of its Redis server. */
 export type ObservedStream = {
   readonly model: string
   readonly runId: string
   readonly observedAtMs: number
   readonly lastId: { readonly ms: bigint; readonly seq: bigint }
-  /** Up to this time everything is settled; null: unknown. */
+  /** Up to this time everything is settled; null: unknown, or the watermark need not move. */
   readonly settledUntilMs: number | null
   /** Time of the latest observation that this database has recorded, as stored in Redis; null: none. */
   readonly confirmedMs: number | null
 }
 
-/** A stream whose latest settlements the database may have lost. */
-export type ForgottenStream = {
+/** What the database knows of a stream after an observation. */
+export type RecordedStream = {
   readonly model: string
-  /** Redis time since which settlements may be lost; null: all of them. */
-  readonly fromMs: number | null
+  /** Time of the latest observation that it has recorded; null: none. */
+  readonly recordedMs: number | null
+  /** Not null: it lacks the confirmed observation, because it went back in time. Nothing was recorded. */
+  readonly forgotten: {
+    /** Redis time since which settlements may be lost; null: all of them. */
+    readonly fromMs: number | null
+  } | null
+}
+
+/** A row of `note_observations`. */
+export type RecordedRow = {
+  model: string
+  recorded: Date | null
+  is_forgotten: boolean
+  replay_from: Date | null
+}
+
+/** The parameters of `note_observations`. */
+export function toObservations(
+  streams: readonly ObservedStream[],
+  freezeMs: number,
+): Readonly<Record<string, unknown>> {
+  const toTime = (timeMs: number | null) => (timeMs === null ? null : toTimestamp(timeMs))
+  return {
+    models: streams.map(({ model }) => model),
+    runs: streams.map(({ runId }) => runId),
+    observed: streams.map(({ observedAtMs }) => toTimestamp(observedAtMs)),
+    settled_until: streams.map(({ settledUntilMs }) => toTime(settledUntilMs)),
+    last_ids_ms: streams.map(({ lastId }) => lastId.ms.toString()),
+    last_ids_seq: streams.map(({ lastId }) => lastId.seq.toString()),
+    confirmed: streams.map(({ confirmedMs }) => toTime(confirmedMs)),
+    freeze_for: toInterval(freezeMs),
+  }
+}
+
+export function toRecorded(row: RecordedRow): RecordedStream {
+  return {
+    model: row.model,
+    recordedMs: row.recorded?.getTime() ?? null,
+    forgotten: row.is_forgotten ? { fromMs: row.replay_from?.getTime() ?? null } : null,
+  }
 }

@@ -3,8 +3,10 @@ import type { Settlement } from '#libs/contracts/settlement.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { BillingMetrics } from '../metrics.ts'
 import { parseSettlement } from './parse-settlement.ts'
+import { createRoundReader, type ReadRound, type RoundReader } from './read-round.ts'
 import type { SettleEntries } from './settle-entries.ts'
-import { STREAM_START, type SettlementStreams, type StreamEntry } from './settlement-streams.ts'
+import { toFailures, type SettlementStreams } from './settlement-streams.ts'
+import type { StreamEntry, StreamFailure } from './settlement-streams.ts'
 
 export type SettlementConsumer = {
   /** Claims the entries of this model that another consumer, probably dead, has not acknowledged. */
@@ -13,8 +15,11 @@ export type SettlementConsumer = {
   stop(): Promise<void>
 }
 
-const FIRST_RETRY_MS = 100
-const LAST_RETRY_MS = 1_000
+/** The most entries in one commit. */
+const MAX_BATCH = 512
+
+/** So many entries are committed at once: more of them would make each hardly cheaper. */
+const FULL_BATCH = 64
 
 /**
  * Takes settlements from the streams of all models: read, settle, acknowledge after the commit. One batch at a time;
@@ -22,61 +27,51 @@ const LAST_RETRY_MS = 1_000
  * unreadable entries go to the dead letters with an alarm.
  *
  * The streams are read without blocking, at once while entries come and else after a pause: a blocking read needs a
- * connection of its own, in a Redis Cluster one for each model. A model whose stream cannot be read waits longer; then
- * the entries of a read whose reply was lost are read first.
+ * connection of its own, in a Redis Cluster one for each model.
+ *
+ * A commit costs several times what one more entry in it costs, and the reservations of new requests wait for the same
+ * database. So a batch that is not full waits for what arrives within `gatherMs` after it was read. Until it is committed
+ * its entries are pending: they hold the watermark back, and another replica claims them if this one ends.
  */
 export function consumeSettlements(options: {
   streams: SettlementStreams
   models: () => readonly string[]
   settle: SettleEntries
+  /** Called with the model of each entry that was read. */
+  onEntry: (model: string) => void
   /** How long an entry must be unacknowledged before it is claimed from another consumer. */
   claimIdleMs: number
+  /** How long a batch that is not full waits for more. */
+  gatherMs: number
   /** Between two reads without entries. */
   readPauseMs: number
   metrics: BillingMetrics
   log: Logger
 }): SettlementConsumer {
-  const { streams, models, settle, claimIdleMs, readPauseMs, metrics, log } = options
+  const { streams, models, settle, onEntry, claimIdleMs, gatherMs, readPauseMs, metrics, log } = options
   const stopping = new AbortController()
-  /** The id from which each claim continues. */
-  const claims = new Map<string, string>()
-  /** Models whose last attempt failed: this consumer may have entries of theirs. */
-  const failing = new Map<string, { readonly retryMs: number; readonly atMs: number }>()
+  const reader = createRoundReader({ streams, claimIdleMs, monotonicMs: () => performance.now() })
 
   async function run() {
     while (!stopping.signal.aborted) {
-      const entries = await collect(models())
-      if (entries.length === 0) await pause(readPauseMs)
-      else await take(entries)
+      const { entries, isAll } = await read(reader.read)
+      if (entries.length === 0) {
+        if (isAll) await pause(readPauseMs)
+        continue
+      }
+      if (entries.length < FULL_BATCH) {
+        await pause(gatherMs)
+        if (!stopping.signal.aborted) entries.push(...(await read(reader.readMore)).entries)
+      }
+      for (const { model } of entries) onEntry(model)
+      await take(entries)
     }
   }
 
-  /** The next entries of all models, in the order of each model. */
-  async function collect(current: readonly string[]): Promise<StreamEntry[]> {
-    const nowMs = performance.now()
-    const due = current.filter((model) => nowMs >= (failing.get(model)?.atMs ?? 0))
-    const results = await Promise.allSettled(due.map(next))
-    noteFailures(toFailures(results, due))
-    return results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []))
-  }
-
-  async function next(model: string): Promise<StreamEntry[]> {
-    if (failing.has(model)) {
-      const own = await streams.readOwn(model)
-      if (own.length > 0) return own
-    }
-    const entries: StreamEntry[] = []
-    const start = claims.get(model)
-    if (start !== undefined) {
-      const claimed = await streams.claim(model, { start, minIdleMs: claimIdleMs })
-      if (claimed.next === null) claims.delete(model)
-      else claims.set(model, claimed.next)
-      entries.push(...claimed.entries)
-    }
-    // A long claim alternates with new entries.
-    entries.push(...(await streams.readNew(model)))
-    failing.delete(model)
-    return entries
+  async function read(from: RoundReader['read']): Promise<ReadRound> {
+    const round = await from(models())
+    noteFailures(round.failures)
+    return round
   }
 
   async function take(entries: readonly StreamEntry[]) {
@@ -137,13 +132,10 @@ export function consumeSettlements(options: {
     )
   }
 
-  function noteFailures(failures: readonly Failure[]) {
+  function noteFailures(failures: readonly StreamFailure[]) {
     if (failures.length === 0 || stopping.signal.aborted) return
     const failed = new Set(failures.map(({ model }) => model))
-    for (const model of failed) {
-      const retryMs = Math.min(2 * (failing.get(model)?.retryMs ?? FIRST_RETRY_MS / 2), LAST_RETRY_MS)
-      failing.set(model, { retryMs, atMs: performance.now() + retryMs })
-    }
+    for (const model of failed) reader.failed(model)
     log.warn({ err: failures[0]?.error, models: [...failed] }, 'settlements could not be taken')
   }
 
@@ -153,22 +145,10 @@ export function consumeSettlements(options: {
 
   const running = run()
   return {
-    requestClaim(model) {
-      if (!claims.has(model)) claims.set(model, STREAM_START)
-    },
+    requestClaim: reader.requestClaim,
     async stop() {
       stopping.abort()
       await running
     },
   }
-}
-
-const MAX_BATCH = 512
-
-type Failure = { readonly model: string; readonly error: unknown }
-
-function toFailures(results: readonly PromiseSettledResult<unknown>[], models: readonly string[]): Failure[] {
-  return results.flatMap((result, index): Failure[] =>
-    result.status === 'rejected' ? [{ model: models[index] ?? '', error: result.reason }] : [],
-  )
 }

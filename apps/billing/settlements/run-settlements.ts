@@ -31,19 +31,34 @@ export function runSettlements(options: {
   claimIdleMs: number
   /** Between two reads of the streams without entries. */
   readPauseMs: number
+  /** How long a batch that is not full waits for more entries. */
+  gatherMs: number
   sweepEveryMs: number
+  /** Between two observations of an idle stream. */
+  idleSweepEveryMs: number
 }): () => Promise<void> {
-  const { redis, consumer, money, models, metrics, tracing, log, claimIdleMs, readPauseMs, sweepEveryMs } =
-    options
+  const { redis, consumer, money, models, metrics, tracing, log } = options
+  const { claimIdleMs, readPauseMs, gatherMs, sweepEveryMs, idleSweepEveryMs } = options
   const streams = createSettlementStreams({ redis, consumer })
   const settle = createSettleEntries({ money, metrics, tracing, log })
-  const consuming = consumeSettlements({ streams, models, settle, claimIdleMs, readPauseMs, metrics, log })
+  const consuming = consumeSettlements({
+    streams,
+    models,
+    settle,
+    onEntry: (model) => sweeping.touch(model),
+    claimIdleMs,
+    readPauseMs,
+    gatherMs,
+    metrics,
+    log,
+  })
   const sweeping = sweep({
     streams,
     money,
     models,
     onStuck: consuming.requestClaim,
     everyMs: sweepEveryMs,
+    idleEveryMs: idleSweepEveryMs,
     metrics,
     log,
   })

@@ -4,6 +4,9 @@ import { z } from 'zod'
 import { settlementMarkKey, settlementStreamKey } from '#libs/generation-record/keys.ts'
 import { parseStreamId, type StreamId } from './stream-id.ts'
 
+/** A model whose stream could not be read or changed, and why. */
+export type StreamFailure = { readonly model: string; readonly error: unknown }
+
 /** One entry of a stream; `fields` is null when it was deleted. */
 export type StreamEntry = {
   readonly model: string
@@ -37,9 +40,6 @@ export const STREAM_START = '0-0'
 /** All of billing's replicas read as this group, so that each entry goes to one of them. */
 const GROUP = 'billing'
 
-/** The most entries of a stream in one read. */
-const READ_COUNT = 256
-
 const DEAD_LETTERS_KEPT = 10_000
 
 /** A model's unreadable settlements, for operators. */
@@ -49,53 +49,84 @@ export const deadLetterKey = (model: string) => `${settlementStreamKey(model)}:d
 const confirmedKey = (model: string) => `${settlementStreamKey(model)}:confirmed`
 
 /**
- * The settlement streams, for one consumer of the group. Every call is about one model, whose keys a Redis Cluster keeps
- * on one node: while a node is away, the models of the others go on.
+ * The settlement streams, for one consumer of the group. Every command is about one model, whose keys a Redis Cluster
+ * keeps on one node: while a node is away, the models of the others go on. Only new entries are read of many models in
+ * one command where one server has all of them: a thousand idle streams would else cost a thousand commands.
  */
 export function createSettlementStreams(options: { redis: Redis | Cluster; consumer: string }) {
   const { redis, consumer } = options
 
-  async function read(model: string, start: string): Promise<StreamEntry[]> {
-    const key = settlementStreamKey(model)
+  /** At most `count` of each model. */
+  async function read(models: readonly string[], start: string, count: number): Promise<StreamEntry[]> {
+    const modelOf = new Map(models.map((model) => [settlementStreamKey(model), model]))
+    const places = [...modelOf.keys(), ...models.map(() => start)]
     const reply = ReadReply.parse(
-      await redis.xreadgroup('GROUP', GROUP, consumer, 'COUNT', READ_COUNT, 'STREAMS', key, start),
+      await redis.xreadgroup('GROUP', GROUP, consumer, 'COUNT', count, 'STREAMS', ...places),
     )
-    return (reply ?? []).flatMap(([, entries]) => entries.map(([id, fields]) => ({ model, id, fields })))
+    return (reply ?? []).flatMap(([key, entries]) => {
+      const model = modelOf.get(key)
+      if (model === undefined)
+        throw new Error(`Redis answered with the stream ${key}, which was not asked for`)
+      return entries.map(([id, fields]) => ({ model, id, fields }))
+    })
+  }
+
+  /** The group is created if it does not exist, with the stream's first entry next. */
+  async function readNewOf(model: string, count: number): Promise<StreamEntry[]> {
+    try {
+      return await read([model], '>', count)
+    } catch (error) {
+      if (!isNoGroup(error)) throw error
+    }
+    try {
+      await redis.xgroup('CREATE', settlementStreamKey(model), GROUP, '0', 'MKSTREAM')
+    } catch (error) {
+      if (!(error instanceof Error && error.message.startsWith('BUSYGROUP'))) throw error
+    }
+    return await read([model], '>', count)
   }
 
   return {
-    /** Entries that no consumer has received. The group is created if it does not exist, with the stream's first entry next. */
-    async readNew(model: string): Promise<StreamEntry[]> {
-      try {
-        return await read(model, '>')
-      } catch (error) {
-        if (!isNoGroup(error)) throw error
+    /** Entries that no consumer has received, at most `count` of each model; and the models that could not be read. */
+    async readNew(
+      models: readonly string[],
+      count: number,
+    ): Promise<{ entries: StreamEntry[]; failures: StreamFailure[] }> {
+      if (models.length > 1 && !redis.isCluster) {
+        try {
+          return { entries: await read(models, '>', count), failures: [] }
+        } catch (error) {
+          // One stream that has no group, or is no stream, fails the whole command: then each is read by itself.
+          if (!isReply(error)) return { entries: [], failures: models.map((model) => ({ model, error })) }
+        }
       }
-      try {
-        await redis.xgroup('CREATE', settlementStreamKey(model), GROUP, '0', 'MKSTREAM')
-      } catch (error) {
-        if (!(error instanceof Error && error.message.startsWith('BUSYGROUP'))) throw error
+      const results = await Promise.allSettled(models.map((model) => readNewOf(model, count)))
+      return {
+        entries: results.flatMap((result) => (result.status === 'fulfilled' ? result.value : [])),
+        failures: toFailures(results, models),
       }
-      return await read(model, '>')
     },
 
-    /** Entries that this consumer received and has not acknowledged; none when a failover has lost the group. */
-    readOwn: async (model: string): Promise<StreamEntry[]> =>
-      await read(model, '0').catch(noneWithoutGroup([])),
+    /**
+     * At most `count` entries that this consumer received and has not acknowledged; none when a failover has lost the
+     * group.
+     */
+    readOwn: async (model: string, count: number): Promise<StreamEntry[]> =>
+      await read([model], '0', count).catch(noneWithoutGroup([])),
 
     /**
-     * Claims entries from the id `start` on that were delivered at least `minIdleMs` ago and are not acknowledged.
+     * Claims at most `count` entries from the id `start` on that were delivered at least `minIdleMs` ago and are not acknowledged.
      * `next` is the id to continue from, null at the end: Redis examines a few thousand entries per call, and the
      * first ones may just have been claimed. None when a failover has lost the group.
      */
     async claim(
       model: string,
-      { start, minIdleMs }: { start: string; minIdleMs: number },
+      { start, minIdleMs, count }: { start: string; minIdleMs: number; count: number },
     ): Promise<{ entries: StreamEntry[]; next: string | null }> {
       const key = settlementStreamKey(model)
       const [next, claimed] = ClaimReply.parse(
         await redis
-          .xautoclaim(key, GROUP, consumer, minIdleMs, start, 'COUNT', READ_COUNT)
+          .xautoclaim(key, GROUP, consumer, minIdleMs, start, 'COUNT', count)
           .catch(noneWithoutGroup([STREAM_START, []])),
       )
       const entries = claimed.map(([id, fields]) => ({ model, id, fields }))
@@ -125,15 +156,24 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
     },
 
     /**
-     * Stores that the database has recorded an observation of the time `observedMs`; and for those who wait with a
-     * settlement until it is committed, that all entries up to `committedMs` of the server `runId` are. Null: not known.
+     * Stores that the latest observation which the database has recorded is of the time `recordedMs`; and for those who
+     * wait with a settlement until it is committed, that all entries up to `committedMs` of the server `runId` are. Null:
+     * not known, or stored already.
      */
     async confirm(
       model: string,
-      { runId, observedMs, committedMs }: { runId: string; observedMs: number; committedMs: number | null },
+      mark: { runId: string; recordedMs: number | null; committedMs: number | null },
     ): Promise<void> {
-      const mark = committedMs === null ? '' : `${runId} ${committedMs}`
-      await redis.eval(CONFIRM, 2, confirmedKey(model), settlementMarkKey(model), observedMs, mark)
+      const { runId, recordedMs, committedMs } = mark
+      if (recordedMs === null && committedMs === null) return
+      const keys = [confirmedKey(model), settlementMarkKey(model)]
+      await redis.eval(
+        CONFIRM,
+        2,
+        ...keys,
+        recordedMs ?? '',
+        committedMs === null ? '' : `${runId} ${committedMs}`,
+      )
     },
 
     /**
@@ -189,7 +229,19 @@ function noneWithoutGroup<None>(none: None): (error: unknown) => None {
   }
 }
 
+const isReply = (error: unknown) => error instanceof Error && error.name === 'ReplyError'
+
 const isNoGroup = (error: unknown) => error instanceof Error && error.message.startsWith('NOGROUP')
+
+/** Of results in the order of `models`. */
+export function toFailures(
+  results: readonly PromiseSettledResult<unknown>[],
+  models: readonly string[],
+): StreamFailure[] {
+  return results.flatMap((result, index): StreamFailure[] =>
+    result.status === 'rejected' ? [{ model: models[index] ?? '', error: result.reason }] : [],
+  )
+}
 
 const Entry = z.tuple([z.string(), z.array(z.string()).nullable()])
 const ReadReply = z.array(z.tuple([z.string(), z.array(Entry)])).nullable()

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Money } from '../database/money.ts'
-import type { ObservedStream } from '../database/observed-stream.ts'
+import type { ObservedStream, RecordedStream } from '../database/observed-stream.ts'
 import type { BillingMetrics } from '../metrics.ts'
+import { createLooks } from './choose-looks.ts'
 import { dropBeforeMs } from './keep-entries.ts'
 import type { SettlementStreams, StreamObservation, StreamState } from './settlement-streams.ts'
 import { createWatermarkTracker, type SettledUntil } from './watermark.ts'
@@ -18,6 +19,8 @@ const MAX_EXPIRE_BATCH = 500
 const MAX_EXPIRE_BATCHES = 20
 
 export type Sweeper = {
+  /** An entry of this model's stream was read. */
+  touch(model: string): void
   /** Resolves when the current round has ended. */
   stop(): Promise<void>
 }
@@ -27,6 +30,10 @@ export type Sweeper = {
  * trims the streams and calls `onStuck` for entries that stay unacknowledged. If the database went back in time, the
  * settlements since then are read again. Every replica does it; all of it is idempotent. A failed round is logged, and
  * the next one starts from the state of Redis and PostgreSQL.
+ *
+ * An idle stream is observed more rarely, and its watermark in PostgreSQL stays where it is until a hold is to expire by
+ * it: then the stream is observed in the same round. So a second in which nothing happens costs the same for ten models
+ * as for a thousand, and writes nothing in PostgreSQL.
  */
 export function sweep(options: {
   streams: SettlementStreams
@@ -34,16 +41,22 @@ export function sweep(options: {
   models: () => readonly string[]
   onStuck: (model: string) => void
   everyMs: number
+  /** Between two observations of an idle stream. */
+  idleEveryMs: number
   metrics: BillingMetrics
   log: Logger
 }): Sweeper {
-  const { streams, money, models, onStuck, everyMs, metrics, log } = options
+  const { streams, money, models, onStuck, everyMs, idleEveryMs, metrics, log } = options
   const stopping = new AbortController()
+  const monotonicMs = () => performance.now()
   const tracker = createWatermarkTracker()
+  const looks = createLooks({ idleEveryMs, monotonicMs })
   const settledUntilMs = new Map<string, number>()
   const oldestPending = new Map<string, string>()
   const trimmedAtMs = new Map<string, number>()
   let forgottenAtMs = -Infinity
+  /** The latest time of the queue Redis that was observed, less this process's clock; null: unknown. */
+  let redisAheadMs: number | null = null
 
   async function run() {
     while (!stopping.signal.aborted) {
@@ -51,6 +64,8 @@ export function sweep(options: {
         await round(models())
       } catch (error) {
         if (stopping.signal.aborted) return
+        // The database may be another one, or an earlier state of it, when it answers again.
+        looks.forget()
         log.warn({ err: error }, 'sweep failed')
       }
       await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined)
@@ -60,26 +75,43 @@ export function sweep(options: {
   async function round(current: readonly string[]) {
     if (current.length === 0) return
     for (const model of current) metrics.watermarkAge.start(model)
-    const observed = await observe(current)
-    if (observed.length === 0) return
-    const forgotten = new Map(
-      (await money.advanceWatermarks(observed.flatMap(toObservedStreams), FREEZE_MS)).map((stream) => [
-        stream.model,
-        stream.fromMs,
-      ]),
-    )
-    await each(observed, async (one) => {
-      const fromMs = forgotten.get(one.model)
-      if (fromMs !== undefined) await readAgain({ ...one, fromMs })
-    })
-    await expire()
-    await each(observed, async (one) => {
+    const first = await observe(looks.due(current))
+    const overdue = await findOverdue(current)
+    const seen = new Set(first.map(({ model }) => model))
+    const observed = [...first, ...(await observe(overdue.filter((model) => !seen.has(model))))]
+    const recorded = await record(observed, new Set(overdue))
+    await each(recorded, readAgain)
+    if (overdue.length > 0) await expire()
+    await each(recorded, async (one) => {
       watch(one)
-      if (!forgotten.has(one.model)) await finish(one)
+      if (one.forgotten === null) await finish(one)
     })
-    if (performance.now() - forgottenAtMs < FORGET_EVERY_MS) return
-    forgottenAtMs = performance.now()
-    await each(observed, async ({ model }) => await streams.forgetConsumers(model, FORGET_EVERY_MS))
+    if (monotonicMs() - forgottenAtMs < FORGET_EVERY_MS) return
+    forgottenAtMs = monotonicMs()
+    const all = current.map((model) => ({ model }))
+    await each(all, async ({ model }) => await streams.forgetConsumers(model, FORGET_EVERY_MS))
+  }
+
+  /** Models with holds that expire once their stream is settled. */
+  async function findOverdue(current: readonly string[]): Promise<string[]> {
+    if (redisAheadMs === null) return []
+    const overdue = new Set(await money.overdueModels(Math.floor(monotonicMs() + redisAheadMs)))
+    return current.filter((model) => overdue.has(model))
+  }
+
+  /** The watermark of an idle stream moves only where a hold waits for it. */
+  async function record(observed: readonly Observed[], overdue: ReadonlySet<string>): Promise<Recorded[]> {
+    if (observed.length === 0) return []
+    const noted = observed.flatMap((one) =>
+      toObservedStreams(one, looks.isLively(one.model) || overdue.has(one.model)),
+    )
+    const found = new Map(
+      (await money.noteObservations(noted, FREEZE_MS)).map((stream) => [stream.model, stream]),
+    )
+    return observed.map((one) => {
+      const { recordedMs = null, forgotten = null } = found.get(one.model) ?? {}
+      return { ...one, recordedMs, forgotten }
+    })
   }
 
   /** Of the models whose Redis answers. */
@@ -89,6 +121,7 @@ export function sweep(options: {
       current.map((model) => ({ model })),
       async ({ model }) => {
         const observation = await streams.observe(model)
+        redisAheadMs = Math.max(redisAheadMs ?? -Infinity, observation.timeMs - monotonicMs())
         observed.push({ model, observation, settled: tracker.judge(model, observation) })
       },
     )
@@ -109,9 +142,10 @@ export function sweep(options: {
   }
 
   /** The watermark does not move until the group has read all of them again. */
-  async function readAgain({ model, observation, fromMs }: Observed & { fromMs: number | null }) {
+  async function readAgain({ model, observation, forgotten }: Recorded) {
     const { stream } = observation
-    if (stream === null || stream.confirmedMs === null) return
+    if (forgotten === null || stream === null || stream.confirmedMs === null) return
+    const { fromMs } = forgotten
     if (!(await streams.readAgain(model, stream.confirmedMs, fromMs ?? 0))) return
     metrics.streamReplays.inc()
     const oldestKeptMs = stream.oldestId === null ? null : Number(stream.oldestId.ms)
@@ -133,10 +167,12 @@ export function sweep(options: {
   }
 
   /** After the database has recorded it. */
-  async function finish({ model, observation, settled }: Observed) {
-    const { runId, timeMs, stream } = observation
+  async function finish({ model, observation, settled, recordedMs }: Recorded) {
+    const { runId, stream } = observation
     if (stream === null) return
-    await streams.confirm(model, { runId, observedMs: timeMs, committedMs: settled?.untilMs ?? null })
+    const isStored = recordedMs === stream.confirmedMs
+    const committedMs = settled?.untilMs ?? null
+    await streams.confirm(model, { runId, recordedMs: isStored ? null : recordedMs, committedMs })
     if (settled !== null) await trim(model, settled, stream)
   }
 
@@ -149,10 +185,13 @@ export function sweep(options: {
   }
 
   function watch({ model, observation, settled }: Observed) {
+    const { timeMs, stream } = observation
+    const isSettled = stream !== null && settled !== null && settled.upTo === stream.lastId
+    looks.note(model, { timeMs, lastEntryMs: stream === null ? null : Number(stream.lastId.ms), isSettled })
     if (settled !== null) settledUntilMs.set(model, settled.untilMs)
     const untilMs = settledUntilMs.get(model)
-    if (untilMs !== undefined) metrics.watermarkAge.set(model, Math.max(0, observation.timeMs - untilMs))
-    const pending = observation.stream?.oldestPendingId
+    if (untilMs !== undefined) metrics.watermarkAge.set(model, Math.max(0, timeMs - untilMs))
+    const pending = stream?.oldestPendingId
     const id = pending ? `${pending.ms}-${pending.seq}` : ''
     if (id !== '' && oldestPending.get(model) === id) onStuck(model)
     oldestPending.set(model, id)
@@ -160,6 +199,7 @@ export function sweep(options: {
 
   const running = run()
   return {
+    touch: looks.touch,
     async stop() {
       stopping.abort()
       await running
@@ -173,11 +213,12 @@ type Observed = {
   readonly settled: SettledUntil | null
 }
 
-function toObservedStreams({ model, observation, settled }: Observed): ObservedStream[] {
+type Recorded = Observed & Pick<RecordedStream, 'recordedMs' | 'forgotten'>
+
+function toObservedStreams({ model, observation, settled }: Observed, moves: boolean): ObservedStream[] {
   const { runId, timeMs, stream } = observation
   if (stream === null) return []
   const { lastId, confirmedMs } = stream
-  return [
-    { model, runId, observedAtMs: timeMs, lastId, settledUntilMs: settled?.untilMs ?? null, confirmedMs },
-  ]
+  const settledUntilMs = moves ? (settled?.untilMs ?? null) : null
+  return [{ model, runId, observedAtMs: timeMs, lastId, settledUntilMs, confirmedMs }]
 }

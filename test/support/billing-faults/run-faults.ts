@@ -124,7 +124,7 @@ async function expireAll(pool: Pool, models: readonly string[]): Promise<void> {
     'select model, run_id, last_ms, last_seq from settlement_watermarks where model = any ($1)',
     [models],
   )
-  await money.advanceWatermarks(
+  await money.noteObservations(
     rows.map((row) => ({
       model: row.model,
       runId: row.run_id,

@@ -5,6 +5,8 @@
 --
 -- A hold may expire only where its model's settlement stream is known to be settled beyond expires_at + 30 s. If only
 -- the clock decided, settlements that wait while billing is down would find their holds gone and the credits spent.
+--
+-- Call it when `overdue_models` names a model: the watermark of an idle model moves only then.
 create or replace function expire(most integer, at timestamptz)
 returns table (expired integer, freed numeric, more boolean)
 language plpgsql

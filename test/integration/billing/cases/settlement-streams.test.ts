@@ -75,9 +75,12 @@ test('a stream whose group was lost while it could not be read is read again', a
 
 test('a stream whose group was lost while its entries were being claimed is read again', async () => {
   const consumer = createSettlementStreams({ redis, consumer: 'replica-1' })
-  await consumer.readNew('chat')
+  await consumer.readNew(['chat'], 10)
   await redis.flushall()
-  expect(await consumer.claim('chat', { start: '0-0', minIdleMs: 0 })).toEqual({ entries: [], next: null })
+  expect(await consumer.claim('chat', { start: '0-0', minIdleMs: 0, count: 10 })).toEqual({
+    entries: [],
+    next: null,
+  })
 })
 
 test('the memory of Redis may be full: settlements are taken all the same, also by a new replica', async () => {
@@ -110,9 +113,9 @@ test('the mark of a model says what is committed: nothing after its oldest pendi
 
 test('a stream that is read again has no mark until it is committed again', async () => {
   const streams = createSettlementStreams({ redis, consumer: 'replica-1' })
-  await streams.readNew('chat')
-  await streams.confirm('chat', { runId: 'run-1', observedMs: 1_000, committedMs: 900 })
-  await streams.confirm('chat', { runId: 'run-1', observedMs: 2_000, committedMs: null })
+  await streams.readNew(['chat'], 10)
+  await streams.confirm('chat', { runId: 'run-1', recordedMs: 1_000, committedMs: 900 })
+  await streams.confirm('chat', { runId: 'run-1', recordedMs: 2_000, committedMs: null })
   expect(await redis.get(settlementMarkKey('chat'))).toBe('run-1 900')
   expect(await streams.readAgain('chat', 1_000, 500)).toBe(false)
   expect(await redis.get(settlementMarkKey('chat'))).toBe('run-1 900')
@@ -122,7 +125,7 @@ test('a stream that is read again has no mark until it is committed again', asyn
 
 test('a server that is no master any more is not observed', async () => {
   const streams = createSettlementStreams({ redis, consumer: 'replica-1' })
-  await streams.readNew('chat')
+  await streams.readNew(['chat'], 10)
   expect((await streams.observe('chat')).stream).not.toBeNull()
   await redis.replicaof('127.0.0.1', 1)
   await expect(streams.observe('chat')).rejects.toThrow('READONLY')

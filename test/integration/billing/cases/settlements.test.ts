@@ -100,8 +100,8 @@ test('no hold expires while an entry of its model is pending, and then the lost 
   const longAgo = { deadlineMs: Date.now() - 24 * 3_600_000 }
   const [settled, lost] = [await hold(account.keyId, longAgo), await hold(account.keyId, longAgo)]
   await giveToDeadConsumer('chat', settled)
-  start({ claimIdleMs: 3_600_000 })
-  await sweeps('chat', 3)
+  const replica = start({ claimIdleMs: 3_600_000 })
+  await sweeps(replica, 'chat', 3)
   expect(await watermark('chat')).toBeNull()
   expect(await watermark('odd')).not.toBeNull()
   expect(await database.balance(account.accountId)).toEqual({ posted: 10_000n, held: 1_400n, openHolds: 2 })
@@ -185,7 +185,7 @@ test('the age of a watermark grows while Redis is away, and is reported before R
 test('goes on by itself when Redis was away, and freezes the watermarks because Redis may have lost writes', async () => {
   const account = await database.createAccount(10_000n)
   const [first, second] = [await hold(account.keyId), await hold(account.keyId)]
-  start()
+  const replica = start()
   await addSettlement(redis, 'chat', settlement(first))
   await charged(account.accountId, 700n)
   await expect.poll(() => watermark('chat'), WAIT).not.toBeNull()
@@ -197,7 +197,7 @@ test('goes on by itself when Redis was away, and freezes the watermarks because 
   await charged(account.accountId, 1_400n)
   await expect.poll(() => isFrozen('chat'), WAIT).toBe(true)
   const frozenAt = await watermark('chat')
-  await sweeps('chat', 3)
+  await sweeps(replica, 'chat', 3)
   expect(await watermark('chat')).toEqual(frozenAt)
 })
 
@@ -216,8 +216,7 @@ test('a new model in the catalog is taken up without a restart', async () => {
   const account = await database.createAccount(10_000n)
   const versions = watchVersions({ url: database.url, pool: database.pool, log, pollMs: 60_000 })
   const models = await followModels({ pool: database.pool, versions, log })
-  start({ models: models.current })
-  await sweeps('chat', 1)
+  await sweeps(start({ models: models.current }), 'chat', 1)
   await database.loadModels([CHAT, ODD, EMBED, { ...CHAT, id: 'newcomer' }])
   const id = await hold(account.keyId, { model: 'newcomer' })
   await addSettlement(redis, 'newcomer', settlement(id))
@@ -277,16 +276,10 @@ async function charged(accountId: string, nano: bigint): Promise<void> {
   await expect.poll(async () => given - (await database.balance(accountId)).posted, WAIT).toBe(nano)
 }
 
-/** Waits for that many further looks at the model's stream. */
-async function sweeps(model: string, count: number): Promise<void> {
-  const seen = new Set<number>()
-  await expect
-    .poll(async () => {
-      const row = await watermarkRow(model)
-      if (row) seen.add(row.observed_at.getTime())
-      return seen.size
-    }, WAIT)
-    .toBeGreaterThan(count)
+/** Waits for that many further looks of one replica at the model's stream. */
+async function sweeps(replica: SettlementReplica, model: string, count: number): Promise<void> {
+  const before = replica.looks(model)
+  await expect.poll(() => replica.looks(model), WAIT).toBeGreaterThan(before + count)
 }
 
 async function watermarkRow(model: string) {

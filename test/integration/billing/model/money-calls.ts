@@ -148,7 +148,7 @@ export function createCalls(database: BillingDatabase, books: Books) {
         confirmedMs: null,
       }))
       return async () => {
-        await money.advanceWatermarks(streams, 60_000)
+        await money.noteObservations(streams, 60_000)
         for (const model of swept) {
           books.watermarks.set(model, Math.max(books.watermarks.get(model) ?? 0, settledUntilMs))
         }

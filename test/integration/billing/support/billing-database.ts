@@ -262,7 +262,7 @@ export function settlement(id: string, fields: Partial<Settlement> = {}): Settle
 
 /** Makes the model's stream count as settled until `untilMs`. */
 export async function setWatermark(database: BillingDatabase, model: string, untilMs: number): Promise<void> {
-  await database.money.advanceWatermarks(
+  await database.money.noteObservations(
     [
       {
         model,

@@ -14,6 +14,10 @@ export type SettlementReplica = {
   /** Sum of the alarms of one kind. */
   alarms(kind: string): Promise<number>
   writtenOffCredits(): Promise<number>
+  /** How often it observed the model's stream. */
+  looks(model: string): number
+  /** How many settlements each commit had so far. */
+  commits(): readonly number[]
   /** Of a model, in seconds; undefined when there is none. */
   watermarkAge(model: string): Promise<number | undefined>
   stop(): Promise<void>
@@ -26,6 +30,8 @@ export function startReplica(options: {
   models?: () => readonly string[]
   claimIdleMs?: number
   consumer?: string
+  gatherMs?: number
+  idleSweepEveryMs?: number
 }): SettlementReplica {
   const {
     database,
@@ -33,21 +39,41 @@ export function startReplica(options: {
     models = () => ['chat', 'embed', 'odd'],
     claimIdleMs = 100,
     consumer = randomUUID(),
+    gatherMs = 10,
+    idleSweepEveryMs = 100,
   } = options
+  const looks = new Map<string, number>()
+  const commits: number[] = []
   const metrics = createMetrics(new Registry(), () => 0)
   const stop = runSettlements({
     redis: openRedis({ place: redis, name: 'billing', patience: 'bounded', log }),
     consumer,
-    money: database.money,
+    money: {
+      ...database.money,
+      async noteObservations(streams, freezeMs) {
+        const recorded = await database.money.noteObservations(streams, freezeMs)
+        for (const { model } of streams) looks.set(model, (looks.get(model) ?? 0) + 1)
+        return recorded
+      },
+      async settle(settlements) {
+        const settled = await database.money.settle(settlements)
+        commits.push(settlements.length)
+        return settled
+      },
+    },
     models,
     tracing: NO_TRACING,
     metrics,
     log,
     claimIdleMs,
     readPauseMs: 20,
+    gatherMs,
     sweepEveryMs: 50,
+    idleSweepEveryMs,
   })
   return {
+    looks: (model) => looks.get(model) ?? 0,
+    commits: () => commits,
     async alarms(kind) {
       const { values } = await metrics.settlementAlarms.get()
       return values.find(({ labels }) => labels.kind === kind)?.value ?? 0

@@ -1,19 +1,25 @@
--- Records one observation of each settlement stream, and moves the watermarks.
+-- Records observations of settlement streams, and moves the watermarks.
 --
 -- In:  arrays of equal length: models; runs (the run id of the stream's Redis server); observed (that server's time of the
---      observation); settled_until (its time up to which everything is settled; null: not known); last_ids_ms,
---      last_ids_seq; confirmed (the latest `observed` of this database that Redis has stored; null: none); freeze_for.
--- Out: one row for each stream whose confirmed observation this database does not have: it went back in time, restored
---      from a backup or as a standby that took over too early. Nothing of such an observation is recorded.
---      replay_from  settlements since then may be forgotten here (null: since ever)
+--      observation); settled_until (its time up to which everything is settled; null: not known, or the watermark need
+--      not move); last_ids_ms, last_ids_seq; confirmed (the latest `recorded` of this database that Redis has stored;
+--      null: none); freeze_for.
+-- Out: one row for each stream:
+--      recorded      time of the latest observation that this database has recorded; null: none
+--      is_forgotten  this database does not have the confirmed observation: it went back in time, restored from a backup
+--                    or as a standby that took over too early. Nothing of the observation is recorded
+--      replay_from   where forgotten: settlements since then may be forgotten here (null: since ever)
+--
+-- Only what changes is written: a new stream, another run id, another last id, or a watermark that moves. So idle streams
+-- cost no write-ahead log. A row that stays the same is not even locked: `on conflict` would lock and log it.
 --
 -- A new run id, or a last id that went back, means that Redis may have lost settlements that it had acknowledged. They
 -- are sent again then, and until `freeze_for` has passed for their arrival no hold may expire by this stream. An
 -- observation no newer than the recorded one changes nothing: another replica was faster.
-create or replace function record_observations(
+create or replace function note_observations(
   models text[], runs text[], observed timestamptz[], settled_until timestamptz[], last_ids_ms bigint[],
   last_ids_seq bigint[], confirmed timestamptz[], freeze_for interval
-) returns table (model text, replay_from timestamptz) language plpgsql as $$
+) returns table (model text, recorded timestamptz, is_forgotten boolean, replay_from timestamptz) language plpgsql as $$
 #variable_conflict use_column
 declare
   forgotten text[];
@@ -26,7 +32,12 @@ begin
   select o.model, o.settled, o.run, o.ms, o.seq, o.observed
   from unnest(models, runs, observed, settled_until, last_ids_ms, last_ids_seq)
     as o (model, run, observed, settled, ms, seq)
+  left join settlement_watermarks k on k.model = o.model
   where o.model <> all (forgotten)
+    and (
+      k.model is null or k.run_id <> o.run or (k.last_ms, k.last_seq) <> (o.ms, o.seq)
+      or o.settled > coalesce(k.watermark, '-infinity') and o.observed >= coalesce(k.frozen_until, '-infinity')
+    )
   order by o.model
   on conflict (model) do update set
     watermark = case
@@ -47,7 +58,7 @@ begin
   where excluded.observed_at > w.observed_at;
 
   return query
-  select f.model, w.watermark
-  from unnest(forgotten) as f (model) left join settlement_watermarks w on w.model = f.model;
+  select o.model, w.observed_at, o.model = any (forgotten), case when o.model = any (forgotten) then w.watermark end
+  from unnest(models) as o (model) left join settlement_watermarks w on w.model = o.model;
 end
 $$;

@@ -1,0 +1,143 @@
+import { STREAM_START, toFailures, type SettlementStreams } from './settlement-streams.ts'
+import type { StreamEntry, StreamFailure } from './settlement-streams.ts'
+
+/** One round over the streams of all models. */
+export type ReadRound = {
+  readonly entries: StreamEntry[]
+  /** Models that could not be read. */
+  readonly failures: readonly StreamFailure[]
+  /** Every model had its turn; else the next round goes on at once. */
+  readonly isAll: boolean
+}
+
+export type RoundReader = {
+  /** Never rejects. */
+  read(models: readonly string[]): Promise<ReadRound>
+  /** New entries alone, while those of the last round are not acknowledged yet. Never rejects. */
+  readMore(models: readonly string[]): Promise<ReadRound>
+  /** Claims the entries of this model that another consumer, probably dead, has not acknowledged. */
+  requestClaim(model: string): void
+  /** Its next read takes what this consumer received already, once a growing pause is over. */
+  failed(model: string): void
+}
+
+/**
+ * The most new entries of one round, and of one reply: about 650 B each, most of it the receipt. So a round holds at most
+ * 1 MB, however many models have a backlog, where all of it was 166 MB for 1,000 models.
+ */
+const MOST_ENTRIES = 1_024
+/** Streams in one command, and entries of each: what every model gets before one with a backlog gets more. */
+const MOST_STREAMS = 64
+const SHARE = 8
+/** Models in trouble that are read beside the new entries in one round, and entries of each. */
+const MOST_TROUBLED = 16
+const TROUBLED_SHARE = 32
+
+const FIRST_RETRY_MS = 100
+const LAST_RETRY_MS = 1_000
+
+/**
+ * Reads the streams in rounds of bounded size, fair between models: each gets a small share, then those that have more
+ * divide the rest of the round. A round that ends before every model had its turn is continued by the next one.
+ *
+ * A model whose stream cannot be read waits longer and longer; then the entries of a read whose reply was lost are read
+ * first.
+ */
+export function createRoundReader(options: {
+  streams: Pick<SettlementStreams, 'readNew' | 'readOwn' | 'claim'>
+  /** How long an entry must be unacknowledged before it is claimed from another consumer. */
+  claimIdleMs: number
+  /** A clock that never goes back. */
+  monotonicMs: () => number
+}): RoundReader {
+  const { streams, claimIdleMs, monotonicMs } = options
+  /** The id from which each claim continues. */
+  const claims = new Map<string, string>()
+  /** Models whose last attempt failed: this consumer may have entries of theirs. */
+  const failing = new Map<string, { readonly retryMs: number; readonly atMs: number }>()
+  /** How many models had their turn since the first one of the list had it. */
+  let turn = 0
+
+  /** Of models in trouble: this consumer's own entries, and those that are claimed. */
+  async function readTroubled(models: readonly string[]): Promise<Omit<ReadRound, 'isAll'>> {
+    const results = await Promise.allSettled(models.map(recover))
+    return {
+      entries: results.flatMap((result) => (result.status === 'fulfilled' ? result.value : [])),
+      failures: toFailures(results, models),
+    }
+  }
+
+  async function recover(model: string): Promise<StreamEntry[]> {
+    if (failing.has(model)) {
+      const own = await streams.readOwn(model, TROUBLED_SHARE)
+      if (own.length > 0) return own
+      failing.delete(model)
+    }
+    const start = claims.get(model)
+    if (start === undefined) return []
+    const range = { start, minIdleMs: claimIdleMs, count: TROUBLED_SHARE }
+    const { entries, next } = await streams.claim(model, range)
+    if (next === null) claims.delete(model)
+    else claims.set(model, next)
+    return entries
+  }
+
+  /** New entries of the models that are not failing: a share for each model, then the rest of the round for those that have more. */
+  async function readShares(all: readonly string[]): Promise<ReadRound> {
+    const models = all.filter((model) => !failing.has(model))
+    if (models.length === 0) return { entries: [], failures: [], isAll: true }
+    const entries: StreamEntry[] = []
+    const failures: StreamFailure[] = []
+    const inTurn = [...models.slice(turn % models.length), ...models.slice(0, turn % models.length)]
+    let done = 0
+    for (const some of chunks(inTurn)) {
+      if (entries.length + some.length * SHARE > MOST_ENTRIES) break
+      const found = await streams.readNew(some, SHARE)
+      entries.push(...found.entries)
+      failures.push(...found.failures)
+      done += some.length
+    }
+    const isAll = done === inTurn.length
+    if (!isAll) turn = (turn + done) % models.length
+    const counts = Map.groupBy(entries, ({ model }) => model)
+    const behind = inTurn.filter((model) => counts.get(model)?.length === SHARE)
+    for (const some of chunks(behind)) {
+      const share = Math.floor((MOST_ENTRIES - entries.length) / some.length)
+      if (share === 0) break
+      const found = await streams.readNew(some, Math.min(share, Math.ceil(MOST_ENTRIES / behind.length)))
+      entries.push(...found.entries)
+      failures.push(...found.failures)
+    }
+    return { entries, failures, isAll }
+  }
+
+  return {
+    async read(models) {
+      const nowMs = monotonicMs()
+      const due = models.filter((model) => nowMs >= (failing.get(model)?.atMs ?? 0))
+      const troubled = due.filter((model) => failing.has(model) || claims.has(model))
+      const served = troubled.slice(0, MOST_TROUBLED)
+      const recovered = await readTroubled(served)
+      const fresh = await readShares(due)
+      return {
+        entries: [...recovered.entries, ...fresh.entries],
+        failures: [...recovered.failures, ...fresh.failures],
+        isAll: fresh.isAll && served.length === troubled.length,
+      }
+    },
+    readMore: readShares,
+    requestClaim(model) {
+      if (!claims.has(model)) claims.set(model, STREAM_START)
+    },
+    failed(model) {
+      const retryMs = Math.min(2 * (failing.get(model)?.retryMs ?? FIRST_RETRY_MS / 2), LAST_RETRY_MS)
+      failing.set(model, { retryMs, atMs: monotonicMs() + retryMs })
+    },
+  }
+}
+
+function* chunks(models: readonly string[]): Generator<readonly string[]> {
+  for (let start = 0; start < models.length; start += MOST_STREAMS) {
+    yield models.slice(start, start + MOST_STREAMS)
+  }
+}
