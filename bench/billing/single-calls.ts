@@ -30,7 +30,9 @@ export async function measureSingleCalls(
   try {
     await client.query('create table if not exists one_row (place integer)')
     const readCpuMs = await watchBackend(client)
-    const taken = new Map(WAYS.map((way) => [way, { ms: [] as number[], cpuMs: 0 }]))
+    const taken = new Map<Way, { ms: number[]; cpuMs: number }>(
+      WAYS.map((way) => [way, { ms: [], cpuMs: 0 }]),
+    )
     for (let block = -1; block < blocks; block += 1) {
       const ids = Array.from({ length: BLOCK }, () => ({ short: randomUUIDv7(), full: randomUUIDv7() }))
       for (const way of WAYS) {
@@ -90,21 +92,48 @@ async function call(
       return
     case 'reserve_one':
       return await ask(`select status as answer from reserve_one(${places(8)})`, [
-        ...[short, keyId, MODEL, TOKENS, TOKENS, deadline],
-        ...[grace, at],
+        short,
+        keyId,
+        MODEL,
+        TOKENS,
+        TOKENS,
+        deadline,
+        grace,
+        at,
       ])
     case 'reserve':
       return await ask(`select status as answer from reserve(${places(8)})`, [
-        ...[[full], [keyId], [MODEL], [TOKENS], [TOKENS], [deadline]],
-        ...[grace, at],
+        [full],
+        [keyId],
+        [MODEL],
+        [TOKENS],
+        [TOKENS],
+        [deadline],
+        grace,
+        at,
       ])
     case 'settle_one':
       return await ask(`select result as answer from settle_one(${places(8)})`, [
-        ...[short, 1, 'completed', TOKENS, 0, TOKENS / 2, 'bench', at],
+        short,
+        1,
+        'completed',
+        TOKENS,
+        0,
+        TOKENS / 2,
+        'bench',
+        at,
       ])
     case 'settle':
       return await ask(`select result as answer from settle(${places(9)})`, [
-        ...[[full], [1], ['completed'], [TOKENS], [0], [TOKENS / 2], ['bench'], [null], at],
+        [full],
+        [1],
+        ['completed'],
+        [TOKENS],
+        [0],
+        [TOKENS / 2],
+        ['bench'],
+        [null],
+        at,
       ])
   }
 }

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openBillingDatabase, type BillingDatabase } from '../integration/billing/support/billing-database.ts'
 import { checkHistories } from '../integration/billing/model/check-histories.ts'
-import { HISTORIES, PATHS } from '../integration/billing/support/money-paths.ts'
+import { HISTORIES } from '../integration/billing/model/money-steps.ts'
+import { PATHS } from '../integration/billing/support/money-paths.ts'
 
 const COUNT = Number(process.env['MILLRACE_HISTORIES'] ?? 3_000)
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openBillingDatabase, type BillingDatabase } from '../support/billing-database.ts'
 import { checkHistories } from './check-histories.ts'
-import { HISTORIES, PATHS } from '../support/money-paths.ts'
+import { HISTORIES } from './money-steps.ts'
+import { PATHS } from '../support/money-paths.ts'
 
 describe.each(PATHS)('on the %s path of single calls', (path) => {
   let database: BillingDatabase

@@ -160,6 +160,9 @@ export const singleHistory: fc.Arbitrary<History> = fc.record({
   steps: fc.array(stepOf(seldomLimited(changedKey), 1), LENGTH),
 })
 
+/** By path of single calls: those of the short one have many that can take it. */
+export const HISTORIES = { short: fc.oneof(singleHistory, history), full: history } as const
+
 function seldomLimited(settings: fc.Arbitrary<KeySettings>): fc.Arbitrary<KeySettings> {
   return fc.oneof(
     { weight: 2, arbitrary: settings.map((changed) => ({ ...changed, ...UNLIMITED })) },

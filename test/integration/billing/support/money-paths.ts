@@ -1,7 +1,5 @@
-import * as fc from 'fast-check'
 import type { Pool } from 'pg'
 import { expect } from 'vitest'
-import { history, singleHistory } from '../model/money-steps.ts'
 import type { Mutant } from '../mutants/money-mutants.ts'
 
 /**
@@ -10,9 +8,6 @@ import type { Mutant } from '../mutants/money-mutants.ts'
  */
 export const PATHS = ['short', 'full'] as const
 export type MoneyPath = (typeof PATHS)[number]
-
-/** The random histories of each path: those of the short one have many calls that can take it. */
-export const HISTORIES = { short: fc.oneof(singleHistory, history), full: history } as const
 
 /** As mistakes: each of the short ways finds no call plain. */
 const CLOSED: readonly Mutant[] = [
