@@ -49,6 +49,8 @@ const Fields = z.object({
    */
   CATALOG_FILE: CatalogPaths.optional(),
   HOLD_GRACE_MS: HoldGraceMs,
+  /** So many whole months before the present one stay in the database: `millrace ledger archive` refuses them. */
+  KEEP_MONTHS: z.coerce.number().int().min(1).max(1_200).default(3),
 })
 
 export const BillingConfig = Fields.superRefine(

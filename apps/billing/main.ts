@@ -49,6 +49,9 @@ const LIMITS = {
 
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
 
+/** One month at a time, whose rows are all read. */
+const ARCHIVE_BOUNDS = { connections: 1, statementMs: 10 * 60_000 }
+
 if (process.env['MIGRATE'] === 'only') process.exitCode = await migrateOnly(process.env)
 else await runApp({ name: 'billing', schema: BillingConfig, environment: process.env }, serve)
 
@@ -163,6 +166,9 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
     { run: (pool) => pool.end() },
   )
   const operatorsDb = toKysely(operatorsPool)
+  const archivePool = releasers.add('archive-pool', await openPool({ ...service, bounds: ARCHIVE_BOUNDS }), {
+    run: (pool) => pool.end(),
+  })
   const books = checkBooks({
     pool: operatorsPool,
     everyMs: LIMITS.booksEveryMs,
@@ -180,7 +186,9 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
     'admin',
     createAdminServer({
       db: operatorsDb,
+      archiveDb: toKysely(archivePool),
       reconcile: createReconcile(operatorsPool),
+      keepMonths: config.KEEP_MONTHS,
       adminToken: config.ADMIN_TOKEN,
       nowMs,
       log,

@@ -1,5 +1,6 @@
 import { ACCOUNTS } from './resources/accounts.ts'
 import { ALARMS } from './resources/alarms.ts'
+import { ARCHIVES } from './resources/archives.ts'
 import { AUDIT } from './resources/audit.ts'
 import { CATALOG } from './resources/catalog.ts'
 import { CREDENTIALS } from './resources/credentials.ts'
@@ -28,6 +29,7 @@ export const ADMIN = {
   ...REQUESTS,
   ...USAGE,
   ...LEDGER,
+  ...ARCHIVES,
   ...ALARMS,
   ...CATALOG,
   ...RECONCILIATION,

@@ -8,6 +8,7 @@ export const ADMIN_ERRORS = {
   not_found: { status: 404, meaning: 'The resource does not exist.' },
   conflict: { status: 409, meaning: 'The request contradicts the current state.' },
   insufficient_credits: { status: 409, meaning: 'The amount is more than the account has available.' },
+  archived: { status: 410, meaning: 'It is in an archived month: the message names it.' },
   request_too_large: { status: 413, meaning: 'The body is too large.' },
   internal_error: { status: 500, meaning: 'The service failed; its log has the cause.' },
   unavailable: { status: 503, meaning: 'The database did not answer in time; try again.' },

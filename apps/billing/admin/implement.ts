@@ -20,6 +20,8 @@ export type AdminContext = {
   readonly actor: Actor
   readonly now: Date
   readonly reconcile: Reconcile
+  /** So many whole months before the present one are not archived. */
+  readonly keepMonths: number
 }
 
 /** The audit log's entry for a change. Never contains a secret. */

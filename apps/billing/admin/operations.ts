@@ -2,6 +2,7 @@ import { ADMIN, type OperationId } from '#libs/admin-contract/admin-contract.ts'
 import { implementRead, type Implementation } from './implement.ts'
 import { ACCOUNT_OPERATIONS } from './resources/accounts.ts'
 import { ALARM_OPERATIONS } from './resources/alarms.ts'
+import { ARCHIVE_OPERATIONS } from './resources/archives.ts'
 import { AUDIT_OPERATIONS } from './resources/audit.ts'
 import { CATALOG_OPERATIONS } from './resources/catalog.ts'
 import { CREDENTIAL_OPERATIONS } from './resources/credentials.ts'
@@ -25,6 +26,7 @@ export const OPERATIONS: { readonly [Id in OperationId]: Implementation<(typeof 
   ...REQUEST_OPERATIONS,
   ...USAGE_OPERATIONS,
   ...LEDGER_OPERATIONS,
+  ...ARCHIVE_OPERATIONS,
   ...ALARM_OPERATIONS,
   ...CATALOG_OPERATIONS,
   ...RECONCILIATION_OPERATIONS,

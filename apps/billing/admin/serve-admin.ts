@@ -34,12 +34,16 @@ const MAX_COMPARISONS = 2
  */
 export function createAdminServer(deps: {
   db: Kysely<Tables>
+  /** Its connections wait longer for an answer; default: `db`. */
+  archiveDb?: Kysely<Tables>
   reconcile: Reconcile
+  /** So many whole months before the present one are not archived. */
+  keepMonths: number
   adminToken: string
   nowMs: () => number
   log: Logger
 }): FastifyInstance {
-  const { db, nowMs, log } = deps
+  const { db, archiveDb = db, keepMonths, nowMs, log } = deps
   const reconcile = boundComparisons(deps.reconcile)
   const signIn = createSignIn(deps)
   const actors = new WeakMap<FastifyRequest, Actor>()
@@ -92,7 +96,8 @@ export function createAdminServer(deps: {
       async handler(request, reply) {
         const actor = actorOf(request, operation)
         const asked = { params: request.params, query: request.query, body: request.body ?? {} }
-        const context = { db, actor, now: new Date(nowMs()), reconcile }
+        const ownDb = id === 'archiveMonth' ? archiveDb : db
+        const context = { db: ownDb, actor, now: new Date(nowMs()), reconcile, keepMonths }
         switch (implementation.kind) {
           case 'read':
             return await implementation.serve(asked, context)

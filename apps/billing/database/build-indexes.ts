@@ -1,32 +1,92 @@
 import type { PoolClient } from 'pg'
 import type { SqlFile } from './read-schema.ts'
 
-const BUILD = /^create (?:unique )?index concurrently if not exists (\w+) on /
+const BUILD = /^create (unique )?index concurrently if not exists (\w+) on (\w+) (.+)$/
+
+type Build = {
+  readonly unique: string
+  readonly index: string
+  readonly table: string
+  readonly definition: string
+}
+
+/** A statement of a build. `isBrief`: it needs its table's lock, and waits for it only as long as the client's limit. */
+type Run = (statement: string, isBrief: boolean) => Promise<void>
 
 /**
  * Runs a file of `create index concurrently if not exists …` statements, each by itself: they cannot run in a
  * transaction. An index whose build was interrupted is invalid: it is dropped first. Finished ones stay.
+ *
+ * PostgreSQL cannot build the index of a partitioned table concurrently. So it is built for each partition, and then the
+ * table's own index, which has no content, takes them over. A partition that is attached later gets its index by that.
  */
 export async function buildIndexes(
   client: PoolClient,
   { name, text }: SqlFile,
-  run: (statement: string) => Promise<void>,
+  options: { lockTimeoutMs: number; run: (statement: string) => Promise<void> },
 ): Promise<void> {
   const builds = toStatements(text).map((statement) => {
-    const index = BUILD.exec(statement)?.[1]
-    if (index !== undefined) return { index, statement }
+    const [, unique = '', index, table, definition] = BUILD.exec(statement) ?? []
+    if (index !== undefined && table !== undefined && definition !== undefined) {
+      return { unique, index, table, definition }
+    }
     throw new Error(`${name} may only have "create index concurrently if not exists", found: ${statement}`)
   })
-  // A build may wait for locks: writers pass it meanwhile.
-  await client.query('set lock_timeout = 0')
-  for (const { index, statement } of builds) {
-    const { rows } = await client.query(
-      'select from pg_index where indexrelid = to_regclass($1) and not indisvalid',
-      [index],
-    )
-    if (rows.length > 0) await run(`drop index concurrently ${index}`)
-    await run(statement)
+  const run: Run = async (statement, isBrief) => {
+    // A concurrent build may wait for locks: writers pass it meanwhile.
+    await client.query(`set lock_timeout = ${isBrief ? options.lockTimeoutMs : 0}`)
+    await options.run(statement)
   }
+  for (const build of builds) {
+    if (await isPartitioned(client, build.table)) await buildInPartitions(client, build, run)
+    else await buildOne(client, build, run)
+  }
+}
+
+async function buildInPartitions(client: PoolClient, build: Build, run: Run): Promise<void> {
+  const { unique, index, table, definition } = build
+  if (await isValid(client, index)) return
+  await run(`create ${unique}index if not exists ${index} on only ${table} ${definition}`, true)
+  for (const partition of await listWithout(client, index, table)) {
+    const ofPartition = `${index}_${partition.slice(table.length + 1)}`
+    await buildOne(client, { ...build, index: ofPartition, table: partition }, run)
+    await run(`alter index ${index} attach partition ${ofPartition}`, true)
+  }
+}
+
+async function buildOne(client: PoolClient, build: Build, run: Run): Promise<void> {
+  const { unique, index, table, definition } = build
+  if ((await isValid(client, index)) === false) await run(`drop index concurrently ${index}`, false)
+  await run(`create ${unique}index concurrently if not exists ${index} on ${table} ${definition}`, false)
+}
+
+/** Undefined where there is no such index. The one of a partitioned table is valid once every partition has its own. */
+async function isValid(client: PoolClient, index: string): Promise<boolean | undefined> {
+  const { rows } = await client.query<{ indisvalid: boolean }>(
+    'select indisvalid from pg_index where indexrelid = to_regclass($1)',
+    [index],
+  )
+  return rows[0]?.indisvalid
+}
+
+async function isPartitioned(client: PoolClient, table: string): Promise<boolean> {
+  const { rows } = await client.query("select from pg_class where oid = to_regclass($1) and relkind = 'p'", [
+    table,
+  ])
+  return rows.length > 0
+}
+
+/** The partitions whose own index is not yet a part of the table's. */
+async function listWithout(client: PoolClient, index: string, table: string): Promise<string[]> {
+  const { rows } = await client.query<{ partition: string }>(
+    `select p.inhrelid::regclass::text as partition from pg_inherits p
+     where p.inhparent = to_regclass($1) and not exists (
+       select from pg_inherits i join pg_index x on x.indexrelid = i.inhrelid
+       where i.inhparent = to_regclass($2) and x.indrelid = p.inhrelid)
+     order by 1`,
+    [table, index],
+  )
+  return rows.map(({ partition }) => partition)
 }
 
 function toStatements(text: string): string[] {

@@ -113,7 +113,10 @@ function isLockConflict(error: unknown): boolean {
 async function apply(client: PoolClient, part: SchemaPart, version: number): Promise<void> {
   if (part.kind === 'indexes') {
     for (const file of part.files) {
-      await buildIndexes(client, file, (statement) => runFile(client, { name: file.name, text: statement }))
+      await buildIndexes(client, file, {
+        lockTimeoutMs: LOCK_TIMEOUT_MS,
+        run: (statement) => runFile(client, { name: file.name, text: statement }),
+      })
     }
     await record(client, part, version)
     return

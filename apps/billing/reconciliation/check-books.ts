@@ -18,8 +18,8 @@ const KEEP_RUNS = '90 days'
 type Run = { readonly at: Date; readonly counts: readonly ReconciliationCount[] }
 
 /**
- * Reconciles the books every `everyMs` and seals the ledger once a day. Every replica checks every `checkMs` whether
- * either is due; one of them does it, and all of them show the newest result in their metrics. A failed check is logged
+ * Makes the partitions of the coming months, reconciles the books every `everyMs` and seals the ledger once a day. Every replica checks every `checkMs` whether
+ * any of it is due; one of them does it, and all of them show the newest result in their metrics. What failed is logged
  * and repeated. Returns a function that stops it and waits for the current check.
  */
 export function checkBooks(options: {
@@ -35,12 +35,24 @@ export function checkBooks(options: {
 
   async function check() {
     const now = new Date(nowMs())
+    await prepareMonths(now)
     await reconcileIfDue(now)
     await sealIfDue(pool, now)
     const newest = await readNewestRun(pool)
     if (newest === null) return
     for (const { question, rows } of newest.counts) metrics.reconciliationRows.set({ question }, rows)
     metrics.reconciledAt.set(newest.at.getTime() / 1_000)
+  }
+
+  /** Its failure keeps the seal waiting for nothing: until the next try, rows go to the partitions that exist. */
+  async function prepareMonths(now: Date) {
+    try {
+      const { rows } = await pool.query<{ made: string[] }>('select prepare_months(at => $1) as made', [now])
+      const made = rows[0]?.made ?? []
+      if (made.length > 0) log.info({ made }, 'months prepared')
+    } catch (error) {
+      log.warn({ err: error }, 'the coming months have no partitions yet, trying again')
+    }
   }
 
   async function reconcileIfDue(now: Date) {

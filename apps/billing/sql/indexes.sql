@@ -1,4 +1,5 @@
--- All indexes that are not a primary key or a unique constraint. Built while the tables are in use.
+-- All indexes that are not a primary key or a unique constraint. Built while the tables are in use; those of a
+-- partitioned table are built partition by partition.
 
 create index concurrently if not exists accounts_by_age on accounts (created_at, id);
 create index concurrently if not exists api_keys_by_account on api_keys (account_id);

@@ -42,14 +42,19 @@ grant select, insert
 -- Changed, and never deleted from.
 grant select, insert, update
   on accounts, api_keys, key_budgets, key_rates, models, catalog_file, reservations, settlement_watermarks,
-    admin_credentials
+    admin_credentials, late_usage
   to millrace_service;
 grant select, update on change_counters to millrace_service;
 
 -- Old results are deleted.
 grant select, insert, delete on reconciliation_runs to millrace_service;
 
--- Written by migrations, or by seal_ledger, which works with its owner's rights.
-grant select on system_accounts, ledger_seals, sealed_balances, schema_parts to millrace_service;
-revoke execute on function seal_ledger(timestamptz) from public;
-grant execute on function seal_ledger(timestamptz) to millrace_service;
+-- Written by migrations, or by the functions below, which work with their owner's rights.
+grant select
+  on system_accounts, ledger_seals, sealed_balances, schema_parts, ledger_archives, archived_balances,
+    archived_spending, carried_entries
+  to millrace_service;
+revoke execute on function seal_ledger(timestamptz), prepare_months(timestamptz), archive_problem,
+  archive_month from public;
+grant execute on function seal_ledger(timestamptz), prepare_months(timestamptz), archive_problem,
+  archive_month to millrace_service;

@@ -9,7 +9,8 @@ const MAX_ENTRIES = 1_000_000
 /** The service's own accounts, such as revenue, have ids that are no UUID of any version. */
 const LedgerAccount = z.guid()
 
-const LedgerEntry = z
+/** A line of the ledger's export, and of its file of a month. */
+export const LedgerEntry = z
   .object({
     seq: z.string(),
     kind: z.enum(['topup', 'adjustment', 'charge', 'write-off']),
@@ -60,12 +61,13 @@ export const LEDGER = {
       cursor: PAGE.cursor,
     }),
     lines: { 'application/jsonl': LedgerEntry, 'text/csv': CsvLine },
-    errors: ['not_found'],
+    errors: ['not_found', 'archived'],
   }),
 
   listWriteOffs: defineRead({
     path: '/write-offs',
-    summary: 'Lists costs that no charge could cover, the newest first.',
+    summary:
+      'Lists costs that no charge could cover, the newest first; those of archived months are in their files.',
     roles: ALL,
     query: z.strictObject({ account: Id.optional(), ...PAGE }),
     answer: pageOf('WriteOffPage', WriteOff),

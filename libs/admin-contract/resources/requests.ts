@@ -71,6 +71,6 @@ export const REQUESTS = {
     roles: ALL,
     params: z.strictObject({ request: RequestId }),
     answer: RequestRecord,
-    errors: ['not_found'],
+    errors: ['not_found', 'archived'],
   }),
 }

@@ -45,6 +45,6 @@ export const USAGE = {
       ...PAGE,
     }),
     answer: pageOf('UsagePage', Usage),
-    errors: ['not_found'],
+    errors: ['not_found', 'archived'],
   }),
 }

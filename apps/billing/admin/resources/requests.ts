@@ -1,8 +1,9 @@
-import type { Kysely, Selectable } from 'kysely'
+import { sql, type Kysely, type Selectable } from 'kysely'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { RequestHold, RequestPrices, Settlement } from '#libs/admin-contract/resources/requests.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
+import { readArchiveEnd } from '../archive-end.ts'
 import { implementRead } from '../implement.ts'
 import { toAlarm } from './alarms.ts'
 
@@ -16,7 +17,7 @@ const readRequest = implementRead(ADMIN.readRequest, async ({ params: { request:
     .orderBy('seq')
     .execute()
   if (reservation === undefined && usage === undefined && alarms.length === 0) {
-    throw new AdminError('not_found', `There is no request ${id}.`)
+    throw await toMissing(db, id)
   }
   const version = reservation?.price_version ?? usage?.price_version
   return {
@@ -32,6 +33,23 @@ const readRequest = implementRead(ADMIN.readRequest, async ({ params: { request:
 })
 
 export const REQUEST_OPERATIONS = { readRequest }
+
+/** Of a request that is not in the database: an id of an archived month may be in its files. */
+async function toMissing(db: Kysely<Tables>, id: string): Promise<AdminError> {
+  const { rows } = await sql<{ month: string; isArchived: boolean }>`
+    select to_char(made_at(${id}) at time zone 'UTC', 'YYYY-MM') as month, ${id} < archived_before() as "isArchived"`.execute(
+    db,
+  )
+  const [made] = rows
+  const archived = await readArchiveEnd(db)
+  if (made?.isArchived !== true || archived === null) {
+    return new AdminError('not_found', `There is no request ${id}.`)
+  }
+  return new AdminError(
+    'archived',
+    `${made.month} is archived: if there was a request ${id}, it is in the files of that month: millrace ledger verify ${made.month}.manifest.json --request ${id}`,
+  )
+}
 
 /** Null for a tombstone, which says only that the id was released before there was a hold. */
 function toHold(row: Selectable<Tables['reservations']>): RequestHold | null {

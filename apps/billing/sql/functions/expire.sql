@@ -28,15 +28,16 @@ begin
   end if;
 
   perform 1 from accounts a
-  where a.id in (select r.account_id from reservations r where r.id = any (candidates))
+  where a.id in (select r.account_id from reservations r where r.id in (select unnest(candidates)))
   order by a.id for no key update;
 
   return query
   with gone as (
     -- An extend may have moved it while this waited for the lock of its account.
     update reservations r set state = 'expired', closed_at = at
-    from settlement_watermarks w
-    where r.id = any (candidates) and r.state = 'held'
+    from unnest(candidates) as c (id), settlement_watermarks w
+    -- Not "= 'held'": as in release.
+    where r.id = c.id and r.state not in ('settled', 'released', 'expired')
       and w.model = r.model and r.expires_at < w.watermark - interval '30 seconds'
     returning r.account_id, r.key_id, r.amount, r.budget_period
   ), unbudgeted as (

@@ -48,7 +48,7 @@ declare
 begin
   select array_agg(l.id) into locked from (
     select a.id from accounts a
-    where a.id in (select r.account_id from reservations r where r.id = any (ids))
+    where a.id in (select r.account_id from reservations r where r.id in (select unnest(ids)))
     order by a.id for no key update
   ) l;
 

@@ -1,20 +1,33 @@
 -- Questions whose answer must be no row, over the whole database.
 --
 -- In:  whole: true checks from the first entry on, and the seals; false from the newest seal, whose balances were
---      checked then.
+--      checked then. With archived months the first entry is the first one after them: their balances are carried, and
+--      the question archive-broken proves that these are the archived ones.
 -- Out: one row per question: name, and count, the number of rows that contradict it. Every count must be 0.
-create or replace function reconcile(whole boolean) returns table (name text, count bigint) language sql stable as $$
+create or replace function reconcile(whole boolean) returns table (name text, count bigint) language sql stable
+set jit = off as $$ -- It would compile one scan of every partition for every question, for seconds.
   with start as (
     select coalesce(max(last_seq), 0) as seq, coalesce(max(sealed_at) - interval '1 hour', '-infinity') as settled_at
     from ledger_seals where not whole
   ), recent_ledger as (
     select l.* from ledger l, start where l.seq > start.seq
+  ), all_entries as not materialized (
+    select ref, kind, debit_account, credit_account, amount from ledger
+    union all
+    select ref, kind, debit_account, credit_account, amount from carried_entries
+  ), movements as (
+    select ref, kind, debit_account, credit_account, amount from recent_ledger where kind in ('topup', 'adjustment')
+    union all
+    select ref, kind, debit_account, credit_account, amount from carried_entries
+    where whole and kind in ('topup', 'adjustment')
   ), recent_usage as (
     -- An hour before the seal: settlements of that time were still on their way.
     select u.* from usage u, start where u.settled_at >= start.settled_at
   ), moved as (
     select account, sum(amount) as amount from (
       select account, balance as amount from sealed_balances where not whole
+      union all
+      select account, balance from archived_balances where whole
       union all
       select credit_account, amount from recent_ledger
       union all
@@ -43,7 +56,9 @@ create or replace function reconcile(whole boolean) returns table (name text, co
   where (whole or b.key_id in (select key_id from recent_usage)) and b.spent <> (
     select coalesce(sum(u.charged), 0) from usage u join reservations r on r.id = u.reservation_id
     where u.key_id = b.key_id and r.budget_period = b.period_start
-  )
+  ) + coalesce((
+    select s.spent from archived_spending s where s.key_id = b.key_id and s.period_start = b.period_start
+  ), 0)
   union all
   select 'settled-without-usage', count(*)
   from reservations r, start
@@ -51,11 +66,11 @@ create or replace function reconcile(whole boolean) returns table (name text, co
     and not exists (select from usage u where u.reservation_id = r.id)
   union all
   select 'usage-differs-from-ledger', count(*)
-  from recent_usage u left join ledger l on l.ref = u.reservation_id and l.kind = 'charge'
+  from recent_usage u left join all_entries l on l.ref = u.reservation_id and l.kind = 'charge'
   where u.charged <> coalesce(l.amount, 0) or u.account_id <> l.debit_account
   union all
   select 'usage-differs-from-write-off', count(*)
-  from recent_usage u left join ledger l on l.ref = u.reservation_id and l.kind = 'write-off'
+  from recent_usage u left join all_entries l on l.ref = u.reservation_id and l.kind = 'write-off'
   where written_off(u.cost, u.charged) <> coalesce(l.amount, 0)
   union all
   select 'ledger-without-usage', count(*)
@@ -87,12 +102,12 @@ create or replace function reconcile(whole boolean) returns table (name text, co
   end
   union all
   select 'topup-differs-from-ledger', count(*)
-  from topups t full join (select * from recent_ledger where kind = 'topup') l on l.ref = t.id
+  from topups t full join (select * from movements where kind = 'topup') l on l.ref = t.id
   where (l.ref is not null or whole)
     and (t.amount is distinct from l.amount or t.account_id is distinct from l.credit_account)
   union all
   select 'adjustment-differs-from-ledger', count(*)
-  from adjustments t full join (select * from recent_ledger where kind = 'adjustment') l on l.ref = t.id
+  from adjustments t full join (select * from movements where kind = 'adjustment') l on l.ref = t.id
   where (l.ref is not null or whole)
     and (abs(t.amount) is distinct from l.amount
       or t.account_id is distinct from case when t.amount > 0 then l.credit_account else l.debit_account end)
@@ -101,6 +116,8 @@ create or replace function reconcile(whole boolean) returns table (name text, co
   from moved m
   where not exists (select from accounts a where a.id = m.account)
     and not exists (select from system_accounts s where s.id = m.account)
+  union all
+  select 'archive-broken', count(*) from broken_archives()
   union all
   select 'seal-broken', count(*) from broken_seals() where whole
 $$;

@@ -16,14 +16,16 @@ declare
 begin
   select array_agg(l.id) into locked from (
     select a.id from accounts a
-    where a.id in (select r.account_id from reservations r where r.id = any (ids))
+    where a.id in (select r.account_id from reservations r where r.id in (select unnest(ids)))
     order by a.id for no key update
   ) l;
 
   with gone as (
     update reservations r set state = 'released', closed_at = at
+    from unnest(ids) as u (id)
     -- A reservation written since the locks were taken may belong to an account without a lock: the caller repeats.
-    where r.id = any (ids) and r.state = 'held' and r.account_id = any (locked)
+    -- Not "= 'held'": the planner would read the index of all open holds instead of the one partition of each id.
+    where r.id = u.id and r.state not in ('settled', 'released', 'expired') and r.account_id = any (locked)
     returning r.account_id, r.key_id, r.amount, r.budget_period, r.rate_minute, r.rate_tokens
   ), unbudgeted as (
     update key_budgets b set held = b.held - g.amount

@@ -45,7 +45,7 @@ begin
   select array_agg(l.id) into locked from (
     select a.id from accounts a
     where a.id in ( -- one subselect: with two and `or` it would read every account
-      select r.account_id from reservations r where r.id = any (ids)
+      select r.account_id from reservations r where r.id in (select unnest(ids))
       union select (x ->> 'accountId')::uuid from unnest(receipts) as x
     )
     order by a.id for no key update
@@ -54,7 +54,7 @@ begin
   with forgotten as materialized (
     select u.id, u.x, u.ord
     from unnest(ids, receipts) with ordinality as u (id, x, ord)
-    where (x ->> 'accountId')::uuid = any (locked)
+    where (x ->> 'accountId')::uuid = any (locked) and u.id >= archived_before() -- else it may be settled in an archive
       and not exists (select from reservations r where r.id = u.id)
   ), restored as (
     insert into reservations (

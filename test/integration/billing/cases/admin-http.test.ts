@@ -49,7 +49,14 @@ describe('signing in', () => {
     await pool.end()
     const db = toKysely(pool)
     const reconcile = createReconcile(pool)
-    const app = createAdminServer({ db, reconcile, adminToken: ADMIN_TOKEN, nowMs: Date.now, log })
+    const app = createAdminServer({
+      db,
+      reconcile,
+      adminToken: ADMIN_TOKEN,
+      keepMonths: 3,
+      nowMs: Date.now,
+      log,
+    })
     expect((await createOperator(app, ADMIN_TOKEN).ask('GET', '/me')).status).toBe(200)
     await app.close()
   })
@@ -59,7 +66,14 @@ describe('signing in', () => {
     await pool.end()
     const db = toKysely(pool)
     const reconcile = createReconcile(pool)
-    const app = createAdminServer({ db, reconcile, adminToken: ADMIN_TOKEN, nowMs: Date.now, log })
+    const app = createAdminServer({
+      db,
+      reconcile,
+      adminToken: ADMIN_TOKEN,
+      keepMonths: 3,
+      nowMs: Date.now,
+      log,
+    })
     const answer = await createOperator(app, 'something-else').ask('GET', '/me')
     expect(answer).toEqual({ status: 401, body: refusal('invalid_token') })
     await app.close()
@@ -182,6 +196,7 @@ test('refused attempts are in the log with the actor and without any token', asy
     db: toKysely(database.servicePool),
     reconcile: createReconcile(database.servicePool),
     adminToken: ADMIN_TOKEN,
+    keepMonths: 3,
     nowMs: Date.now,
     log: pino({}, { write: (line) => lines.push(line) }),
   })

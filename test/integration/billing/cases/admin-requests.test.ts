@@ -114,6 +114,7 @@ describe('requests', () => {
       db: toKysely(pool),
       reconcile,
       adminToken: ADMIN_TOKEN,
+      keepMonths: 3,
       nowMs: Date.now,
       log,
     })

@@ -21,16 +21,23 @@ const PRIVILEGES = {
   admin_audit: 'select insert',
   admin_credentials: 'select insert update',
   api_keys: 'select insert update',
+  archived_balances: 'select',
+  archived_spending: 'select',
+  carried_entries: 'select',
   catalog_file: 'select insert update',
   change_counters: 'select update',
   key_budgets: 'select insert update',
   key_rates: 'select insert update',
+  late_usage: 'select insert update',
   ledger: 'select insert',
+  ledger_archives: 'select',
+  ledger_first: '',
   ledger_seals: 'select',
   models: 'select insert update',
   price_versions: 'select insert',
   reconciliation_runs: 'select insert delete',
   reservations: 'select insert update',
+  reservations_default: '',
   schema_parts: 'select',
   sealed_balances: 'select',
   settlement_alarms: 'select insert',
@@ -38,9 +45,10 @@ const PRIVILEGES = {
   system_accounts: 'select',
   topups: 'select insert',
   usage: 'select insert',
+  usage_default: '',
 }
 
-const APPEND_ONLY = ['ledger', 'usage', 'price_versions', 'admin_audit', 'ledger_seals']
+const APPEND_ONLY = ['ledger', 'usage', 'price_versions', 'admin_audit', 'ledger_seals', 'ledger_archives']
 
 const denied = { code: '42501' }
 
@@ -123,6 +131,9 @@ describe('the service', () => {
     `insert into ledger_seals values ('2030-01-01', 1, 0, 0, sha256(''), now())`,
     'update sealed_balances set balance = 0',
     'delete from schema_parts',
+    'delete from carried_entries',
+    'drop table ledger_first',
+    'alter table ledger detach partition ledger_first',
     `create role friend superuser`,
   ])('cannot: %s', async (statement) => {
     await expect(attempt(statement)).rejects.toMatchObject(denied)

@@ -35,6 +35,8 @@ export const ADMIN_TOKEN = 'an-admin-token-of-the-tests'
 
 export const HOLD_GRACE_MS = 60_000
 
+export const KEEP_MONTHS = 3
+
 export const receipts = createReceipts(['a-receipt-secret-of-the-tests-alone'])
 
 /** Whole nano-credits per token, so that amounts are easy to read; cached tokens are half price. */
@@ -173,6 +175,7 @@ export async function openBillingDatabase(
     db: toKysely(servicePool),
     reconcile: createReconcile(servicePool),
     adminToken: ADMIN_TOKEN,
+    keepMonths: KEEP_MONTHS,
     nowMs,
     log,
   })

@@ -1,0 +1,8 @@
+-- Where the ids of archived months end.
+--
+-- Out: the smallest id of the months that are not archived; of all ids, while none is.
+create or replace function archived_before() returns uuid language sql stable parallel safe as $$
+  select coalesce(
+    (select first_id(month_start(max(month)::timestamp at time zone 'UTC', 1)) from ledger_archives),
+    '00000000-0000-0000-0000-000000000000')
+$$;

@@ -1,0 +1,78 @@
+-- Months that have left the database: what is known of their files, and what the remaining rows need of them.
+--
+-- An archived month is never unknown and never zero. Its entries are carried as an opening balance of each account,
+-- whose hash is in its archive; reconciliation begins with these, and counts a contradiction if they do not fit.
+
+create table ledger_archives (
+  month date primary key check (month = date_trunc('month', month)),
+  first_seq bigint not null, -- entries from here
+  last_seq bigint not null, -- to here, where a seal ends
+  chain_before bytea not null check (octet_length(chain_before) = 32), -- of the seals' chain, before the entries
+  chain_after bytea not null check (octet_length(chain_after) = 32), -- and after them
+  ledger_lines bigint not null,
+  ledger_sha256 bytea not null check (octet_length(ledger_sha256) = 32), -- of the lines of the file
+  usage_lines bigint not null,
+  usage_sha256 bytea not null check (octet_length(usage_sha256) = 32),
+  reservation_lines bigint not null,
+  reservations_sha256 bytea not null check (octet_length(reservations_sha256) = 32),
+  balances_sha256 bytea not null check (octet_length(balances_sha256) = 32), -- of archived_balances, with this month
+  archived_at timestamptz not null
+);
+
+create trigger ledger_archives_append_only before update or delete or truncate on ledger_archives
+  for each statement execute function refuse_change();
+
+-- The sum of each account's archived entries.
+create table archived_balances (
+  account uuid primary key,
+  balance numeric(40, 0) not null
+);
+
+-- The sum of archived charges in each period of a key's budget.
+create table archived_spending (
+  key_id uuid not null,
+  period_start timestamptz not null,
+  spent numeric(40, 0) not null,
+  primary key (key_id, period_start)
+);
+
+-- Archived entries that rows of the database still refer to: all top-ups and adjustments, and charges and write-offs of
+-- usage that is still here, because it was settled after its month or belongs to the next one.
+create table carried_entries (
+  seq bigint primary key,
+  kind text not null,
+  ref uuid not null,
+  debit_account uuid not null,
+  credit_account uuid not null,
+  amount bigint not null,
+  posted_at timestamptz not null
+);
+
+-- Months with usage that was settled more than 7 days after its request was made, and the latest of these settlements.
+-- Usage of a day is searched for in the partitions of that day and the 7 days before it, and in the ones named here.
+create table late_usage (
+  month date primary key,
+  until timestamptz not null
+);
+
+-- When a UUIDv7 was made, to the millisecond. Of another UUID: some time, always the same.
+create function made_at(id uuid) returns timestamptz language sql immutable parallel safe as $$
+  select to_timestamp(('x0000' || substr(replace(id::text, '-', ''), 1, 12))::bit(64)::bigint / 1000.0)
+$$;
+
+create function note_late_usage() returns trigger language plpgsql as $$
+begin
+  insert into late_usage as l (month, until)
+  values (date_trunc('month', made_at(new.reservation_id) at time zone 'UTC'), new.settled_at)
+  on conflict (month) do update set until = excluded.until where l.until < excluded.until;
+  return null;
+end
+$$;
+
+create trigger usage_is_late after insert on usage
+  for each row when (made_at(new.reservation_id) < new.settled_at - interval '7 days')
+  execute function note_late_usage();
+
+insert into late_usage
+select date_trunc('month', made_at(reservation_id) at time zone 'UTC'), max(settled_at)
+from usage where made_at(reservation_id) < settled_at - interval '7 days' group by 1;
