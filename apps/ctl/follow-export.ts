@@ -45,7 +45,7 @@ export async function followExport(
 }
 
 /** The whole lines of each chunk, with their ends. Throws when the last one has none. */
-async function* splitLines(chunks: AsyncIterable<string>): AsyncGenerator<string[]> {
+export async function* splitLines(chunks: AsyncIterable<string>): AsyncGenerator<string[]> {
   let rest = ''
   for await (const chunk of chunks) {
     const end = chunk.lastIndexOf('\n') + 1

@@ -1,9 +1,25 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { z } from 'zod'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { defineCommand } from '../command.ts'
+import type { LedgerMonth } from '#libs/admin-contract/resources/archives.ts'
+import { parseAnswer, type Admin } from '../admin.ts'
+import { archiveMonth, isArchiveOf } from '../archive/archive-month.ts'
+import { manifestName } from '../archive/manifest.ts'
+import { verifyMonth } from '../archive/verify-month.ts'
+import { defineCall, defineCommand } from '../command.ts'
 import { CommandError } from '../command-error.ts'
-import { readText, text, toNumber } from '../fields.ts'
+import {
+  argument,
+  readRequiredText,
+  readText,
+  REQUIRED_REASON,
+  requiredText,
+  text,
+  toNumber,
+} from '../fields.ts'
 import { followExport } from '../follow-export.ts'
+import { formatTable } from '../table.ts'
 
 /** The entries of one request. */
 const PORTION = 100_000
@@ -31,7 +47,103 @@ const exportLedger = defineCommand({
   },
 })
 
-export const LEDGER_COMMANDS = [exportLedger] as const
+const months = defineCall({
+  name: 'ledger months',
+  operation: ADMIN.listMonths,
+  fields: {},
+  examples: ['ledger months'],
+  show: ({ data }) => formatMonths(data),
+})
+
+const archive = defineCommand({
+  name: 'ledger archive',
+  summary: 'Writes the months before one to files, reads them again, and removes them from the database.',
+  fields: z.strictObject({
+    before: readRequiredText({ value: 'YYYY-MM', help: 'the first month that stays' }, toMonth),
+    to: requiredText('FOLDER', 'where the files are written; it must exist'),
+    reason: REQUIRED_REASON,
+  }),
+  examples: ['ledger archive --before 2026-07 --to /archive/millrace --reason "yearly archive"'],
+  async run({ before, to: folder, reason }, { admin, note }) {
+    const earlier = (await readMonths(admin)).filter(({ month }) => month < before)
+    const kept = earlier.filter(({ state }) => state === 'kept')
+    if (kept.length > 0) {
+      const reasons = kept.map(({ month, problem }) => `${month}: ${problem}`).join('; ')
+      throw new CommandError('refused', `Nothing was archived. ${reasons}.`)
+    }
+    const done: LedgerMonth[] = []
+    for (const month of earlier) {
+      if (month.state === 'archived') await checkEarlier(folder, month)
+      else done.push(await archiveMonth(admin, month, { folder, reason }))
+      if (month.state !== 'archived') note(`${month.month} is archived`)
+    }
+    return { answer: { archived: done }, text: formatMonths(done) }
+  },
+})
+
+const verify = defineCommand({
+  name: 'ledger verify',
+  summary: 'Compares the files of an archived month with its manifest; exits with 1 when they differ.',
+  fields: z.strictObject({
+    manifest: argument('MANIFEST', 'the path of the manifest; the files are beside it'),
+    request: text('ID', 'also show what the files have on this request'),
+  }),
+  examples: [
+    'ledger verify /archive/millrace/2026-01.manifest.json',
+    'ledger verify 2026-01.manifest.json --request 019b7a2e-5c1d-7a37-b0a4-6a0f6b1d2c33',
+  ],
+  async run({ manifest: path, request }) {
+    const { manifest, problems, found } = await verifyMonth(path, request)
+    const lines = Object.entries(found).flatMap(([part, values]) => {
+      return values.map((value) => `${part} ${JSON.stringify(value)}\n`)
+    })
+    const verdict =
+      problems.length === 0
+        ? `${manifest.month} is as it was archived; chain ${manifest.chainAfter}\n`
+        : `${problems.join('\n')}\n${manifest.month} IS NOT AS IT WAS ARCHIVED\n`
+    return {
+      answer: { manifest, problems, ...(request === undefined ? {} : { found }) },
+      text: `${lines.join('')}${verdict}`,
+      isProblem: problems.length > 0 || (request !== undefined && lines.length === 0),
+    }
+  },
+})
+
+export const LEDGER_COMMANDS = [exportLedger, months, archive, verify] as const
+
+async function readMonths(admin: Admin): Promise<LedgerMonth[]> {
+  return parseAnswer(ADMIN.listMonths.answer, await admin.ask(ADMIN.listMonths, {})).data
+}
+
+/** A month of an earlier call may have its files elsewhere. Where they are here, they must be the right ones. */
+async function checkEarlier(folder: string, month: LedgerMonth): Promise<void> {
+  const path = join(folder, manifestName(month.month))
+  if (!existsSync(path)) return
+  const { manifest, problems } = await verifyMonth(path)
+  if (problems.length === 0 && isArchiveOf(month, manifest)) return
+  throw new CommandError('refused', `${path} is not the archive that billing knows of ${month.month}.`)
+}
+
+function formatMonths(data: readonly LedgerMonth[]): string {
+  return formatTable(
+    [
+      { title: 'month', cell: ({ month }) => month },
+      { title: 'state', cell: ({ state }) => state },
+      { title: 'first', cell: ({ firstSeq }) => firstSeq, align: 'right' },
+      { title: 'last', cell: ({ lastSeq }) => lastSeq, align: 'right' },
+      { title: 'chain after', cell: ({ chainAfter }) => chainAfter },
+      { title: 'entries', cell: ({ files }) => files?.ledger.lines ?? null, align: 'right' },
+      { title: 'requests', cell: ({ files }) => files?.reservations.lines ?? null, align: 'right' },
+      { title: 'why', cell: ({ problem }) => problem },
+    ],
+    data,
+  )
+}
+
+function toMonth(given: string): string {
+  if (/^\d{4}-(?:0[1-9]|1[0-2])$/.test(given)) return given
+  throw new RangeError(`${JSON.stringify(given)} is not a month such as 2026-07`)
+}
 
 function toFormat(given: string): 'csv' | 'jsonl' {
   if (given === 'csv' || given === 'jsonl') return given

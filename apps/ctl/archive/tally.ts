@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto'
+import {
+  ArchivedReservation,
+  ArchivedUsage,
+  type ArchivePart,
+} from '#libs/admin-contract/resources/archives.ts'
+import { LedgerEntry } from '#libs/admin-contract/resources/ledger.ts'
+
+/** What the lines of a file add up to. */
+export type Tally = {
+  readonly lines: number
+  readonly sha256: string
+  readonly sumNano: string
+  /** Of the ledger: the hash of the seals' chain after its entries, and the number of the last one. */
+  readonly chain: string
+  readonly lastSeq: bigint
+}
+
+/**
+ * Adds up the lines of a file, which are added in their order and with their ends. `chain` is the hash of the seals'
+ * chain before them, `reached` the number of the entry before them. `add` throws for a line that is none of this file.
+ */
+export function createTally(part: ArchivePart, { chain, reached }: { chain: string; reached: bigint }) {
+  const hash = createHash('sha256')
+  let lines = 0
+  let sum = 0n
+  let [link, lastSeq]: [Buffer, bigint] = [Buffer.from(chain, 'hex'), reached]
+
+  function addEntry(value: unknown): bigint {
+    const { cursor: _, ...entry } = LedgerEntry.parse(value)
+    if (BigInt(entry.seq) <= lastSeq) throw new Error(`entry ${entry.seq} is not in its order`)
+    lastSeq = BigInt(entry.seq)
+    // As docs/billing.md describes the chain.
+    link = createHash('sha256').update(link).update(Object.values(entry).join('|')).digest()
+    return BigInt(entry.amountNano)
+  }
+
+  const amountOf: Record<ArchivePart, (value: unknown) => bigint> = {
+    ledger: addEntry,
+    usage: (value) => BigInt(ArchivedUsage.parse(value).costNano),
+    reservations: (value) => BigInt(ArchivedReservation.parse(value).amountNano ?? 0),
+  }
+
+  return {
+    add(line: string): void {
+      lines += 1
+      sum += amountOf[part](JSON.parse(line))
+      hash.update(line)
+    },
+    /** Once, when all lines are added. */
+    end: (): Tally => ({
+      lines,
+      sha256: hash.digest('hex'),
+      sumNano: sum.toString(),
+      chain: link.toString('hex'),
+      lastSeq,
+    }),
+  }
+}
