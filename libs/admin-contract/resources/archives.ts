@@ -92,6 +92,10 @@ export const ArchivedReservation = z
   .meta({ id: 'ArchivedReservation' })
 export type ArchivedReservation = z.infer<typeof ArchivedReservation>
 
+const MonthLine = z
+  .union([LedgerEntry, ArchivedUsage, ArchivedReservation])
+  .meta({ id: 'MonthLine', description: 'Of the ledger, of usage or of reservations, as was asked for.' })
+
 export const ARCHIVES = {
   listMonths: defineRead({
     path: '/months',
@@ -106,7 +110,7 @@ export const ARCHIVES = {
     summary: 'Exports the lines of one file of a month that is not archived.',
     roles: SERVICE,
     query: z.strictObject({ month: Month, part: ArchivePart }),
-    lines: { 'application/jsonl': z.union([LedgerEntry, ArchivedUsage, ArchivedReservation]) },
+    lines: { 'application/jsonl': MonthLine },
     errors: ['not_found'],
   }),
 

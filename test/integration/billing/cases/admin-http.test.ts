@@ -137,7 +137,9 @@ describe('roles', () => {
   test('allow each role its operations', () => {
     expect(forbidden('owner')).toEqual([])
     expect(forbidden('support').toSorted()).toEqual([
+      'archiveMonth',
       'createCredential',
+      'exportMonth',
       'listCredentials',
       'publishCatalog',
       'reconcile',
@@ -146,6 +148,7 @@ describe('roles', () => {
     ])
     expect(forbidden('ops').toSorted()).toEqual([
       'adjust',
+      'archiveMonth',
       'changeKey',
       'closeAccount',
       'createAccount',

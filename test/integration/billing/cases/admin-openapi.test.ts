@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -141,6 +142,9 @@ test('every operation answers as described', async () => {
   await demand('readCatalog', '/catalog')
   await demand('listPriceVersions', '/price-versions')
 
+  await database.pool.query("select prepare_months(at => '2029-06-01'), prepare_months(at => $1)", [
+    new Date(START_MS),
+  ])
   await database.pool.query('select seal_ledger(at => $1)', [new Date(START_MS)])
   await database.pool.query('insert into reconciliation_runs (at, counts) values ($1, $2)', [
     new Date(START_MS),
@@ -149,6 +153,15 @@ test('every operation answers as described', async () => {
   await demand('reconcile', '/reconciliation?whole=true')
   await demand('listReconciliations', '/reconciliation/runs')
   await demand('listSeals', '/seals')
+  await demand('listMonths', '/months')
+  const month = '2029-06'
+  const files: Record<string, object> = {}
+  for (const part of ['ledger', 'usage', 'reservations']) {
+    const text = await demand('exportMonth', `/months/lines?month=${month}&part=${part}`)
+    const sha256 = createHash('sha256').update(text).digest('hex')
+    files[part] = { lines: text.split('\n').length - 1, sha256 }
+  }
+  await demand('archiveMonth', '/months/archive', { month, files, reason })
 
   const credential = await made('createCredential', '/credentials', { name: 'Bob', role: 'ops' })
   await demand('listCredentials', '/credentials')

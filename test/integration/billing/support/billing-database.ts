@@ -35,7 +35,7 @@ export const ADMIN_TOKEN = 'an-admin-token-of-the-tests'
 
 export const HOLD_GRACE_MS = 60_000
 
-export const KEEP_MONTHS = 3
+const KEEP_MONTHS = 3
 
 export const receipts = createReceipts(['a-receipt-secret-of-the-tests-alone'])
 
