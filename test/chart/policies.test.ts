@@ -108,7 +108,7 @@ describe.each(VALUE_SETS)('the value set %s', (set) => {
       if (startupProbe === undefined) continue
       const { periodSeconds, failureThreshold = 3 } = startupProbe
       // Where everything starts at once on a busy node, a start that is cut off and begun anew slows all others.
-      expect(periodSeconds * failureThreshold, of.name).toBeGreaterThanOrEqual(300)
+      expect(periodSeconds * failureThreshold).toBeGreaterThanOrEqual(300)
     }
   })
 
