@@ -12,7 +12,7 @@ import { heartbeatChannel } from '#libs/event-bus/channels.ts'
 import { readHeartbeat } from '#libs/event-bus/heartbeat.ts'
 import { startCluster } from '../test/support/cluster.ts'
 import { setup, teardown } from '../test/support/global-setup.ts'
-import { readCpuUs } from './harness/process-cpu.ts'
+import { readThreadsCpuUs } from './harness/process-cpu.ts'
 import { agent } from './harness/stream-chat.ts'
 import { watchStreams } from './harness/watched-streams.ts'
 
@@ -91,8 +91,8 @@ try {
 
   async function snapshot() {
     return {
-      gatewayUs: readCpuUs(gateway?.pid ?? 0),
-      workerUs: readCpuUs(worker?.pid ?? 0),
+      gatewayUs: readThreadsCpuUs(gateway?.pid ?? 0),
+      workerUs: readThreadsCpuUs(worker?.pid ?? 0),
       frames: worker === undefined ? 0 : await cluster.metric(worker, 'millrace_worker_frames_total'),
       tokens: await cluster.metric(cluster.simulator, 'millrace_simulator_tokens_total'),
     }

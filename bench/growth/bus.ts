@@ -5,7 +5,7 @@ import { echoChannel, heartbeatChannel } from '#libs/event-bus/channels.ts'
 import type { StreamState } from '#libs/event-bus/frame.ts'
 import { generationJob } from '../../test/support/generation-job.ts'
 import { createRedis } from '../../test/support/redis.ts'
-import { readCpuUs } from '../harness/process-cpu.ts'
+import { readThreadsCpuUs } from '../harness/process-cpu.ts'
 
 const SIZES = [10, 100, 500]
 /** As in a cell of 36 gateways and 500 workers. */
@@ -27,9 +27,9 @@ export async function benchBus(print: (line: string) => void): Promise<void> {
   const server = await createRedis()
   const redis = new Redis(server.url)
   try {
-    const before = readCpuUs(server.pid())
+    const before = readThreadsCpuUs(server.pid())
     for (let ping = 0; ping < PINGS; ping += 1) await redis.ping()
-    const pingUs = (readCpuUs(server.pid()) - before) / PINGS
+    const pingUs = (readThreadsCpuUs(server.pid()) - before) / PINGS
     print(`heartbeats, one of each process; CPU of Redis, a PING is ${pingUs.toFixed(1)} µs of it`)
     for (const size of SIZES) {
       const processes = toProcesses(size)
@@ -83,13 +83,13 @@ async function beatAll(
   try {
     const rounds = Math.max(2, Math.ceil(BEATS / processes.length))
     let deliveries = 0
-    const before = readCpuUs(server.pid())
+    const before = readThreadsCpuUs(server.pid())
     for (let round = 0; round < rounds; round += 1) {
       for (const own of processes) {
         for (const channel of channels(own).publish) deliveries += await redis.publish(channel, BEAT)
       }
     }
-    return { deliveries: deliveries / rounds, cpuUs: (readCpuUs(server.pid()) - before) / rounds }
+    return { deliveries: deliveries / rounds, cpuUs: (readThreadsCpuUs(server.pid()) - before) / rounds }
   } finally {
     for (const socket of sockets) socket.destroy()
   }
@@ -131,7 +131,13 @@ function countPulses(gateways: number, flowing: boolean): { pulses: number; stre
   })
   const runs = Array.from({ length: gateways * STREAMS_OF_A_GATEWAY }, (_, stream) => {
     const job = generationJob({ gateway: `gateway-${stream % gateways}`, stream })
-    const claim = { status: 'claimed', epoch: 1, ids: new Uint32Array(0), promptTokens: null } as const
+    const claim = {
+      status: 'claimed',
+      epoch: 1,
+      ids: new Uint32Array(0),
+      promptTokens: null,
+      waiting: 0,
+    } as const
     return running.open({ ...claim, id: job.id, job, remainingMs: 60_000 }, () => {})
   })
   running.pulse()

@@ -330,8 +330,7 @@ test('a wrong token and a wrong address are refused', async () => {
 })
 
 test('this file calls every command', () => {
-  // docs-models.test.ts and workers.test.ts have the commands that do not call billing; ledger-archive.test.ts has those
-  // of archived months.
+  // docs-models.test.ts, workers.test.ts and ledger-archive.test.ts have the others.
   const names = COMMANDS.map(({ name }) => name).filter(
     (name) => !/^(models (add|check)|workers .*|ledger (archive|verify))$/u.test(name),
   )
