@@ -329,8 +329,7 @@ test('a wrong token and a wrong address are refused', async () => {
   })
 })
 
-test('this file calls every command', () => {
-  // docs-models.test.ts, workers.test.ts and ledger-archive.test.ts have the others.
+test('every command is called here or in docs-models, workers or ledger-archive.test.ts', () => {
   const names = COMMANDS.map(({ name }) => name).filter(
     (name) => !/^(models (add|check)|workers .*|ledger (archive|verify))$/u.test(name),
   )
