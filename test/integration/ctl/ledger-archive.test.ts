@@ -216,6 +216,9 @@ test('the files are as they were archived, from the first seal to the last, and 
 })
 
 test('the command can be repeated: what is archived stays as it is', async () => {
+  const { stdout } = await run('ledger', 'months')
+  expect(stdout.match(/^2030-0[1-6] +archived /gm)).toHaveLength(6)
+  expect(stdout).toMatch(/^2030-07 +ready /m)
   const before = readFileSync(join(folder, '2030-01.manifest.json'), 'utf8')
   expect(await archive('2030-07')).toMatchObject({ code: 0, stderr: 'nothing found\n' })
   expect(readFileSync(join(folder, '2030-01.manifest.json'), 'utf8')).toBe(before)
