@@ -53,8 +53,9 @@ begin
     update accounts a set posted = a.posted - n.cost, held = a.held - n.amount
     from plain n where a.id = n.account_id
   ), closed as (
+    -- By the argument as well, so that only the month of the id is opened.
     update reservations r set state = 'settled', closed_at = at
-    from plain n where r.id = n.id
+    from plain n where r.id = n.id and r.id = reservation
   )
   select 1, 'charged', n.cost, n.cost::bigint from plain n;
 end
