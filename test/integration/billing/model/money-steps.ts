@@ -60,7 +60,7 @@ const extend = fc.record({
 const settlement = {
   epoch: fc.integer({ min: 1, max: 2 }),
   outcome: fc.oneof(
-    { weight: 3, arbitrary: fc.constantFrom('completed' as const, 'cancelled' as const) },
+    { weight: 2, arbitrary: fc.constantFrom('completed' as const, 'cancelled' as const) },
     { weight: 1, arbitrary: fc.constantFrom('fault' as const, 'never-ran' as const) },
   ),
   input,
