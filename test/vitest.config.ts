@@ -15,8 +15,9 @@ export default defineConfig({
   test: {
     reporters: ['default', createSummaryReporter()],
     pool: 'forks',
-    // Two at a time: the servers and the apps under test need the processor as well.
-    maxWorkers: 2,
+    // More than the two cores of a small machine, because the longest tests mostly wait; few, because the servers and the
+    // apps under test need the processor as well.
+    maxWorkers: 3,
     // A test that hangs must end; none is about time, and the processor may be busy with others.
     testTimeout: 30_000,
     // A cluster that a process shares is stopped at the process's end, and drains before it goes.
