@@ -9,18 +9,18 @@ test.concurrent('processes receive the heartbeats of the other kind, and one tha
 }) => {
   const { join } = await createCluster(onTestFinished)
   const [gateway, worker, colleague] = [await join('gateway'), await join('worker'), await join('worker')]
-  const heard = ({ presence }: Member) =>
+  const peersOf = ({ presence }: Member) =>
     presence
       .peers()
       .map(({ id }) => id)
       .toSorted()
   await vi.waitFor(() => {
-    expect(heard(gateway)).toEqual([worker.id, colleague.id].toSorted())
-    expect(heard(worker)).toEqual([gateway.id])
+    expect(peersOf(gateway)).toEqual([worker.id, colleague.id].toSorted())
+    expect(peersOf(worker)).toEqual([gateway.id])
   }, within)
   worker.crash()
   await vi.waitFor(() => expect(gateway.deaths).toEqual([[worker.id, 'worker']]), within)
-  expect(heard(gateway)).toEqual([colleague.id])
+  expect(peersOf(gateway)).toEqual([colleague.id])
   expect(gateway.presence.buried()).toEqual([])
   expect(colleague.deaths).toEqual([])
 })

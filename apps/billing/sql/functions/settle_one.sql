@@ -9,8 +9,8 @@
 -- Raises unique_violation when the settlement is in the books already, although the hold is open: nothing was done, and
 -- `settle` knows the answer.
 --
--- Whoever changes a reservation holds the lock of its account. So the hold is read by a statement that begins after the
--- lock: in one statement with it, it could be closed and given back by another transaction in between.
+-- Every change of a reservation is made under the lock of its account. So the hold is read by a statement that begins
+-- after the lock: in one statement with it, it could be closed and given back by another transaction in between.
 create or replace function settle_one(
   reservation uuid, epoch integer, outcome text, prompt integer, cached integer, completion integer,
   settled_by text, at timestamptz

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createRoundReader } from '#apps/billing/settlements/read-round.ts'
 
-/** Streams in memory: how many entries of each model nobody has read. */
+/** Streams in memory: how many entries of each model are unread. */
 function setUp(backlog: Record<string, number>) {
   const left = new Map(Object.entries(backlog))
   const replies: number[] = []
