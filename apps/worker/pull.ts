@@ -17,15 +17,18 @@ export type Pull = {
 const LOOK_MS = 1_000
 /** A claim without an answer for so long: Redis is away, and more claims would only wait beside it. */
 const STUCK_MS = 500
+/** A full worker wakes another one at most this often: what it woke goes on by itself, as its claims' answers say more. */
+const WAKE_EVERY_MS = 250
 
 /**
  * Claims generations while there is room for them: each claim takes its slot before it is sent, so there are never more
  * claims than free slots.
  *
- * A ticket makes one worker claim at once. A claim's answer says how many more wait, and as many claims follow at once,
- * without tickets, as far as there is room: so tickets that coincide are one wake-up, and a burst needs two round trips.
- * A worker that is full waits for no tickets; it claims when it has room again. Where it is full and more wait, it wakes
- * another worker that has room, and so it does with a ticket that reaches it when it cannot use it.
+ * A ticket makes one worker claim at once. A claim's answer says how many more wait, and claims for half of them follow at
+ * once, without tickets, as far as there is room: so tickets that coincide are one wake-up, a burst needs a few round
+ * trips, and the workers that it woke share it instead of one engine having it all. A worker that is full waits for no
+ * tickets; it claims when it has room again. Where it is full and more wait, it wakes another worker, and so it does with
+ * a ticket that reaches it when it cannot use it; only workers with room wait for that.
  *
  * Tickets are not relied on: a worker with room and without a claim in hand claims each second as well.
  */
@@ -35,18 +38,17 @@ export function createPull(deps: {
   slots: Slots
   mayPull: () => boolean
   tickets: TicketPull
-  /** Free slots of the other ready workers of this model. */
-  roomElsewhere: () => number
   nowMs: () => number
   log: Logger
 }): Pull {
-  const { takeNext, slots, mayPull, tickets, roomElsewhere, nowMs, log } = deps
+  const { takeNext, slots, mayPull, tickets, nowMs, log } = deps
   /** Claims without an answer. */
   let claiming = 0
   let answeredMs = 0
   /** A claim has filled the last slot; what came since may have woken no worker. */
   let filled = false
   let passing = false
+  let wokeMs = -Infinity
   const closing = new AbortController()
   let changed = Promise.withResolvers<void>()
 
@@ -80,10 +82,12 @@ export function createPull(deps: {
     })
     // The claims in hand take some of them.
     const more = waiting - claiming
-    take(more)
+    take(Math.ceil(more / 2))
     if (slots.isFree()) return
     filled = true
-    if (more > 0 && roomElsewhere() > 0) pass()
+    if (more <= 0 || nowMs() - wokeMs < WAKE_EVERY_MS) return
+    wokeMs = nowMs()
+    pass()
   }
 
   function pass(): void {

@@ -169,7 +169,6 @@ export function serveEngine(deps: {
     slots,
     mayPull: () => pulls() && watch.mayPull(),
     tickets: createTicketPull({ redis: services.ticketRedis, model: model.name, log }),
-    roomElsewhere: () => services.roomElsewhere(model.name),
     nowMs,
     log,
   })

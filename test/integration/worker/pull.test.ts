@@ -19,7 +19,6 @@ type TestWorker = {
   readonly running: (() => void)[]
   /** The most slots that were taken at once. */
   readonly state: { most: number }
-  free(): number
 }
 
 /** One model's queue as a gateway uses it, and workers that pull from it with the real record and tickets. */
@@ -57,13 +56,10 @@ async function setUp() {
       slots,
       mayPull: () => true,
       tickets: createTicketPull({ redis, model, log }),
-      roomElsewhere: () =>
-        workers.reduce((room, other) => (other.slots === slots ? room : room + other.free()), 0),
       nowMs: () => performance.now(),
       log,
     })
-    const free = () => slots.capacity() - slots.running()
-    const opened = { pull, slots, running, state, free }
+    const opened = { pull, slots, running, state }
     workers.push(opened)
     return opened
   }

@@ -12,7 +12,7 @@ afterEach(() => {
 })
 
 /** A record in which `waiting` generations wait, and tickets that a test hands over. */
-function setUp(capacity: number, options: { roomElsewhere?: number } = {}) {
+function setUp(capacity: number) {
   const state = { waiting: 0, claims: 0, ready: true, passed: 0, closed: false, answers: Promise.resolve() }
   const ends: (() => void)[] = []
   const wakes: (() => void)[] = []
@@ -38,7 +38,6 @@ function setUp(capacity: number, options: { roomElsewhere?: number } = {}) {
       pass: async () => void (state.passed += 1),
       close: async () => void (state.closed = true),
     },
-    roomElsewhere: () => options.roomElsewhere ?? 0,
     nowMs: () => Date.now(),
     log: pino({ level: 'silent' }),
   })
@@ -104,7 +103,7 @@ test('a full worker waits for no ticket, and claims when it has room again', asy
 
 test('a ticket that reaches a worker which has filled up meanwhile is passed on', async () => {
   const { state, slots, ticket, pass } = setUp(1)
-  state.waiting = 2
+  state.waiting = 1
   // It waits for a ticket, and claims without one.
   await pass(1_000)
   expect(slots.running()).toBe(1)
@@ -113,11 +112,35 @@ test('a ticket that reaches a worker which has filled up meanwhile is passed on'
   expect(await ticket()).toBe(false)
 })
 
-test('where it is full and more wait, it wakes a worker that has room', async () => {
-  const { state, ticket } = setUp(1, { roomElsewhere: 2 })
-  state.waiting = 2
+test('where it is full and more wait, it wakes another worker, four times a second at most', async () => {
+  const { state, ends, ticket, pass } = setUp(1)
+  state.waiting = 9
   await ticket()
   expect([state.claims, state.passed]).toEqual([1, 1])
+  ends[0]?.()
+  await pass(249)
+  expect([state.claims, state.passed]).toEqual([2, 1])
+  ends[1]?.()
+  await pass(1)
+  ends[2]?.()
+  await pass(1)
+  expect([state.claims, state.passed]).toEqual([4, 2])
+})
+
+test('half of what more waits is left to other workers that a burst has woken', async () => {
+  const { state, ticket, pass } = setUp(40)
+  state.waiting = 21
+  const first = Promise.withResolvers<void>()
+  const others = Promise.withResolvers<void>()
+  state.answers = first.promise
+  await ticket()
+  state.answers = others.promise
+  first.resolve()
+  await pass(0)
+  expect(state.claims).toBe(1 + 10)
+  others.resolve()
+  await pass(0)
+  expect(state.waiting).toBe(0)
 })
 
 test('with room and no claim in hand it claims each second, and goes on while something waits', async () => {
