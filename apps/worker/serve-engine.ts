@@ -54,7 +54,7 @@ export type WorkerServices = {
   readonly running: RunningGenerations
   readonly deliverVectors: DeliverVectors
   readonly ticketRedis: Redis | Cluster
-  /** Free slots for a model at the other workers that are ready. */
+  /** Free slots for a model at the other workers that are ready; known while this worker drains, 0 before. */
   readonly roomElsewhere: (model: string) => number
   readonly metrics: WorkerMetrics
   readonly engineMetrics: EngineMetrics

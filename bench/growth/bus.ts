@@ -20,8 +20,8 @@ type Process = { readonly id: string; readonly kind: 'gateway' | 'worker' }
 
 /**
  * Prints what the heartbeats and pulses of 10, 100 and 500 processes cost: deliveries and CPU of Redis when each of them
- * beats once, with channels by kind and with one channel for all; and how many pulses one worker publishes. Call `setup` of test/support
- * first.
+ * beats once, with channels by kind and with one channel for all; and how many pulses one worker publishes. Call `setup`
+ * of test/support first.
  */
 export async function benchBus(print: (line: string) => void): Promise<void> {
   const server = await createRedis()

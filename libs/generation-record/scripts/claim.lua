@@ -10,8 +10,8 @@
 --
 -- A nonce gets one generation: the same one while the worker still has that epoch, afterwards nothing. It is known for four
 -- minutes, far longer than a worker repeats a claim, and has a key of its own: one hash for all of them would expire in one
--- step, tens of thousands at once. Large request and ids are read by the caller, so that a
--- repeated claim does not keep Redis busy. It does not count what else waits either.
+-- step, tens of thousands at once. Large request and ids are read by the caller, so that a repeated claim does not keep
+-- Redis busy. It does not count what else waits either.
 local NONCE_MS = '240000'
 local worker, nonce, by = ARGV[2], ARGV[3], ARGV[6]
 local time = call('TIME')
