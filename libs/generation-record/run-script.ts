@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Cluster, Redis } from 'ioredis'
+import { FAIL_FAST_MS } from '#libs/redis/connect-redis.ts'
 
 export type ScriptName = keyof typeof SCRIPTS
 
@@ -13,9 +14,12 @@ export type RunScript = (
 /**
  * Runs the scripts beside this file by their hash; a server that does not know one (a new or restarted server) receives
  * its text with the call. Replies contain Buffers, because not everything that a script returns is text.
+ *
+ * Node runs timers before it reads sockets, so an event loop that was late takes the answer that has arrived meanwhile for
+ * a time-out. A script may be repeated, so then, and only then, it is asked once more.
  */
 export function createRunScript(redis: Redis | Cluster): RunScript {
-  return async (name, keys, args) => {
+  async function run(name: ScriptName, keys: readonly string[], args: readonly (string | Buffer)[]) {
     const script = SCRIPTS[name]
     const rest = [String(keys.length), ...keys, ...args]
     try {
@@ -25,7 +29,21 @@ export function createRunScript(redis: Redis | Cluster): RunScript {
       return await redis.callBuffer('EVAL', [script.text, ...rest])
     }
   }
+
+  return async (...call) => {
+    const sentMs = performance.now()
+    try {
+      return await run(...call)
+    } catch (error) {
+      const isTimeOut = error instanceof Error && error.message === 'Command timed out'
+      if (!isTimeOut || performance.now() - sentMs < FAIL_FAST_MS + LATE_MS) throw error
+      return await run(...call)
+    }
+  }
 }
+
+/** A time-out that comes so much too late is the event loop's. */
+const LATE_MS = 50
 
 /**
  * While memory is full, Redis refuses a script without `allow-oom` before its first command. So new work is refused, and

@@ -145,13 +145,16 @@ const COMMON = {
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } as const
 
+/** A command of a `fail-fast` connection has failed after this long without an answer. */
+export const FAIL_FAST_MS = 500
+
 const PATIENCE = {
   patient: { enableOfflineQueue: true, maxRetriesPerRequest: null, socketTimeout: 15_000 },
   'fail-fast': {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    commandTimeout: 500,
+    commandTimeout: FAIL_FAST_MS,
     socketTimeout: 5_000,
   },
   bounded: {

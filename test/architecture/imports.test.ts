@@ -14,7 +14,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   contracts: [],
   dialect: ['contracts', 'json-schema', 'tokenizer'],
   'event-bus': ['contracts', 'generation-record', 'telemetry'],
-  'generation-record': ['contracts'],
+  'generation-record': ['contracts', 'redis'],
   grpc: ['certificates', 'telemetry'],
   'json-schema': [],
   kubernetes: ['certificates', 'telemetry'],

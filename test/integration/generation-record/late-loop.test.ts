@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { connectRedis, FAIL_FAST_MS } from '#libs/redis/connect-redis.ts'
+import { createLogger } from '#libs/telemetry/logger.ts'
+import { createRedis } from '../../support/redis.ts'
+
+async function connect(url: string) {
+  const redis = await connectRedis({
+    place: { mode: 'single', url },
+    name: 'late-loop',
+    patience: 'fail-fast',
+    log: createLogger('test', 'silent'),
+  })
+  return { redis, record: createGenerationRecord({ redis, self: 'self-1', graceMs: 60_000 }) }
+}
+
+/** As hundreds of requests at once do on a busy machine. */
+function blockLoop(ms: number) {
+  const endMs = performance.now() + ms
+  while (performance.now() < endMs);
+}
+
+test('an answer that came while the event loop was blocked is no time-out', async () => {
+  const server = await createRedis()
+  const { redis, record } = await connect(server.url)
+  try {
+    const answer = record.readMark(`model-${randomUUID()}`)
+    // The command is on its way before the loop stops.
+    await Promise.resolve()
+    blockLoop(FAIL_FAST_MS + 300)
+    await expect(answer).resolves.toMatchObject({ committedMs: null })
+  } finally {
+    redis.disconnect()
+    await server.stop()
+  }
+})
+
+test('a server that does not answer is given up after one time-out', async () => {
+  const server = await createRedis()
+  const { redis, record } = await connect(server.url)
+  try {
+    server.signal('SIGSTOP')
+    const sentMs = performance.now()
+    await expect(record.readMark(`model-${randomUUID()}`)).rejects.toThrow('Command timed out')
+    expect(performance.now() - sentMs).toBeLessThan(FAIL_FAST_MS * 2)
+  } finally {
+    server.signal('SIGCONT')
+    redis.disconnect()
+    await server.stop()
+  }
+})
