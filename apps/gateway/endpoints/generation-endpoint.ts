@@ -47,7 +47,7 @@ export type StreamRenderer = {
   /** The events of one batch; with `generation-end` in it, everything up to the end of the stream. */
   render(events: readonly OutputEvent[]): string
   /** Whether the end has been rendered. */
-  readonly ended: boolean
+  ended(): boolean
   /** The events that end a failed stream. */
   renderError(body: ErrorBody): string
 }

@@ -77,15 +77,15 @@ async function answerStream<Options>(
   try {
     for await (const batch of generate({ ...call, signal: socket.signal })) {
       const events = renderer.render(batch)
-      if (renderer.ended) socket.end(events)
+      if (renderer.ended()) socket.end(events)
       else socket.write(events)
     }
-    if (!renderer.ended && !socket.signal.aborted) throw brokenOutput('the output stopped without its end')
+    if (!renderer.ended() && !socket.signal.aborted) throw brokenOutput('the output stopped without its end')
     return reply.hijack()
   } catch (error) {
     // The client has closed the connection.
     if (socket.signal.aborted) return reply.hijack()
-    if (socket.opened) {
+    if (socket.opened()) {
       countCutStream(error)
       socket.end(renderer.renderError(reportError(error, request).body))
       return reply

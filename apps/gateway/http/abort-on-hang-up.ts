@@ -2,14 +2,19 @@ import type { ServerResponse } from 'node:http'
 
 /**
  * Returns a controller whose signal aborts when the client closes the connection before the answer is fully written.
- * The owner of the answer may abort it earlier.
+ * The owner of the answer may abort it earlier. `onClose` is called when the connection is done with the answer, however
+ * that came about.
  */
-export function abortOnHangUp(response: ServerResponse): AbortController {
+export function abortOnHangUp(response: ServerResponse, onClose = () => {}): AbortController {
   const controller = new AbortController()
-  if (response.closed) controller.abort()
-  else {
-    response.once('close', () => {
+  if (response.closed) {
+    controller.abort()
+    onClose()
+  } else {
+    // `once` would keep a wrapper for each open stream.
+    response.on('close', () => {
       if (!response.writableFinished) controller.abort()
+      onClose()
     })
   }
   return controller

@@ -17,7 +17,7 @@ type SseSocket = {
   /** Aborted when the stream is gone. */
   readonly signal: AbortSignal
   /** Whether the headers are sent, so that only an event can report a failure. */
-  readonly opened: boolean
+  opened(): boolean
   /** Sends whole events, as one write to the socket. Does nothing once the stream is gone. */
   write(events: string): void
   /** Sends the last events and completes the response. */
@@ -56,8 +56,6 @@ const HEADERS = {
 /** A comment is the only keep-alive that every client ignores. */
 const KEEP_ALIVE = ': keep-alive\n\n'
 
-type Ticking = { onSecond(): void }
-
 /**
  * All streams share one ticker, because a timer for each would cost more than most events. `everySecond` starts the
  * ticker and returns the function that stops it; `onSlowReader` is called for each client that is cut off.
@@ -67,69 +65,84 @@ export function createSseSockets(options: {
   everySecond: (run: () => void) => () => void
   onSlowReader: () => void
 }): SseSockets {
-  const ticking = new Set<Ticking>()
+  const ticking = new Set<Stream>()
   const stopTicker = options.everySecond(() => {
     for (const stream of ticking) stream.onSecond()
   })
+  const shared: Shared = { ...options, ticking }
   return {
-    attach: (reply) => attach(reply, { ...options, ticking }),
+    attach: (reply) => new Stream(reply, shared),
     close: stopTicker,
   }
 }
 
-function attach(
-  reply: FastifyReply,
-  { limits, onSlowReader, ticking }: { limits: SseLimits; onSlowReader: () => void; ticking: Set<Ticking> },
-): SseSocket {
-  const response = reply.raw
-  const hangUp = abortOnHangUp(response)
-  let send: ((events: string) => void) | null = null
-  let ended = false
-  let quietS = 0
-  let largestBytes = 0
+type Shared = {
+  readonly limits: SseLimits
+  readonly onSlowReader: () => void
+  readonly ticking: Set<Stream>
+}
 
-  const stream: Ticking = {
-    onSecond() {
-      quietS += 1
-      if (ended) {
-        if (quietS > limits.lastReadS) response.destroy()
-      } else if (quietS >= (send === null ? limits.headersAfterS : limits.keepAliveS)) write(KEEP_ALIVE)
-    },
+/** A class, because a gateway holds one for each open stream, and closures take several times its memory. */
+class Stream implements SseSocket {
+  readonly signal: AbortSignal
+  readonly #reply: FastifyReply
+  readonly #shared: Shared
+  readonly #hangUp: AbortController
+  #send: ((events: string) => void) | null = null
+  #ended = false
+  #quietS = 0
+  #largestBytes = 0
+
+  constructor(reply: FastifyReply, shared: Shared) {
+    this.#reply = reply
+    this.#shared = shared
+    shared.ticking.add(this)
+    this.#hangUp = abortOnHangUp(reply.raw, () => shared.ticking.delete(this))
+    this.signal = this.#hangUp.signal
   }
-  ticking.add(stream)
-  response.once('close', () => ticking.delete(stream))
 
-  function write(events: string) {
-    if (ended || events === '' || hangUp.signal.aborted) return
-    quietS = 0
-    largestBytes = Math.max(largestBytes, Buffer.byteLength(events))
-    if (send === null) send = open(reply, events)
-    else send(events)
-    if (response.writableLength > limits.queuedBytes + largestBytes) {
-      onSlowReader()
-      hangUp.abort()
+  opened() {
+    return this.#send !== null
+  }
+
+  write(events: string) {
+    const { signal } = this
+    if (this.#ended || events === '' || signal.aborted) return
+    const response = this.#reply.raw
+    this.#quietS = 0
+    this.#largestBytes = Math.max(this.#largestBytes, Buffer.byteLength(events))
+    if (this.#send === null) this.#send = open(this.#reply, events)
+    else this.#send(events)
+    if (response.writableLength > this.#shared.limits.queuedBytes + this.#largestBytes) {
+      this.#shared.onSlowReader()
+      this.#hangUp.abort()
       response.destroy()
     }
   }
 
-  return {
-    signal: hangUp.signal,
-    get opened() {
-      return send !== null
-    },
-    write,
-    end(events) {
-      if (ended || hangUp.signal.aborted) return
-      const { socket } = response
-      socket?.cork()
-      write(events)
-      ended = true
-      if (!hangUp.signal.aborted) response.end()
-      socket?.uncork()
-    },
-    detach() {
-      if (send === null) ticking.delete(stream)
-    },
+  end(events: string) {
+    if (this.#ended || this.signal.aborted) return
+    const response = this.#reply.raw
+    const { socket } = response
+    socket?.cork()
+    this.write(events)
+    this.#ended = true
+    if (!this.signal.aborted) response.end()
+    socket?.uncork()
+  }
+
+  detach() {
+    if (this.#send === null) this.#shared.ticking.delete(this)
+  }
+
+  onSecond() {
+    const { limits } = this.#shared
+    this.#quietS += 1
+    if (this.#ended) {
+      if (this.#quietS > limits.lastReadS) this.#reply.raw.destroy()
+    } else if (this.#quietS >= (this.#send === null ? limits.headersAfterS : limits.keepAliveS)) {
+      this.write(KEEP_ALIVE)
+    }
   }
 }
 

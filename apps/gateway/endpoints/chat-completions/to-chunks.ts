@@ -64,9 +64,7 @@ export function createChatChunks({ id, created, model, options }: Answer<ChatOpt
       }
       return chunks
     },
-    get ended() {
-      return ended
-    },
+    ended: () => ended,
     /** The error and `[DONE]`, without a chunk that has a finish reason. */
     renderError: (body) => `data: ${toJson(body)}\n\n${DONE}`,
   }

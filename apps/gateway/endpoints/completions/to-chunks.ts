@@ -33,9 +33,7 @@ export function createCompletionChunks({ id, created, model }: Answer<null>): St
       }
       return text === '' ? '' : chunk(text, 'null')
     },
-    get ended() {
-      return ended
-    },
+    ended: () => ended,
     /** The error and `[DONE]`, without a chunk that has a finish reason. */
     renderError: (body) => `data: ${toJson(body)}\n\n${DONE}`,
   }

@@ -50,9 +50,7 @@ export function createResponseEvents(answer: Answer<ResponsesOptions>): StreamRe
       }
       return rendered + items.flush()
     },
-    get ended() {
-      return ended
-    },
+    ended: () => ended,
     /** The error is in `response.error` and in `error`: some clients ignore the failure without the second. */
     renderError({ error }) {
       const beginning = begin()

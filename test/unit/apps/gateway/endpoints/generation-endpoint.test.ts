@@ -77,10 +77,10 @@ describe.each(Object.entries(RENDERERS))('the stream of %s', (renderer, create) 
     const stream = create()
     let events = ''
     for (const batch of batches) {
-      expect(stream.ended).toBe(false)
+      expect(stream.ended()).toBe(false)
       events += stream.render(batch)
     }
-    expect(stream.ended).toBe(true)
+    expect(stream.ended()).toBe(true)
     expectWholeEvents(events)
     await expect(events).toMatchFileSnapshot(golden(renderer, name))
   })
@@ -88,7 +88,7 @@ describe.each(Object.entries(RENDERERS))('the stream of %s', (renderer, create) 
   it.each(Object.entries(FAILURES))('is the golden file of a stream that %s', async (name, batches) => {
     const stream = create()
     const rendered = batches.map((batch) => stream.render(batch)).join('')
-    expect(stream.ended).toBe(false)
+    expect(stream.ended()).toBe(false)
     const error = { message: AWKWARD, type: 'api_error', code: 'upstream_error', param: 'p' } as const
     const events = rendered + stream.renderError({ error })
     expectWholeEvents(events)

@@ -21,7 +21,7 @@ function setUp(options: { received: number; gone?: boolean }) {
   feed.accept({ stream: 7, epoch: 1, seq: 1, event, ids: [] }, 'w1')
   const model = modelSpec({ kind: 'embedding', embedding: { dimensions: 3, matryoshka: false } })
   const run: Pick<Run, 'inbox' | 'call' | 'vectors' | 'vectorsReceived'> = {
-    inbox: { ...inbox, lose: (reason) => void log.push(`lose ${reason}`) },
+    inbox: Object.assign(inbox, { lose: (reason: string) => void log.push(`lose ${reason}`) }),
     call: generationCall({ model }),
     vectors: (vectors, promptTokens) => void log.push(`${vectors.length} vectors of ${promptTokens} tokens`),
     vectorsReceived: () => options.received,
