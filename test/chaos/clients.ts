@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestAccount } from '#test/support/cluster.ts'
-import type { FaultyCluster } from '#test/support/faulty-cluster/faulty-cluster.ts'
+import type { PartEnd } from '#test/support/faulty-cluster/part.ts'
 import type { Ask } from './asks.ts'
 import { call, type Call } from './call.ts'
 import { judge, type Known, type Outcome } from './judge.ts'
@@ -15,58 +15,70 @@ export type Asked = {
   readonly outcome: Outcome
 }
 
+/** A gateway as its clients see it. */
+export type Target = {
+  readonly name: string
+  readonly baseUrl: string
+  isUp(): boolean
+  /** Each end that a fault made. */
+  ends(): readonly PartEnd[]
+}
+
 /** One in this many streams is hung up. */
 const LEAVES = 8
 const RETRY_MS = 300
+
+export type AskOptions = {
+  readonly gateways: readonly Target[]
+  readonly accounts: readonly TestAccount[]
+  readonly asks: ReadonlyMap<Ask, Known>
+  readonly hangMs: number
+  readonly deadlineMs: number
+}
+
+/** Sends one request, drawn with its gateway, its account and whether its client hangs up; resolves when it has ended. */
+export async function askOnce(options: AskOptions, random: Random): Promise<Asked> {
+  const { gateways, asks, hangMs, deadlineMs } = options
+  const [ask, known] = random.pick(Array.from(asks))
+  // As a load balancer does: one that is ready, if any is.
+  const ready = gateways.filter((each) => each.isUp())
+  const gateway = random.pick(ready.length > 0 ? ready : gateways)
+  const account = random.pick(options.accounts)
+  const leaves = random.chance(1 / LEAVES) && ask.shape.endsWith('-stream')
+  const share = random.unit()
+  const made = await call({
+    gateway,
+    apiKey: account.apiKey,
+    ask,
+    hangMs,
+    leaveAfterBytes: leaves ? Math.ceil(known.bytes * share) : undefined,
+  })
+  const outcome = judge({ ask, known, call: made, gatewayEnds: gateway.ends(), deadlineMs })
+  return { ask, known, account, call: made, outcome }
+}
 
 /**
  * `count` clients, each with one request after the other until `stop` is called, which resolves with all requests when
  * the last has ended.
  */
-export function startClients(options: {
-  cluster: FaultyCluster
-  accounts: readonly TestAccount[]
-  asks: ReadonlyMap<Ask, Known>
-  random: Random
-  count: number
-  hangMs: number
-  deadlineMs: number
-}): { stop(): Promise<Asked[]> } {
-  const { cluster, accounts, asks, count, hangMs, deadlineMs } = options
+export function startClients(options: AskOptions & { random: Random; count: number }): {
+  stop(): Promise<Asked[]>
+} {
   const all: Asked[] = []
-  const choices = Array.from(asks)
   const stopping = new AbortController()
-
-  /** As a load balancer does: one that is ready, if any is. */
-  function pickGateway(random: Random) {
-    const ready = cluster.gateways.filter((gateway) => gateway.isUp())
-    return random.pick(ready.length > 0 ? ready : cluster.gateways)
-  }
 
   async function follow(index: number) {
     const random = options.random.fork(`client ${index}`)
     // They do not all begin at once.
     await sleep(random.int(0, 1_000))
     while (!stopping.signal.aborted) {
-      const [ask, known] = random.pick(choices)
-      const gateway = pickGateway(random)
-      const account = random.pick(accounts)
-      const leaves = random.chance(1 / LEAVES) && ask.shape.endsWith('-stream')
-      const share = random.unit()
-      const made = await call({
-        gateway,
-        apiKey: account.apiKey,
-        ask,
-        hangMs,
-        leaveAfterBytes: leaves ? Math.ceil(known.bytes * share) : undefined,
-      })
-      const outcome = judge({ ask, known, call: made, gatewayEnds: gateway.ends(), deadlineMs })
-      all.push({ ask, known, account, call: made, outcome })
-      if (outcome.kind !== 'exact' && outcome.kind !== 'left') await sleep(RETRY_MS)
+      const asked = await askOnce(options, random)
+      all.push(asked)
+      if (asked.outcome.kind !== 'exact' && asked.outcome.kind !== 'left') await sleep(RETRY_MS)
     }
   }
 
-  const following = Promise.all(Array.from({ length: count }, (_, index) => follow(index)))
+  const following = Promise.all(Array.from({ length: options.count }, (_, index) => follow(index)))
   // Reported by `stop`.
   following.catch(() => undefined)
   return {

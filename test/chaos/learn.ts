@@ -1,13 +1,13 @@
 import type { TestAccount } from '#test/support/cluster.ts'
-import type { FaultyCluster } from '#test/support/faulty-cluster/faulty-cluster.ts'
 import type { Ask } from './asks.ts'
 import type { Books } from './books.ts'
 import { call } from './call.ts'
 import type { Known } from './judge.ts'
 import { readAnswer } from './read-answer.ts'
 
+type Gateway = { readonly name: string; readonly baseUrl: string }
+
 const LIMIT_MS = 60_000
-const SPEED_UP = 20
 const AT_ONCE = 8
 
 /**
@@ -15,25 +15,23 @@ const AT_ONCE = 8
  * error or the two differ: then nothing could be compared with it.
  */
 export async function learn(
-  cluster: FaultyCluster,
+  gateways: readonly Gateway[],
   { asks, account, books }: { asks: readonly Ask[]; account: TestAccount; books: Books },
 ): Promise<Map<Ask, Known>> {
-  await speed(cluster, 1 / SPEED_UP)
   const left = asks.entries()
   const learned: [Ask, Known][] = []
   async function work() {
-    for (const [index, ask] of left) learned[index] = [ask, await learnOne(cluster, { ask, account, books })]
+    for (const [index, ask] of left) learned[index] = [ask, await learnOne(gateways, { ask, account, books })]
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
-  await speed(cluster, 1)
   return new Map(learned)
 }
 
 async function learnOne(
-  cluster: FaultyCluster,
+  gateways: readonly Gateway[],
   { ask, account, books }: { ask: Ask; account: TestAccount; books: Books },
 ): Promise<Known> {
-  const [first, second = first] = cluster.gateways
+  const [first, second = first] = gateways
   if (first === undefined || second === undefined) throw new Error('there is no gateway')
   const answers: Known[] = []
   for (const gateway of [first, second]) {
@@ -51,8 +49,4 @@ async function learnOne(
   )
   if (a !== b) throw new Error(`${ask.name} has two answers:\n${a}\n${b}`)
   return one
-}
-
-async function speed(cluster: FaultyCluster, slowness: number): Promise<void> {
-  for (const simulator of cluster.simulators) await cluster.changeEngines(simulator, { slowness })
 }

@@ -47,6 +47,8 @@ const HANG_MS = DEADLINE_MS + 30_000
 /** Deadline, grace, and the time that billing waits behind its watermark, also after a change of run id. */
 const REST_LIMIT_MS = DEADLINE_MS + 150_000
 const ACCOUNTS = 3
+/** How much faster the engines are while the answers are learned. */
+const LEARNING_SPEED = 20
 const CREDITS = '1000'
 
 const ENGINES = ['demo-chat', 'demo-reasoning', 'demo-embed'].map((model) => ({
@@ -130,14 +132,20 @@ async function createWorld(
   const account = await cluster.createAccount(CREDITS)
   const accounts: TestAccount[] = []
   for (let i = 0; i < ACCOUNTS; i += 1) accounts.push(await cluster.createAccount(CREDITS))
-  const asks = await learn(cluster, {
+  await setSlowness(cluster, 1 / LEARNING_SPEED)
+  const asks = await learn(cluster.gateways, {
     asks: drawAsks(random.fork('asks')).filter(({ name }) => only.test(name)),
     account,
     books,
   })
+  await setSlowness(cluster, 1)
   const balances = await Promise.all(accounts.map((each) => cluster.balance(each)))
   const startNano = new Map(accounts.map(({ id }, index) => [id, balances[index]?.posted ?? 0n]))
   return { cluster, books, random, accounts, asks, checked: new Set(), startNano, asked: [] }
+}
+
+async function setSlowness(cluster: FaultyCluster, slowness: number): Promise<void> {
+  for (const simulator of cluster.simulators) await cluster.changeEngines(simulator, { slowness })
 }
 
 async function runRound(
@@ -155,7 +163,7 @@ async function runRound(
       scopes: options.scopes,
     })
   const clients = startClients({
-    cluster,
+    gateways: cluster.gateways,
     accounts,
     asks,
     random: random.fork(`clients of round ${round}`),

@@ -1,0 +1,203 @@
+// A long run at half of what the machine can do: what grows, and whether anything goes wrong that a short run does not
+// show. Mixed requests of every operation on two gateways and two workers; one stream in eight is hung up; every answer is
+// compared with the one that was learned before, and every charge with its answer.
+//
+//   npm run soak -- --minutes 30 [--load 0.5] [--seed N]
+//
+// Prints a line each minute, then for each process the growth of memory and file handles beside their noise, the event
+// loop's delays, and the growth of Redis. The first third of the time is warm-up. The bars close the output; exit code 1:
+// one is missed, or an answer, a charge or a key is wrong.
+import { randomInt } from 'node:crypto'
+import { parseArgs } from 'node:util'
+import { Redis } from 'ioredis'
+import { openBooks } from '../test/chaos/books.ts'
+import { checkCharges } from '../test/chaos/check-charges.ts'
+import { checkKeys } from '../test/chaos/check-keys.ts'
+import type { Asked } from '../test/chaos/clients.ts'
+import { drawAsks } from '../test/chaos/asks.ts'
+import { learn } from '../test/chaos/learn.ts'
+import { createRandom } from '../test/chaos/random.ts'
+import { startCluster } from '../test/support/cluster.ts'
+import { setup, teardown } from '../test/support/global-setup.ts'
+import { printBars } from './harness/bars.ts'
+import { quantile } from './harness/spread.ts'
+import { measureCapacity, offerRequests } from './soak/offer-requests.ts'
+import { readSample, type Sample } from './soak/read-sample.ts'
+import { toTrend } from './soak/trend.ts'
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '30' },
+    load: { type: 'string', default: '0.5' },
+    seed: { type: 'string', default: String(randomInt(1, 1_000_000)) },
+  },
+})
+const minutes = Number(values.minutes)
+const random = createRandom(Number(values.seed))
+
+const SAMPLE_MS = 10_000
+const CAPACITY_CLIENTS = 48
+const CAPACITY_S = 20
+const DEADLINE_MS = 60_000
+const REST_LIMIT_MS = 60_000
+const CREDITS = '100000'
+
+const engines = ['demo-chat', 'demo-reasoning', 'demo-embed'].map((model) => ({
+  model,
+  files: model === 'demo-reasoning' ? model : 'demo',
+  kind: model === 'demo-embed' ? ('embedding' as const) : ('chat' as const),
+  maxNumSeqs: 48,
+  stepMs: 10,
+  sequenceMs: 0.1,
+}))
+
+await setup()
+const cluster = await startCluster({ gateways: 2, workers: [engines, engines], logLevel: 'warn' })
+const books = openBooks(cluster.databaseUrl)
+const redis = new Redis(cluster.redis.url)
+const problems: string[] = []
+try {
+  const accounts = [await cluster.createAccount(CREDITS), await cluster.createAccount(CREDITS)]
+  // Pays for what the run itself does not check.
+  const learner = await cluster.createAccount(CREDITS)
+  const gateways = cluster.gateways.map(({ baseUrl }, index) => ({
+    name: `gateway ${index + 1}`,
+    baseUrl,
+    isUp: () => true,
+    ends: () => [],
+  }))
+  const asks = await learn(gateways, {
+    asks: drawAsks(random.fork('asks')),
+    account: learner,
+    books,
+  })
+  const options = { gateways, accounts, asks, hangMs: DEADLINE_MS, deadlineMs: DEADLINE_MS }
+  const clients = { random: random.fork('capacity'), clients: CAPACITY_CLIENTS, seconds: CAPACITY_S }
+  const capacity = await measureCapacity({ ...options, accounts: [learner] }, clients)
+  const perS = capacity * Number(values.load)
+  console.log(`seed ${values.seed}: ${capacity.toFixed(1)} requests/s with ${CAPACITY_CLIENTS} clients;`)
+  console.log(`${minutes} minutes at ${perS.toFixed(1)}/s`)
+
+  const watched = [
+    ...cluster.gateways.map(({ pid, opsUrl }, index) => ({ name: `gateway ${index + 1}`, pid, opsUrl })),
+    ...cluster.workers.map(({ pid, opsUrl }, index) => ({ name: `worker ${index + 1}`, pid, opsUrl })),
+    { name: 'billing', pid: cluster.billing.pid, opsUrl: cluster.billing.opsUrl },
+    { name: 'redis', pid: cluster.redis.pid() },
+  ]
+  const outcomes = new Map<string, number>()
+  /** Without their answers, which would fill the memory. */
+  const ended: Asked[] = []
+  const stopping = new AbortController()
+  const offered = offerRequests({
+    ...options,
+    random: random.fork('load'),
+    perS,
+    signal: stopping.signal,
+    onAsked(asked) {
+      outcomes.set(asked.outcome.kind, (outcomes.get(asked.outcome.kind) ?? 0) + 1)
+      if (asked.outcome.kind === 'wrong') problems.push(`${asked.ask.name}: ${asked.outcome.why}`)
+      if (asked.outcome.kind === 'error') problems.push(`${asked.ask.name}: ${asked.outcome.code}`)
+      ended.push({ ...asked, call: { ...asked.call, body: '' } })
+    },
+  })
+
+  const samples: Sample[] = []
+  const startMs = performance.now()
+  while (performance.now() - startMs < minutes * 60_000) {
+    await pauseUntil(startMs + (samples.length + 1) * SAMPLE_MS)
+    const sample = await readSample(watched, redis)
+    samples.push(sample)
+    if (samples.length % 6 === 0) sayMinute(sample, samples.length / 6)
+  }
+  stopping.abort()
+  await offered
+
+  const giveUpMs = performance.now() + REST_LIMIT_MS
+  while ((await books.openHolds()) > 0 && performance.now() < giveUpMs)
+    await pauseUntil(performance.now() + 500)
+  const rows = await books.all(accounts.map(({ id }) => id))
+  problems.push(...checkCharges({ asked: ended, rows, endsOf: () => [], checked: new Set() }))
+  for (const [question, count] of Object.entries(await cluster.reconcile()))
+    if (count !== 0) problems.push(`reconciliation: ${count} ${question}`)
+  problems.push(...(await checkKeys(cluster.redis.url)).problems)
+
+  if (!report(samples.slice(Math.floor(samples.length / 3)))) process.exitCode = 1
+  const counts = Array.from(outcomes, ([kind, count]) => `${count} ${kind}`).join(', ')
+  console.log(`requests: ${counts}; problems: ${problems.length}`)
+  for (const problem of problems.slice(0, 20)) console.log(`  ${problem}`)
+  if (problems.length > 0) process.exitCode = 1
+
+  function sayMinute({ processes, redis: { keys, usedMib } }: Sample, minute: number) {
+    const figures = Object.entries(processes).map(
+      ([name, { residentMib, files }]) => `${name} ${residentMib.toFixed(0)} MiB ${files}`,
+    )
+    console.log(
+      `  ${String(minute).padStart(3)} min  ${figures.join(' · ')} files; ${keys} keys ${usedMib.toFixed(1)} MiB`,
+    )
+  }
+
+  /** Prints what grew after the warm-up, and the bars; returns whether all are met. */
+  function report(after: readonly Sample[]): boolean {
+    const of = (name: string, read: (sample: Sample['processes'][string]) => number) =>
+      after.flatMap(({ processes }) => {
+        const sample = processes[name]
+        return sample === undefined ? [] : [read(sample)]
+      })
+    const grown: number[] = []
+    const line = (title: string, unit: string, figures: readonly number[]) => {
+      const { median, growth, noise } = toTrend(figures)
+      // A figure that never moves has no noise; half a unit is none either.
+      grown.push(growth / Math.max(noise, 0.5))
+      console.log(
+        `  ${title.padEnd(24)} ${median.toFixed(1)} ${unit}, grew ${growth.toFixed(2)}, noise ${noise.toFixed(2)}`,
+      )
+    }
+    for (const { name } of watched)
+      line(
+        `${name} memory`,
+        'MiB',
+        of(name, (it) => it.residentMib),
+      )
+    for (const { name } of watched)
+      line(
+        `${name} files`,
+        '',
+        of(name, (it) => it.files),
+      )
+    line(
+      'Redis keys',
+      '',
+      after.map((it) => it.redis.keys),
+    )
+    line(
+      'Redis memory',
+      'MiB',
+      after.map((it) => it.redis.usedMib),
+    )
+    const delays = watched
+      .filter(({ name }) => /gateway|worker/u.test(name))
+      .map(({ name }) => {
+        const sorted = of(name, (it) => it.loopP99Ms ?? Number.NaN).toSorted((a, b) => a - b)
+        const [median, worst] = [quantile(sorted, 0.5), quantile(sorted, 1)]
+        console.log(
+          `  ${`${name} event loop`.padEnd(24)} p99 of 10 s: median ${median.toFixed(1)}, worst ${worst.toFixed(1)} ms`,
+        )
+        return median
+      })
+    return printBars([
+      { title: 'largest growth', unit: ' × its noise', bar: 1, values: [Math.max(...grown)] },
+      { title: 'event-loop p99, slowest process', unit: ' ms', bar: 20, values: [Math.max(...delays)] },
+    ])
+  }
+} finally {
+  redis.disconnect()
+  await books.close()
+  await cluster.stop()
+  await teardown()
+}
+
+async function pauseUntil(atMs: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  setTimeout(resolve, Math.max(0, atMs - performance.now()))
+  await promise
+}

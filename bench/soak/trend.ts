@@ -1,0 +1,36 @@
+import { quantile } from '../harness/spread.ts'
+
+/** What a figure did over a run. */
+export type Trend = {
+  readonly median: number
+  /** What the least-squares line rises from the first sample to the last. */
+  readonly growth: number
+  /** The 5th to the 95th percentile of the distances from that line: a growth below it cannot be seen. */
+  readonly noise: number
+}
+
+/** Of samples at even distances; throws with fewer than three. */
+export function toTrend(values: readonly number[]): Trend {
+  const count = values.length
+  if (count < 3) throw new Error('a trend needs three samples')
+  const middle = (count - 1) / 2
+  const mean = values.reduce((sum, value) => sum + value, 0) / count
+  let covariance = 0
+  let variance = 0
+  for (const [index, value] of values.entries()) {
+    covariance += (index - middle) * (value - mean)
+    variance += (index - middle) ** 2
+  }
+  const slope = covariance / variance
+  const rests = values
+    .map((value, index) => value - mean - slope * (index - middle))
+    .toSorted((a, b) => a - b)
+  return {
+    median: quantile(
+      values.toSorted((a, b) => a - b),
+      0.5,
+    ),
+    growth: slope * (count - 1),
+    noise: quantile(rests, 0.95) - quantile(rests, 0.05),
+  }
+}
