@@ -227,6 +227,8 @@ export function createDispatch(deps: {
         stopLooking()
         watch(claim.worker)
         promptTokens ??= claim.promptTokens
+        // While it runs, only a compressed request is worth its memory: a loss seldom comes, and packs a small one again.
+        if (packed?.requestBytes.length === 0) packed = null
       },
       running() {
         leavePace()
