@@ -96,6 +96,18 @@ export type Tables = {
     settled_by: string
     settled_at: Date
   }
+  request_timings: {
+    reservation_id: string
+    waited_ms: number | null
+    ahead: number | null
+    first_token_ms: number | null
+    ran_ms: number | null
+    finish_reason: string | null
+    error_code: string | null
+    reasoning_tokens: number | null
+    streamed: boolean | null
+    written_at: Date
+  }
   settlement_alarms: {
     seq: Generated<bigint>
     reservation_id: string

@@ -18,9 +18,10 @@ const KEEP_RUNS = '90 days'
 type Run = { readonly at: Date; readonly counts: readonly ReconciliationCount[] }
 
 /**
- * Makes the partitions of the coming months, reconciles the books every `everyMs` and seals the ledger once a day. Every replica checks every `checkMs` whether
- * any of it is due; one of them does it, and all of them show the newest result in their metrics. What failed is logged
- * and repeated. Returns a function that stops it and waits for the current check.
+ * Makes the partitions of the coming months, drops old timings, reconciles the books every `everyMs` and seals the ledger
+ * once a day. Every replica checks every `checkMs` whether any of it is due; one of them does it, and all of them show the
+ * newest result in their metrics. What failed is logged and repeated. Returns a function that stops it and waits for the
+ * current check.
  */
 export function checkBooks(options: {
   pool: Pool
@@ -36,6 +37,7 @@ export function checkBooks(options: {
   async function check() {
     const now = new Date(nowMs())
     await prepareMonths(now)
+    await forgetTimings(now)
     await reconcileIfDue(now)
     await sealIfDue(pool, now)
     const newest = await readNewestRun(pool)
@@ -52,6 +54,18 @@ export function checkBooks(options: {
       if (made.length > 0) log.info({ made }, 'months prepared')
     } catch (error) {
       log.warn({ err: error }, 'the coming months have no partitions yet, trying again')
+    }
+  }
+
+  async function forgetTimings(now: Date) {
+    try {
+      const { rows } = await pool.query<{ dropped: string[] }>('select forget_timings(at => $1) as dropped', [
+        now,
+      ])
+      const dropped = rows[0]?.dropped ?? []
+      if (dropped.length > 0) log.info({ dropped }, 'old timings dropped')
+    } catch (error) {
+      log.warn({ err: error }, 'old timings could not be dropped, trying again')
     }
   }
 

@@ -46,6 +46,9 @@ grant select, insert, update
   to millrace_service;
 grant select, update on change_counters to millrace_service;
 
+-- Written once; old months are dropped by forget_timings.
+grant select, insert on request_timings to millrace_service;
+
 -- Old results are deleted.
 grant select, insert, delete on reconciliation_runs to millrace_service;
 
@@ -54,7 +57,7 @@ grant select
   on system_accounts, ledger_seals, sealed_balances, schema_parts, ledger_archives, archived_balances,
     archived_spending, carried_entries
   to millrace_service;
-revoke execute on function seal_ledger(timestamptz), prepare_months(timestamptz), archive_problem,
-  archive_month from public;
-grant execute on function seal_ledger(timestamptz), prepare_months(timestamptz), archive_problem,
-  archive_month to millrace_service;
+revoke execute on function seal_ledger(timestamptz), prepare_months(timestamptz), forget_timings(timestamptz),
+  archive_problem, archive_month from public;
+grant execute on function seal_ledger(timestamptz), prepare_months(timestamptz), forget_timings(timestamptz),
+  archive_problem, archive_month to millrace_service;

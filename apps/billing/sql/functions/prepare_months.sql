@@ -4,7 +4,7 @@
 -- Out: the names of those that this call made.
 --
 -- One session at a time, and none while another migrates; the others return at once. Attaching a partition of
--- reservations or usage needs a moment of their default partition for itself. It is given up after half a second and
+-- reservations, usage or timings needs a moment of their default partition for itself. It is given up after half a second and
 -- rolled back: the next call tries again, and meanwhile nothing is lost, as 0009-months.sql says.
 --
 -- Rows of the month that are in the default partition already are moved, if they are few. If not, that would stop
@@ -33,7 +33,8 @@ begin
     for part in
       select t.base, t.key, format('%s_%s', t.base, suffix) as name, format('%s_default', t.base) as rest,
         first_id(month) as low, first_id(month_start(month, 1)) as high
-      from (values ('reservations', 'id'), ('usage', 'reservation_id')) as t (base, key)
+      from (values ('reservations', 'id'), ('usage', 'reservation_id'), ('request_timings', 'reservation_id'))
+        as t (base, key)
     loop
       continue when to_regclass(part.name) is not null;
       execute format('select count(*) from (select from %I where %I >= $1 and %2$I < $2 limit %s) r',

@@ -26,12 +26,17 @@ describe('the partitions of a month', () => {
   test('are made once, with those of the next two, by whichever replica comes first', async () => {
     const made = await Promise.all([prepare(START_MS), prepare(START_MS), prepare(START_MS)])
     expect(made.flat().toSorted()).toEqual(
-      ['ledger', 'reservations', 'usage'].flatMap((table) =>
+      ['ledger', 'request_timings', 'reservations', 'usage'].flatMap((table) =>
         ['203001', '203002', '203003'].map((month) => `${table}_${month}`),
       ),
     )
     expect(await prepare(START_MS + 1)).toEqual([])
-    expect(await prepare(FEBRUARY_MS)).toEqual(['reservations_203004', 'usage_203004', 'ledger_203004'])
+    expect(await prepare(FEBRUARY_MS)).toEqual([
+      'reservations_203004',
+      'usage_203004',
+      'request_timings_203004',
+      'ledger_203004',
+    ])
   })
 
   test('take over what came before they were made, and a repeated call still finds it', async () => {
@@ -59,7 +64,7 @@ describe('the partitions of a month', () => {
       await expect(prepare(START_MS)).rejects.toMatchObject({ code: '55P03' })
       expect(await database.money.reserve([callAt(keyId, START_MS)])).toMatchObject([{ status: 'granted' }])
     })
-    expect(await prepare(START_MS)).toHaveLength(9)
+    expect(await prepare(START_MS)).toHaveLength(12)
   })
 
   test('are left out where they would have to move many rows, and the month stays in the default partition', async () => {
@@ -70,7 +75,7 @@ describe('the partitions of a month', () => {
       [new Date(FEBRUARY_MS)],
     )
     const made = await prepare(START_MS)
-    expect(made).toHaveLength(8)
+    expect(made).toHaveLength(11)
     expect(made).not.toContain('reservations_203002')
   })
 
@@ -231,6 +236,43 @@ async function topUp(client: PoolClient, accountId: string): Promise<void> {
 
 async function results(settlements: readonly ReturnType<typeof settlement>[]) {
   return (await database.money.settle(settlements)).map(({ result }) => result)
+}
+
+describe('timings', () => {
+  test('of months that ended more than 90 days ago are dropped, and rows without a month deleted', async () => {
+    const ids = [START_MS, MARCH_MS].map((atMs) => uuidV7(atMs))
+    await addTimings([uuidV7(Date.parse('2029-12-15'))])
+    await prepare(START_MS)
+    await addTimings(ids)
+    const ninety = 90 * DAY_MS
+    expect(await forgetTimings(FEBRUARY_MS + ninety - 1)).toEqual([])
+    expect(await readTimings()).toEqual(ids)
+    expect(await forgetTimings(FEBRUARY_MS + ninety)).toEqual(['request_timings_203001'])
+    expect(await readTimings()).toEqual([ids[1]])
+    expect(await forgetTimings(FEBRUARY_MS + ninety)).toEqual([])
+  })
+})
+
+async function addTimings(ids: readonly string[]) {
+  await database.servicePool.query(
+    'insert into request_timings (reservation_id, written_at) select unnest($1::uuid[]), now()',
+    [ids],
+  )
+}
+
+async function readTimings(): Promise<string[]> {
+  const { rows } = await database.servicePool.query<{ id: string }>(
+    'select reservation_id as id from request_timings order by 1',
+  )
+  return rows.map(({ id }) => id)
+}
+
+async function forgetTimings(atMs: number): Promise<string[]> {
+  const { rows } = await database.servicePool.query<{ dropped: string[] }>(
+    'select forget_timings(at => $1) as dropped',
+    [new Date(atMs)],
+  )
+  return only(rows).dropped
 }
 
 /** As the service does. */

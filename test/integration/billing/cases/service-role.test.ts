@@ -36,6 +36,8 @@ const PRIVILEGES = {
   models: 'select insert update',
   price_versions: 'select insert',
   reconciliation_runs: 'select insert delete',
+  request_timings: 'select insert',
+  request_timings_default: '',
   reservations: 'select insert update',
   reservations_default: '',
   schema_parts: 'select',
