@@ -190,6 +190,11 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
       reconcile: createReconcile(operatorsPool),
       keepMonths: config.KEEP_MONTHS,
       adminToken: config.ADMIN_TOKEN,
+      live: () => ({
+        replica,
+        watermarkAges: metrics.watermarkAge.ages(),
+        moneyCallsWaiting: lane.waiting(),
+      }),
       nowMs,
       log,
     }),

@@ -111,14 +111,17 @@ function createUnknown(options: { name: string; help: string; registers: Registr
 /** Ages grow by themselves between updates, also while Redis is unavailable and there are none. */
 function createWatermarkAge(registers: Registry[]) {
   const measured = new Map<string, { readonly ageMs: number; readonly atMs: number }>()
+  function ages(): Map<string, number> {
+    const nowMs = performance.now()
+    return new Map([...measured].map(([model, { ageMs, atMs }]) => [model, ageMs + nowMs - atMs]))
+  }
   const gauge: Gauge<'model'> = new Gauge({
     name: 'millrace_billing_watermark_age_seconds',
     help: 'How far the watermark of a model lags behind Redis time; while there is none, the time since the first observation',
     labelNames: ['model'],
     registers,
     collect() {
-      const nowMs = performance.now()
-      for (const [model, { ageMs, atMs }] of measured) gauge.set({ model }, (ageMs + nowMs - atMs) / 1000)
+      for (const [model, ageMs] of ages()) gauge.set({ model }, ageMs / 1000)
     },
   })
   const set = (model: string, ageMs: number) => measured.set(model, { ageMs, atMs: performance.now() })
@@ -130,5 +133,7 @@ function createWatermarkAge(registers: Registry[]) {
     /** Sets the age at this moment. */
     set,
     get: () => gauge.get(),
+    /** In milliseconds, by model. */
+    ages,
   }
 }

@@ -11,6 +11,8 @@ import { LEDGER } from './resources/ledger.ts'
 import { ME } from './resources/me.ts'
 import { RECONCILIATION } from './resources/reconciliation.ts'
 import { REQUESTS } from './resources/requests.ts'
+import { SESSIONS } from './resources/sessions.ts'
+import { STATE } from './resources/state.ts'
 import { USAGE } from './resources/usage.ts'
 
 /** The path under which billing serves the operations, and its OpenAPI description as `/openapi.json`. */
@@ -35,6 +37,8 @@ export const ADMIN = {
   ...RECONCILIATION,
   ...AUDIT,
   ...CREDENTIALS,
+  ...SESSIONS,
+  ...STATE,
 }
 
 export type OperationId = keyof typeof ADMIN

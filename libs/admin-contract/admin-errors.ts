@@ -5,6 +5,7 @@ export const ADMIN_ERRORS = {
   invalid_request: { status: 400, meaning: 'A field is missing or wrong.' },
   invalid_token: { status: 401, meaning: 'The token is missing, wrong or revoked.' },
   forbidden: { status: 403, meaning: 'The role of this token may not do this.' },
+  stale_session: { status: 403, meaning: 'The session is too old for this: sign in again.' },
   not_found: { status: 404, meaning: 'The resource does not exist.' },
   conflict: { status: 409, meaning: 'The request contradicts the current state.' },
   insufficient_credits: { status: 409, meaning: 'The amount is more than the account has available.' },

@@ -11,10 +11,13 @@ export const PAGE = {
 }
 
 export function pageOf<Item extends z.ZodType>(name: string, item: Item) {
-  return z
-    .object({
-      data: z.array(item),
-      nextCursor: z.string().nullable().meta({ description: 'Of the next page; null on the last page.' }),
-    })
-    .meta({ id: name })
+  return z.object(pageFields(item)).meta({ id: name })
+}
+
+/** The fields of a page, for an answer that has others too. */
+export function pageFields<Item extends z.ZodType>(item: Item) {
+  return {
+    data: z.array(item),
+    nextCursor: z.string().nullable().meta({ description: 'Of the next page; null on the last page.' }),
+  }
 }

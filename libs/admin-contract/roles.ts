@@ -1,10 +1,13 @@
 import { z } from 'zod'
 
-export const Role = z.enum(['owner', 'support', 'ops'])
+export const Role = z.enum(['owner', 'support', 'ops', 'viewer'])
 export type Role = z.infer<typeof Role>
 
-/** The sets of roles that operations name. Support has customers' accounts, keys and credits; ops the service. */
-export const ALL = ['owner', 'support', 'ops'] as const
+/**
+ * The sets of roles that operations name. Support has customers' accounts, keys and credits; ops the service; a viewer
+ * changes nothing.
+ */
+export const ALL = ['owner', 'support', 'ops', 'viewer'] as const
 export const CUSTOMERS = ['owner', 'support'] as const
 export const SERVICE = ['owner', 'ops'] as const
 export const OWNER = ['owner'] as const

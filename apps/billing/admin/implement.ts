@@ -10,9 +10,27 @@ import type { Role } from '#libs/admin-contract/roles.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Reconcile } from '../reconciliation/reconcile.ts'
 import { toInvalidRequest } from './admin-error.ts'
+import type { SessionRow } from './sessions.ts'
 
-/** The name and the role of the credential that a request came with. */
-export type Actor = { readonly name: string; readonly role: Role }
+/** The credential that a request came with, or that its session or ticket belongs to. */
+export type Actor = {
+  readonly name: string
+  readonly role: Role
+  /** Null for the configured token. */
+  readonly credentialId: string | null
+  readonly by:
+    | { readonly kind: 'token' }
+    | { readonly kind: 'session'; readonly session: SessionRow }
+    | { readonly kind: 'ticket'; readonly id: string }
+}
+
+/** What the replica that answers knows by itself. */
+export type LiveState = {
+  readonly replica: string
+  /** In milliseconds, by model. */
+  readonly watermarkAges: ReadonlyMap<string, number>
+  readonly moneyCallsWaiting: number
+}
 
 export type AdminContext = {
   /** For a change: its transaction. */
@@ -22,6 +40,8 @@ export type AdminContext = {
   readonly reconcile: Reconcile
   /** So many whole months before the present one are not archived. */
   readonly keepMonths: number
+  readonly adminToken: string
+  readonly live: () => LiveState
 }
 
 /** The audit log's entry for a change. Never contains a secret. */

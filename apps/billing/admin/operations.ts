@@ -13,11 +13,16 @@ import { KEY_OPERATIONS } from './resources/keys.ts'
 import { LEDGER_OPERATIONS } from './resources/ledger.ts'
 import { RECONCILIATION_OPERATIONS } from './resources/reconciliation.ts'
 import { REQUEST_OPERATIONS } from './resources/requests.ts'
+import { SESSION_OPERATIONS } from './resources/sessions.ts'
+import { STATE_OPERATIONS } from './resources/state.ts'
 import { USAGE_OPERATIONS } from './resources/usage.ts'
+import { toSession } from './sessions.ts'
 
 /** The compiler makes sure that each operation of the contract is implemented here, and no other. */
 export const OPERATIONS: { readonly [Id in OperationId]: Implementation<(typeof ADMIN)[Id]> } = {
-  whoAmI: implementRead(ADMIN.whoAmI, async (_asked, { actor }) => actor),
+  whoAmI: implementRead(ADMIN.whoAmI, async (_asked, { actor: { name, role, by }, now }) => {
+    return { name, role, session: by.kind === 'session' ? toSession(by.session, now) : null }
+  }),
   ...ACCOUNT_OPERATIONS,
   ...KEY_OPERATIONS,
   ...KEY_STATE_OPERATIONS,
@@ -32,4 +37,6 @@ export const OPERATIONS: { readonly [Id in OperationId]: Implementation<(typeof 
   ...RECONCILIATION_OPERATIONS,
   ...AUDIT_OPERATIONS,
   ...CREDENTIAL_OPERATIONS,
+  ...SESSION_OPERATIONS,
+  ...STATE_OPERATIONS,
 }

@@ -21,13 +21,19 @@ export function toTuple(cursor: string, length: number): readonly string[] {
   return readCursor(z.array(Text).length(length), parseJson(decode(cursor)))
 }
 
+/** The time, to the microsecond, and the id of the row after which the page begins. Throws an AdminError for a wrong cursor. */
+export function toMoment(cursor: string): { readonly at: string; readonly id: string } {
+  const [at, id] = readCursor(z.tuple([z.iso.datetime(), Id]), parseJson(decode(cursor)))
+  return { at, id }
+}
+
 /**
  * The rows of a list, newest first by `created_at` and `id`, that come after the one with the cursor's id. `alias` is
  * the table's in the query. Throws an AdminError when there is no such row.
  */
 export async function isAfterCursor(
   db: Kysely<Tables>,
-  { table, alias }: { table: 'accounts' | 'api_keys' | 'reservations'; alias: string },
+  { table, alias }: { table: 'accounts' | 'api_keys' | 'reservations' | 'admin_sessions'; alias: string },
   cursor: string,
 ): Promise<Expression<SqlBool>> {
   const rowId = readCursor(Id, decode(cursor))

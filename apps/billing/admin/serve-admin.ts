@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Kysely } from 'kysely'
-import { ADMIN_ROOT } from '#libs/admin-contract/admin-contract.ts'
+import { ADMIN, ADMIN_ROOT } from '#libs/admin-contract/admin-contract.ts'
 import { ADMIN_ERRORS } from '#libs/admin-contract/admin-errors.ts'
 import type { Operation } from '#libs/admin-contract/operation.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -10,7 +10,7 @@ import type { Tables } from '../database/tables.ts'
 import type { Reconcile } from '../reconciliation/reconcile.ts'
 import { AdminError, toErrorBody } from './admin-error.ts'
 import { describeAdmin } from './describe-admin.ts'
-import type { Actor, AdminContext, Asked, Export, Implementation } from './implement.ts'
+import type { Actor, AdminContext, Asked, Export, Implementation, LiveState } from './implement.ts'
 import { OPERATIONS } from './operations.ts'
 import { createSignIn } from './sign-in.ts'
 import { writeAudit } from './write-audit.ts'
@@ -24,6 +24,8 @@ const UPLOAD_LIMIT_MS = 30_000
 const IDLE_LIMIT_MS = 11 * 60_000
 
 const MAX_TRIES = 3
+
+const CLAIM_URL = ADMIN_ROOT + ADMIN.claimSession.path
 
 /** Each may use one of the few database connections of the admin interface for minutes. */
 const MAX_COMPARISONS = 2
@@ -40,10 +42,11 @@ export function createAdminServer(deps: {
   /** So many whole months before the present one are not archived. */
   keepMonths: number
   adminToken: string
+  live: () => LiveState
   nowMs: () => number
   log: Logger
 }): FastifyInstance {
-  const { db, archiveDb = db, keepMonths, nowMs, log } = deps
+  const { db, archiveDb = db, keepMonths, adminToken, live, nowMs, log } = deps
   const reconcile = boundComparisons(deps.reconcile)
   const signIn = createSignIn(deps)
   const actors = new WeakMap<FastifyRequest, Actor>()
@@ -59,7 +62,11 @@ export function createAdminServer(deps: {
     },
   })
   app.addHook('onRequest', async (request) => {
-    actors.set(request, await signIn(request.headers.authorization))
+    const actor = await signIn(request.headers.authorization)
+    actors.set(request, actor)
+    if (actor.by.kind === 'ticket' && request.routeOptions.url !== CLAIM_URL) {
+      throw new AdminError('invalid_token', 'A ticket is for claimSession only.')
+    }
   })
   readJsonBodies(app)
   app.setErrorHandler((error, request, reply) => {
@@ -69,7 +76,9 @@ export function createAdminServer(deps: {
     }
     if (failure.code === 'forbidden' || failure.code === 'invalid_token') {
       const { method, ip, routeOptions } = request
-      const asked = { actor: actors.get(request), method, route: routeOptions.url, ip }
+      const actor = actors.get(request)
+      const known = actor && { name: actor.name, role: actor.role }
+      const asked = { actor: known, method, route: routeOptions.url, ip }
       log.warn({ ...asked, code: failure.code }, 'admin request refused')
     }
     return sendError(reply, failure)
@@ -97,7 +106,8 @@ export function createAdminServer(deps: {
         const actor = actorOf(request, operation)
         const asked = { params: request.params, query: request.query, body: request.body ?? {} }
         const ownDb = id === 'archiveMonth' ? archiveDb : db
-        const context = { db: ownDb, actor, now: new Date(nowMs()), reconcile, keepMonths }
+        const now = new Date(nowMs())
+        const context = { db: ownDb, actor, now, reconcile, keepMonths, adminToken, live }
         switch (implementation.kind) {
           case 'read':
             return await implementation.serve(asked, context)

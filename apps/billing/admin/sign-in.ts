@@ -1,34 +1,31 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import type { Kysely } from 'kysely'
+import { TICKET_SECONDS } from '#libs/admin-contract/resources/sessions.ts'
 import type { Tables } from '../database/tables.ts'
 import { AdminError } from './admin-error.ts'
 import type { Actor } from './implement.ts'
-
-/** Every token begins with it, so that secret scanners find tokens. */
-const TOKEN_PREFIX = 'mr_admin_'
-
-/** The actor's name for the configured token. No credential may have it. */
-export const BOOTSTRAP_NAME = 'bootstrap'
+import { BOOTSTRAP_NAME, isOpenAt, selectSessions, touchSession, type SessionRow } from './sessions.ts'
+import { hashSessionToken, hashToken, TOKEN_PREFIXES } from './tokens.ts'
 
 const WRONG_TOKEN = 'The token is wrong or revoked.'
+const WRONG_SESSION = 'The session has ended, or there is none with this token.'
+const WRONG_TICKET = 'The ticket is wrong, taken or too old.'
 
 export type SignIn = (authorization: string | undefined) => Promise<Actor>
 
 /**
  * Returns the actor of an `Authorization` header. The configured token belongs to an owner, and needs no database; all
- * other tokens are those of credentials, found by their hash. Throws an AdminError for any other header.
+ * other tokens are those of credentials, sessions and tickets, found by their hash. Throws an AdminError for any other
+ * header.
  */
-export function createSignIn({ db, adminToken }: { db: Kysely<Tables>; adminToken: string }): SignIn {
+export function createSignIn(deps: { db: Kysely<Tables>; adminToken: string; nowMs: () => number }): SignIn {
+  const { db, adminToken, nowMs } = deps
   const bootstrap = hashToken(adminToken)
-  return async (authorization) => {
-    const token = /^Bearer (\S+)$/i.exec(authorization ?? '')?.[1]
-    if (token === undefined) throw new AdminError('invalid_token', 'A bearer token is required.')
-    const sha256 = hashToken(token)
-    if (timingSafeEqual(sha256, bootstrap)) return { name: BOOTSTRAP_NAME, role: 'owner' }
-    if (!token.startsWith(TOKEN_PREFIX)) throw new AdminError('invalid_token', WRONG_TOKEN)
+
+  async function signInCredential(sha256: Buffer): Promise<Actor> {
     const credential = await db
       .selectFrom('admin_credentials')
-      .select(['name', 'role', 'sha256'])
+      .select(['id', 'name', 'role', 'sha256'])
       .where('sha256', '=', sha256)
       .where('revoked_at', 'is', null)
       .executeTakeFirst()
@@ -36,15 +33,69 @@ export function createSignIn({ db, adminToken }: { db: Kysely<Tables>; adminToke
     if (credential === undefined || !timingSafeEqual(credential.sha256, sha256)) {
       throw new AdminError('invalid_token', WRONG_TOKEN)
     }
-    return { name: credential.name, role: credential.role }
+    return {
+      name: credential.name,
+      role: credential.role,
+      credentialId: credential.id,
+      by: { kind: 'token' },
+    }
   }
-}
 
-/** A new token with 256 random bits. It is shown once and stored as its hash. */
-export function createToken(): string {
-  return TOKEN_PREFIX + randomBytes(32).toString('base64url')
-}
+  /** Of any credential, and of the configured token. */
+  const hashesOf = (token: string) =>
+    [
+      { credentialId: '', adminToken },
+      { credentialId: null, adminToken },
+    ].map((owner) => hashSessionToken(token, owner))
 
-export function hashToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
+  /** Whether the row was found by the hash that its owner's tokens have. */
+  function isOf(row: SessionRow, stored: Buffer | null, token: string): boolean {
+    const expected = hashSessionToken(token, { credentialId: row.credential_id, adminToken })
+    return stored !== null && timingSafeEqual(stored, expected)
+  }
+
+  const toActor = (row: SessionRow, by: Actor['by']): Actor => ({
+    name: row.name ?? BOOTSTRAP_NAME,
+    role: row.role,
+    credentialId: row.credential_id,
+    by,
+  })
+
+  async function signInSession(token: string): Promise<Actor> {
+    const now = new Date(nowMs())
+    const session = await selectSessions(db)
+      .where('s.sha256', 'in', hashesOf(token))
+      .where(isOpenAt(now))
+      .executeTakeFirst()
+    if (session === undefined || !isOf(session, session.sha256, token)) {
+      throw new AdminError('invalid_token', WRONG_SESSION)
+    }
+    await touchSession(db, session, now)
+    return toActor(session, { kind: 'session', session })
+  }
+
+  async function signInTicket(token: string): Promise<Actor> {
+    const ticket = await selectSessions(db)
+      .where('s.ticket_sha256', 'in', hashesOf(token))
+      .where('s.created_at', '>', new Date(nowMs() - TICKET_SECONDS * 1_000))
+      .where('c.revoked_at', 'is', null)
+      .executeTakeFirst()
+    if (ticket === undefined || !isOf(ticket, ticket.ticket_sha256, token)) {
+      throw new AdminError('invalid_token', WRONG_TICKET)
+    }
+    return toActor(ticket, { kind: 'ticket', id: ticket.id })
+  }
+
+  return async (authorization) => {
+    const token = /^Bearer (\S+)$/i.exec(authorization ?? '')?.[1]
+    if (token === undefined) throw new AdminError('invalid_token', 'A bearer token is required.')
+    const sha256 = hashToken(token)
+    if (timingSafeEqual(sha256, bootstrap)) {
+      return { name: BOOTSTRAP_NAME, role: 'owner', credentialId: null, by: { kind: 'token' } }
+    }
+    if (token.startsWith(TOKEN_PREFIXES.credential)) return await signInCredential(sha256)
+    if (token.startsWith(TOKEN_PREFIXES.session)) return await signInSession(token)
+    if (token.startsWith(TOKEN_PREFIXES.ticket)) return await signInTicket(token)
+    throw new AdminError('invalid_token', WRONG_TOKEN)
+  }
 }

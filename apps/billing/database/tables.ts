@@ -160,6 +160,19 @@ export type Tables = {
     created_at: Date
     revoked_at: Date | null
   }
+  admin_sessions: {
+    id: string
+    /** Null for a session of the configured token. */
+    credential_id: string | null
+    role: Role
+    user_agent: string | null
+    /** Null for a ticket. */
+    sha256: Buffer | null
+    ticket_sha256: Buffer | null
+    created_at: Date
+    last_used_at: Date
+    ended_at: Date | null
+  }
 }
 
 export type LedgerKind = 'topup' | 'adjustment' | 'charge' | 'write-off'

@@ -18,9 +18,18 @@ create index concurrently if not exists usage_by_account on usage (account_id, s
 create index concurrently if not exists usage_by_key on usage (key_id, settled_at);
 create index concurrently if not exists usage_by_time on usage using brin (settled_at);
 
+-- For the list of requests, and for sums of one hour. The second one is for the few that did not end by themselves.
+create index concurrently if not exists usage_by_settling on usage (settled_at, reservation_id);
+create index concurrently if not exists usage_not_completed on usage (settled_at, reservation_id)
+  where outcome <> 'completed';
+
+create index concurrently if not exists settlement_alarms_by_time on settlement_alarms (seen_at);
+
 create index concurrently if not exists ledger_by_debit on ledger (debit_account, seq);
 create index concurrently if not exists ledger_by_credit on ledger (credit_account, seq);
 create index concurrently if not exists ledger_write_offs on ledger (seq) where kind = 'write-off';
+create index concurrently if not exists ledger_write_offs_by_time on ledger (posted_at) where kind = 'write-off';
 
+create index concurrently if not exists admin_sessions_by_age on admin_sessions (created_at, id);
 create index concurrently if not exists admin_audit_by_target on admin_audit (target, seq);
 create index concurrently if not exists admin_audit_by_actor on admin_audit (actor, seq);

@@ -49,8 +49,9 @@ grant select, update on change_counters to millrace_service;
 -- Written once; old months are dropped by forget_timings.
 grant select, insert on request_timings to millrace_service;
 
--- Old results are deleted.
+-- Old rows are deleted.
 grant select, insert, delete on reconciliation_runs to millrace_service;
+grant select, insert, update, delete on admin_sessions to millrace_service;
 
 -- Written by migrations, or by the functions below, which work with their owner's rights.
 grant select

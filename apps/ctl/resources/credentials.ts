@@ -10,10 +10,10 @@ const create = defineCall({
   operation: ADMIN.createCredential,
   fields: {
     name: argument('NAME', 'of the person or the tool; cannot be used again'),
-    role: argument('ROLE', 'owner, support or ops'),
+    role: argument('ROLE', 'owner, support, ops or viewer'),
     reason: REASON,
   },
-  examples: ['credentials create helpdesk support'],
+  examples: ['credentials create helpdesk support', 'credentials create wall-screen viewer'],
   show: ({ token, ...credential }) =>
     `${showCredential(credential)}\n${token}\nThis is its token. It is shown only once.\n`,
 })

@@ -2,6 +2,9 @@ import { z } from 'zod'
 import { Id, Name, Reason, Time } from '../fields.ts'
 import { defineChange, defineRead } from '../operation.ts'
 import { OWNER, Role } from '../roles.ts'
+import { FRESH_SESSION_MINUTES } from './sessions.ts'
+
+const BY_FRESH_SESSION = `A session must be younger than ${FRESH_SESSION_MINUTES} minutes.`
 
 const Credential = z
   .object({ id: Id, name: z.string(), role: Role, createdAt: Time, revokedAt: Time.nullable() })
@@ -18,10 +21,11 @@ export const CREDENTIALS = {
     path: '/credentials',
     status: 201,
     summary: 'Creates a credential of the admin interface and shows its token, once.',
+    description: BY_FRESH_SESSION,
     roles: OWNER,
     body: z.strictObject({ name: Name, role: Role, reason: Reason.optional() }),
     answer: NewCredential,
-    errors: ['conflict'],
+    errors: ['conflict', 'stale_session'],
   }),
 
   listCredentials: defineRead({
@@ -34,11 +38,12 @@ export const CREDENTIALS = {
   revokeCredential: defineChange({
     method: 'POST',
     path: '/credentials/{credential}/revoke',
-    summary: 'Revokes a credential, permanently and at once.',
+    summary: 'Revokes a credential, permanently and at once, and ends its sessions.',
+    description: BY_FRESH_SESSION,
     roles: OWNER,
     params: z.strictObject({ credential: Id }),
     body: z.strictObject({ reason: Reason.optional() }),
     answer: Credential,
-    errors: ['not_found'],
+    errors: ['not_found', 'stale_session'],
   }),
 }

@@ -9,7 +9,7 @@ const Counts = z.array(z.object({ question: z.string(), rows: z.int() })).meta({
 })
 export type Counts = z.infer<typeof Counts>
 
-const ReconciliationRun = z
+export const ReconciliationRun = z
   .object({ at: Time, agrees: z.boolean(), counts: Counts })
   .meta({ id: 'ReconciliationRun' })
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { Id, Nano, Time } from '../fields.ts'
+import { Id, ModelId, Nano, Time, TimeInput } from '../fields.ts'
 import { defineRead } from '../operation.ts'
+import { PAGE, pageFields } from '../page.ts'
 import { ALL } from '../roles.ts'
 import { Alarm } from './alarms.ts'
 
@@ -35,8 +36,10 @@ const RequestPrices = z.object({
 })
 export type RequestPrices = z.infer<typeof RequestPrices>
 
+const Outcome = z.enum(['completed', 'cancelled', 'fault', 'never-ran'])
+
 const Settlement = z.object({
-  outcome: z.enum(['completed', 'cancelled', 'fault', 'never-ran']),
+  outcome: Outcome,
   promptTokens: z.int(),
   cachedTokens: z.int(),
   completionTokens: z.int(),
@@ -50,6 +53,25 @@ const Settlement = z.object({
 })
 export type Settlement = z.infer<typeof Settlement>
 
+/** What a request's gateway measured. Each is null where its gateway or its worker did not know it. */
+export const RequestTiming = z
+  .object({
+    waitedMs: z.int().nullable().meta({ description: 'From its admission to its first claim.' }),
+    ahead: z.int().nullable().meta({ description: 'How many waited before it when it was admitted.' }),
+    firstTokenMs: z.int().nullable().meta({ description: 'From the claim to the first token.' }),
+    ranMs: z.int().nullable().meta({ description: 'From the claim to the end.' }),
+    finishReason: z.string().nullable(),
+    errorCode: z.string().nullable(),
+    reasoningTokens: z.int().nullable(),
+  })
+  .meta({ id: 'RequestTiming' })
+export type RequestTiming = z.infer<typeof RequestTiming>
+
+const Timing = RequestTiming.nullable().meta({
+  description:
+    'Null where there is none: it is kept for 90 days, and requests of an older release have none.',
+})
+
 const RequestRecord = z
   .object({
     id: Id,
@@ -60,10 +82,48 @@ const RequestRecord = z
     prices: RequestPrices.nullable(),
     settlement: Settlement.nullable(),
     alarms: z.array(Alarm),
+    timing: Timing,
   })
   .meta({ id: 'Request' })
 
+const SettledRequest = Settlement.extend({
+  id: Id,
+  accountId: Id,
+  keyId: Id,
+  model: z.string(),
+  timing: Timing,
+}).meta({ id: 'SettledRequest' })
+export type SettledRequest = z.infer<typeof SettledRequest>
+
+/** The longest time that one list covers; of one account or key: the second number. */
+export const MAX_REQUEST_DAYS = { all: 31, one: 366 } as const
+
 export const REQUESTS = {
+  listRequests: defineRead({
+    path: '/requests',
+    summary: 'Lists settled requests, the latest settlement first.',
+    description: `Up to ${MAX_REQUEST_DAYS.all} days, or ${MAX_REQUEST_DAYS.one} of one account or key. One answer looks through a bounded number of requests, so a page of a rare kind may have fewer than \`limit\`, or none; \`searchedTo\` says how far it looked, and \`nextCursor\` continues from there. Open requests are holds; refused ones are not here.`,
+    roles: ALL,
+    query: z.strictObject({
+      account: Id.optional(),
+      key: Id.optional(),
+      model: ModelId.optional(),
+      outcome: Outcome.optional(),
+      from: TimeInput.optional().meta({
+        description: 'Of the settlement; the longest time before `to` unless given.',
+      }),
+      to: TimeInput.optional().meta({ description: 'Exclusive; now unless given.' }),
+      ...PAGE,
+    }),
+    answer: z
+      .object({
+        ...pageFields(SettledRequest),
+        searchedTo: Time.meta({ description: 'How far back this answer looked.' }),
+      })
+      .meta({ id: 'RequestPage' }),
+    errors: ['not_found', 'archived'],
+  }),
+
   readRequest: defineRead({
     path: '/requests/{request}',
     summary: 'Shows everything billing has on one request: its hold, prices, settlement and alarms.',

@@ -5,15 +5,18 @@ import type { Credential } from '#libs/admin-contract/resources/credentials.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 import { implementChange, implementRead } from '../implement.ts'
-import { BOOTSTRAP_NAME, createToken, hashToken } from '../sign-in.ts'
+import { BOOTSTRAP_NAME } from '../sessions.ts'
+import { createToken, hashToken } from '../tokens.ts'
+import { assertFresh } from './sessions.ts'
 
 /** A bound, so that the list needs no pages. */
 const MAX_CREDENTIALS = 1_000
 
 const createCredential = implementChange(
   ADMIN.createCredential,
-  async ({ body: { name, role, reason } }, { db, now }) => {
-    const token = createToken()
+  async ({ body: { name, role, reason } }, { db, actor, now }) => {
+    assertFresh(actor, now)
+    const token = createToken('credential')
     const created = {
       id: randomUUID(),
       name,
@@ -50,24 +53,35 @@ const listCredentials = implementRead(ADMIN.listCredentials, async (_asked, { db
   return { data: rows.map(toCredential) }
 })
 
-const revokeCredential = implementChange(ADMIN.revokeCredential, async ({ params, body }, { db, now }) => {
-  const revoked = await db
-    .updateTable('admin_credentials')
-    .set({ revoked_at: now })
-    .where('id', '=', params.credential)
-    .where('revoked_at', 'is', null)
-    .executeTakeFirst()
-  const credential = await db
-    .selectFrom('admin_credentials')
-    .selectAll()
-    .where('id', '=', params.credential)
-    .executeTakeFirst()
-  if (credential === undefined) {
-    throw new AdminError('not_found', `There is no credential ${params.credential}.`)
-  }
-  const audit = { target: credential.id, reason: body.reason, details: { name: credential.name } }
-  return { answer: toCredential(credential), audit: revoked.numUpdatedRows === 0n ? null : audit }
-})
+const revokeCredential = implementChange(
+  ADMIN.revokeCredential,
+  async ({ params, body }, { db, actor, now }) => {
+    assertFresh(actor, now)
+    const revoked = await db
+      .updateTable('admin_credentials')
+      .set({ revoked_at: now })
+      .where('id', '=', params.credential)
+      .where('revoked_at', 'is', null)
+      .executeTakeFirst()
+    const credential = await db
+      .selectFrom('admin_credentials')
+      .selectAll()
+      .where('id', '=', params.credential)
+      .executeTakeFirst()
+    if (credential === undefined) {
+      throw new AdminError('not_found', `There is no credential ${params.credential}.`)
+    }
+    // They are refused by the credential already; this is for the list.
+    await db
+      .updateTable('admin_sessions')
+      .set({ ended_at: now })
+      .where('credential_id', '=', credential.id)
+      .where('ended_at', 'is', null)
+      .execute()
+    const audit = { target: credential.id, reason: body.reason, details: { name: credential.name } }
+    return { answer: toCredential(credential), audit: revoked.numUpdatedRows === 0n ? null : audit }
+  },
+)
 
 export const CREDENTIAL_OPERATIONS = { createCredential, listCredentials, revokeCredential }
 

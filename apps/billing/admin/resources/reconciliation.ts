@@ -1,6 +1,7 @@
-import { sql } from 'kysely'
+import { sql, type Selectable } from 'kysely'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { Counts } from '#libs/admin-contract/resources/reconciliation.ts'
+import type { Tables } from '../../database/tables.ts'
 import { implementRead } from '../implement.ts'
 import { toPage, toSeq } from '../page.ts'
 
@@ -21,7 +22,7 @@ const listReconciliations = implementRead(
       .limit(limit + 1)
     if (cursor !== undefined) runs = runs.where('seq', '<', toSeq(cursor))
     return toPage(await runs.execute(), limit, {
-      item: ({ at, counts }) => ({ at: at.toISOString(), agrees: agree(counts), counts }),
+      item: toReconciliationRun,
       cursor: ({ seq }) => seq.toString(),
     })
   },
@@ -51,3 +52,7 @@ const listSeals = implementRead(ADMIN.listSeals, async ({ query: { limit, cursor
 })
 
 export const RECONCILIATION_OPERATIONS = { reconcile, listReconciliations, listSeals }
+
+export function toReconciliationRun({ at, counts }: Selectable<Tables['reconciliation_runs']>) {
+  return { at: at.toISOString(), agrees: agree(counts), counts }
+}

@@ -1,11 +1,12 @@
 import { sql, type Kysely, type Selectable } from 'kysely'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import type { RequestHold, RequestPrices, Settlement } from '#libs/admin-contract/resources/requests.ts'
+import type { RequestHold, RequestPrices } from '#libs/admin-contract/resources/requests.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 import { readArchiveEnd } from '../archive-end.ts'
 import { implementRead } from '../implement.ts'
 import { toAlarm } from './alarms.ts'
+import { listRequests, toSettlement } from './list-requests.ts'
 
 const readRequest = implementRead(ADMIN.readRequest, async ({ params: { request: id } }, { db }) => {
   const reservation = await db.selectFrom('reservations').selectAll().where('id', '=', id).executeTakeFirst()
@@ -29,10 +30,11 @@ const readRequest = implementRead(ADMIN.readRequest, async ({ params: { request:
     prices: version == null ? null : await readPrices(db, version),
     settlement: usage === undefined ? null : toSettlement(usage),
     alarms: alarms.map(toAlarm),
+    timing: null,
   }
 })
 
-export const REQUEST_OPERATIONS = { readRequest }
+export const REQUEST_OPERATIONS = { readRequest, listRequests }
 
 /** Of a request that is not in the database: an id of an archived month may be in its files. */
 async function toMissing(db: Kysely<Tables>, id: string): Promise<AdminError> {
@@ -84,21 +86,5 @@ async function readPrices(db: Kysely<Tables>, version: bigint): Promise<RequestP
     inputPriceNano: row.input_price.toString(),
     cachedInputPriceNano: row.cached_input_price.toString(),
     outputPriceNano: row.output_price.toString(),
-  }
-}
-
-function toSettlement(row: Selectable<Tables['usage']>): Settlement {
-  return {
-    outcome: row.outcome,
-    promptTokens: row.prompt_tokens,
-    cachedTokens: row.cached_tokens,
-    completionTokens: row.completion_tokens,
-    costNano: row.cost,
-    chargedNano: row.charged.toString(),
-    writtenOffNano: (BigInt(row.cost) - row.charged).toString(),
-    late: row.late,
-    worker: row.settled_by,
-    epoch: row.epoch,
-    settledAt: row.settled_at.toISOString(),
   }
 }

@@ -1,10 +1,9 @@
-import { sql, type Kysely, type SqlBool } from 'kysely'
+import { sql, type SqlBool } from 'kysely'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { Dimension, type Usage } from '#libs/admin-contract/resources/usage.ts'
-import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
-import { readArchiveEnd } from '../archive-end.ts'
 import { implementRead } from '../implement.ts'
+import { assertKept, readOldestId } from '../kept-usage.ts'
 import { toPage, toTuple } from '../page.ts'
 import { readAccount } from './accounts.ts'
 import { assertModel } from './catalog.ts'
@@ -77,30 +76,6 @@ const summarizeUsage = implementRead(
 )
 
 export const USAGE_OPERATIONS = { summarizeUsage }
-
-/** Unknown is not zero: a sum over days of which some are archived would be too low. */
-async function assertKept(db: Kysely<Tables>, start: Date): Promise<void> {
-  const archived = await readArchiveEnd(db)
-  if (archived === null || start >= archived.endedAt) return
-  const kept = archived.endedAt.toISOString().slice(0, 10)
-  throw new AdminError(
-    'archived',
-    `Usage is here from ${kept} on; before that it is in the files of ${archived.month} and before.`,
-    'from',
-  )
-}
-
-/** The smallest id of the requests that were settled from `start` on: see `late_usage`. */
-async function readOldestId(db: Kysely<Tables>, start: Date): Promise<string> {
-  const { rows } = await sql<{ id: string }>`
-    select first_id(least(
-      ${start}::timestamptz - interval '7 days',
-      (select min(month)::timestamp at time zone 'UTC' from late_usage where until >= ${start})
-    )) as id`.execute(db)
-  const [row] = rows
-  if (row === undefined) throw new Error('there is no oldest id')
-  return row.id
-}
 
 function toRange(from: string, to: string): [Date, Date] {
   const start = Date.parse(from)

@@ -10,7 +10,13 @@ import { createReconcile } from '#apps/billing/reconciliation/reconcile.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { Role } from '#libs/admin-contract/roles.ts'
 import { createOperator, refusal, type Operator } from '../support/operator.ts'
-import { ADMIN_TOKEN, log, openBillingDatabase, type BillingDatabase } from '../support/billing-database.ts'
+import {
+  ADMIN_TOKEN,
+  live,
+  log,
+  openBillingDatabase,
+  type BillingDatabase,
+} from '../support/billing-database.ts'
 
 let database: BillingDatabase
 
@@ -44,7 +50,10 @@ describe('signing in', () => {
   })
 
   test('with the configured token makes an owner, also while the database is away', async () => {
-    expect(await ask('GET', '/me')).toEqual({ status: 200, body: { name: 'bootstrap', role: 'owner' } })
+    expect(await ask('GET', '/me')).toEqual({
+      status: 200,
+      body: { name: 'bootstrap', role: 'owner', session: null },
+    })
     const pool = await openPool({ url: database.url, log, waitMs: 5_000 })
     await pool.end()
     const db = toKysely(pool)
@@ -54,6 +63,7 @@ describe('signing in', () => {
       reconcile,
       adminToken: ADMIN_TOKEN,
       keepMonths: 3,
+      live,
       nowMs: Date.now,
       log,
     })
@@ -71,6 +81,7 @@ describe('signing in', () => {
       reconcile,
       adminToken: ADMIN_TOKEN,
       keepMonths: 3,
+      live,
       nowMs: Date.now,
       log,
     })
@@ -163,9 +174,20 @@ describe('roles', () => {
       'rotateKey',
       'topUp',
     ])
+    const changes = Object.entries(ADMIN).flatMap(([id, { kind }]) => (kind === 'change' ? [id] : []))
+    const ofSessions = ['claimSession', 'endSession', 'openSession']
+    expect(changes.length).toBeGreaterThan(15)
+    expect(forbidden('viewer').toSorted()).toEqual(
+      [
+        ...changes.filter((id) => !ofSessions.includes(id)),
+        'exportMonth',
+        'listCredentials',
+        'reconcile',
+      ].toSorted(),
+    )
   })
 
-  test.each<Role>(['owner', 'support', 'ops'])(
+  test.each<Role>(['owner', 'support', 'ops', 'viewer'])(
     'of %s are checked by every operation before its request is validated',
     async (role) => {
       const { operator } = await signUp(role)
@@ -200,6 +222,7 @@ test('refused attempts are in the log with the actor and without any token', asy
     reconcile: createReconcile(database.servicePool),
     adminToken: ADMIN_TOKEN,
     keepMonths: 3,
+    live,
     nowMs: Date.now,
     log: pino({}, { write: (line) => lines.push(line) }),
   })

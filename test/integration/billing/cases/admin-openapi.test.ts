@@ -60,15 +60,18 @@ test('the description has every operation, and every reference in it resolves', 
 
 const METHODS = new Map(Object.entries(ADMIN).map(([id, { method }]) => [id, method]))
 
-type Ask = { path: string; body?: object }
+type Ask = { path: string; body?: object; token?: string }
 
 /** Calls an operation, checks its answer against the description, and returns the answer. */
-async function ask(id: string, { path, body }: Ask): Promise<{ status: number; answer: string }> {
+async function ask(
+  id: string,
+  { path, body, token = ADMIN_TOKEN }: Ask,
+): Promise<{ status: number; answer: string }> {
   const method = METHODS.get(id)
   if (method === undefined) throw new Error(`there is no operation ${id}`)
   const response = await fetch(`${base}${path}`, {
     method,
-    headers: AUTHORIZED,
+    headers: { authorization: `Bearer ${token}` },
     ...(method === 'GET' ? {} : { body: JSON.stringify(body ?? {}) }),
   })
   const request = conformance.operations.get(id)?.requestBody?.content['application/json'].schema
@@ -126,6 +129,7 @@ test('every operation answers as described', async () => {
   await demand('readRequest', `/requests/${open.reservationId}`)
   await demand('releaseHold', `/holds/${open.reservationId}/release`, { reason })
   await demand('readRequest', `/requests/${done.reservationId}`)
+  await demand('listRequests', '/requests')
   await demand('summarizeUsage', '/usage?from=2030-01-01&to=2030-01-01')
   await demand('exportLedger', '/ledger')
   await demand('exportLedger', '/ledger?format=csv')
@@ -153,6 +157,7 @@ test('every operation answers as described', async () => {
   await demand('reconcile', '/reconciliation?whole=true')
   await demand('listReconciliations', '/reconciliation/runs')
   await demand('listSeals', '/seals')
+  await demand('readState', '/state')
   await demand('listMonths', '/months')
   const month = '2029-06'
   const fileOf = (text: string) => ({
@@ -167,6 +172,18 @@ test('every operation answers as described', async () => {
   const credential = await made('createCredential', '/credentials', { name: 'Bob', role: 'ops' })
   await demand('listCredentials', '/credentials')
   await demand('revokeCredential', `/credentials/${credential}/revoke`)
+  await demand('openSession', '/sessions', { userAgent: 'a browser' })
+  const { ticket } = z
+    .object({ ticket: z.string() })
+    .parse(JSON.parse(await demand('openSession', '/sessions', { ticket: true })))
+  asked.add('claimSession')
+  const claimed = await ask('claimSession', { path: '/sessions/claim', token: ticket })
+  const { token, session } = z
+    .object({ token: z.string(), session: WithId })
+    .parse(JSON.parse(claimed.answer))
+  expect(await ask('whoAmI', { path: '/me', token })).toMatchObject({ status: 200 })
+  await demand('listSessions', '/sessions?open=true')
+  await demand('endSession', `/sessions/${session.id}/end`)
   await demand('listAudit', '/audit')
   expect([...asked].toSorted()).toEqual(Object.keys(ADMIN).toSorted())
 })

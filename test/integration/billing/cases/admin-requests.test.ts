@@ -9,6 +9,7 @@ import { createOperator, refusal, type Operator } from '../support/operator.ts'
 import {
   ADMIN_TOKEN,
   CHAT,
+  live,
   log,
   openBillingDatabase,
   type BillingDatabase,
@@ -115,6 +116,7 @@ describe('requests', () => {
       reconcile,
       adminToken: ADMIN_TOKEN,
       keepMonths: 3,
+      live,
       nowMs: Date.now,
       log,
     })

@@ -20,6 +20,7 @@ const PRIVILEGES = {
   adjustments: 'select insert',
   admin_audit: 'select insert',
   admin_credentials: 'select insert update',
+  admin_sessions: 'select insert update delete',
   api_keys: 'select insert update',
   archived_balances: 'select',
   archived_spending: 'select',

@@ -33,6 +33,13 @@ export const START_MS = Date.parse('2030-01-01T00:00:00Z')
 
 export const ADMIN_TOKEN = 'an-admin-token-of-the-tests'
 
+/** Of a replica that has observed one stream. */
+export const live = () => ({
+  replica: 'replica-1',
+  watermarkAges: new Map([['chat', 400]]),
+  moneyCallsWaiting: 0,
+})
+
 export const HOLD_GRACE_MS = 60_000
 
 const KEEP_MONTHS = 3
@@ -176,6 +183,7 @@ export async function openBillingDatabase(
     reconcile: createReconcile(servicePool),
     adminToken: ADMIN_TOKEN,
     keepMonths: KEEP_MONTHS,
+    live,
     nowMs,
     log,
   })

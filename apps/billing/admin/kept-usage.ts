@@ -1,0 +1,28 @@
+import { sql, type Kysely } from 'kysely'
+import type { Tables } from '../database/tables.ts'
+import { AdminError } from './admin-error.ts'
+import { readArchiveEnd } from './archive-end.ts'
+
+/** Throws an AdminError where usage from `start` on is partly archived: sums would be too low, and lists not complete. */
+export async function assertKept(db: Kysely<Tables>, start: Date): Promise<void> {
+  const archived = await readArchiveEnd(db)
+  if (archived === null || start >= archived.endedAt) return
+  const kept = archived.endedAt.toISOString().slice(0, 10)
+  throw new AdminError(
+    'archived',
+    `Usage is here from ${kept} on; before that it is in the files of ${archived.month} and before.`,
+    'from',
+  )
+}
+
+/** The smallest id of the requests that were settled from `start` on: see `late_usage`. */
+export async function readOldestId(db: Kysely<Tables>, start: Date): Promise<string> {
+  const { rows } = await sql<{ id: string }>`
+    select first_id(least(
+      ${start}::timestamptz - interval '7 days',
+      (select min(month)::timestamp at time zone 'UTC' from late_usage where until >= ${start})
+    )) as id`.execute(db)
+  const [row] = rows
+  if (row === undefined) throw new Error('there is no oldest id')
+  return row.id
+}

@@ -1,0 +1,160 @@
+import { sql, type Kysely, type Selectable, type SqlBool } from 'kysely'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import {
+  MAX_REQUEST_DAYS,
+  type SettledRequest,
+  type Settlement,
+} from '#libs/admin-contract/resources/requests.ts'
+import type { Tables } from '../../database/tables.ts'
+import { AdminError } from '../admin-error.ts'
+import { readArchiveEnd } from '../archive-end.ts'
+import { implementRead } from '../implement.ts'
+import { assertKept, readOldestId } from '../kept-usage.ts'
+import { toCursor, toMoment } from '../page.ts'
+import { readAccount } from './accounts.ts'
+import { assertModel } from './catalog.ts'
+import { readKeyRecord } from './key-record.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** The rows that one answer looks through where no index has the filter: about 50 ms. */
+const MAX_LOOKED = 20_000
+
+type Usage = Selectable<Tables['usage']>
+
+/** The row of a page, with what was looked through. The row is null where that has no match. */
+type LookedRow = ({ [Column in keyof Usage]: Usage[Column] } | { [Column in keyof Usage]: null }) & {
+  readonly at: string | null
+  readonly looked: bigint
+  readonly last_at: string | null
+  readonly last_id: string | null
+}
+
+type Condition = ReturnType<typeof sql<SqlBool>>
+
+export const listRequests = implementRead(
+  ADMIN.listRequests,
+  async ({ query: { from, to, account, key, model, outcome, limit, cursor } }, { db, now }) => {
+    const days = account === undefined && key === undefined ? MAX_REQUEST_DAYS.all : MAX_REQUEST_DAYS.one
+    const [start, end] = await toRange(db, { from, to: to ?? now, days })
+    if (account !== undefined) await readAccount(db, account)
+    if (key !== undefined) await readKeyRecord(db, key, now)
+    if (model !== undefined) await assertModel(db, model)
+    // An index has the rows of these in the order of the list; the others are filtered.
+    const indexed: Condition[] = [
+      sql`settled_at >= ${start} and settled_at < ${end}`,
+      // Of the partitions, only these can have it.
+      sql`reservation_id >= ${await readOldestId(db, start)}`,
+    ]
+    const filters: Condition[] = []
+    if (key !== undefined) indexed.push(sql`key_id = ${key}`)
+    if (account !== undefined) (key === undefined ? indexed : filters).push(sql`account_id = ${account}`)
+    if (outcome !== undefined) {
+      const hasIndex = outcome !== 'completed' && key === undefined && account === undefined
+      if (hasIndex) indexed.push(sql`outcome <> 'completed'`)
+      filters.push(sql`outcome = ${outcome}`)
+    }
+    if (model !== undefined) filters.push(sql`model = ${model}`)
+    if (cursor !== undefined) {
+      const { at, id } = toMoment(cursor)
+      // The first one is for the indexes that do not have the id.
+      indexed.push(sql`settled_at <= ${at} and (settled_at, reservation_id) < (${at}, ${id})`)
+    }
+    const most = filters.length === 0 ? limit + 1 : Math.max(MAX_LOOKED, limit + 1)
+    const rows = await look(db, { indexed, filters, most, limit: limit + 1 })
+    return toRequestPage(rows, { limit, most, start })
+  },
+)
+
+/** The next `limit` matches among the next `most` rows. */
+async function look(
+  db: Kysely<Tables>,
+  {
+    indexed,
+    filters,
+    most,
+    limit,
+  }: { indexed: Condition[]; filters: Condition[]; most: number; limit: number },
+): Promise<LookedRow[]> {
+  const toText = (column: string) =>
+    sql.raw(`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`)
+  const matches = filters.length === 0 ? sql`true` : sql.join(filters, sql` and `)
+  const { rows } = await sql<LookedRow>`
+    with looked as materialized (
+      select * from usage where ${sql.join(indexed, sql` and `)}
+      order by settled_at desc, reservation_id desc limit ${most}
+    ), page as (
+      select * from looked where ${matches} order by settled_at desc, reservation_id desc limit ${limit}
+    ), bound as (
+      select settled_at, reservation_id from looked order by settled_at, reservation_id limit 1
+    )
+    select p.*, ${toText('p.settled_at')} as at, c.looked, ${toText('b.settled_at')} as last_at,
+      b.reservation_id as last_id
+    from (select count(*) as looked from looked) c left join bound b on true left join page p on true
+    order by p.settled_at desc, p.reservation_id desc`.execute(db)
+  return rows
+}
+
+function toRequestPage(
+  rows: readonly LookedRow[],
+  { limit, most, start }: { limit: number; most: number; start: Date },
+) {
+  const matches = rows.flatMap((row) => (row.reservation_id === null ? [] : [row]))
+  const shown = matches.slice(0, limit)
+  const [first, last] = [rows[0], shown.at(-1)]
+  const isCut = first !== undefined && first.looked >= BigInt(most)
+  let next: { at: string | null; id: string | null } | null = null
+  if (matches.length > limit && last !== undefined) next = { at: last.at, id: last.reservation_id }
+  else if (isCut) next = { at: first.last_at, id: first.last_id }
+  return {
+    data: shown.map(toRequest),
+    nextCursor: next === null ? null : toCursor(JSON.stringify([next.at, next.id])),
+    searchedTo: new Date(next?.at ?? start).toISOString(),
+  }
+}
+
+/** Without `from` it is as long as is allowed, and begins after the archived months. */
+async function toRange(
+  db: Kysely<Tables>,
+  { from, to, days }: { from: Date | undefined; to: Date; days: number },
+): Promise<[Date, Date]> {
+  const earliest = new Date(to.getTime() - days * DAY_MS)
+  if (from === undefined) {
+    const archived = await readArchiveEnd(db)
+    if (archived === null || archived.endedAt <= earliest) return [earliest, to]
+    await assertKept(db, new Date(to.getTime() - 1))
+    return [archived.endedAt, to]
+  }
+  if (from >= to) throw new AdminError('invalid_request', "'to': expected a time after from", 'to')
+  if (from < earliest)
+    throw new AdminError('invalid_request', `'from': expected at most ${days} days`, 'from')
+  await assertKept(db, from)
+  return [from, to]
+}
+
+function toRequest(row: Usage): SettledRequest {
+  return {
+    id: row.reservation_id,
+    accountId: row.account_id,
+    keyId: row.key_id,
+    model: row.model,
+    ...toSettlement(row),
+    timing: null,
+  }
+}
+
+export function toSettlement(row: Usage): Settlement {
+  return {
+    outcome: row.outcome,
+    promptTokens: row.prompt_tokens,
+    cachedTokens: row.cached_tokens,
+    completionTokens: row.completion_tokens,
+    costNano: row.cost,
+    chargedNano: row.charged.toString(),
+    writtenOffNano: (BigInt(row.cost) - row.charged).toString(),
+    late: row.late,
+    worker: row.settled_by,
+    epoch: row.epoch,
+    settledAt: row.settled_at.toISOString(),
+  }
+}

@@ -1,0 +1,27 @@
+import { createHash, createHmac, randomBytes } from 'node:crypto'
+
+/** Tokens begin with one of these, so that secret scanners find them. */
+export const TOKEN_PREFIXES = {
+  credential: 'mr_admin_',
+  session: 'mr_session_',
+  ticket: 'mr_ticket_',
+} as const
+
+/** A new token with 256 random bits. It is shown once and stored as its hash. */
+export function createToken(kind: keyof typeof TOKEN_PREFIXES): string {
+  return TOKEN_PREFIXES[kind] + randomBytes(32).toString('base64url')
+}
+
+export function hashToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
+}
+
+/**
+ * The hash of a session's token or ticket. One that belongs to no credential belongs to the configured token and is
+ * hashed together with it: it ends with that token, and the database has nothing by which the token could be guessed.
+ */
+export function hashSessionToken(token: string, owner: { credentialId: string | null; adminToken: string }) {
+  return owner.credentialId === null
+    ? createHmac('sha256', owner.adminToken).update(token).digest()
+    : hashToken(token)
+}
