@@ -9,6 +9,7 @@ import {
   toLongQuery,
   type ReconciliationCount,
 } from './reconcile.ts'
+import { rollHours } from './roll-hours.ts'
 
 /** Any number that nothing else in this database uses. */
 const LOCK = 7_351_002
@@ -18,10 +19,10 @@ const KEEP_RUNS = '90 days'
 type Run = { readonly at: Date; readonly counts: readonly ReconciliationCount[] }
 
 /**
- * Makes the partitions of the coming months, drops old timings, reconciles the books every `everyMs` and seals the ledger
- * once a day. Every replica checks every `checkMs` whether any of it is due; one of them does it, and all of them show the
- * newest result in their metrics. What failed is logged and repeated. Returns a function that stops it and waits for the
- * current check.
+ * Makes the partitions of the coming months, drops old timings, sums up closed hours of usage, reconciles the books
+ * every `everyMs` and seals the ledger once a day. Every replica checks every `checkMs` whether any of it is due; one of
+ * them does it, and all of them show the newest result in their metrics. What failed is logged and repeated. Returns a
+ * function that stops it and waits for the current check.
  */
 export function checkBooks(options: {
   pool: Pool
@@ -38,6 +39,7 @@ export function checkBooks(options: {
     const now = new Date(nowMs())
     await prepareMonths(now)
     await forgetTimings(now)
+    await roll()
     await reconcileIfDue(now)
     await sealIfDue(pool, now)
     const newest = await readNewestRun(pool)
@@ -66,6 +68,15 @@ export function checkBooks(options: {
       if (dropped.length > 0) log.info({ dropped }, 'old timings dropped')
     } catch (error) {
       log.warn({ err: error }, 'old timings could not be dropped, trying again')
+    }
+  }
+
+  /** Until the next try, the usage of these hours is read row by row. */
+  async function roll() {
+    try {
+      await rollHours(pool, stopping.signal)
+    } catch (error) {
+      log.warn({ err: error }, 'the usage of closed hours is not summed up yet, trying again')
     }
   }
 

@@ -23,6 +23,10 @@ create index concurrently if not exists usage_by_settling on usage (settled_at, 
 create index concurrently if not exists usage_not_completed on usage (settled_at, reservation_id)
   where outcome <> 'completed';
 
+-- For the usage of an account or a key by hour; the primary key has all of them by hour.
+create index concurrently if not exists usage_hours_by_account on usage_hours (account_id, hour);
+create index concurrently if not exists usage_hours_by_key on usage_hours (key_id, hour);
+
 create index concurrently if not exists settlement_alarms_by_time on settlement_alarms (seen_at);
 
 create index concurrently if not exists ledger_by_debit on ledger (debit_account, seq);

@@ -56,9 +56,9 @@ grant select, insert, update, delete on admin_sessions to millrace_service;
 -- Written by migrations, or by the functions below, which work with their owner's rights.
 grant select
   on system_accounts, ledger_seals, sealed_balances, schema_parts, ledger_archives, archived_balances,
-    archived_spending, carried_entries
+    archived_spending, carried_entries, usage_hours, usage_hours_end
   to millrace_service;
 revoke execute on function seal_ledger(timestamptz), prepare_months(timestamptz), forget_timings(timestamptz),
-  archive_problem, archive_month from public;
+  roll_usage(timestamptz), archive_problem, archive_month from public;
 grant execute on function seal_ledger(timestamptz), prepare_months(timestamptz), forget_timings(timestamptz),
-  archive_problem, archive_month to millrace_service;
+  roll_usage(timestamptz), archive_problem, archive_month to millrace_service;

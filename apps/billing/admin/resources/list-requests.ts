@@ -1,4 +1,4 @@
-import { sql, type Kysely, type Selectable, type SqlBool } from 'kysely'
+import { sql, type Kysely, type RawBuilder, type Selectable, type SqlBool } from 'kysely'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import {
   MAX_REQUEST_DAYS,
@@ -30,7 +30,7 @@ type LookedRow = ({ [Column in keyof Usage]: Usage[Column] } | { [Column in keyo
   readonly last_id: string | null
 }
 
-type Condition = ReturnType<typeof sql<SqlBool>>
+type Condition = RawBuilder<SqlBool>
 
 export const listRequests = implementRead(
   ADMIN.listRequests,

@@ -1,6 +1,7 @@
-import { sql, type SqlBool } from 'kysely'
+import { sql, type Kysely, type RawBuilder, type SqlBool } from 'kysely'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { Dimension, type Usage } from '#libs/admin-contract/resources/usage.ts'
+import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 import { implementRead } from '../implement.ts'
 import { assertKept, readOldestId } from '../kept-usage.ts'
@@ -14,7 +15,7 @@ const MAX_DAYS = 366
 
 /** The column of each dimension. Days are in UTC. */
 const COLUMNS: Readonly<Record<Dimension, string>> = {
-  day: `to_char(settled_at at time zone 'UTC', 'YYYY-MM-DD')`,
+  day: `to_char(time at time zone 'UTC', 'YYYY-MM-DD')`,
   account: 'account_id::text',
   key: 'key_id::text',
   model: 'model',
@@ -28,10 +29,10 @@ type UsageRow = {
   account: string
   key: string
   model: string
-  requests: bigint
-  prompt: bigint
-  cached: bigint
-  completion: bigint
+  requests: string
+  prompt: string
+  cached: string
+  completion: string
   cost: string
   charged: string
 }
@@ -49,21 +50,17 @@ const summarizeUsage = implementRead(
     if (model !== undefined) await assertModel(db, model)
     // A dimension that is not in `by` has the same text in every row.
     const columnOf = (name: Dimension) => sql.raw(by.includes(name) ? COLUMNS[name] : `''`)
-    const conditions = [
-      sql<SqlBool>`settled_at >= ${start} and settled_at < ${end}`,
-      // Of the partitions, only these can have it.
-      sql<SqlBool>`reservation_id >= ${await readOldestId(db, start)}`,
-    ]
+    const conditions: RawBuilder<SqlBool>[] = []
     if (account !== undefined) conditions.push(sql`account_id = ${account}`)
     if (key !== undefined) conditions.push(sql`key_id = ${key}`)
     if (model !== undefined) conditions.push(sql`model = ${model}`)
     const { rows } = await sql<UsageRow>`
     select * from (
       select ${columnOf('day')} as day, ${columnOf('account')} as account, ${columnOf('key')} as key,
-        ${columnOf('model')} as model, count(*) as requests, sum(prompt_tokens) as prompt,
+        ${columnOf('model')} as model, sum(requests) as requests, sum(prompt_tokens) as prompt,
         sum(cached_tokens) as cached, sum(completion_tokens) as completion, sum(cost)::text as cost,
         sum(charged)::text as charged
-      from usage where ${sql.join(conditions, sql` and `)}
+      from (${selectUsage(await readSpan(db, { start, end }), conditions)}) s
       group by 1, 2, 3, 4
     ) u
     where (day, account, key, model) > (${sql.join(cursor === undefined ? BEFORE_ALL : toTuple(cursor, BEFORE_ALL.length))})
@@ -76,6 +73,36 @@ const summarizeUsage = implementRead(
 )
 
 export const USAGE_OPERATIONS = { summarizeUsage }
+
+type Span = {
+  readonly start: Date
+  readonly end: Date
+  /** From then on usage is not summed up by hour. */
+  readonly rolledUntil: Date
+  /** The smallest id of the requests that were settled from then on. */
+  readonly oldestId: string
+}
+
+async function readSpan(db: Kysely<Tables>, { start, end }: Pick<Span, 'start' | 'end'>): Promise<Span> {
+  const { rows } = await sql<{ until: Date }>`
+    select greatest(until, ${start}) as until from usage_hours_end`.execute(db)
+  const rolledUntil = rows[0]?.until ?? start
+  return { start, end, rolledUntil, oldestId: await readOldestId(db, rolledUntil) }
+}
+
+/** Sums of the closed hours, and the requests since then: `0013-usage-hours.sql` says why both together are complete. */
+function selectUsage({ start, end, rolledUntil, oldestId }: Span, conditions: RawBuilder<SqlBool>[]) {
+  const sums = sql`hour >= ${start} and hour < least(${end}::timestamptz, ${rolledUntil}::timestamptz)`
+  // Of the partitions, only those from the oldest id on can have it.
+  const rest = sql`settled_at >= ${rolledUntil} and settled_at < ${end} and reservation_id >= ${oldestId}`
+  return sql`
+    select hour as time, account_id, key_id, model, requests, prompt_tokens, cached_tokens, completion_tokens, cost,
+      charged
+    from usage_hours where ${sql.join([sums, ...conditions], sql` and `)}
+    union all
+    select settled_at, account_id, key_id, model, 1, prompt_tokens, cached_tokens, completion_tokens, cost, charged
+    from usage where ${sql.join([rest, ...conditions], sql` and `)}`
+}
 
 function toRange(from: string, to: string): [Date, Date] {
   const start = Date.parse(from)

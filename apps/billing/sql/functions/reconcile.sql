@@ -33,6 +33,13 @@ set jit = off as $$ -- It would compile one scan of every partition for every qu
       union all
       select debit_account, -amount from recent_ledger
     ) e group by account
+  ), closed_hours as (
+    -- Completely among recent_usage. The rows of archived months are gone.
+    select greatest(date_trunc('hour', s.settled_at, 'UTC') + interval '1 hour', a.ended) as first, e.until
+    from start s, usage_hours_end e, (
+      select coalesce(month_start(max(month)::timestamp at time zone 'UTC', 1), '-infinity') as ended
+      from ledger_archives
+    ) a
   ), open_holds as (
     select account_id, sum(amount) as amount from reservations where state = 'held' group by account_id
   ), open_budgets as (
@@ -116,6 +123,18 @@ set jit = off as $$ -- It would compile one scan of every partition for every qu
   from moved m
   where not exists (select from accounts a where a.id = m.account)
     and not exists (select from system_accounts s where s.id = m.account)
+  union all
+  select 'hours-differ-from-usage', count(*)
+  from (select h.* from usage_hours h, closed_hours c where h.hour >= c.first and h.hour < c.until) h
+  full join (
+    select date_trunc('hour', u.settled_at, 'UTC') as hour, u.account_id, u.key_id, u.model, count(*) as requests,
+      sum(u.prompt_tokens) as prompt, sum(u.cached_tokens) as cached, sum(u.completion_tokens) as completion,
+      sum(u.cost) as cost, sum(u.charged) as charged
+    from recent_usage u, closed_hours c where u.settled_at >= c.first and u.settled_at < c.until
+    group by 1, 2, 3, 4
+  ) u using (hour, account_id, key_id, model)
+  where (h.requests, h.prompt_tokens, h.cached_tokens, h.completion_tokens, h.cost, h.charged)
+    is distinct from (u.requests, u.prompt, u.cached, u.completion, u.cost, u.charged)
   union all
   select 'archive-broken', count(*) from broken_archives()
   union all

@@ -49,6 +49,8 @@ const PRIVILEGES = {
   topups: 'select insert',
   usage: 'select insert',
   usage_default: '',
+  usage_hours: 'select',
+  usage_hours_end: 'select',
 }
 
 const APPEND_ONLY = ['ledger', 'usage', 'price_versions', 'admin_audit', 'ledger_seals', 'ledger_archives']

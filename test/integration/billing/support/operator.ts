@@ -33,6 +33,7 @@ export function createOperator(app: FastifyInstance, token: string) {
 
   return {
     ask,
+    call,
     async createAccount(): Promise<string> {
       return (await call(ADMIN.createAccount, { name: 'test' })).id
     },
