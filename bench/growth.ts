@@ -1,16 +1,29 @@
-// How cost grows with the cell: heartbeats and pulses with processes, the record's scripts with what waits.
+// How cost grows with the cell: heartbeats and pulses with processes, the record's scripts with what waits, billing's
+// functions and reads with the ledger.
 //
-//   npm run bench:growth
+//   npm run bench:growth [-- --parts bus,record,ledger --rows 1000000]
 //
-// Figures are Redis' own, or CPU time in units of a PING of the same run, so other work on the machine matters little.
+// `--rows 1000000,10000000` takes a quarter of an hour and 12 GB. Figures are the servers' own, or CPU time in units of a
+// PING or a one-row commit of the same run, so other work on the machine matters little; durations stand beside them.
+import { parseArgs } from 'node:util'
 import { setup, teardown } from '../test/support/global-setup.ts'
 import { benchBus } from './growth/bus.ts'
+import { benchLedger } from './growth/ledger.ts'
 import { benchRecord } from './growth/record.ts'
+
+const { values } = parseArgs({
+  options: {
+    parts: { type: 'string', default: 'bus,record,ledger' },
+    rows: { type: 'string', default: '1000000' },
+  },
+})
+const parts = values.parts.split(',')
 
 await setup()
 try {
-  await benchBus(console.log)
-  await benchRecord(console.log)
+  if (parts.includes('bus')) await benchBus(console.log)
+  if (parts.includes('record')) await benchRecord(console.log)
+  if (parts.includes('ledger')) await benchLedger(console.log, values.rows.split(',').map(Number))
 } finally {
   await teardown()
 }

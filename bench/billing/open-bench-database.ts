@@ -28,6 +28,8 @@ export type BenchDatabase = {
   readonly keys: Readonly<Record<KeyKind, readonly string[]>>
   accountOf(keyId: string): string
   readonly priceVersion: bigint
+  /** Runs statements one after the other in one session without time limits. */
+  runLong(statements: readonly string[]): Promise<unknown>
   /** Vacuums and flushes, so that every round begins in the same state. */
   settleDown(): Promise<void>
   /** Throws when the reconciliation finds a contradiction. */
@@ -73,6 +75,7 @@ export async function openBenchDatabase(options: {
       return account.id
     },
     priceVersion: await readPriceVersion(pool),
+    runLong: async (statements) => await runLong(url, statements),
     async settleDown() {
       await runLong(url, ['vacuum analyze', 'checkpoint'])
     },

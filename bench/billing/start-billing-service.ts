@@ -1,3 +1,4 @@
+import { createAdminClient, type AdminClient } from '#libs/admin-contract/admin-client.ts'
 import { createBillingClient } from '#libs/billing-client/billing-client.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { freePort } from '#test/support/free-port.ts'
@@ -9,25 +10,31 @@ import { CATALOG_FILE, HOLD_GRACE_MS, RECEIPT_SECRETS } from './open-bench-datab
 export type BillingService = {
   /** A reservation over gRPC: see `Designs`. */
   reserve(keyIds: readonly string[]): Promise<boolean>
+  /** Its operators' interface. */
+  readonly admin: AdminClient
   stop(): Promise<void>
 }
+
+const ADMIN_TOKEN = 'bench-admin-token-0123456789'
 
 /** The billing app in its own process on the database at `url`, and a gateway's client of it in this process. */
 export async function startBillingService(url: string): Promise<BillingService> {
   const redis = await createRedis()
   const address = `127.0.0.1:${await freePort()}`
+  const adminPort = await freePort()
   const app = await startApp('billing', {
     DATABASE_URL: url,
     QUEUE_REDIS_URL: redis.url,
     GRPC_LISTEN: address,
-    ADMIN_PORT: String(await freePort()),
-    ADMIN_TOKEN: 'bench-admin-token-0123456789',
+    ADMIN_PORT: String(adminPort),
+    ADMIN_TOKEN,
     RECEIPT_SECRETS,
     CATALOG_FILE,
     HOLD_GRACE_MS: String(HOLD_GRACE_MS),
   })
   const client = createBillingClient({ address })
   return {
+    admin: createAdminClient({ url: `http://127.0.0.1:${adminPort}`, token: ADMIN_TOKEN }),
     async reserve(keyIds) {
       try {
         granted(await client.reserve(toReserveCall(keyIds)))
