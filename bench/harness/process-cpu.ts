@@ -17,6 +17,11 @@ export function readThreadsCpuUs(pid: number): number {
   }
 }
 
+/** How long the main thread of a process was ready to run so far and had no processor, in ms. */
+export function readRunQueueMs(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6
+}
+
 /** The same for a process with all its child processes, ended ones included; of these, whole ticks are counted. */
 export function readFamilyCpuUs(pid: number): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { streamChat, type StreamResult } from './stream-chat.ts'
 
 /** Streams of one request, each with the times of its pieces. */
@@ -16,22 +17,24 @@ export type WatchedStreams = {
   gapsMs(fromMs: number, untilMs?: number): number[]
 }
 
-/** Starts `count` streams of `tokens` tokens. */
+/** Starts `count` streams of `tokens` tokens, at once or `startPerS` a second. */
 export function watchStreams(options: {
   baseUrl: string
   apiKey: string
   model: string
   count: number
   tokens: number
+  startPerS?: number
 }): WatchedStreams {
-  const { baseUrl, apiKey, model, count, tokens } = options
+  const { baseUrl, apiKey, model, count, tokens, startPerS = Number.POSITIVE_INFINITY } = options
   const times: number[][] = Array.from({ length: count }, () => [])
   const waiting = new Set<() => void>()
   let ended = 0
 
   const body = { model, messages: [{ role: 'user', content: `[[tokens=${tokens}]]` }], max_tokens: tokens }
   const results = Promise.all(
-    times.map(async (own) => {
+    times.map(async (own, index) => {
+      await sleep((index * 1_000) / startPerS)
       const result = await streamChat({
         baseUrl,
         apiKey,

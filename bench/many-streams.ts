@@ -1,0 +1,100 @@
+// Many slow streams on one gateway and one worker: whether all are whole, and the gaps between their tokens.
+//
+//   npm run bench:streams [-- --streams 1000,4000 --rate 5 --seconds 30]
+//
+// Beside the gaps it prints the longest turn of each process's event loop, and how long its main thread waited for a
+// processor: a gap that no turn explains is the machine's. The client is one process more on the same machine. A lost,
+// doubled or reordered token fails the run; exit code 1: a bar is missed.
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { startCluster } from '../test/support/cluster.ts'
+import { setup, teardown } from '../test/support/global-setup.ts'
+import { printBars } from './harness/bars.ts'
+import { readRunQueueMs, readThreadsCpuUs } from './harness/process-cpu.ts'
+import { quantile } from './harness/spread.ts'
+import { agent } from './harness/stream-chat.ts'
+import { watchStreams } from './harness/watched-streams.ts'
+
+const { values } = parseArgs({
+  options: {
+    streams: { type: 'string', default: '1000,4000' },
+    rate: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '30' },
+  },
+})
+const sizes = values.streams.split(',').map(Number)
+const [rate, seconds] = [Number(values.rate), Number(values.seconds)]
+const stepMs = 1_000 / rate
+
+const MODEL = 'demo-chat'
+const START_PER_S = 250
+const SETTLE_S = 2
+const LONGEST_GAP_MS = 2_000
+
+await setup()
+const cluster = await startCluster({
+  logLevel: 'warn',
+  workers: [[{ model: MODEL, files: 'demo', maxNumSeqs: Math.max(...sizes), stepMs, sequenceMs: 0 }]],
+})
+try {
+  const { apiKey } = await cluster.createAccount('100000')
+  const apps = { gateway: cluster.gateways[0], worker: cluster.workers[0], simulator: cluster.simulator }
+  for (const count of sizes) {
+    const tokens = Math.ceil((count / START_PER_S + SETTLE_S + seconds + 5) * rate)
+    const watched = watchStreams({
+      baseUrl: cluster.baseUrl,
+      apiKey,
+      model: MODEL,
+      count,
+      tokens,
+      startPerS: START_PER_S,
+    })
+    await watched.flowing
+    await sleep(SETTLE_S * 1_000)
+    const own = monitorEventLoopDelay({ resolution: 10 })
+    own.enable()
+    const [before, fromMs] = [await readApps(), performance.now()]
+    await sleep(seconds * 1_000)
+    const [after, untilMs] = [await readApps(), performance.now()]
+    own.disable()
+    const gaps = watched.gapsMs(fromMs, untilMs)
+    const results = await watched.finished
+
+    console.log(`${count} streams at ${rate} tokens/s: ${results.length} whole`)
+    console.log(
+      `  gaps between tokens        p50 ${quantile(gaps, 0.5).toFixed(0)}, p99 ${quantile(gaps, 0.99).toFixed(0)}, longest ${quantile(gaps, 1).toFixed(0)} ms`,
+    )
+    for (const [name, { cpuUs, runQueueMs, longestTurnMs }] of Object.entries(after)) {
+      const cores = (cpuUs - (before[name]?.cpuUs ?? 0)) / (seconds * 1e6)
+      const waitedMs = runQueueMs - (before[name]?.runQueueMs ?? 0)
+      console.log(
+        `  ${name.padEnd(26)} ${cores.toFixed(2)} cores, longest turn ${longestTurnMs.toFixed(0)} ms, without a processor ${(waitedMs / 1_000).toFixed(1)} s`,
+      )
+    }
+    console.log(`  ${'client'.padEnd(26)} longest turn ${(own.max / 1e6).toFixed(0)} ms`)
+    const noneMissed = printBars([
+      { title: 'gap p99', unit: ' × a step', bar: 1.5, values: [quantile(gaps, 0.99) / stepMs] },
+      { title: 'longest gap', unit: ' ms', bar: LONGEST_GAP_MS, values: [quantile(gaps, 1)] },
+    ])
+    if (!noneMissed) process.exitCode = 1
+  }
+
+  async function readApps() {
+    const read: Record<string, { cpuUs: number; runQueueMs: number; longestTurnMs: number }> = {}
+    for (const [name, app] of Object.entries(apps)) {
+      if (app === undefined) throw new Error(`the cluster has no ${name}`)
+      read[name] = {
+        cpuUs: readThreadsCpuUs(app.pid),
+        runQueueMs: readRunQueueMs(app.pid),
+        // Since the reading before.
+        longestTurnMs: (await cluster.metric(app, 'nodejs_eventloop_lag_max_seconds')) * 1_000,
+      }
+    }
+    return read
+  }
+} finally {
+  agent.destroy()
+  await cluster.stop()
+  await teardown()
+}
