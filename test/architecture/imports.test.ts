@@ -20,6 +20,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   kubernetes: ['certificates', 'telemetry'],
   lifecycle: ['certificates', 'config', 'telemetry'],
   'model-files': ['chat-template', 'contracts', 'dialect', 'grpc', 'tokenizer'],
+  'live-view': [],
   money: [],
   redis: ['config', 'telemetry'],
   telemetry: [],

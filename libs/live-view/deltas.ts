@@ -1,0 +1,99 @@
+/**
+ * Snapshots and deltas of a view. The console makes deltas, the page and `millrace top` apply them. This module runs in
+ * browsers too, so it imports nothing.
+ */
+
+export type Row = { readonly id: string }
+
+/** A view's parts by name: arrays of rows are tables, all else are values. */
+export type Parts = Readonly<Record<string, unknown>>
+
+/** The event `snapshot`: everything. `asOf` is UTC. */
+export type Snapshot<View> = { readonly asOf: string; readonly view: View }
+
+/** Rows that are new, or changed: of those only the changed fields. Then the ids of those that are gone. */
+export type Changes<One extends Row = Row> = {
+  readonly changed: readonly (Partial<One> & Row)[]
+  readonly gone: readonly string[]
+}
+
+/** The event `delta`, once a second: one line. Tables and values that did not change are absent. */
+export type Delta = {
+  readonly asOf: string
+  readonly tables: Readonly<Record<string, Changes>>
+  readonly values: Readonly<Record<string, unknown>>
+}
+
+/** What changed from one state of a view to the next. Parts named in `omit` are never part of a delta. */
+export function toDelta(before: Parts, after: Parts, of: { asOf: string; omit: readonly string[] }): Delta {
+  const tables: Record<string, Changes> = {}
+  const values: Record<string, unknown> = {}
+  for (const [name, part] of Object.entries(after)) {
+    if (of.omit.includes(name)) continue
+    const old = before[name]
+    if (isTable(part)) {
+      const changes = toChanges(isTable(old) ? old : [], part)
+      if (changes.changed.length + changes.gone.length > 0) tables[name] = changes
+    } else if (!isEqual(old, part)) {
+      values[name] = part
+    }
+  }
+  return { asOf: of.asOf, tables, values }
+}
+
+/** The view after a delta. What it does not name stays the same object. */
+export function applyDelta<View extends Parts>(view: View, delta: Delta): View {
+  const tables = Object.entries(delta.tables).map(([name, changes]) => {
+    const rows = view[name]
+    return [name, isTable(rows) ? applyChanges(rows, changes) : changes.changed] as const
+  })
+  return { ...view, ...delta.values, ...Object.fromEntries(tables) }
+}
+
+/** New rows come after the others: the order is the viewer's business. */
+function applyChanges(rows: readonly Row[], { changed, gone }: Changes): readonly Row[] {
+  const left = new Map(rows.map((row) => [row.id, row]))
+  for (const id of gone) left.delete(id)
+  for (const row of changed) left.set(row.id, { ...left.get(row.id), ...row })
+  return [...left.values()]
+}
+
+function toChanges(before: readonly Row[], after: readonly Row[]): Changes {
+  const known = new Map(before.map((row) => [row.id, row]))
+  const changed: Row[] = []
+  for (const row of after) {
+    const old = known.get(row.id)
+    known.delete(row.id)
+    if (old === row) continue
+    const difference = old === undefined ? row : changedFields(old, row)
+    if (difference !== null) changed.push(difference)
+  }
+  return { changed, gone: [...known.keys()] }
+}
+
+/** Null when no field changed. */
+function changedFields(before: Row, after: Row): Row | null {
+  const old = new Map<string, unknown>(Object.entries(before))
+  const fields = Object.entries(after).filter(([name, value]) => !isEqual(old.get(name), value))
+  return fields.length === 0 ? null : { ...Object.fromEntries(fields), id: after.id }
+}
+
+/** An empty array is a table without rows. */
+function isTable(part: unknown): part is readonly Row[] {
+  return Array.isArray(part) && part.every(isRow)
+}
+
+function isRow(value: unknown): value is Row {
+  return typeof value === 'object' && value !== null && 'id' in value && typeof value.id === 'string'
+}
+
+/** Of JSON values. */
+function isEqual(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  const [left, right] = [Object.entries(a), new Map<string, unknown>(Object.entries(b))]
+  return (
+    left.length === right.size &&
+    left.every(([name, value]) => right.has(name) && isEqual(value, right.get(name)))
+  )
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import {
+  ClusterNow,
+  EndedRequest,
+  ModelNow,
+  OpenRequest,
+  Problem,
+  ProcessNow,
+  Series,
+  TenantNow,
+  WorkerNow,
+} from './rows.ts'
+
+/** Histories of one model or of the cluster, by what they show. */
+export const HISTORIES = ['waiting', 'running', 'asked', 'output', 'refused', 'firstToken'] as const
+export type HistoryName = (typeof HISTORIES)[number]
+
+const Histories = z.record(z.enum(HISTORIES), Series)
+
+/** What of the picture is missing at this moment. */
+const Sources = z.object({
+  /** For how long no message came over the bus, in ms; 0 while they come. */
+  busAwayMs: z.number(),
+  /** For how long the queue Redis has not answered, in ms; 0 while it answers. */
+  queueAwayMs: z.number(),
+})
+
+/**
+ * What each view consists of. A part that is an array of rows is a table: a delta has its changed rows. Any other part is
+ * a value: a delta has the whole of it when it changed. Histories are in snapshots alone; a viewer appends what deltas
+ * bring.
+ */
+export const NowView = z.object({
+  sources: Sources,
+  cluster: ClusterNow,
+  problems: z.array(Problem),
+  models: z.array(ModelNow),
+  /** Of the cluster: 10 min by 1 s. */
+  histories: Histories,
+  /** By model: `waiting` over 10 min by 10 s. */
+  sparklines: z.record(z.string(), Series),
+})
+export type NowView = z.infer<typeof NowView>
+
+export const WorkersView = z.object({
+  sources: Sources,
+  workers: z.array(WorkerNow),
+  processes: z.array(ProcessNow),
+})
+export type WorkersView = z.infer<typeof WorkersView>
+
+/** `ended`: the newest first, at most 500. */
+export const RequestsView = z.object({
+  sources: Sources,
+  open: z.array(OpenRequest),
+  ended: z.array(EndedRequest),
+})
+export type RequestsView = z.infer<typeof RequestsView>
+
+/** Of one model. `model` is null for one that no process of the cluster knows. */
+export const ModelView = z.object({
+  sources: Sources,
+  model: ModelNow.nullable(),
+  problems: z.array(Problem),
+  tenants: z.array(TenantNow),
+  workers: z.array(WorkerNow),
+  open: z.array(OpenRequest),
+  /** 10 min by 1 s. */
+  histories: Histories,
+  /** 6 h by 10 s. */
+  longHistories: Histories,
+})
+export type ModelView = z.infer<typeof ModelView>
