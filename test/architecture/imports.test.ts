@@ -12,6 +12,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'chat-template': ['contracts', 'tokenizer'],
   config: [],
   contracts: [],
+  demand: [],
   dialect: ['contracts', 'json-schema', 'tokenizer'],
   'event-bus': ['contracts', 'generation-record', 'telemetry'],
   'generation-record': ['contracts', 'redis'],

@@ -1,3 +1,4 @@
+import { busySlots, queueSlots } from '#libs/demand/demand.ts'
 import type { ModelLoad, PoolSpec } from './types.ts'
 
 /** What decides the number of replicas. */
@@ -42,26 +43,18 @@ export function computeNeed(load: ModelLoad, pools: readonly PoolSpec[]): Need {
 const ROUNDING = 1e-9
 
 function needTerms(load: ModelLoad, spec: PoolSpec): Record<string, number> {
-  const { freshPerS, waiting, meanServiceMs, meanOutputTokens, decodePerReplica, prefillPerReplica } = load
+  const { freshPerS, running, waiting, meanServiceMs: meanMs } = load
+  const { meanOutputTokens, decodePerReplica, prefillPerReplica } = load
   const slots = load.slotsPerReplica === null || load.slotsPerReplica <= 0 ? spec.slots : load.slotsPerReplica
   const usable = slots * spec.utilization
-  const terms: Record<string, number> = {
-    busy: (busySlots(load) + queueSlots(waiting, meanServiceMs, spec)) / usable,
-  }
+  const busy = busySlots({ perS: freshPerS, running, meanMs })
+  const queue = queueSlots({ waiting, meanMs, targetWaitMs: spec.targetWaitMs })
+  const terms: Record<string, number> = { busy: (busy + queue) / usable }
   if (decodePerReplica !== null && decodePerReplica > 0 && meanOutputTokens !== null)
     terms['decode'] = (freshPerS * meanOutputTokens) / (decodePerReplica * spec.utilization)
   if (prefillPerReplica !== null && prefillPerReplica > 0)
     terms['prefill'] = load.waitingTokens / ((prefillPerReplica * spec.targetWaitMs) / 1000)
   return terms
-}
-
-function busySlots({ freshPerS, running, meanServiceMs }: ModelLoad): number {
-  return meanServiceMs === null ? running : Math.max(running, (freshPerS * meanServiceMs) / 1000)
-}
-
-/** Slots that empty the queue within the target wait. Of an unknown service time the most is assumed: one slot each. */
-function queueSlots(waiting: number, meanServiceMs: number | null, spec: PoolSpec): number {
-  return meanServiceMs === null ? waiting : waiting * Math.min(1, meanServiceMs / spec.targetWaitMs)
 }
 
 function toTerm(name: string | undefined): NeedTerm {
