@@ -2,20 +2,16 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { hostname } from 'node:os'
 import { Registry } from 'prom-client'
 import { hashApiKey, isWellFormedApiKey } from '#libs/api-key/api-key.ts'
-import { createBillingClient } from '#libs/billing-client/billing-client.ts'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
-import { toBusRedis, toQueueRedis } from '#libs/config/redis-fields.ts'
 import { createPresence } from '#libs/event-bus/presence.ts'
+import { startReporter } from '#libs/event-bus/reports.ts'
 import { subscribeEvents } from '#libs/event-bus/subscribe-events.ts'
 import { readVectors } from '#libs/event-bus/vectors.ts'
 import { createControlSender } from '#libs/event-bus/worker-control.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
-import { openChannelCredentials } from '#libs/grpc/open-credentials.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
-import { toBusServer } from '#libs/redis/bus-server.ts'
-import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import { buildApp } from './app.ts'
@@ -45,9 +41,12 @@ import { createStreamCounters, createStreamGauges } from './generation/stream-me
 import { createSuspects } from './generation/suspects.ts'
 import { createAuthenticate } from './http/authenticate.ts'
 import { everySecond } from './http/every-second.ts'
+import { openBilling, openRedisServers } from './open-servers.ts'
 import { createQueueClock } from './queue-clock.ts'
 import { createReadiness } from './readiness.ts'
 import { createRedisMetrics } from './redis-metrics.ts'
+import { createBuildReport } from './reports/build-report.ts'
+import { createRequestBook } from './reports/request-book.ts'
 
 /** For the errors of streams that did not end within the grace of draining. */
 const LAST_ERRORS_MS = 2_000
@@ -60,6 +59,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const { config, releasers } = context
   const gateway = randomUUID()
   const log = context.log.child({ gateway })
+  const opening = { config, releasers, log }
   const nowMs = () => Date.now()
   const monotonicMs = () => performance.now()
   const registry = new Registry()
@@ -77,30 +77,13 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   releasers.add('ops', ops, { run: closeOps })
 
-  const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
-  const named = (role: string, patience: RedisPatience) => ({ name: `gateway-${role}`, patience, log })
   const redisMetrics = createRedisMetrics(registry)
-  const queueRedis = await connectRedis({ place: toQueueRedis(config), ...named('queue', 'fail-fast') })
-  releasers.add('queue', queueRedis, disconnect)
-  redisMetrics.watch('queue', queueRedis)
-  readiness.enter('waiting for the bus Redis')
-  const place = toBusServer(gateway, toBusRedis(config))
-  const busRedis = await connectRedis({ place, ...named('bus', 'fail-fast') })
-  releasers.add('bus', busRedis, disconnect)
-  redisMetrics.watch('bus', busRedis)
-  const busSubscriber = await connectRedis({ place, ...named('bus-subscriber', 'patient') })
-  releasers.add('bus-subscriber', busSubscriber, disconnect)
-
-  const billingTls = {
-    ca: config.BILLING_TLS_CA_FILE,
-    cert: config.BILLING_TLS_CERT_FILE,
-    key: config.BILLING_TLS_KEY_FILE,
-  }
-  const { credentials } = releasers.add('certificates', await openChannelCredentials(billingTls, { log }), {
-    run: ({ close }) => close(),
+  const { queueRedis, busRedis, busSubscriber } = await openRedisServers(opening, {
+    gateway,
+    metrics: redisMetrics,
+    onQueue: () => readiness.enter('waiting for the bus Redis'),
   })
-  const billing = createBillingClient({ address: config.BILLING_ADDRESS, credentials, log })
-  releasers.add('billing', billing, { run: () => billing.close() })
+  const billing = await openBilling(opening)
   const { authenticate, applyKeyChanges } = createAuthenticate({
     lookUpKey: billing.lookUpKey,
     hashApiKey,
@@ -217,6 +200,21 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   releasers.add('ticker', stopTicking, { run: (stop) => stop() })
 
+  const book = createRequestBook({ nowMs: monotonicMs })
+  const reporter = await startReporter({
+    servers: [{ bus: busRedis, subscriber: busSubscriber }],
+    build: createBuildReport({
+      self: { id: gateway, name: hostname() },
+      book,
+      models: catalog.list,
+      pendingSettlements: () => settlements.counts().unanswered,
+      nowMs: monotonicMs,
+    }),
+    nowMs: monotonicMs,
+    log,
+  })
+  releasers.add('reports', reporter, { run: () => reporter.stop() })
+
   const inputEstimate = createInputEstimate()
   const poisonBound = createPoisonBound(nowMs)
   const reserve = createReserve({ billing, inputEstimate, releaseHold: settlements.releaseHold })
@@ -277,7 +275,12 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       gateway,
       sendTaken: control.vectorsTaken,
     }),
-    observe: createObserve({ metrics: createGenerationMetrics(registry), demand, nowMs: monotonicMs }),
+    observe: createObserve({
+      metrics: createGenerationMetrics(registry),
+      demand,
+      book,
+      nowMs: monotonicMs,
+    }),
     limitMs: config.GENERATION_DEADLINE_MS,
     redisNowMs: queueClock.nowMs,
   })

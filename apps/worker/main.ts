@@ -13,6 +13,7 @@ import { createPieceCache } from '#libs/tokenizer/encoding/piece-cache.ts'
 import { createTokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { createChatModel } from './chat-model.ts'
 import { createClaimGeneration } from './claim-generation.ts'
+import { createBuildReport } from './build-report.ts'
 import { WorkerConfig } from './config.ts'
 import { connectEngine } from './connect-engine.ts'
 import { createCordon } from './cordon.ts'
@@ -106,7 +107,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const record = createGenerationRecord({ redis: queueRedis, self: worker, graceMs: config.HOLD_GRACE_MS })
   const orphans = createOrphanSettlements({ record, worker, log })
 
-  const { presence, publisher, redisOf, sendCapacity, subscribe } = await createWorkerBus({
+  const { presence, publisher, redisOf, sendCapacity, subscribe, ...bus } = await createWorkerBus({
     servers,
     worker,
     presence: {
@@ -191,6 +192,14 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     publish: sendCapacity,
   })
   releasers.add('capacity', capacity, { run: () => capacity.stop() })
+
+  const buildReport = createBuildReport({
+    self: { id: worker, name: config.WORKER_NAME },
+    engines,
+    pendingSettlements: orphans.pending,
+    problemOf: ({ engine }) => problems.get(engine)?.reason ?? null,
+  })
+  releasers.add('reports', await bus.startReporter(buildReport), { run: (reporter) => reporter.stop() })
 
   const { claim, isClaiming } = createClaimGeneration({ record, worker, buried: presence.buried, nowMs })
   const running = createRunningGenerations({

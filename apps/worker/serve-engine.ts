@@ -40,6 +40,8 @@ export type ServedEngine = {
   totals(): Totals
   /** Tokens in the engine's KV cache and its size; null where the engine does not report them. */
   kv(): { readonly used: number | null; readonly capacity: number | null }
+  /** As the engine itself reported it last; null where it does not. */
+  engine(): { readonly version: string | null; readonly waiting: number | null }
   /** The cordon has begun or ended. */
   followCordon(): void
   /** Stops pulling at once, and hands back what cannot end within `graceMs`; resolves when nothing runs. */
@@ -242,6 +244,7 @@ export function serveEngine(deps: {
       const isKnown = load !== null && (live.size === 0 || load.running > 0)
       return { used: isKnown ? load.kvUsedTokens : null, capacity: load?.kvCapacityTokens ?? null }
     },
+    engine: () => ({ version: loads.last()?.version ?? null, waiting: loads.last()?.waiting ?? null }),
     followCordon() {
       if (!stopping) follow()
     },

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import { createPresence, type Presence } from '#libs/event-bus/presence.ts'
 import { createEventPublisher, KEEP_BYTES, type EventPublisher } from '#libs/event-bus/publish-events.ts'
+import { startReporter, type Report, type Reporter } from '#libs/event-bus/reports.ts'
 import { CAPACITY, publishSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
 import { subscribeControl, type ControlHandlers } from '#libs/event-bus/worker-control.ts'
 import { toBusServer } from '#libs/redis/bus-server.ts'
@@ -20,6 +21,8 @@ export type WorkerBus = {
   redisOf(gateway: string): Redis
   /** Publishes it on every server, because a scaler may listen to any. */
   sendCapacity(capacity: Capacity): void
+  /** Sends reports for operators on every server, until it is stopped. */
+  startReporter(build: () => Report): Promise<Reporter>
   /** Receives the control messages of all gateways. */
   subscribe(handlers: ControlHandlers): Promise<void>
 }
@@ -112,6 +115,7 @@ export async function createWorkerBus(options: {
     sendCapacity(capacity) {
       for (const { bus } of links) void publishSignal({ redis: bus, log }, CAPACITY, capacity)
     },
+    startReporter: async (build) => await startReporter({ servers: links, build, nowMs, log }),
     async subscribe(handlers) {
       await Promise.all(
         links.map(async ({ subscriber }) => await subscribeControl({ ...handlers, subscriber, worker, log })),

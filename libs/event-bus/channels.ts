@@ -23,3 +23,9 @@ export const CAPACITY_CHANNEL = `${KEY_PREFIX}capacity`
 
 /** From the leading scaler to gateways. */
 export const MODEL_STATES_CHANNEL = `${KEY_PREFIX}model-states`
+
+/** From consoles to gateways and workers. */
+export const OBSERVE_CHANNEL = `${KEY_PREFIX}observe`
+
+/** From gateways and workers to consoles. */
+export const REPORTS_CHANNEL = `${KEY_PREFIX}reports`

@@ -7,8 +7,9 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'cluster-picture': [],
   demand: [],
   http: ['caller.ts', 'retry-after.ts'],
-  generation: ['caller.ts', 'cluster-picture', 'demand', 'retry-after.ts'],
+  generation: ['caller.ts', 'cluster-picture', 'demand', 'reports', 'retry-after.ts'],
   endpoints: ['caller.ts', 'catalog.ts', 'generation', 'http', 'retry-after.ts'],
+  reports: [],
   openapi: ['endpoints', 'http', 'retry-after.ts'],
 }
 

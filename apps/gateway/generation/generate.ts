@@ -47,17 +47,20 @@ export function createGenerate(deps: {
       })
       const sending = call.span.child(`send ${call.model.id}`, { kind: 'PRODUCER' })
       const { traceparent } = sending
-      run = openRun(call, { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent })
+      const opened = openRun(call, { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent })
+
+      run = opened
 
       if (call.signal.aborted) return
       await runWithin(sending, { toErrorType, run: run.queue })
-      observed.admitted()
+      observed.admitted(() => opened.inbox.ids().length)
 
       for await (const batch of run.inbox) {
         for (const event of batch) {
           switch (event.type) {
             case 'generation-claimed':
               run.claimed(event)
+              observed.claimed()
               break
             case 'prompt-cached':
               run.promptCached(event)

@@ -1,14 +1,17 @@
 import { ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import type { Usage } from '#libs/contracts/generation-event.ts'
 import type { Demand } from '../demand/demand.ts'
+import type { RequestBook } from '../reports/request-book.ts'
 import { RETRY_AFTER_S, toRetryAfterS } from '../retry-after.ts'
 import type { GenerationCall } from './generation-call.ts'
 import type { GenerationMetrics } from './generation-metrics.ts'
 
 /** What is measured of one generation, at a few moments of its life. */
 export type Observed = {
-  /** It is in the queue. */
-  admitted(): void
+  /** It is in the queue. `tokens` counts those received so far. */
+  admitted(tokens: () => number): void
+  /** A worker runs it. Only the first call counts. */
+  claimed(): void
   /** Output arrived. Only the first call counts. */
   output(): void
   /** Called at most once, before `ended`. */
@@ -31,12 +34,14 @@ const REFUSALS: Partial<Record<ApiErrorCode, string>> = {
 export function createObserve(deps: {
   metrics: GenerationMetrics
   demand: Pick<Demand, 'count'>
+  book: Pick<RequestBook, 'open'>
   nowMs: () => number
 }): Observe {
-  const { metrics, demand, nowMs } = deps
+  const { metrics, demand, book, nowMs } = deps
 
-  return ({ model, request, isRepeated, receivedMs, signal }) => {
+  return ({ id, caller, model, request, isRepeated, receivedMs, signal }) => {
     const label = metrics.model(model.id)
+    const booked = book.open({ id, accountId: caller.accountId, model: model.id, receivedMs })
     const labels = {
       gen_ai_operation_name: request.kind === 'chat' ? 'chat' : 'embeddings',
       gen_ai_request_model: label,
@@ -46,13 +51,16 @@ export function createObserve(deps: {
     let errorType: string | null = null
 
     return {
-      admitted() {
+      admitted(tokens) {
         isAdmitted = true
+        booked.admitted(tokens)
         metrics.admissions.inc({ model: label, outcome: 'admitted' })
         demand.count({ model: model.id, isRepeated, outcome: 'accepted' })
       },
+      claimed: booked.claimed,
       output() {
         firstOutputMs ??= nowMs()
+        booked.output()
       },
       failed(error) {
         const code = error instanceof ApiError ? error.code : 'upstream_error'
@@ -67,6 +75,9 @@ export function createObserve(deps: {
       },
       ended(usage) {
         const endedMs = nowMs()
+        // A caller who leaves ends it too, without a failure.
+        const code = usage === null && !signal.aborted ? (errorType ?? 'upstream_error') : null
+        booked.ended({ code, usage })
         if (usage === null) {
           const left = signal.aborted ? 'client_gone' : 'upstream_error'
           metrics.durationS.observe(

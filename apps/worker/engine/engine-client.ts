@@ -84,4 +84,6 @@ export type EngineLoad = {
   readonly kvUsage: number | null
   readonly kvUsedTokens: number | null
   readonly kvCapacityTokens: number | null
+  /** Of vLLM. */
+  readonly version: string | null
 }

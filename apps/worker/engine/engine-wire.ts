@@ -147,7 +147,8 @@ export function fromServerInfoMessage(
 export function fromLoadsMessage({
   loads,
   dpRankCount,
-}: Pick<GetLoadsResponse__Output, 'loads' | 'dpRankCount'>): EngineLoad {
+  version,
+}: Pick<GetLoadsResponse__Output, 'loads' | 'dpRankCount' | 'version'>): EngineLoad {
   const isWhole = loads.length > 0 && loads.length >= dpRankCount
   const sum = (field: 'numRunningReqs' | 'numWaitingReqs' | 'numUsedTokens' | 'maxTotalNumTokens') =>
     loads.reduce((total, load) => total + load[field], 0)
@@ -160,5 +161,6 @@ export function fromLoadsMessage({
     kvUsage: isWhole ? usage : null,
     kvUsedTokens: hasTokens ? sum('numUsedTokens') : null,
     kvCapacityTokens: hasTokens ? sum('maxTotalNumTokens') : null,
+    version: version === '' ? null : version,
   }
 }

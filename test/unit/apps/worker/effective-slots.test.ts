@@ -8,6 +8,7 @@ const load = (running: number, kvUsage: number | null): EngineLoad => ({
   kvUsage,
   kvUsedTokens: null,
   kvCapacityTokens: null,
+  version: null,
 })
 
 /** A minute with `running` generations that use this share of the cache. */

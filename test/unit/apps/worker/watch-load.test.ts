@@ -3,7 +3,14 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { EngineLoad } from '#apps/worker/engine/engine-client.ts'
 import { createLoadWatch } from '#apps/worker/watch-load.ts'
 
-const LOAD: EngineLoad = { running: 1, waiting: 0, kvUsage: 0.5, kvUsedTokens: 50, kvCapacityTokens: 100 }
+const LOAD: EngineLoad = {
+  running: 1,
+  waiting: 0,
+  kvUsage: 0.5,
+  kvUsedTokens: 50,
+  kvCapacityTokens: 100,
+  version: null,
+}
 
 beforeEach(() => {
   vi.useFakeTimers()

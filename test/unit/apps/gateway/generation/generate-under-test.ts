@@ -14,6 +14,7 @@ import { createOpenStream } from '#apps/gateway/generation/open-stream.ts'
 import { createRecovery } from '#apps/gateway/generation/recovery.ts'
 import type { Ending } from '#apps/gateway/generation/settlements.ts'
 import { createSuspects } from '#apps/gateway/generation/suspects.ts'
+import { createRequestBook } from '#apps/gateway/reports/request-book.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type {
   GenerationClaimed,
@@ -150,6 +151,7 @@ export function setUp(given: Given) {
     observe: createObserve({
       metrics: createGenerationMetrics(registry),
       demand,
+      book: createRequestBook({ nowMs: () => 0 }),
       nowMs: () => (clockMs += 1_000),
     }),
     limitMs: 60_000,

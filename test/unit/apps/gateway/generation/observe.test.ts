@@ -4,6 +4,7 @@ import { createDemand } from '#apps/gateway/demand/demand.ts'
 import type { GenerationCall } from '#apps/gateway/generation/generation-call.ts'
 import { createGenerationMetrics } from '#apps/gateway/generation/generation-metrics.ts'
 import { createObserve } from '#apps/gateway/generation/observe.ts'
+import { createRequestBook } from '#apps/gateway/reports/request-book.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
 
@@ -13,10 +14,12 @@ const CHAT = 'gen_ai_operation_name="chat",gen_ai_request_model="demo-chat"'
 function setUp(call: Partial<GenerationCall> = {}) {
   const clock = { nowMs: 500 }
   const registry = new Registry()
+  const book = createRequestBook({ nowMs: () => clock.nowMs })
   const demand = createDemand({ onUnserved: () => {}, nowMs: () => 0 })
   const observe = createObserve({
     metrics: createGenerationMetrics(registry),
     demand,
+    book,
     nowMs: () => clock.nowMs,
   })
   const observed = observe(generationCall({ receivedMs: 0, ...call }))
@@ -25,12 +28,12 @@ function setUp(call: Partial<GenerationCall> = {}) {
     const lines = (await registry.metrics()).split('\n').filter((line) => line.startsWith(start))
     return lines.filter((line) => !line.includes('_bucket') && !line.endsWith(' 0'))
   }
-  return { observed, clock, values, demanded: () => demand.read()['demo-chat'] }
+  return { observed, clock, values, book, demanded: () => demand.read()['demo-chat'] }
 }
 
 test('a complete generation gives its duration, first token, time per token and tokens', async () => {
   const { observed, clock, values } = setUp()
-  observed.admitted()
+  observed.admitted(() => 0)
   clock.nowMs = 1_500
   observed.output()
   clock.nowMs = 2_000
@@ -53,7 +56,7 @@ test('a complete generation gives its duration, first token, time per token and 
 
 test('one that fails, and one that its caller leaves, give a duration with the cause, and no times of tokens', async () => {
   const failed = setUp()
-  failed.observed.admitted()
+  failed.observed.admitted(() => 0)
   failed.observed.output()
   failed.observed.failed(new ApiError('model_unavailable', 'No worker.'))
   failed.observed.ended(null)
@@ -62,14 +65,14 @@ test('one that fails, and one that its caller leaves, give a duration with the c
     `gen_ai_server_request_duration_seconds_count{${CHAT},error_type="model_unavailable"} 1`,
   ])
   const left = setUp({ signal: AbortSignal.abort() })
-  left.observed.admitted()
+  left.observed.admitted(() => 0)
   left.observed.ended(null)
   expect((await left.values('gen_ai'))[1]).toContain('error_type="client_gone"')
 })
 
 test('an embedding has no first token', async () => {
   const { observed, values } = setUp({ request: { kind: 'embedding', inputs: ['a'] } })
-  observed.admitted()
+  observed.admitted(() => 0)
   observed.ended({ ...USAGE, completionTokens: 0 })
   expect(await values('gen_ai_server')).toHaveLength(2)
   expect((await values('gen_ai_server'))[0]).toContain('gen_ai_operation_name="embeddings"')
@@ -77,7 +80,7 @@ test('an embedding has no first token', async () => {
 
 test('an admitted request is demand, and a failure after that is no refusal', async () => {
   const { observed, values, demanded } = setUp({ isRepeated: true })
-  observed.admitted()
+  observed.admitted(() => 0)
   observed.failed(new ApiError('model_unavailable', 'No worker.'))
   expect(await values('millrace_gateway_admissions_total')).toEqual([
     'millrace_gateway_admissions_total{model="demo-chat",outcome="admitted"} 1',
@@ -113,4 +116,42 @@ test('a key that was revoked meanwhile is no outcome of admission, and an unexpe
   observed.failed(new ApiError('invalid_key', 'The API key is no longer valid.'))
   observed.failed(new Error('test: broken'))
   expect(await values('millrace_gateway_admissions_total')).toEqual([])
+})
+
+test('the book counts how each request ended: complete, left by its caller, refused, failed', () => {
+  const { book } = setUp()
+  const end = (
+    call: Partial<GenerationCall>,
+    steps: (observed: ReturnType<typeof setUp>['observed']) => void,
+  ) => {
+    const observe = createObserve({
+      metrics: createGenerationMetrics(new Registry()),
+      demand: { count: () => {} },
+      book,
+      nowMs: () => 1_000,
+    })
+    steps(observe(generationCall({ receivedMs: 0, ...call })))
+  }
+  end({}, (observed) => {
+    observed.admitted(() => 3)
+    observed.claimed()
+    observed.ended(USAGE)
+  })
+  end({ signal: AbortSignal.abort() }, (observed) => observed.ended(null))
+  end({}, (observed) => {
+    observed.failed(new ApiError('model_busy', 'Busy.'))
+    observed.ended(null)
+  })
+  end({}, (observed) => {
+    observed.admitted(() => 0)
+    observed.failed(new Error('a bug'))
+    observed.ended(null)
+  })
+  expect(book.counts('demo-chat')).toMatchObject({
+    asked: 5,
+    completed: 1,
+    cancelled: 1,
+    refused: new Map([['model_busy', 1]]),
+    failed: new Map([['upstream_error', 1]]),
+  })
 })

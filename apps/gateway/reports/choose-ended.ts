@@ -1,0 +1,51 @@
+import type { RequestEntry } from './request-book.ts'
+
+/** An ended request that is reported, and how many it stands for. */
+export type ChosenEnd = {
+  readonly entry: RequestEntry
+  readonly kind: 'failed' | 'slow' | 'sample'
+  readonly weight: number
+}
+
+const SLOWEST = 10
+
+/**
+ * At most `limit` of the requests that ended: every kind of failure as one group by account, model and code with its
+ * newest example, the 10 slowest, and a sample of the rest. `count` is how many ended; those beyond `kept` are part of
+ * the sample's weight. Where there are more groups than `limit`, those with most failures.
+ */
+export function chooseEnded(
+  ended: { readonly count: number; readonly kept: readonly RequestEntry[] },
+  limit: number,
+): readonly ChosenEnd[] {
+  const groups = new Map<string, ChosenEnd>()
+  const others: RequestEntry[] = []
+  for (const entry of ended.kept) {
+    if (entry.code === null) {
+      others.push(entry)
+      continue
+    }
+    const key = `${entry.accountId} ${entry.model} ${entry.code}`
+    groups.set(key, { entry, kind: 'failed', weight: (groups.get(key)?.weight ?? 0) + 1 })
+  }
+  const failed = [...groups.values()].toSorted((a, b) => b.weight - a.weight).slice(0, limit)
+  const bySlowness = others.toSorted((a, b) => lengthMs(b) - lengthMs(a))
+  const slow = bySlowness.slice(0, Math.min(SLOWEST, limit - failed.length))
+  const rest = bySlowness.slice(slow.length)
+  const places = Math.min(rest.length, limit - failed.length - slow.length)
+  const weight = places === 0 ? 0 : (rest.length + ended.count - ended.kept.length) / places
+  // At equal distances in the order of slowness, so that quick ones and slow ones are represented alike.
+  const sample = Array.from(
+    { length: places },
+    (_, index) => rest[Math.floor((index * rest.length) / places)],
+  )
+  return [
+    ...failed,
+    ...slow.map((entry) => ({ entry, kind: 'slow', weight: 1 }) as const),
+    ...sample
+      .filter((entry) => entry !== undefined)
+      .map((entry) => ({ entry, kind: 'sample', weight }) as const),
+  ]
+}
+
+const lengthMs = ({ receivedMs, endedMs }: RequestEntry) => (endedMs ?? receivedMs) - receivedMs

@@ -1,0 +1,203 @@
+import { countTime, emptyBuckets, type TimeBuckets } from '#libs/event-bus/time-buckets.ts'
+
+/** The steps of one request, as they happen. Each costs a few additions; nothing is done per token. */
+export type BookedRequest = {
+  /** It is queued. `tokens` counts those received so far; it is called for reports, until the end. */
+  admitted(tokens: () => number): void
+  claimed(): void
+  /** Only the first call counts. */
+  output(): void
+  /** Called once. `code`: of `API_ERRORS`, where it was refused or failed. */
+  ended(end: { code: string | null; usage: TokenUsage | null }): void
+}
+
+type TokenUsage = { readonly promptTokens: number; readonly completionTokens: number }
+
+export type RequestStage = 'admitting' | 'waiting' | 'running'
+
+/** An open or ended request. Times by the monotonic clock of this process; null where it did not come so far. */
+export type RequestEntry = {
+  readonly id: string
+  readonly accountId: string
+  readonly model: string
+  readonly receivedMs: number
+  stage: RequestStage
+  admittedMs: number | null
+  claimedMs: number | null
+  outputMs: number | null
+  tokens: () => number
+  endedMs: number | null
+  /** Null unless it was refused or failed. */
+  code: string | null
+  /** Of a complete output. */
+  usage: TokenUsage | null
+}
+
+/** Of one model, since the start. */
+export type ModelCounts = {
+  asked: number
+  completed: number
+  cancelled: number
+  readonly refused: Map<string, number>
+  readonly failed: Map<string, number>
+  readonly queueMs: TimeBuckets
+  readonly firstTokenMs: TimeBuckets
+}
+
+/** One account at one model. */
+export type TenantCounts = {
+  readonly accountId: string
+  readonly model: string
+  waiting: number
+  running: number
+  refused: number
+  /** When a request of it began or ended last. */
+  touchedMs: number
+}
+
+/** The requests of this gateway: counts, those that are open, and the last that ended. */
+export type RequestBook = {
+  open(request: Pick<RequestEntry, 'id' | 'accountId' | 'model' | 'receivedMs'>): BookedRequest
+  counts(model: string): ModelCounts
+  /** In the order of their arrival. */
+  openRequests(): Iterable<RequestEntry>
+  tenants(): readonly TenantCounts[]
+  /** How many ended since the call before, and those of them that are still kept: the last 2,000, the oldest first. */
+  takeEnded(): { readonly count: number; readonly kept: readonly RequestEntry[] }
+  /** The last 2,000 that ended, also those that were taken before. */
+  lastEnded(): readonly RequestEntry[]
+}
+
+const KEPT_ENDED = 2_000
+/** A tenant without an open request is forgotten then. */
+const TENANT_IDLE_MS = 60_000
+const NO_TOKENS = () => 0
+
+export function createRequestBook(deps: { nowMs: () => number }): RequestBook {
+  const { nowMs } = deps
+  const byModel = new Map<string, ModelCounts>()
+  const byTenant = new Map<string, TenantCounts>()
+  const opened = new Set<RequestEntry>()
+  /** A ring: `endedCount` modulo its size is the next place. */
+  const ring: RequestEntry[] = []
+  let endedCount = 0
+  let takenCount = 0
+
+  function countsOf(model: string): ModelCounts {
+    const known = byModel.get(model)
+    if (known !== undefined) return known
+    const counts: ModelCounts = {
+      asked: 0,
+      completed: 0,
+      cancelled: 0,
+      refused: new Map(),
+      failed: new Map(),
+      queueMs: emptyBuckets(),
+      firstTokenMs: emptyBuckets(),
+    }
+    byModel.set(model, counts)
+    return counts
+  }
+
+  function tenantOf({ accountId, model }: RequestEntry): TenantCounts {
+    const key = `${accountId} ${model}`
+    const tenant = byTenant.get(key) ?? { accountId, model, waiting: 0, running: 0, refused: 0, touchedMs: 0 }
+    byTenant.set(key, tenant)
+    tenant.touchedMs = nowMs()
+    return tenant
+  }
+
+  function keepEnded(entry: RequestEntry) {
+    ring[endedCount % KEPT_ENDED] = entry
+    endedCount += 1
+  }
+
+  function lastEnded(count: number): RequestEntry[] {
+    const from = endedCount - Math.min(count, ring.length)
+    return Array.from({ length: endedCount - from }, (_, index) => ring[(from + index) % KEPT_ENDED]).filter(
+      (entry) => entry !== undefined,
+    )
+  }
+
+  return {
+    open(request) {
+      const entry: RequestEntry = {
+        ...request,
+        stage: 'admitting',
+        admittedMs: null,
+        claimedMs: null,
+        outputMs: null,
+        tokens: NO_TOKENS,
+        endedMs: null,
+        code: null,
+        usage: null,
+      }
+      const counts = countsOf(entry.model)
+      counts.asked += 1
+      opened.add(entry)
+
+      function claim() {
+        if (entry.stage !== 'waiting') return
+        entry.stage = 'running'
+        entry.claimedMs = nowMs()
+        countTime(counts.queueMs, entry.claimedMs - (entry.admittedMs ?? entry.claimedMs))
+        const tenant = tenantOf(entry)
+        tenant.waiting -= 1
+        tenant.running += 1
+      }
+
+      return {
+        admitted(tokens) {
+          // A client may have left already.
+          if (entry.stage !== 'admitting' || entry.endedMs !== null) return
+          entry.stage = 'waiting'
+          entry.admittedMs = nowMs()
+          entry.tokens = tokens
+          tenantOf(entry).waiting += 1
+        },
+        claimed: claim,
+        output() {
+          if (entry.outputMs !== null) return
+          claim()
+          entry.outputMs = nowMs()
+          countTime(counts.firstTokenMs, entry.outputMs - entry.receivedMs)
+        },
+        ended({ code, usage }) {
+          entry.endedMs = nowMs()
+          entry.code = code
+          entry.usage = usage
+          // What it counts would otherwise be kept alive by the ring.
+          entry.tokens = NO_TOKENS
+          opened.delete(entry)
+          const tenant = tenantOf(entry)
+          if (entry.stage === 'waiting') tenant.waiting -= 1
+          else if (entry.stage === 'running') tenant.running -= 1
+          if (code === null) counts[usage === null ? 'cancelled' : 'completed'] += 1
+          else if (entry.stage === 'admitting') {
+            increment(counts.refused, code)
+            tenant.refused += 1
+          } else increment(counts.failed, code)
+          keepEnded(entry)
+        },
+      }
+    },
+    counts: countsOf,
+    openRequests: () => opened,
+    tenants() {
+      for (const [key, { waiting, running, touchedMs }] of byTenant) {
+        if (waiting + running === 0 && nowMs() - touchedMs > TENANT_IDLE_MS) byTenant.delete(key)
+      }
+      return [...byTenant.values()]
+    },
+    takeEnded() {
+      const count = endedCount - takenCount
+      takenCount = endedCount
+      return { count, kept: lastEnded(count) }
+    },
+    lastEnded: () => lastEnded(KEPT_ENDED),
+  }
+}
+
+function increment(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
+}

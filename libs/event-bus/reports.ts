@@ -1,0 +1,212 @@
+import { hostname } from 'node:os'
+import type { Redis } from 'ioredis'
+import { z } from 'zod'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { VERSION } from '#libs/telemetry/version.ts'
+import { OBSERVE_CHANNEL, REPORTS_CHANNEL } from './channels.ts'
+import { publishSignal, subscribeSignal, type Signal } from './scaling-signals.ts'
+
+/**
+ * What workers and gateways report for operators, beside their heartbeats and the signals about load, of which nothing
+ * is repeated here. Each sends a report every 15 s, and every 2 s while a console observes. Counters count since the
+ * start of the sender, so a lost report heals with the next one. Readers ignore fields that they do not know and skip
+ * reports of another `v`; what such a report lacks is not known, never 0.
+ */
+
+const V = z.literal(1)
+const count = z.int().min(0)
+const ms = z.number().min(0)
+
+/** From a console, every 5 s while somebody watches. */
+export const Observe = z.object({
+  v: V,
+  /** For how long reports are wanted every 2 s, from its arrival on. */
+  forMs: z.number().min(0).max(60_000),
+})
+type Observe = z.infer<typeof Observe>
+
+const OfProcess = {
+  v: V,
+  /** Boot id. */
+  id: z.string(),
+  /** For operators; not unique. */
+  name: z.string(),
+  host: z.string(),
+  pid: count,
+  version: z.string(),
+  /** ISO 8601, UTC. */
+  startedAt: z.string(),
+  /** Settlements that the queue Redis has not answered yet. */
+  pendingSettlements: count,
+}
+
+const EngineReport = z.object({
+  model: z.string(),
+  /** `host:port`. */
+  address: z.string(),
+  /** Null until the engine has said it, as the next two. */
+  version: z.string().nullable(),
+  /** In tokens. */
+  contextWindow: count.nullable(),
+  /** Accepted by the engine and not begun. */
+  waiting: count.nullable(),
+  /** What keeps it from loading; null where nothing does. */
+  problem: z.string().nullable(),
+})
+export type EngineReport = z.infer<typeof EngineReport>
+
+const WorkerReport = z.object({ ...OfProcess, kind: z.literal('worker'), engines: z.array(EngineReport) })
+export type WorkerReport = z.infer<typeof WorkerReport>
+
+const ByCode = z.record(z.string(), count)
+
+const ModelReport = z.object({
+  /** `off`: disabled in the catalog. `fixed`: the catalog fixes what callers are answered. */
+  catalog: z.enum(['on', 'off', 'fixed']),
+  /** Requests for a generation; counted since the start, as the next five. */
+  asked: count,
+  /** Not admitted, by the code of `API_ERRORS`. */
+  refused: ByCode,
+  completed: count,
+  /** Left by their callers. */
+  cancelled: count,
+  /** Admitted, and ended by an error. */
+  failed: ByCode,
+  /** Packed `TimeBuckets`: from admission to the first claim, and from arrival to the first output. */
+  queueMs: z.array(z.number()),
+  firstTokenMs: z.array(z.number()),
+  /** Since the arrival of the oldest request that waits now. */
+  oldestWaitMs: ms.nullable(),
+})
+export type ModelReport = z.infer<typeof ModelReport>
+
+const TenantReport = z.object({
+  accountId: z.string(),
+  model: z.string(),
+  waiting: count,
+  running: count,
+  /** Since the start. */
+  refused: count,
+})
+export type TenantReport = z.infer<typeof TenantReport>
+
+const OpenReport = z.object({
+  id: z.string(),
+  accountId: z.string(),
+  model: z.string(),
+  stage: z.enum(['admitting', 'waiting', 'running']),
+  ageMs: ms,
+  /** Received from the worker so far. */
+  tokens: count,
+})
+export type OpenReport = z.infer<typeof OpenReport>
+
+const EndedReport = z.object({
+  id: z.string(),
+  accountId: z.string(),
+  model: z.string(),
+  kind: z.enum(['failed', 'slow', 'sample']),
+  outcome: z.enum(['completed', 'cancelled', 'failed']),
+  code: z.string().nullable(),
+  /** How many requests it stands for. */
+  weight: z.number().min(1),
+  endedAgoMs: ms,
+  totalMs: ms,
+  waitedMs: ms.nullable(),
+  firstTokenMs: ms.nullable(),
+  promptTokens: count.nullable(),
+  completionTokens: count.nullable(),
+})
+export type EndedReport = z.infer<typeof EndedReport>
+
+const GatewayReport = z.object({
+  ...OfProcess,
+  kind: z.literal('gateway'),
+  /** Every model of its catalog. */
+  models: z.record(z.string(), ModelReport),
+  /** The 20 with most requests open or refused lately. */
+  tenants: z.array(TenantReport),
+  /** The 200 oldest. */
+  open: z.array(OpenReport),
+  /** While it is observed: since the report before, at most 50 a second. */
+  ended: z.array(EndedReport),
+})
+export type GatewayReport = z.infer<typeof GatewayReport>
+
+export const Report = z.discriminatedUnion('kind', [WorkerReport, GatewayReport])
+export type Report = z.infer<typeof Report>
+
+const OBSERVE: Signal<Observe> = { channel: OBSERVE_CHANNEL, schema: Observe }
+export const REPORTS: Signal<Report> = { channel: REPORTS_CHANNEL, schema: Report }
+
+/** What every report says of its process. */
+export function describeProcess(process_: { id: string; name: string }) {
+  return {
+    v: 1 as const,
+    ...process_,
+    host: hostname(),
+    pid: process.pid,
+    version: VERSION,
+    startedAt: new Date(Date.now() - process.uptime() * 1_000).toISOString(),
+  }
+}
+
+/** From a console to every process: report every 2 s from now on, for `forMs`. */
+export async function publishObserve(options: { redis: Redis; log: Logger }, forMs: number): Promise<void> {
+  await publishSignal(options, OBSERVE, { v: 1, forMs })
+}
+
+export type Reporter = {
+  stop(): void
+}
+
+const UNWATCHED_MS = 15_000
+const WATCHED_MS = 2_000
+
+/**
+ * Sends reports on every server of the bus until it is stopped, the first one at once. `build` makes one; `watched`:
+ * since the report before, or the beginning, a console has observed this process; `begins`: it did not before that.
+ */
+export async function startReporter(deps: {
+  servers: readonly { readonly bus: Redis; readonly subscriber: Redis }[]
+  build: (state: { watched: boolean; begins: boolean }) => Report
+  nowMs: () => number
+  log: Logger
+}): Promise<Reporter> {
+  const { servers, build, nowMs, log } = deps
+  let watchedUntilMs = -Infinity
+  let wasWatched = false
+  let stopped = false
+  let timer: NodeJS.Timeout | null = null
+  const isWatched = () => nowMs() < watchedUntilMs
+
+  function send() {
+    const watched = isWatched()
+    const report = build({ watched, begins: watched && !wasWatched })
+    wasWatched = watched
+    for (const { bus } of servers) void publishSignal({ redis: bus, log }, REPORTS, report)
+    plan()
+  }
+
+  function plan() {
+    if (timer !== null) clearTimeout(timer)
+    timer = stopped ? null : setTimeout(send, isWatched() ? WATCHED_MS : UNWATCHED_MS)
+  }
+
+  function observe({ forMs }: Observe) {
+    const before = isWatched()
+    watchedUntilMs = Math.max(watchedUntilMs, nowMs() + forMs)
+    if (!before && !stopped) send()
+  }
+
+  await Promise.all(
+    servers.map(async ({ subscriber }) => await subscribeSignal({ subscriber, log }, OBSERVE, observe)),
+  )
+  send()
+  return {
+    stop() {
+      stopped = true
+      if (timer !== null) clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * Counts of durations in buckets of a fixed form, four to each doubling from 1 ms to 17 min. Processes count into them
+ * since their start and report the counts; a reader adds those of many processes and takes the quantiles of a difference.
+ */
+
+const PER_DOUBLING = 4
+const BUCKETS = 20 * PER_DOUBLING + 1
+
+/** A count for each bucket. */
+export type TimeBuckets = number[]
+
+export const emptyBuckets = (): TimeBuckets => Array.from({ length: BUCKETS }, () => 0)
+
+/** Counts one duration. What is longer than the last bucket counts there. */
+export function countTime(buckets: TimeBuckets, ms: number): void {
+  const index = ms <= 1 ? 0 : Math.min(BUCKETS - 1, Math.ceil(Math.log2(ms) * PER_DOUBLING))
+  buckets[index] = (buckets[index] ?? 0) + 1
+}
+
+/** The duration, in ms, within which this part of the counted ones lies: at most 19 % above the true one. Null without any. */
+export function quantileMs(buckets: readonly number[], part: number): number | null {
+  const all = buckets.reduce((sum, count) => sum + count, 0)
+  if (all <= 0) return null
+  let below = 0
+  for (const [index, count] of buckets.entries()) {
+    below += count
+    if (below >= all * part) return 2 ** (index / PER_DOUBLING)
+  }
+  return null
+}
+
+/** Without the empty buckets: index, count, index, count, … */
+export function packBuckets(buckets: readonly number[]): number[] {
+  return buckets.flatMap((count, index) => (count === 0 ? [] : [index, count]))
+}
+
+/** What does not fit this form is left out. */
+export function unpackBuckets(packed: readonly number[]): TimeBuckets {
+  const buckets = emptyBuckets()
+  for (let at = 0; at + 1 < packed.length; at += 2) {
+    const [index = 0, count = 0] = [packed[at], packed[at + 1]]
+    if (Number.isInteger(index) && index >= 0 && index < BUCKETS) buckets[index] = count
+  }
+  return buckets
+}
