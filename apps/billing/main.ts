@@ -31,6 +31,7 @@ import { checkBooks } from './reconciliation/check-books.ts'
 import { createReconcile } from './reconciliation/reconcile.ts'
 import { createBillingService } from './service.ts'
 import { runSettlements } from './settlements/run-settlements.ts'
+import { createTimingWriter } from './settlements/write-timings.ts'
 import { watchHolds } from './watch-holds.ts'
 
 const LIMITS = {
@@ -48,6 +49,9 @@ const LIMITS = {
 }
 
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
+
+/** For callers who read their own keys and requests, and for timings. */
+const CALLERS_BOUNDS = { connections: 4, statementMs: 2_000 }
 
 /** One month at a time, whose rows are all read. */
 const ARCHIVE_BOUNDS = { connections: 1, statementMs: 10 * 60_000 }
@@ -132,12 +136,18 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
   })
   const metrics = createMetrics(registry, lane.waiting)
 
+  // A pool of its own: money must not wait for a connection that a reader has.
+  const callersPool = releasers.add('callers-pool', await openPool({ ...service, bounds: CALLERS_BOUNDS }), {
+    run: (pool) => pool.end(),
+  })
+
   // Billing serves reservations without Redis, so it starts also while Redis is unavailable.
   const redis = openRedis({ place: toQueueRedis(config), name: 'billing', patience: 'bounded', log })
   const stopSettlements = runSettlements({
     redis,
     consumer: replica,
     money,
+    timings: createTimingWriter({ pool: callersPool, nowMs, log }),
     models: models.current,
     metrics,
     tracing,

@@ -269,6 +269,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       outputEstimate: createOutputEstimate(),
       gateway,
       redisNowMs: queueClock.nowMs,
+      nowMs: monotonicMs,
     }),
     receiveVectors: createReceiveVectors({
       readVectors: async (key, shape) => await readVectors(busRedis, key, shape),

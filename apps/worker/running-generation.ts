@@ -1,5 +1,6 @@
 import type { GenerationClaimed, GenerationEvent, Usage } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { Claim } from '#libs/generation-record/generation-record.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 
@@ -38,6 +39,8 @@ export type RunningGeneration = {
   /** The engine has given tokens, or a vector, which has no ids. */
   noteOutput(ids: readonly number[] | Uint32Array): void
   hasOutput(): boolean
+  /** As far as this worker knows it, for the settlement of a generation whose gateway is dead. */
+  timing(): SettlementTiming
   /** Its claim is published with the first events, or by `sendClaim`. */
   claimed(claim: GenerationClaimed): void
   /** Publishes the claim, unless it is published already. */
@@ -65,7 +68,7 @@ export type Output = {
  * own time: `remainingMs` is what the queue Redis said is left.
  */
 export function createRun(
-  { job, epoch, ids, promptTokens, remainingMs }: ClaimedGeneration,
+  { job, epoch, ids, promptTokens, remainingMs, waitedMs }: ClaimedGeneration,
   deps: {
     send: (events: readonly GenerationEvent[], ids: readonly number[]) => void
     onClose: () => void
@@ -81,6 +84,7 @@ export function createRun(
   let unsentClaim: GenerationClaimed | null = null
   let reason: StopReason | null = null
   let closed = false
+  const claimedMs = nowMs()
 
   const run: RunningGeneration = {
     job,
@@ -108,8 +112,19 @@ export function createRun(
       output.firstMs ??= output.lastMs
     },
     hasOutput: () => output.firstMs !== null,
+    timing: () => ({
+      // A later epoch began to wait anew.
+      waitedMs: epoch === 1 ? waitedMs : null,
+      ahead: null,
+      firstTokenMs: epoch === 1 && output.firstMs !== null ? output.firstMs - claimedMs : null,
+      ranMs: output.firstMs === null || output.lastMs === null ? null : output.lastMs - output.firstMs,
+      finishReason: null,
+      errorCode: null,
+      reasoningTokens: null,
+      streamed: null,
+    }),
     claimed(claim) {
-      unsentClaim = claim
+      unsentClaim = { ...claim, waitedMs }
     },
     sendClaim() {
       if (unsentClaim === null) return

@@ -1,5 +1,6 @@
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { StreamState } from '#libs/event-bus/frame.ts'
 import type { EventPublisher } from '#libs/event-bus/publish-events.ts'
 import type { AskedStream, StreamEpoch } from '#libs/event-bus/worker-control.ts'
@@ -7,10 +8,13 @@ import { NO_SPAN, type Span } from '#libs/telemetry/span.ts'
 import { createRun, type ClaimedGeneration, type RunningGeneration } from './running-generation.ts'
 
 /** A generation in one epoch, as its record knows it. */
-export type Orphan = { readonly model: string; readonly id: string; readonly epoch: number }
+type KnownGeneration = { readonly model: string; readonly id: string; readonly epoch: number }
+
+/** One whose gateway is dead. `timing`: null where it did not run. */
+export type Orphan = KnownGeneration & { readonly timing: SettlementTiming | null }
 
 /** `claim` handed it out, but it cannot be read. */
-type UnreadGeneration = Orphan & StreamEpoch & { readonly gateway: string }
+type UnreadGeneration = KnownGeneration & StreamEpoch & { readonly gateway: string }
 
 export type RunningGenerations = {
   /** `onClose` is called at its end. `span` is that of the run, where it is traced. */
@@ -48,7 +52,7 @@ const KEEP_STOP_MS = 10_000
 /** An ended stream is listed once, and again only in case its gateway's acknowledgement was lost. */
 const ENDED_EVERY_PULSES = 10
 
-/** `run` is null after its end, so that its prompt does not stay in memory. */
+/** `run` is null after its end, so that its prompt does not stay in memory; `timing` is what remains of it. */
 type TrackedStream = UnreadGeneration & {
   lastSeq: number
   /** Calls of `pulse` since its last event, or since its end. */
@@ -57,6 +61,7 @@ type TrackedStream = UnreadGeneration & {
   hasBegun: boolean
   endedMs: number | null
   run: RunningGeneration | null
+  timing: SettlementTiming | null
 }
 
 /**
@@ -92,6 +97,7 @@ export function createRunningGenerations(deps: {
       hasBegun: false,
       endedMs: null,
       run: null,
+      timing: null,
     }
     const streams = gateways.get(gateway) ?? new Map<number, TrackedStream>()
     if (streams.size === 0) {
@@ -120,6 +126,7 @@ export function createRunningGenerations(deps: {
   function end(tracked: TrackedStream): void {
     tracked.endedMs = nowMs()
     tracked.quietPulses = 1
+    tracked.timing = tracked.run?.timing() ?? null
     tracked.run = null
   }
 
@@ -130,9 +137,9 @@ export function createRunningGenerations(deps: {
 
   function buryGateway(gateway: string): void {
     for (const tracked of gateways.get(gateway)?.values() ?? []) {
-      const { model, id, epoch } = tracked
-      settleOrphan({ model, id, epoch })
-      tracked.run?.stop('gateway-dead')
+      const { model, id, epoch, run } = tracked
+      settleOrphan({ model, id, epoch, timing: run?.timing() ?? tracked.timing })
+      run?.stop('gateway-dead')
     }
     if (gateways.delete(gateway)) unwatchGateway(gateway)
     publisher.forget(gateway)

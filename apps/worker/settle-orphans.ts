@@ -26,8 +26,8 @@ export function createOrphanSettlements(deps: {
   const { record, worker, log } = deps
   const pending = new Set<Promise<void>>()
 
-  async function settle({ model, id, epoch }: Orphan) {
-    const settlement = { id, epoch, outcome: 'fault', ...UNUSED } as const
+  async function settle({ model, id, epoch, timing }: Orphan) {
+    const settlement = { id, epoch, outcome: 'fault', ...UNUSED, ...(timing && { timing }) } as const
     const { status } = await untilAnswered(
       async () => await record.settle(model, settlement, { role: 'worker', worker }),
       PAUSES,

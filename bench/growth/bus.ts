@@ -137,6 +137,7 @@ function countPulses(gateways: number, flowing: boolean): { pulses: number; stre
       ids: new Uint32Array(0),
       promptTokens: null,
       waiting: 0,
+      waitedMs: 0,
     } as const
     return running.open({ ...claim, id: job.id, job, remainingMs: 60_000 }, () => {})
   })

@@ -29,6 +29,8 @@ export type GenerationClaimed = {
   readonly after: number
   /** A grammar constrains the output: it can be started again, not continued. */
   readonly guided: boolean
+  /** How long it had waited in this epoch, by the queue Redis; absent where an older worker claimed it. */
+  readonly waitedMs?: number
 }
 
 export const DECLINE_REASONS = [

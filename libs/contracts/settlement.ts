@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { decodeTiming } from './settlement-timing.ts'
 
 /**
  * One entry of a model's settlement stream: how a generation ended and what it used. Redis streams carry
@@ -25,5 +26,7 @@ export const Settlement = z.object({
   receipt: z.string().optional(),
   /** Of its job; absent where it is not traced. */
   traceparent: z.string().optional(),
+  /** Absent in the entries of older releases. */
+  timing: z.string().transform(decodeTiming).optional(),
 })
 export type Settlement = z.infer<typeof Settlement>

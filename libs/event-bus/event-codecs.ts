@@ -44,15 +44,17 @@ type Codecs = { readonly [Type in EventType]: Codec<Type> }
 const CODECS = {
   'generation-claimed': {
     code: 0,
-    toValue: (event) => [event.promptTokens, event.after, event.guided],
+    toValue: ({ promptTokens, after, guided, waitedMs }) =>
+      waitedMs === undefined ? [promptTokens, after, guided] : [promptTokens, after, guided, waitedMs],
     fromValue(value, worker) {
-      const [promptTokens, after, guided] = readArray(value)
+      const [promptTokens, after, guided, waitedMs] = readArray(value)
       return {
         type: 'generation-claimed',
         worker,
         promptTokens: readNumber(promptTokens),
         after: readNumber(after),
         guided: readBoolean(guided),
+        ...(waitedMs !== undefined && { waitedMs: readNumber(waitedMs) }),
       }
     },
   },

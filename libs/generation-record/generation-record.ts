@@ -2,6 +2,7 @@ import type { Cluster, Redis } from 'ioredis'
 import { z } from 'zod'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
+import { encodeTiming } from '#libs/contracts/settlement-timing.ts'
 import {
   ALL_BYTES,
   idsKey,
@@ -73,6 +74,8 @@ export type Claim =
       readonly remainingMs: number
       /** How many more wait that this worker serves; 0 in the answer to a repeated claim. */
       readonly waiting: number
+      /** How long it has waited in this epoch. */
+      readonly waitedMs: number
     }
   | { readonly status: 'nothing' }
   /** It is claimed, but its job cannot be parsed, or a part of it is missing: the worker declines it. */
@@ -161,7 +164,7 @@ export function createGenerationRecord(options: {
 
     async settle(model, settlement, as) {
       const { id, epoch, outcome, promptTokens, cachedTokens, completionTokens } = settlement
-      const { receipt = '', traceparent = '' } = settlement
+      const { receipt = '', traceparent = '', timing } = settlement
       const settler = as.role === 'worker' ? as.worker : ''
       const counts = [promptTokens, cachedTokens, completionTokens].map(String)
       const keys = [recordKey(model, id), settlementStreamKey(model)]
@@ -176,6 +179,7 @@ export function createGenerationRecord(options: {
         self,
         receipt,
         traceparent,
+        timing === undefined ? '' : encodeTiming(timing),
       ]
       return SettleReply.parse(await run('settle', keys, args))
     },
@@ -211,7 +215,7 @@ export function createGenerationRecord(options: {
 
   /** Reads what the script left out, and parses the job. */
   async function readClaimed(model: string, claimed: ClaimedReply): Promise<Claim> {
-    const { id, epoch, jobText, gateway, stream, remainingMs, waiting } = claimed
+    const { id, epoch, jobText, gateway, stream, remainingMs, waiting, waitedMs } = claimed
     const problem = { id, epoch, gateway, stream }
     if (jobText === '') return { status: 'incomplete', ...problem }
     const stored = unpackStoredJob(jobText)
@@ -225,7 +229,7 @@ export function createGenerationRecord(options: {
     if (requestBytes === null || ids.length !== idCount) return { status: 'incomplete', ...problem }
     const job = await unpackJob(stored, { id, model, gateway, stream }, requestBytes)
     if (job === null) return { status: 'unreadable', ...problem }
-    return { status: 'claimed', id, epoch, job, ids, promptTokens, remainingMs, waiting }
+    return { status: 'claimed', id, epoch, job, ids, promptTokens, remainingMs, waiting, waitedMs }
   }
 }
 
@@ -277,8 +281,8 @@ const LiftReply = z.union([
 ])
 
 const ClaimedReply = z
-  .tuple([text('claimed'), Text, z.int(), Text, Text, z.int(), z.int(), z.int()])
-  .transform(([status, id, epoch, jobText, gateway, stream, remainingMs, waiting]) => ({
+  .tuple([text('claimed'), Text, z.int(), Text, Text, z.int(), z.int(), z.int(), z.int()])
+  .transform(([status, id, epoch, jobText, gateway, stream, remainingMs, waiting, waitedMs]) => ({
     status,
     id,
     epoch,
@@ -287,6 +291,7 @@ const ClaimedReply = z
     stream,
     remainingMs,
     waiting,
+    waitedMs,
   }))
 type ClaimedReply = z.infer<typeof ClaimedReply>
 

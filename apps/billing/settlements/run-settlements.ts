@@ -8,6 +8,7 @@ import { consumeSettlements } from './consume-settlements.ts'
 import { createSettleEntries } from './settle-entries.ts'
 import { createSettlementStreams } from './settlement-streams.ts'
 import { sweep } from './sweep.ts'
+import type { TimingWriter } from './write-timings.ts'
 
 /** Of the last batch and the leaving. */
 const STOP_LIMIT_MS = 3_000
@@ -23,6 +24,7 @@ export function runSettlements(options: {
   redis: Redis | Cluster
   consumer: string
   money: Money
+  timings: TimingWriter
   models: () => readonly string[]
   metrics: BillingMetrics
   tracing: Tracing
@@ -37,10 +39,10 @@ export function runSettlements(options: {
   /** Between two observations of an idle stream. */
   idleSweepEveryMs: number
 }): () => Promise<void> {
-  const { redis, consumer, money, models, metrics, tracing, log } = options
+  const { redis, consumer, money, timings, models, metrics, tracing, log } = options
   const { claimIdleMs, readPauseMs, gatherMs, sweepEveryMs, idleSweepEveryMs } = options
   const streams = createSettlementStreams({ redis, consumer })
-  const settle = createSettleEntries({ money, metrics, tracing, log })
+  const settle = createSettleEntries({ money, timings, metrics, tracing, log })
   const consuming = consumeSettlements({
     streams,
     models,
@@ -65,6 +67,7 @@ export function runSettlements(options: {
 
   async function leave() {
     await Promise.all([consuming.stop(), sweeping.stop()])
+    await timings.drain()
     await Promise.all(models().map(streams.leave))
   }
 

@@ -7,6 +7,7 @@ import { NO_SPAN, type Span } from '#libs/telemetry/span.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
 import type { Money, Settled } from '../database/money.ts'
 import { SETTLEMENT_ALARMS, type BillingMetrics } from '../metrics.ts'
+import type { TimingWriter } from './write-timings.ts'
 
 /** A settlement from the stream of a model. */
 export type ModelSettlement = Settlement & { readonly model: string }
@@ -29,11 +30,12 @@ const LAST_RETRY_MS = 2_000
  */
 export function createSettleEntries(deps: {
   money: Money
+  timings: Pick<TimingWriter, 'add'>
   metrics: BillingMetrics
   tracing: Tracing
   log: Logger
 }): SettleEntries {
-  const { money, metrics, tracing, log } = deps
+  const { money, timings, metrics, tracing, log } = deps
   const toLabel = boundModelLabel()
 
   async function settle(settlements: readonly ModelSettlement[], signal: AbortSignal) {
@@ -42,6 +44,7 @@ export function createSettleEntries(deps: {
     for (;;) {
       try {
         const answers = await money.settle(settlements)
+        timings.add(settlements)
         report(settlements, answers)
         for (const [index, span] of spans.entries()) endSettlement(span, answers[index])
         return null

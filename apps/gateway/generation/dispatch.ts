@@ -15,8 +15,11 @@ import type { Pace } from './pace.ts'
 
 /** A generation's way to a worker: into the queue, and back into it after each loss. */
 export type Dispatched = {
-  /** Queues it. Throws `model_busy`, or `model_unavailable`; after the latter it may be queued all the same. */
-  begin(): Promise<void>
+  /**
+   * Queues it, and returns how many are ahead of it, or null where a worker has it already. Throws `model_busy`, or
+   * `model_unavailable`; after the latter it may be queued all the same.
+   */
+  begin(): Promise<number | null>
   /** A worker runs it: it is not looked after any more. */
   claimed(claim: { worker: string; promptTokens: number }): void
   /** The engine gives tokens in this epoch: others that were lost may follow. */
@@ -222,6 +225,7 @@ export function createDispatch(deps: {
         if (lifted.status === 'waiting') tag = lifted.tag
         startWait()
         lookAfter()
+        return lifted.status === 'waiting' ? lifted.ahead : null
       },
       claimed(claim) {
         stopLooking()

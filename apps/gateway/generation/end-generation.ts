@@ -1,5 +1,6 @@
 import type { Usage } from '#libs/contracts/generation-event.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
+import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Dispatched } from './dispatch.ts'
 import type { Settlements } from './settlements.ts'
@@ -11,6 +12,7 @@ export type EndGeneration = (generation: {
   readonly outcome: SettlementOutcome
   readonly usage: Usage
   readonly deadlineMs: number
+  readonly timing: SettlementTiming
 }) => void
 
 /**
@@ -25,7 +27,7 @@ export function createEndGeneration(deps: {
 }): EndGeneration {
   const { settlements, stopWorker, streamSettled } = deps
 
-  return ({ dispatched, inbox, outcome, usage, deadlineMs }) => {
+  return ({ dispatched, inbox, outcome, usage, deadlineMs, timing }) => {
     const { id } = dispatched.job()
     if (!dispatched.mayBeQueued()) {
       settlements.releaseHold(id)
@@ -43,6 +45,7 @@ export function createEndGeneration(deps: {
       cachedTokens,
       completionTokens,
       deadlineMs,
+      timing,
     } as const
     settlements.add(ending, ({ worker }) => {
       if (worker !== null) {

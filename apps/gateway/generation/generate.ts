@@ -95,7 +95,7 @@ export function createGenerate(deps: {
       }
     } catch (error) {
       observed.failed(error)
-      run?.fail()
+      run?.fail(error)
       throw error
     } finally {
       admission?.leave()

@@ -18,6 +18,7 @@ import { createProgress } from './progress.ts'
 import type { Recovery } from './recovery.ts'
 import type { Observed } from './observe.ts'
 import type { Suspects } from './suspects.ts'
+import { createTiming } from './timing.ts'
 
 /** The gateway's side of one generation, from its reservation to its settlement. */
 export type Run = {
@@ -42,7 +43,7 @@ export type Run = {
   /** Queues it again after its worker gave it back or was lost. Throws an `ApiError` where it cannot go on. */
   recover(lost: GenerationDeclined | StreamLost): Promise<void>
   /** It ends by a failure: it costs nothing, unless its caller had left before. */
-  fail(): void
+  fail(error: unknown): void
   /** Ends it. Called once. Returns the usage of a complete output, else null. */
   settle(): Usage | null
 }
@@ -71,6 +72,8 @@ export function createOpenRun(deps: {
   gateway: string
   /** The queue Redis' clock. */
   redisNowMs: () => number
+  /** A clock that never goes back. */
+  nowMs: () => number
 }): OpenRun {
   const { openStream, dispatch, recovery, endGeneration, suspects, inputEstimate, outputEstimate } = deps
 
@@ -105,6 +108,7 @@ export function createOpenRun(deps: {
       remainingMs: () => deadlineMs - deps.redisNowMs(),
     })
     const progress = createProgress(request.kind)
+    const timing = createTiming({ streamed: call.streamed, nowMs: deps.nowMs })
     let output: OutputEvent[] = []
     let wasSent = false
     let vectorCount = 0
@@ -113,6 +117,7 @@ export function createOpenRun(deps: {
     let end: GenerationEnd | null = null
 
     const outputSeen = () => {
+      timing.output()
       dispatched.running()
       suspect.outputSeen()
       progress.outputSeen()
@@ -122,7 +127,7 @@ export function createOpenRun(deps: {
       call,
       inbox,
       async queue() {
-        await dispatched.begin()
+        timing.queued(await dispatched.begin())
       },
       claimed(claim) {
         admission.leave()
@@ -130,6 +135,7 @@ export function createOpenRun(deps: {
         suspect.claimed(claim.worker)
         if (!progress.wasClaimed()) inputEstimate.learn(model.id, request, claim.promptTokens)
         progress.claimed(claim)
+        timing.claimed(claim)
       },
       promptCached({ cachedTokens }) {
         progress.promptCached(cachedTokens)
@@ -170,16 +176,18 @@ export function createOpenRun(deps: {
         if (restart) output = []
         await dispatched.again({ ...next, restart })
       },
-      fail() {
+      fail(error) {
         // A caller who had left before pays for what was received.
-        if (!call.signal.aborted) outcome = 'fault'
+        if (call.signal.aborted) return
+        outcome = 'fault'
+        timing.failed(error)
       },
       settle() {
         stream.close()
         suspect.close()
         dispatched.close()
         const usage = end?.usage ?? progress.received(inbox.ids().length)
-        endGeneration({ dispatched, inbox, outcome, usage, deadlineMs })
+        endGeneration({ dispatched, inbox, outcome, usage, deadlineMs, timing: timing.end(end) })
         return end?.usage ?? null
       },
     }

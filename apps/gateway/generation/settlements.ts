@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
+import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { GenerationRecord, Settled } from '#libs/generation-record/generation-record.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -17,6 +18,7 @@ export type Ending = {
   readonly completionTokens: number
   /** Its deadline, by the queue Redis' clock. */
   readonly deadlineMs: number
+  readonly timing: SettlementTiming
 }
 
 export type Settlements = {
@@ -42,8 +44,8 @@ const REPEAT = { firstPauseMs: 20, lastPauseMs: 1_000 }
 const MOST_HELD = 50_000
 /** 50,000 with receipts of 500 B take 70 MB. */
 const MOST_BYTES = 64 * 1024 * 1024
-/** One settlement without its texts: 850 B of heap, measured over 20,000 of them. */
-const ENTRY_BYTES = 900
+/** One settlement without its texts: 850 B of heap, measured over 20,000 of them, and 100 B of its timing. */
+const ENTRY_BYTES = 1_000
 /** The entry's time in Redis may be this much later than our reading of Redis' clock. */
 const CLOCK_MARGIN_MS = 1_000
 /** Between two looks at billing's mark while this process waits for it; billing moves it each second. */
@@ -104,10 +106,11 @@ export function createSettlements(deps: {
   }
 
   async function settle(entry: Held): Promise<void> {
-    const { job, epoch, outcome, promptTokens, cachedTokens, completionTokens, deadlineMs } = entry.ending
+    const { job, epoch, outcome, promptTokens, cachedTokens, completionTokens, deadlineMs, timing } =
+      entry.ending
     const settlement = { id: job.id, epoch, outcome, promptTokens, cachedTokens, completionTokens }
     entry.answeredMs = null
-    const apart = { receipt: job.hold.receipt, traceparent: job.traceparent }
+    const apart = { receipt: job.hold.receipt, traceparent: job.traceparent, timing }
     const ask = async () => {
       entry.runId = runIds.get(job.model) ?? null
       return await record.settle(job.model, { ...settlement, ...apart }, { role: 'gateway' })

@@ -4,7 +4,8 @@
 -- KEYS  1 needs
 -- ARGV  1 prefix   2 worker   3 nonce   4 features that it serves, separated by spaces   5 its context window
 --       6 by (boot id)   7… gateways that are buried
--- Returns { 'claimed', id, epoch, job or '', gateway, stream, ms until the deadline, how many more wait that it serves }
+-- Returns { 'claimed', id, epoch, job or '', gateway, stream, ms until the deadline, how many more wait that it serves,
+--           ms since it began to wait in this epoch }
 --         { 'nothing' }
 --         { 'again' }   as many orphans of buried gateways as one call may settle were met: call again
 --
@@ -18,14 +19,19 @@ local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local function read_record(id)
-  local values = call('HMGET', prefix .. 'g:' .. id, 'epoch', 'gateway', 'stream', 'deadline', 'settled', 'worker', 'nonce')
+  local values = call('HMGET', prefix .. 'g:' .. id, 'epoch', 'gateway', 'stream', 'deadline', 'settled', 'worker', 'nonce',
+    'arrival')
   return { epoch = values[1], gateway = values[2], stream = values[3], deadline = values[4], settled = values[5],
-    worker = values[6], nonce = values[7] }
+    worker = values[6], nonce = values[7], arrival = values[8] }
+end
+
+local function waited_ms(record)
+  return math.max(0, now - math.floor(record.arrival / 1000))
 end
 
 local function claimed(id, record, more)
   return { 'claimed', id, tonumber(record.epoch), call('GET', prefix .. 'j:' .. id) or '', record.gateway,
-    tonumber(record.stream), record.deadline - now, more }
+    tonumber(record.stream), record.deadline - now, more, waited_ms(record) }
 end
 
 local nonce_key = prefix .. 'n:' .. nonce
@@ -101,6 +107,9 @@ for _ = 1, SWEPT_AT_MOST do
     if tonumber(tag) > virtual_time() then call('SET', virtual_key, tag) end
     return claimed(id, record, more)
   end
-  if waits then end_generation(id, record.epoch, 'fault', { 0, 0, 0 }, by, '', '') end
+  if waits then
+    local timing = record.epoch == '1' and integer(waited_ms(record)) or ''
+    end_generation(id, record.epoch, 'fault', { 0, 0, 0 }, by, '', '', timing)
+  end
 end
 return { 'again' }

@@ -3,7 +3,7 @@
 -- KEYS  1 record   2 settlements
 -- ARGV  1 prefix   2 id   3 epoch   4 role: 'gateway' or 'worker'   5 the worker that settles, or ''   6 outcome
 --       7 prompt tokens   8 cached tokens   9 completion tokens   10 by (boot id)   11 receipt, or ''
---       12 the text that continues its trace, or ''
+--       12 the text that continues its trace, or ''   13 how long it waited and ran (`encodeTiming`), or ''
 -- Returns { status, worker to stop or '', 1 if it was waiting else 0 }, with one of these states:
 --   recorded   this call settled it
 --   settled    an earlier one did; the rest is what that call returned
@@ -25,5 +25,5 @@ if role == 'worker' and (recorded ~= epoch or worker ~= settler) then return { '
 if epoch < recorded then return { 'stale', '', 0 } end
 
 if waited then leave_waiting(true, recorded_member(id)) end
-end_generation(id, epoch, ARGV[6], { ARGV[7], ARGV[8], ARGV[9] }, ARGV[10], ARGV[11], ARGV[12])
+end_generation(id, epoch, ARGV[6], { ARGV[7], ARGV[8], ARGV[9] }, ARGV[10], ARGV[11], ARGV[12], ARGV[13])
 return answer

@@ -80,14 +80,14 @@ end
 
 -- Makes the record a settled one, for late calls, and appends the entry for billing. An unknown generation gets a settled
 -- record as well. Job, large request and ids are deleted.
-local function end_generation(id, epoch, outcome, usage, by, receipt, traceparent)
+local function end_generation(id, epoch, outcome, usage, by, receipt, traceparent, timing)
   local record_key = prefix .. 'g:' .. id
   call('HSET', record_key, 'epoch', epoch, 'settled', outcome, 'usage', table.concat(usage, ' '))
   call('PEXPIRE', record_key, SETTLED_MS)
   call('DEL', prefix .. 'j:' .. id, prefix .. 'p:' .. id, prefix .. 'i:' .. id)
   local entry = { 'id', id, 'epoch', epoch, 'outcome', outcome, 'promptTokens', usage[1], 'cachedTokens', usage[2],
     'completionTokens', usage[3], 'by', by }
-  for name, value in pairs({ receipt = receipt, traceparent = traceparent }) do
+  for name, value in pairs({ receipt = receipt, traceparent = traceparent, timing = timing }) do
     if value ~= '' then
       entry[#entry + 1] = name
       entry[#entry + 1] = value

@@ -1,3 +1,4 @@
+import { decodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { idsKey, jobKey, modelPrefix, promptKey, waitingExpiryKey } from '#libs/generation-record/keys.ts'
@@ -57,7 +58,12 @@ test('a repeated claim gets the same generation, and another nonce the next one'
   const first = await record.claim(job.model, claiming)
   expect(first).toMatchObject({ status: 'claimed', id: job.id })
   const again = await record.claim(job.model, claiming)
-  expect(again).toEqual({ ...first, remainingMs: expect.any(Number), waiting: 0 })
+  expect(again).toEqual({
+    ...first,
+    remainingMs: expect.any(Number),
+    waitedMs: expect.any(Number),
+    waiting: 0,
+  })
   expect(await claim(job)).toMatchObject({ id: next.id })
 })
 
@@ -113,6 +119,17 @@ test('what a worker does not serve does not hold up what it serves', async () =>
   expect(await claim(job)).toMatchObject({ id: served.id })
 })
 
+test('a claim says how long it waited, by the clock of Redis', async () => {
+  const beganMs = await record.redisTimeMs()
+  const job = await lifted()
+  await expect.poll(record.redisTimeMs).toBeGreaterThan(beganMs + 20)
+  const answer = await claim(job)
+  const mostMs = (await record.redisTimeMs()) - beganMs
+  const { waitedMs } = answer.status === 'claimed' ? answer : { waitedMs: -1 }
+  expect(waitedMs).toBeGreaterThan(0)
+  expect(waitedMs).toBeLessThanOrEqual(mostMs)
+})
+
 test('a generation whose deadline has passed is still handed out', async () => {
   const job = generationJob()
   await lift(job, { remainingMs: -1_000 })
@@ -137,6 +154,7 @@ test('generations of buried gateways are settled at 0 as they are met, however m
       cachedTokens: 0,
       completionTokens: 0,
       by: 'self-1',
+      timing: { ...decodeTiming(''), waitedMs: expect.any(Number) },
     })),
   )
   expect(await lift(orphans[0] ?? living)).toEqual({ status: 'settled' })

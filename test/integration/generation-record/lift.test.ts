@@ -32,6 +32,7 @@ test('a worker claims what a gateway lifted: the whole job, and the time that re
     promptTokens: null,
     remainingMs: expect.any(Number),
     waiting: 0,
+    waitedMs: expect.any(Number),
   })
   if (answer.status !== 'claimed') return
   expect(answer.remainingMs).toBeGreaterThan(30_000)

@@ -1,3 +1,4 @@
+import { decodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { expect, test } from 'vitest'
 import { idsKey, jobKey, promptKey, recordKey } from '#libs/generation-record/keys.ts'
 import { generationJob } from '../../support/generation-job.ts'
@@ -19,7 +20,7 @@ useRecord()
 
 test('a gateway settles a running generation once, and learns which worker to stop each time', async () => {
   const job = await claimed({ worker: 'worker-2' })
-  const settlement = settlementOf(job)
+  const settlement = { ...settlementOf(job), timing: decodeTiming('14200,124,410,5900,stop,,0,1') }
   const answer = { worker: 'worker-2', waited: false }
   expect(await record.settle(job.model, settlement, GATEWAY)).toEqual({ status: 'recorded', ...answer })
   const other = { ...settlement, completionTokens: 99 }

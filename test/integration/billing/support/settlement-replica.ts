@@ -3,7 +3,9 @@ import type { Cluster, Redis } from 'ioredis'
 import { Registry } from 'prom-client'
 import { createMetrics } from '#apps/billing/metrics.ts'
 import { runSettlements } from '#apps/billing/settlements/run-settlements.ts'
+import { createTimingWriter } from '#apps/billing/settlements/write-timings.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
+import { encodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
 import type { RedisPlace } from '#libs/config/redis-fields.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
@@ -61,6 +63,7 @@ export function startReplica(options: {
         return settled
       },
     },
+    timings: createTimingWriter({ pool: database.servicePool, nowMs: () => Date.now(), log }),
     models,
     tracing: NO_TRACING,
     metrics,
@@ -98,8 +101,9 @@ export function connect(url: string): Redis {
 export async function addSettlement(
   redis: Redis | Cluster,
   model: string,
-  settlement: Settlement,
+  { timing, ...settlement }: Settlement,
 ): Promise<void> {
-  const fields = Object.entries(settlement).flatMap(([name, value]) => [name, String(value)])
+  const texts = { ...settlement, ...(timing && { timing: encodeTiming(timing) }) }
+  const fields = Object.entries(texts).flatMap(([name, value]) => [name, String(value)])
   await redis.xadd(settlementStreamKey(model), '*', ...fields)
 }

@@ -50,6 +50,7 @@ export const CLAIMED: GenerationEvent = {
   promptTokens: 3,
   after: 0,
   guided: false,
+  waitedMs: 5,
 }
 
 export const declined = (fields: Partial<GenerationDeclined>): GenerationEvent => ({

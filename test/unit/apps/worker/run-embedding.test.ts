@@ -30,7 +30,7 @@ const declined = { type: 'generation-declined', promptTokens: 0, need: '', suspe
 test('inputs are claimed with their exact tokens and embedded; the end counts them as prompt alone', async () => {
   const { events, seen } = await process(embedding())
   expect(events).toEqual([
-    { type: 'generation-claimed', worker: 'worker-1', promptTokens: 3, after: 0, guided: false },
+    { type: 'generation-claimed', worker: 'worker-1', promptTokens: 3, after: 0, guided: false, waitedMs: 5 },
     {
       type: 'generation-end',
       finishReason: 'stop',

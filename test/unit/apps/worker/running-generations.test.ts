@@ -41,6 +41,7 @@ test('a claim is published with the first events, before them and once; else wit
     promptTokens: 3,
     after: 0,
     guided: false,
+    waitedMs: 5,
   } as const
   const run = open(5)
   run.claimed(claim)

@@ -17,6 +17,7 @@ export function claimedGeneration(
     job,
     ids: new Uint32Array(0),
     promptTokens: null,
+    waitedMs: 5,
     remainingMs: 60_000,
     waiting: 0,
     ...fields,

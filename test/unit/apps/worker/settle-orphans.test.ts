@@ -22,7 +22,7 @@ function setUp(answers: (Settled['status'] | Error)[]) {
 
 test('what a dead gateway leaves is settled as our fault and free, by the worker that ran it', async () => {
   const { orphans, sent } = setUp(['recorded'])
-  orphans.add({ model: 'demo-chat', id: 'g', epoch: 2 })
+  orphans.add({ model: 'demo-chat', id: 'g', epoch: 2, timing: null })
   await orphans.drain()
   const unused = { promptTokens: 0, cachedTokens: 0, completionTokens: 0 }
   const by = { role: 'worker', worker: 'worker-1' }
@@ -35,7 +35,7 @@ test('it is sent again until Redis answers, and counted as pending meanwhile', a
     new Error('Command timed out'),
     'stale',
   ])
-  orphans.add({ model: 'demo-chat', id: 'g', epoch: 2 })
+  orphans.add({ model: 'demo-chat', id: 'g', epoch: 2, timing: null })
   expect(orphans.pending()).toBe(1)
   await orphans.drain()
   expect([sent.length, orphans.pending()]).toEqual([3, 0])

@@ -19,6 +19,17 @@ test('reads the flat fields of an entry', () => {
   })
 })
 
+test('reads the timing of a newer gateway, and an entry of an older one without it', () => {
+  const parsed = parseSettlement(fields({ ...GOOD, timing: '14200,124,410,5900,stop,,0,1' }))
+  expect(parsed).toMatchObject({ settlement: { timing: { waitedMs: 14_200, ahead: 124, streamed: true } } })
+  expect(parseSettlement(fields(GOOD))).not.toHaveProperty('settlement.timing')
+})
+
+test('a timing that cannot be read leaves the settlement as it is', () => {
+  const parsed = parseSettlement(fields({ ...GOOD, timing: 'soon' }))
+  expect(parsed).toMatchObject({ settlement: { completionTokens: 7, timing: { waitedMs: null } } })
+})
+
 test.each([
   ['an id that is no UUID', { id: 'x' }],
   ['an unknown outcome', { outcome: 'fine' }],

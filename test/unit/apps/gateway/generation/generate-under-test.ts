@@ -82,6 +82,7 @@ export function setUp(given: Given) {
       mayBeQueued = true
       given.begin?.()
       runEpoch()
+      return 0
     },
     claimed: ({ worker }) => void log.push(`claimed by ${worker}`),
     running: () => undefined,
@@ -140,6 +141,7 @@ export function setUp(given: Given) {
       outputEstimate: createOutputEstimate(),
       gateway: 'gateway-1',
       redisNowMs: () => 0,
+      nowMs: () => 0,
     }),
     receiveVectors: async ({ first, count, promptTokens }, run) => {
       if (first >= run.vectorsReceived())

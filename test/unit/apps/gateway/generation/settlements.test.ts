@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { createSettlements, type Ending } from '#apps/gateway/generation/settlements.ts'
+import { decodeTiming } from '#libs/contracts/settlement-timing.ts'
 import type { Settled, SettlementMark } from '#libs/generation-record/generation-record.ts'
 import { generationJob } from '../../../../support/generation-job.ts'
 
@@ -13,6 +14,7 @@ const ENDING: Ending = {
   cachedTokens: 0,
   completionTokens: 5,
   deadlineMs: 60_000,
+  timing: decodeTiming('5,1,20,300,stop,,0,1'),
 }
 
 /** `answers` are those of the record, in order; the last one repeats. */
@@ -158,10 +160,10 @@ test('beyond the limit no more work may be taken', async () => {
 })
 
 test('beyond the limit of bytes no more work may be taken, until billing has committed some', async () => {
-  const { settlements, mark, clock, add } = setUp([RECORDED], { mostBytes: 1_000 })
+  const { settlements, mark, clock, add } = setUp([RECORDED], { mostBytes: 1_200 })
   add()
   expect(settlements.isFull()).toBe(false)
-  expect(settlements.fill()).toBeCloseTo(0.9, 1)
+  expect(settlements.fill()).toBeCloseTo(0.85, 1)
   add()
   expect(settlements.isFull()).toBe(true)
   await settlements.drain()

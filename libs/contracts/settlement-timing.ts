@@ -1,0 +1,55 @@
+/**
+ * How long a generation waited and ran, as far as the process that settles it knows. It explains a charge and decides
+ * nothing, so whatever of it is missing or unreadable is null, and never a reason to refuse a settlement.
+ */
+export type SettlementTiming = {
+  /** From the queue to its first claim, by the clock of the queue Redis. */
+  readonly waitedMs: number | null
+  /** How many were before it in the queue when it was admitted. */
+  readonly ahead: number | null
+  /** From its first claim to its first output at the gateway. */
+  readonly firstTokenMs: number | null
+  /** From its first output to its end. */
+  readonly ranMs: number | null
+  /** As in the answer: `stop`, `length`, `tool_calls`. */
+  readonly finishReason: string | null
+  /** As in the answer, where it failed. */
+  readonly errorCode: string | null
+  readonly reasoningTokens: number | null
+  readonly streamed: boolean | null
+}
+
+/**
+ * Writes it as one text of comma-separated values in the order of the type, such as `14200,124,410,5900,stop,,0,1`. A
+ * settlement is kept in Redis for an hour, so names would cost more memory than values. A later version appends values.
+ */
+export function encodeTiming(timing: SettlementTiming): string {
+  const { waitedMs, ahead, firstTokenMs, ranMs, finishReason, errorCode, reasoningTokens, streamed } = timing
+  const flag = streamed === null ? null : Number(streamed)
+  const values = [waitedMs, ahead, firstTokenMs, ranMs, finishReason, errorCode, reasoningTokens, flag]
+  return values.map((value) => (typeof value === 'number' ? Math.round(value) : (value ?? ''))).join(',')
+}
+
+/** Reads what `encodeTiming` wrote, in this version or another one. Never throws. */
+export function decodeTiming(text: string): SettlementTiming {
+  const [waitedMs, ahead, firstTokenMs, ranMs, finishReason, errorCode, reasoningTokens, streamed] =
+    text.split(',')
+  return {
+    waitedMs: toCount(waitedMs),
+    ahead: toCount(ahead),
+    firstTokenMs: toCount(firstTokenMs),
+    ranMs: toCount(ranMs),
+    finishReason: toWord(finishReason),
+    errorCode: toWord(errorCode),
+    reasoningTokens: toCount(reasoningTokens),
+    streamed: streamed === '1' ? true : streamed === '0' ? false : null,
+  }
+}
+
+/** At most 2^31 - 1, PostgreSQL's largest integer: 24 days in milliseconds. */
+function toCount(text: string | undefined): number | null {
+  if (text === undefined || !/^\d{1,10}$/.test(text)) return null
+  return Math.min(Number(text), 2_147_483_647)
+}
+
+const toWord = (text: string | undefined) => (text !== undefined && /^[a-z_]{1,40}$/.test(text) ? text : null)
