@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Id, ModelId, Nano, Time, TimeInput } from '../fields.ts'
+import { Id, ModelId, Nano, Time, TimeInput, countIn } from '../fields.ts'
 import { defineRead } from '../operation.ts'
 import { PAGE, pageFields } from '../page.ts'
 import { ALL } from '../roles.ts'
@@ -53,16 +53,17 @@ const Settlement = z.object({
 })
 export type Settlement = z.infer<typeof Settlement>
 
-/** What a request's gateway measured. Each is null where its gateway or its worker did not know it. */
+/** Each field is null where it is not known or did not happen. */
 export const RequestTiming = z
   .object({
-    waitedMs: z.int().nullable().meta({ description: 'From its admission to its first claim.' }),
-    ahead: z.int().nullable().meta({ description: 'How many waited before it when it was admitted.' }),
-    firstTokenMs: z.int().nullable().meta({ description: 'From the claim to the first token.' }),
-    ranMs: z.int().nullable().meta({ description: 'From the claim to the end.' }),
+    waitedMs: z.int().nullable().meta({ description: 'From the queue to its first claim by a worker.' }),
+    ahead: z.int().nullable().meta({ description: 'How many were before it in the queue.' }),
+    firstTokenMs: z.int().nullable().meta({ description: 'From its first claim to its first output.' }),
+    ranMs: z.int().nullable().meta({ description: 'From its first output to its end.' }),
     finishReason: z.string().nullable(),
     errorCode: z.string().nullable(),
     reasoningTokens: z.int().nullable(),
+    streamed: z.boolean().nullable(),
   })
   .meta({ id: 'RequestTiming' })
 export type RequestTiming = z.infer<typeof RequestTiming>
@@ -98,6 +99,8 @@ export type SettledRequest = z.infer<typeof SettledRequest>
 /** The longest time that one list covers; of one account or key: the second number. */
 export const MAX_REQUEST_DAYS = { all: 31, one: 366 } as const
 
+const MAX_DURATION_MS = 24 * 60 * 60 * 1000
+
 export const REQUESTS = {
   listRequests: defineRead({
     path: '/requests',
@@ -109,10 +112,13 @@ export const REQUESTS = {
       key: Id.optional(),
       model: ModelId.optional(),
       outcome: Outcome.optional(),
-      from: TimeInput.optional().meta({
-        description: 'Of the settlement; the longest time before `to` unless given.',
+      minMs: countIn({ min: 0, max: MAX_DURATION_MS }).optional().meta({
+        description: 'Only those that waited and ran for so long together; none of those without a timing.',
       }),
-      to: TimeInput.optional().meta({ description: 'Exclusive; now unless given.' }),
+      from: TimeInput.optional().meta({
+        description: 'Of the settlement; as far back as is allowed, from `to` or from now, unless given.',
+      }),
+      to: TimeInput.optional().meta({ description: 'Exclusive; no end unless given.' }),
       ...PAGE,
     }),
     answer: z

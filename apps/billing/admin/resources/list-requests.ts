@@ -2,6 +2,7 @@ import { sql, type Kysely, type RawBuilder, type Selectable, type SqlBool } from
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import {
   MAX_REQUEST_DAYS,
+  type RequestTiming,
   type SettledRequest,
   type Settlement,
 } from '#libs/admin-contract/resources/requests.ts'
@@ -21,31 +22,37 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const MAX_LOOKED = 20_000
 
 type Usage = Selectable<Tables['usage']>
+type Timing = Omit<Selectable<Tables['request_timings']>, 'reservation_id'>
+
+type Nulls<Row> = { [Column in keyof Row]: null }
 
 /** The row of a page, with what was looked through. The row is null where that has no match. */
-type LookedRow = ({ [Column in keyof Usage]: Usage[Column] } | { [Column in keyof Usage]: null }) & {
-  readonly at: string | null
-  readonly looked: bigint
-  readonly last_at: string | null
-  readonly last_id: string | null
-}
+type LookedRow = (Usage | Nulls<Usage>) &
+  (Timing | Nulls<Timing>) & {
+    readonly at: string | null
+    readonly looked: bigint
+    readonly last_at: string | null
+    readonly last_id: string | null
+  }
 
 type Condition = RawBuilder<SqlBool>
 
 export const listRequests = implementRead(
   ADMIN.listRequests,
-  async ({ query: { from, to, account, key, model, outcome, limit, cursor } }, { db, now }) => {
+  async ({ query: { from, to, account, key, model, outcome, minMs, limit, cursor } }, { db, now }) => {
     const days = account === undefined && key === undefined ? MAX_REQUEST_DAYS.all : MAX_REQUEST_DAYS.one
-    const [start, end] = await toRange(db, { from, to: to ?? now, days })
+    const start = await toStart(db, { from, to, days, now })
     if (account !== undefined) await readAccount(db, account)
     if (key !== undefined) await readKeyRecord(db, key, now)
     if (model !== undefined) await assertModel(db, model)
     // An index has the rows of these in the order of the list; the others are filtered.
     const indexed: Condition[] = [
-      sql`settled_at >= ${start} and settled_at < ${end}`,
+      sql`settled_at >= ${start}`,
       // Of the partitions, only these can have it.
       sql`reservation_id >= ${await readOldestId(db, start)}`,
     ]
+    // Without it there is no end: another replica's clock may be ahead.
+    if (to !== undefined) indexed.push(sql`settled_at < ${to}`)
     const filters: Condition[] = []
     if (key !== undefined) indexed.push(sql`key_id = ${key}`)
     if (account !== undefined) (key === undefined ? indexed : filters).push(sql`account_id = ${account}`)
@@ -55,6 +62,7 @@ export const listRequests = implementRead(
       filters.push(sql`outcome = ${outcome}`)
     }
     if (model !== undefined) filters.push(sql`model = ${model}`)
+    if (minMs !== undefined) filters.push(sql`${DURATION} >= ${minMs}`)
     if (cursor !== undefined) {
       const { at, id } = toMoment(cursor)
       // The first one is for the indexes that do not have the id.
@@ -65,6 +73,11 @@ export const listRequests = implementRead(
     return toRequestPage(rows, { limit, most, start })
   },
 )
+
+/** Of a row of `looked`; null without a timing. A subquery, so that only these rows are searched for. */
+const DURATION = sql`(
+  select coalesce(t.waited_ms, 0)::bigint + coalesce(t.first_token_ms, 0) + coalesce(t.ran_ms, 0)
+  from request_timings t where t.reservation_id = looked.reservation_id)`
 
 /** The next `limit` matches among the next `most` rows. */
 async function look(
@@ -88,9 +101,13 @@ async function look(
     ), bound as (
       select settled_at, reservation_id from looked order by settled_at, reservation_id limit 1
     )
-    select p.*, ${toText('p.settled_at')} as at, c.looked, ${toText('b.settled_at')} as last_at,
+    select p.*, t.waited_ms, t.ahead, t.first_token_ms, t.ran_ms, t.finish_reason, t.error_code, t.reasoning_tokens,
+      t.streamed, t.written_at, ${toText('p.settled_at')} as at, c.looked, ${toText('b.settled_at')} as last_at,
       b.reservation_id as last_id
     from (select count(*) as looked from looked) c left join bound b on true left join page p on true
+      left join lateral (
+        select * from request_timings r where r.reservation_id = p.reservation_id limit 1
+      ) t on true
     order by p.settled_at desc, p.reservation_id desc`.execute(db)
   return rows
 }
@@ -113,33 +130,48 @@ function toRequestPage(
   }
 }
 
-/** Without `from` it is as long as is allowed, and begins after the archived months. */
-async function toRange(
+/** Where the list ends. Without `from` that is as far back as is allowed, and not before the end of the archived months. */
+async function toStart(
   db: Kysely<Tables>,
-  { from, to, days }: { from: Date | undefined; to: Date; days: number },
-): Promise<[Date, Date]> {
-  const earliest = new Date(to.getTime() - days * DAY_MS)
+  { from, to, days, now }: { from: Date | undefined; to: Date | undefined; days: number; now: Date },
+): Promise<Date> {
+  const earliest = new Date((to ?? now).getTime() - days * DAY_MS)
   if (from === undefined) {
-    const archived = await readArchiveEnd(db)
-    if (archived === null || archived.endedAt <= earliest) return [earliest, to]
-    await assertKept(db, new Date(to.getTime() - 1))
-    return [archived.endedAt, to]
+    if (to !== undefined) await assertKept(db, new Date(to.getTime() - 1))
+    const { endedAt = earliest } = (await readArchiveEnd(db)) ?? {}
+    return endedAt > earliest ? endedAt : earliest
   }
-  if (from >= to) throw new AdminError('invalid_request', "'to': expected a time after from", 'to')
-  if (from < earliest)
+  if (to !== undefined && from >= to) {
+    throw new AdminError('invalid_request', "'to': expected a time after from", 'to')
+  }
+  if (from < earliest) {
     throw new AdminError('invalid_request', `'from': expected at most ${days} days`, 'from')
+  }
   await assertKept(db, from)
-  return [from, to]
+  return from
 }
 
-function toRequest(row: Usage): SettledRequest {
+function toRequest(row: Usage & (Timing | Nulls<Timing>)): SettledRequest {
   return {
     id: row.reservation_id,
     accountId: row.account_id,
     keyId: row.key_id,
     model: row.model,
     ...toSettlement(row),
-    timing: null,
+    timing: row.written_at === null ? null : toTiming(row),
+  }
+}
+
+export function toTiming(row: Timing): RequestTiming {
+  return {
+    waitedMs: row.waited_ms,
+    ahead: row.ahead,
+    firstTokenMs: row.first_token_ms,
+    ranMs: row.ran_ms,
+    finishReason: row.finish_reason,
+    errorCode: row.error_code,
+    reasoningTokens: row.reasoning_tokens,
+    streamed: row.streamed,
   }
 }
 

@@ -6,7 +6,7 @@ import { AdminError } from '../admin-error.ts'
 import { readArchiveEnd } from '../archive-end.ts'
 import { implementRead } from '../implement.ts'
 import { toAlarm } from './alarms.ts'
-import { listRequests, toSettlement } from './list-requests.ts'
+import { listRequests, toSettlement, toTiming } from './list-requests.ts'
 
 const readRequest = implementRead(ADMIN.readRequest, async ({ params: { request: id } }, { db }) => {
   const reservation = await db.selectFrom('reservations').selectAll().where('id', '=', id).executeTakeFirst()
@@ -17,6 +17,11 @@ const readRequest = implementRead(ADMIN.readRequest, async ({ params: { request:
     .where('reservation_id', '=', id)
     .orderBy('seq')
     .execute()
+  const timing = await db
+    .selectFrom('request_timings')
+    .selectAll()
+    .where('reservation_id', '=', id)
+    .executeTakeFirst()
   if (reservation === undefined && usage === undefined && alarms.length === 0) {
     throw await toMissing(db, id)
   }
@@ -30,7 +35,7 @@ const readRequest = implementRead(ADMIN.readRequest, async ({ params: { request:
     prices: version == null ? null : await readPrices(db, version),
     settlement: usage === undefined ? null : toSettlement(usage),
     alarms: alarms.map(toAlarm),
-    timing: null,
+    timing: timing === undefined ? null : toTiming(timing),
   }
 })
 

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import {
+  openBillingDatabase,
+  reserveCall,
+  setWatermark,
+  settlement,
+  START_MS,
+  type BillingDatabase,
+} from '../support/billing-database.ts'
+
+const DAY_MS = 86_400_000
+
+let database: BillingDatabase
+
+beforeAll(async () => {
+  database = await openBillingDatabase()
+})
+afterAll(() => database.close())
+
+const readState = async () => await database.operator.call(ADMIN.readState, {})
+
+test('the state of an empty database says so', async () => {
+  expect(await readState()).toEqual({
+    at: '2030-01-01T00:00:00.000Z',
+    replica: 'replica-1',
+    watermarks: [{ model: 'chat', ageMs: 400 }],
+    moneyCallsWaiting: 0,
+    reconciliation: null,
+    overdueHolds: 0,
+    alarms: [],
+    writeOffs: { requests: 0, writtenOffNano: '0' },
+  })
+})
+
+test('the state has alarms and write-offs of 24 hours, overdue holds and the newest comparison', async () => {
+  const { keyId } = await database.createAccount(100_000n)
+  const [over, overdue] = [reserveCall(keyId), reserveCall(keyId)]
+  await database.money.reserve([over, overdue])
+  const unknown = () => settlement(crypto.randomUUID())
+  // Ten tokens more than were held.
+  await database.money.settle([
+    settlement(over.reservationId, { completionTokens: 60 }),
+    unknown(),
+    unknown(),
+  ])
+  await setWatermark(database, 'chat', overdue.deadlineMs + 60_000 + 330_000)
+  expect((await readState()).overdueHolds).toBe(0)
+  await setWatermark(database, 'chat', overdue.deadlineMs + 60_000 + 330_001)
+  for (const [minute, rows] of [0, 1].entries()) {
+    await database.pool.query('insert into reconciliation_runs (at, counts) values ($1, $2)', [
+      new Date(START_MS + minute * 60_000),
+      JSON.stringify([{ question: 'q', rows }]),
+    ])
+  }
+  const state = await readState()
+  expect(state).toMatchObject({
+    reconciliation: { at: '2030-01-01T00:01:00.000Z', agrees: false, counts: [{ question: 'q', rows: 1 }] },
+    overdueHolds: 1,
+    alarms: [{ kind: 'unknown', settlements: 2 }],
+    writeOffs: { requests: 1, writtenOffNano: '100' },
+  })
+  database.clock.nowMs += DAY_MS - 1
+  expect(await readState()).toEqual({ ...state, at: '2030-01-01T23:59:59.999Z' })
+  database.clock.nowMs += 1
+  expect(await readState()).toMatchObject({
+    overdueHolds: 1,
+    alarms: [],
+    writeOffs: { requests: 0, writtenOffNano: '0' },
+  })
+})
