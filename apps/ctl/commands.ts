@@ -12,6 +12,8 @@ import { MODEL_COMMANDS } from './resources/models.ts'
 import { RECONCILIATION_COMMANDS } from './resources/reconciliation.ts'
 import { REQUEST_COMMANDS } from './resources/requests.ts'
 import { SEAL_COMMANDS } from './resources/seals.ts'
+import { SESSION_COMMANDS } from './resources/sessions.ts'
+import { STATE_COMMANDS } from './resources/state.ts'
 import { USAGE_COMMANDS } from './resources/usage.ts'
 import { WHOAMI_COMMANDS } from './resources/whoami.ts'
 import { WORKER_COMMANDS } from './resources/workers.ts'
@@ -31,9 +33,11 @@ export const COMMANDS: readonly Command[] = [
   ...LEDGER_COMMANDS,
   ...WRITE_OFF_COMMANDS,
   ...ALARM_COMMANDS,
+  ...STATE_COMMANDS,
   ...RECONCILIATION_COMMANDS,
   ...SEAL_COMMANDS,
   ...AUDIT_COMMANDS,
   ...CREDENTIAL_COMMANDS,
+  ...SESSION_COMMANDS,
   ...WHOAMI_COMMANDS,
 ]

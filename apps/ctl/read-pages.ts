@@ -3,10 +3,10 @@ import type { ReadOperation } from '#libs/admin-contract/operation.ts'
 import { MAX_LIMIT } from '#libs/admin-contract/page.ts'
 import { parseAnswer, type Admin, type Given } from './admin.ts'
 
-const Page = z.object({ data: z.array(z.unknown()), nextCursor: z.string().nullable() })
+const Page = z.looseObject({ data: z.array(z.unknown()), nextCursor: z.string().nullable() })
 type Page = z.infer<typeof Page>
 
-/** The first `limit` items after the cursor, as one page. */
+/** The first `limit` items after the cursor, as one page; its other fields are those of the last one that was read. */
 export async function readPages(
   admin: Admin,
   list: { operation: ReadOperation; query: Given; limit: number; cursor: string | undefined },
@@ -18,7 +18,7 @@ export async function readPages(
     const size = Math.min(MAX_LIMIT, limit - data.length)
     const page = parseAnswer(Page, await admin.ask(operation, { ...query, limit: size, cursor }))
     data.push(...page.data)
-    if (page.nextCursor === null || data.length >= limit) return { data, nextCursor: page.nextCursor }
+    if (page.nextCursor === null || data.length >= limit) return { ...page, data }
     cursor = page.nextCursor
   }
 }

@@ -328,9 +328,9 @@ test('a wrong token and a wrong address are refused', async () => {
   })
 })
 
-test('every command is called here or in docs-models, workers or ledger-archive.test.ts', () => {
-  const names = COMMANDS.map(({ name }) => name).filter(
-    (name) => !/^(models (add|check)|workers .*|ledger (months|archive|verify))$/u.test(name),
-  )
+test('every command is called here or in docs-models, workers, ledger-archive or console-operations.test.ts', () => {
+  const elsewhere =
+    /^(models (add|check)|workers .*|ledger (months|archive|verify)|requests list|state|sessions .*)$/u
+  const names = COMMANDS.map(({ name }) => name).filter((name) => !elsewhere.test(name))
   expect(names.filter((name) => !asked.some((words) => `${words} `.startsWith(`${name} `)))).toEqual([])
 })
