@@ -160,7 +160,15 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
   })
   releasers.add('settlements', stopSettlements, { run: (stop) => stop(), limitMs: 10_000 })
 
-  const { server, endStreams } = createBillingService({ pool, lane, versions, metrics, nowMs, log })
+  const { server, endStreams } = createBillingService({
+    pool,
+    callersDb: toKysely(callersPool),
+    lane,
+    versions,
+    metrics,
+    nowMs,
+    log,
+  })
   releasers.add('grpc', server, {
     async run(server) {
       endStreams()

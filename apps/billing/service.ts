@@ -1,4 +1,5 @@
 import { Server, status, type sendUnaryData, type ServerWritableStream } from '@grpc/grpc-js'
+import type { Kysely } from 'kysely'
 import type { Pool } from 'pg'
 import { toCatalogMessage, toKeyChangesMessage, toKeyMessage } from '#libs/billing-client/billing-wire.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
@@ -10,8 +11,10 @@ import type { KeyChanges } from '#proto/types/millrace/billing/KeyChanges.ts'
 import type { LookUpKeyResponse } from '#proto/types/millrace/billing/LookUpKeyResponse.ts'
 import type { WatchCatalogRequest__Output } from '#proto/types/millrace/billing/WatchCatalogRequest.ts'
 import type { WatchKeysRequest__Output } from '#proto/types/millrace/billing/WatchKeysRequest.ts'
+import { serveCallers } from './callers/serve-callers.ts'
 import { readCatalog } from './catalog/read-catalog.ts'
 import { findUsableKey, readKeyChanges } from './database/keys.ts'
+import type { Tables } from './database/tables.ts'
 import type { VersionWatch } from './database/watch-versions.ts'
 import type { Lane } from './lanes/lane.ts'
 import type { MoneyAnswer, MoneyRequest } from './lanes/money-lane.ts'
@@ -28,6 +31,8 @@ const SERVER_OPTIONS = { 'grpc.keepalive_time_ms': 10_000, 'grpc.keepalive_timeo
  */
 export function createBillingService(deps: {
   pool: Pool
+  /** For what callers read of their own keys. */
+  callersDb: Kysely<Tables>
   lane: Lane<MoneyRequest, MoneyAnswer>
   versions: VersionWatch
   metrics: BillingMetrics
@@ -53,6 +58,8 @@ export function createBillingService(deps: {
   }
 
   const handlers: BillingHandlers = {
+    ...serveCallers({ db: deps.callersDb, nowMs, log }),
+
     Money(stream) {
       keep(stream, serveMoney(stream, deps))
     },

@@ -25,6 +25,7 @@ import {
   toReplaceMessage,
   toReserveMessage,
 } from './billing-wire.ts'
+import { createCallerReads, type CallerReads } from './caller-reads.ts'
 import { followStream } from './follow-stream.ts'
 import { createMoneyStream } from './money-stream.ts'
 
@@ -32,7 +33,7 @@ import { createMoneyStream } from './money-stream.ts'
  * The gateway's client of billing. Every call rejects with BillingUnavailable when no answer arrives within its timeout,
  * and with a RangeError when billing refuses it as malformed.
  */
-export type BillingClient = {
+export type BillingClient = CallerReads & {
   reserve(call: ReserveCall): Promise<HoldAnswer>
   /** Only for a held reservation, and once; a repeated call with the same numbers gets the same answer. */
   replace(call: ReplaceCall): Promise<HoldAnswer>
@@ -107,6 +108,7 @@ export function createBillingClient(options: {
   }
 
   return {
+    ...createCallerReads(client, timeoutMs),
     async reserve(call) {
       return readHold(await money.ask({ reserve: toReserveMessage(call), call: 'reserve' }))
     },

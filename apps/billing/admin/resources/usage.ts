@@ -83,7 +83,10 @@ type Span = {
   readonly oldestId: string
 }
 
-async function readSpan(db: Kysely<Tables>, { start, end }: Pick<Span, 'start' | 'end'>): Promise<Span> {
+export async function readSpan(
+  db: Kysely<Tables>,
+  { start, end }: Pick<Span, 'start' | 'end'>,
+): Promise<Span> {
   const { rows } = await sql<{ until: Date }>`
     select greatest(until, ${start}) as until from usage_hours_end`.execute(db)
   const rolledUntil = rows[0]?.until ?? start
@@ -91,7 +94,7 @@ async function readSpan(db: Kysely<Tables>, { start, end }: Pick<Span, 'start' |
 }
 
 /** Sums of the closed hours, and the requests since then: `0013-usage-hours.sql` says why both together are complete. */
-function selectUsage({ start, end, rolledUntil, oldestId }: Span, conditions: RawBuilder<SqlBool>[]) {
+export function selectUsage({ start, end, rolledUntil, oldestId }: Span, conditions: RawBuilder<SqlBool>[]) {
   const sums = sql`hour >= ${start} and hour < least(${end}::timestamptz, ${rolledUntil}::timestamptz)`
   // Of the partitions, only those from the oldest id on can have it.
   const rest = sql`settled_at >= ${rolledUntil} and settled_at < ${end} and reservation_id >= ${oldestId}`

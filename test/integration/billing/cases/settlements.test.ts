@@ -5,10 +5,8 @@ import { followModels } from '#apps/billing/catalog/follow-models.ts'
 import { watchVersions } from '#apps/billing/database/watch-versions.ts'
 import { deadLetterKey } from '#apps/billing/settlements/settlement-streams.ts'
 import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
-import { decodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
 import { createRedis, type TestRedis } from '../../../support/redis.ts'
-import { uuidV7 } from '../../../support/uuid-v7.ts'
 import {
   CHAT,
   EMBED,
@@ -64,41 +62,6 @@ test('settles and acknowledges the entries of every stream, also those from befo
   await expect.poll(() => pendingCount('chat'), WAIT).toBe(0)
   await expect.poll(() => pendingCount('embed'), WAIT).toBe(0)
 })
-
-test('keeps how long each waited and ran, once, and charges also where that cannot be kept', async () => {
-  const account = await database.createAccount(100_000n)
-  const [first, bare, last] = [uuidV7(Date.now()), uuidV7(Date.now()), uuidV7(Date.now())] as const
-  for (const reservationId of [first, bare, last]) await hold(account.keyId, { reservationId })
-  start()
-  const timing = decodeTiming('14200,124,410,5900,tool_calls,,7,1')
-  await addSettlement(redis, 'chat', { ...settlement(first), timing })
-  await addSettlement(redis, 'chat', { ...settlement(first), timing: decodeTiming('1') })
-  await addSettlement(redis, 'chat', settlement(bare))
-  await charged(account.accountId, 1_400n)
-  await expect.poll(readTimings, WAIT).toEqual([
-    {
-      reservation_id: first,
-      waited_ms: 14_200,
-      ahead: 124,
-      first_token_ms: 410,
-      ran_ms: 5_900,
-      finish_reason: 'tool_calls',
-      error_code: null,
-      reasoning_tokens: 7,
-      streamed: true,
-    },
-  ])
-
-  await database.pool.query('alter table request_timings rename to elsewhere')
-  await addSettlement(redis, 'chat', { ...settlement(last), timing })
-  await charged(account.accountId, 2_100n)
-  await expect.poll(() => pendingCount('chat'), WAIT).toBe(0)
-})
-
-async function readTimings() {
-  const { rows } = await database.pool.query<Record<string, unknown>>('select * from request_timings')
-  return rows.map(({ written_at: _, ...timing }) => timing)
-}
 
 test('two replicas share a stream, and an entry delivered twice is charged once', async () => {
   const account = await database.createAccount(100_000n)

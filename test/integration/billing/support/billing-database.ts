@@ -210,6 +210,7 @@ export async function openBillingDatabase(
       const versions = watchVersions({ url, pool: servicePool, log, pollMs })
       const { server, endStreams } = createBillingService({
         pool: servicePool,
+        callersDb: toKysely(servicePool),
         lane,
         versions,
         metrics,

@@ -1,0 +1,14 @@
+// Original file: proto/billing.proto
+
+
+export interface ReadActivityRequest {
+  'keyId'?: (string);
+  'from'?: (string);
+  'to'?: (string);
+}
+
+export interface ReadActivityRequest__Output {
+  'keyId': (string);
+  'from': (string);
+  'to': (string);
+}

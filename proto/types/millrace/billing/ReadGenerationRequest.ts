@@ -1,0 +1,12 @@
+// Original file: proto/billing.proto
+
+
+export interface ReadGenerationRequest {
+  'keyId'?: (string);
+  'reservationId'?: (string);
+}
+
+export interface ReadGenerationRequest__Output {
+  'keyId': (string);
+  'reservationId': (string);
+}

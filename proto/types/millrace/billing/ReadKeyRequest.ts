@@ -1,0 +1,10 @@
+// Original file: proto/billing.proto
+
+
+export interface ReadKeyRequest {
+  'keyId'?: (string);
+}
+
+export interface ReadKeyRequest__Output {
+  'keyId': (string);
+}
