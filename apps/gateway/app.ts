@@ -1,6 +1,7 @@
 import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { Counter, type Registry } from 'prom-client'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import type { CallerReads } from '#libs/billing-client/caller-reads.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
 import type { Caller } from './caller.ts'
@@ -18,6 +19,14 @@ import type { OperationDescription } from './endpoints/operation-description.ts'
 import { createPrepareRequest, type PrepareOnThread } from './endpoints/prepare-request.ts'
 import { responsesDescription } from './endpoints/responses/describe.ts'
 import { responses } from './endpoints/responses/endpoint.ts'
+import {
+  activityDescription,
+  creditsDescription,
+  generationDescription,
+  generationsDescription,
+  keyDescription,
+} from './endpoints/self-service/describe.ts'
+import { selfService } from './endpoints/self-service/route.ts'
 import { serveGeneration } from './endpoints/serve-generation.ts'
 import type { Generate } from './generation/generation-call.ts'
 import { installAcceptBody } from './http/accept-body.ts'
@@ -51,6 +60,8 @@ type AppDeps = {
   readonly generate: Generate
   readonly authenticate: Authenticate
   readonly catalog: Catalog
+  /** What callers read of their own keys. */
+  readonly reads: CallerReads
   readonly prepareOnThread: PrepareOnThread
   /** UUIDv7. */
   readonly newId: () => string
@@ -145,7 +156,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     releaseBody,
   })
 
-  const paid = ({ errors }: OperationDescription) => ({ onRequest: authenticate, config: { errors } })
+  const keyed = ({ errors }: OperationDescription) => ({ onRequest: authenticate, config: { errors } })
   const free = ({ errors }: OperationDescription) => ({
     onRequest: authenticateIfBillingAnswers,
     config: { errors },
@@ -163,14 +174,20 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   }
   app.post(
     '/v1/chat/completions',
-    paid(chatCompletionsDescription),
+    keyed(chatCompletionsDescription),
     serveGeneration(chatCompletions, serving),
   )
-  app.post('/v1/responses', paid(responsesDescription), serveGeneration(responses, serving))
-  app.post('/v1/completions', paid(completionsDescription), serveGeneration(completions, serving))
-  app.post('/v1/embeddings', paid(embeddingsDescription), serveEmbeddings(serving))
+  app.post('/v1/responses', keyed(responsesDescription), serveGeneration(responses, serving))
+  app.post('/v1/completions', keyed(completionsDescription), serveGeneration(completions, serving))
+  app.post('/v1/embeddings', keyed(embeddingsDescription), serveEmbeddings(serving))
   app.get('/v1/models', free(listModelsDescription), listModels(catalogOf))
   app.get('/v1/models/*', free(describeModelDescription), describeModel(catalogOf))
+  const own = selfService({ reads: deps.reads, callerOf, nowMs })
+  app.get('/v1/key', keyed(keyDescription), own.key)
+  app.get('/v1/credits', keyed(creditsDescription), own.credits)
+  app.get('/v1/generation', keyed(generationDescription), own.generation)
+  app.get('/v1/generations', keyed(generationsDescription), own.generations)
+  app.get('/v1/activity', keyed(activityDescription), own.activity)
   app.get('/openapi.json', serveDescription)
   return { app, drain }
 }

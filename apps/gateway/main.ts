@@ -292,6 +292,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const { app, drain } = buildApp({
     generate,
     authenticate,
+    reads: billing,
     catalog,
     prepareOnThread: bodyThread.prepareOnThread,
     newId: () => randomUUIDv7(),

@@ -10,6 +10,7 @@ export const API_ERRORS = {
   invalid_key: { status: 401, wireCode: 'invalid_key', retryAfter: false },
   insufficient_credits: { status: 402, wireCode: 'insufficient_credits', retryAfter: false },
   model_not_found: { status: 404, wireCode: 'model_not_found', retryAfter: false },
+  generation_not_found: { status: 404, wireCode: 'invalid_request', retryAfter: false },
   model_busy: { status: 429, wireCode: 'model_busy', retryAfter: true },
   model_warming: { status: 429, wireCode: 'model_warming', retryAfter: true },
   upstream_error: { status: 502, wireCode: 'upstream_error', retryAfter: false },

@@ -22,7 +22,7 @@ export type OperationError = Exclude<ApiErrorCode, 'unknown_operation'>
 
 export type ParameterDescription = {
   readonly name: string
-  readonly in: 'path' | 'header'
+  readonly in: 'path' | 'query' | 'header'
   readonly required: boolean
   readonly description: string
   readonly schema: z.ZodType

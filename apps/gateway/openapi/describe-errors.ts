@@ -20,6 +20,10 @@ const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }
     meaning: 'The model does not exist, or does not support this operation.',
     message: "Unknown model 'nope'",
   },
+  generation_not_found: {
+    meaning: 'This API key has made no such request, or it is archived.',
+    message: 'There is no request with this id.',
+  },
   model_busy: { meaning: 'The model is busy; try again later.', message: 'The model is busy.' },
   model_warming: { meaning: 'The model is starting; try again later.', message: 'The model is warming.' },
   upstream_error: {

@@ -5,6 +5,13 @@ import { embeddingsDescription } from '../endpoints/embeddings/describe.ts'
 import { describeModelDescription, listModelsDescription } from '../endpoints/models/describe.ts'
 import type { BodyDescription, OperationDescription } from '../endpoints/operation-description.ts'
 import { responsesDescription } from '../endpoints/responses/describe.ts'
+import {
+  activityDescription,
+  creditsDescription,
+  generationDescription,
+  generationsDescription,
+  keyDescription,
+} from '../endpoints/self-service/describe.ts'
 import { ErrorBody } from '../http/handle-error.ts'
 import { COMMON_HEADERS } from './common-headers.ts'
 import { describeErrors } from './describe-errors.ts'
@@ -17,6 +24,11 @@ const OPERATIONS: readonly OperationDescription[] = [
   embeddingsDescription,
   listModelsDescription,
   describeModelDescription,
+  keyDescription,
+  creditsDescription,
+  generationDescription,
+  generationsDescription,
+  activityDescription,
 ]
 
 const ABOUT = `Hosted language models over HTTP with JSON bodies, paid from prepaid credits.

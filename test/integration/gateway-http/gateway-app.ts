@@ -12,6 +12,7 @@ import { BODY_THREAD_LIMITS, GatewayConfig, toHttpLimits } from '#apps/gateway/c
 import { createBodyThread } from '#apps/gateway/endpoints/body-thread.ts'
 import type { PrepareOnThread } from '#apps/gateway/endpoints/prepare-request.ts'
 import type { Generate, GenerationCall, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import { createOwnReads } from './own-reads.ts'
 
 export const KEY = 'good-key'
 export const MODEL = 'org/demo'
@@ -123,6 +124,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
   }
   const tickers = new Set<() => void>()
   const registry = new Registry()
+  const own = createOwnReads()
   const logged: string[] = []
   const { app, drain } = buildApp({
     generate,
@@ -137,6 +139,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
       throw new ApiError('invalid_key', 'The API key is not valid.')
     },
     catalog,
+    reads: own.reads,
     prepareOnThread,
     newId: randomUUIDv7,
     nowMs: Date.now,
@@ -157,6 +160,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
   const url = `${origin}/v1`
   return {
     app,
+    own,
     drain,
     url,
     port: Number(new URL(origin).port),

@@ -6,6 +6,7 @@ import { API_ERRORS, ApiError } from '#libs/contracts/api-error.ts'
 import type { Generate, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
 import { describeInterface } from '#apps/gateway/openapi/describe-interface.ts'
 import { createConformance } from '#test/support/openapi-conformance.ts'
+import { SETTLED_ID } from './own-reads.ts'
 import { always, AUTHORIZED, CHAT, END, failing, MODEL, serveApp, text, USAGE } from './gateway-app.ts'
 
 const document = describeInterface()
@@ -44,6 +45,11 @@ const OPERATIONS: Record<string, { path: string; body?: Record<string, unknown> 
   createCompletion: { path: '/v1/completions', body: { model: MODEL, prompt: 'Hi' } },
   listModels: { path: '/v1/models' },
   retrieveModel: { path: `/v1/models/${MODEL}` },
+  readKey: { path: '/v1/key' },
+  readCredits: { path: '/v1/credits' },
+  readGeneration: { path: `/v1/generation?id=${SETTLED_ID}` },
+  listGenerations: { path: '/v1/generations' },
+  readActivity: { path: '/v1/activity' },
 }
 
 type Ask = { path?: string; body?: unknown; headers?: Record<string, string>; bodyBytes?: number }
@@ -125,7 +131,15 @@ describe('an answer is as described', () => {
     await conformance.assertAnswer('createEmbedding', response)
   })
 
-  it.each(['listModels', 'retrieveModel'])('of %s', async (operationId) => {
+  it.each([
+    'listModels',
+    'retrieveModel',
+    'readKey',
+    'readCredits',
+    'readGeneration',
+    'listGenerations',
+    'readActivity',
+  ])('of %s', async (operationId) => {
     const response = await answerOf(operationId, always([END]))
     expect(response.status).toBe(200)
     await conformance.assertAnswer(operationId, response)
@@ -138,7 +152,9 @@ const rows = [...conformance.operations].flatMap(([operationId, { responses }]) 
     .filter(([status]) => status !== '200')
     .flatMap(([status, { content }]) =>
       Object.keys(content['application/json']?.examples ?? {}).map((code) => ({ operationId, status, code })),
-    ),
+    )
+    // Operations with the same status share its description; a model that starts refuses no reads.
+    .filter(({ code }) => code !== 'model_warming' || OPERATIONS[operationId]?.body !== undefined),
 )
 
 test('the rows are those of the error table', () => {
@@ -153,8 +169,25 @@ it.each(rows)('a refusal by $operationId with $status $code is as described', as
   const response = await refusalOf(row)
   expect(response.status).toBe(Number(row.status))
   const body = await conformance.assertAnswer(row.operationId, response)
-  expect(body).toContain(`"code":"${row.code === 'request_too_large' ? 'invalid_request' : row.code}"`)
+  const isUnnamed = ['request_too_large', 'generation_not_found'].includes(row.code)
+  expect(body).toContain(`"code":"${isUnnamed ? 'invalid_request' : row.code}"`)
 })
+
+const INVALID_PATHS: Record<string, string> = {
+  readGeneration: '/v1/generation',
+  listGenerations: '/v1/generations?limit=0',
+  readActivity: '/v1/activity?from=x',
+}
+
+/** The answer after its key has read too often. */
+async function untilBusy(operationId: string): Promise<Response> {
+  const { url } = await serveApp(always([END]))
+  const get = async (path: string) =>
+    await fetch(new URL(path, url), { headers: { ...AUTHORIZED, 'x-request-id': 'mine' } })
+  const ids = Array.from({ length: 20 }, (_, n) => SETTLED_ID.slice(0, -2) + String(n + 50))
+  for (const id of ids) await get(`/v1/generation?id=${id}`)
+  return await get(OPERATIONS[operationId]?.path ?? '')
+}
 
 async function refusalOf({ operationId, code }: { operationId: string; code: string }): Promise<Response> {
   const { body } = OPERATIONS[operationId] ?? {}
@@ -163,8 +196,14 @@ async function refusalOf({ operationId, code }: { operationId: string; code: str
       return await answerOf(
         operationId,
         always([END]),
-        body === undefined ? { path: '/v1/models/%zz' } : { body: {} },
+        body === undefined ? { path: INVALID_PATHS[operationId] ?? '/v1/models/%zz' } : { body: {} },
       )
+    case 'generation_not_found':
+      return await answerOf(operationId, always([END]), { path: '/v1/generation?id=x' })
+    case 'model_busy':
+      return body === undefined
+        ? await untilBusy(operationId)
+        : await answerOf(operationId, failing(new ApiError(code, 'Refused.')))
     case 'invalid_key':
       return await answerOf(operationId, always([END]), { headers: {} })
     case 'model_not_found':
