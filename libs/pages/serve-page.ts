@@ -1,0 +1,22 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Asset, Page } from './load-page.ts'
+
+/** An address changes with its body. */
+const FOREVER = 'public, max-age=31536000, immutable'
+
+/** Serves the page at `path`, and its files below `/assets/`. */
+export function servePage(app: FastifyInstance, { path, page }: { path: string; page: Page }): void {
+  app.get(path, async (request, reply) => send(request, reply.header('cache-control', 'no-store'), page.html))
+  for (const [address, asset] of page.assets) {
+    app.get(address, async (request, reply) => send(request, reply.header('cache-control', FOREVER), asset))
+  }
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, asset: Asset): FastifyReply {
+  const accepted = request.headers['accept-encoding'] ?? ''
+  reply.type(asset.type).header('vary', 'accept-encoding')
+  // Every browser that accepts an encoding accepts it without a weight of 0.
+  if (/\bbr\b/.test(accepted)) return reply.header('content-encoding', 'br').send(asset.br)
+  if (/\bgzip\b/.test(accepted)) return reply.header('content-encoding', 'gzip').send(asset.gzip)
+  return reply.send(asset.plain)
+}
