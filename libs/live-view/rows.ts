@@ -86,6 +86,8 @@ export const WorkerNow = z.object({
   address: z.string().nullable(),
   contextWindow: unknownAsNull,
   pendingSettlements: unknownAsNull,
+  /** What keeps the model from loading. */
+  problem: z.string().nullable(),
 })
 export type WorkerNow = z.infer<typeof WorkerNow>
 

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import { OpsFields, Port } from '#libs/config/config-fields.ts'
+import {
+  BusRedisFields,
+  checkBusRedis,
+  checkQueueRedis,
+  QueueRedisFields,
+} from '#libs/config/redis-fields.ts'
+
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/** Browsers send a session's cookie only over TLS, except to this machine. */
+const Origin = z
+  .url({ protocol: /^https?$/, error: 'expected an https:// address' })
+  .refine((text) => new URL(text).origin === text.replace(/\/$/, ''), 'expected an address without a path')
+  .refine((text) => {
+    const { protocol, hostname } = new URL(text)
+    return protocol === 'https:' || LOOPBACK.has(hostname)
+  }, 'http is for localhost and 127.0.0.1 alone: expected an https:// address')
+  .transform((text) => new URL(text))
+
+const HttpUrl = z
+  .url({ protocol: /^https?$/, error: 'expected an http:// or https:// URL' })
+  .transform((text) => text.replace(/\/$/, ''))
+
+const Fields = z.object({
+  ...OpsFields,
+  OPS_PORT: Port.default(9105),
+  ...QueueRedisFields,
+  ...BusRedisFields,
+  HOST: z.string().default('127.0.0.1'),
+  PORT: Port.default(8091),
+  /** Under which browsers reach it, such as https://console.example.org. Default: http://127.0.0.1:PORT. */
+  CONSOLE_ORIGIN: Origin.optional(),
+  /** Billing's admin interface; no credential: each request carries its viewer's. */
+  BILLING_ADMIN_URL: HttpUrl,
+  /** For links to longer histories. */
+  GRAFANA_URL: HttpUrl.optional(),
+})
+
+export const ConsoleConfig = Fields.superRefine(checkQueueRedis).superRefine(checkBusRedis)
+export type ConsoleConfig = z.infer<typeof ConsoleConfig>
+
+export function toOrigin({ CONSOLE_ORIGIN: origin, PORT: port }: ConsoleConfig): URL {
+  return origin ?? new URL(`http://127.0.0.1:${port}`)
+}

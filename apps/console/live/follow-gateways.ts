@@ -1,0 +1,184 @@
+import type { EndedReport, GatewayReport, ModelReport, OpenReport } from '#libs/event-bus/reports.ts'
+import type { Demand } from '#libs/event-bus/scaling-signals.ts'
+import { unpackBuckets } from '#libs/event-bus/time-buckets.ts'
+import type { EndedRequest, OpenRequest, TenantNow } from '#libs/live-view/rows.ts'
+import type { ModelLoad } from './model-load.ts'
+import { createRate, growth, type Rate } from './rates.ts'
+
+/** What the catalog says of a model, by the gateways; null while none has reported. */
+export type CatalogState = ModelReport['catalog'] | null
+
+export type FollowGateways = {
+  receive(demand: Demand): void
+  receiveReport(report: GatewayReport): void
+  /** Those that were heard lately. */
+  gateways(silentMs: number): readonly { id: string; demand: Demand | null; report: GatewayReport | null }[]
+  models(): ReadonlyMap<string, { readonly catalog: CatalogState; readonly oldestWaitMs: number | null }>
+  tenants(windowMs: number): readonly TenantNow[]
+  /** The oldest first. */
+  open(model: string | null): readonly OpenRequest[]
+  /** The newest first. */
+  ended(): readonly EndedRequest[]
+}
+
+type Gateway = { demand: Demand | null; report: GatewayReport | null; heardMs: number }
+
+const FORGET_MS = 60_000
+const MOST_GATEWAYS = 1_000
+/** All gateways together. */
+const MOST_TENANTS = 200
+const MOST_OPEN = 200
+const MOST_ENDED = 500
+const TENANT_IDLE_MS = 60_000
+
+/** Follows gateways by their demand and reports. `loadOf` is where a model's growth is added up. */
+export function createFollowGateways(deps: {
+  loadOf: (model: string) => ModelLoad
+  nowMs: () => number
+  unixMs: () => number
+}): FollowGateways {
+  const { loadOf, nowMs, unixMs } = deps
+  const gateways = new Map<string, Gateway>()
+  const refusals = new Map<string, { rate: Rate; touchedMs: number }>()
+  let ended: EndedRequest[] = []
+
+  function gatewayOf(id: string): Gateway | null {
+    const known = gateways.get(id)
+    if (known === undefined && gateways.size >= MOST_GATEWAYS) return null
+    const gateway = known ?? { demand: null, report: null, heardMs: 0 }
+    gateway.heardMs = nowMs()
+    gateways.set(id, gateway)
+    return gateway
+  }
+
+  function forget() {
+    const now = nowMs()
+    for (const [id, { heardMs }] of gateways) if (now - heardMs > FORGET_MS) gateways.delete(id)
+    for (const [id, { touchedMs }] of refusals) if (now - touchedMs > TENANT_IDLE_MS) refusals.delete(id)
+  }
+
+  function addTenants(before: GatewayReport | null, { tenants }: GatewayReport) {
+    const known = new Map(before?.tenants.map((tenant) => [toTenantId(tenant), tenant.refused]))
+    for (const tenant of tenants) {
+      const id = toTenantId(tenant)
+      const grown = growth(known.get(id), tenant.refused)
+      if (grown === 0) continue
+      const refusal = refusals.get(id) ?? { rate: createRate(nowMs), touchedMs: 0 }
+      refusal.rate.add(grown)
+      refusal.touchedMs = nowMs()
+      refusals.set(id, refusal)
+    }
+  }
+
+  function addEnded(reported: readonly EndedReport[]) {
+    if (reported.length === 0) return
+    const ids = new Set(reported.map(({ id }) => id))
+    const rows = reported.map((end) => toEnded(end, unixMs()))
+    ended = [...rows, ...ended.filter(({ id }) => !ids.has(id))]
+      .toSorted((a, b) => (a.endedAt < b.endedAt ? 1 : -1))
+      .slice(0, MOST_ENDED)
+  }
+
+  return {
+    receive(demand) {
+      const gateway = gatewayOf(demand.id)
+      if (gateway !== null) gateway.demand = demand
+    },
+    receiveReport(report) {
+      const gateway = gatewayOf(report.id)
+      if (gateway === null) return
+      const before = gateway.report
+      for (const [model, counts] of Object.entries(report.models)) {
+        addGrowth(loadOf(model), before?.models[model], counts)
+      }
+      addTenants(before, report)
+      addEnded(report.ended)
+      gateway.report = report
+    },
+    gateways(silentMs) {
+      forget()
+      const now = nowMs()
+      return Array.from(gateways, ([id, gateway]) => ({ id, ...gateway })).filter(
+        ({ heardMs }) => now - heardMs <= silentMs,
+      )
+    },
+    models() {
+      const models = new Map<string, { catalog: CatalogState; oldestWaitMs: number | null }>()
+      for (const { report, heardMs } of gateways.values()) {
+        for (const [id, { catalog, oldestWaitMs }] of Object.entries(report?.models ?? {})) {
+          const agedMs = oldestWaitMs === null ? null : oldestWaitMs + nowMs() - heardMs
+          const other = models.get(id)?.oldestWaitMs ?? null
+          models.set(id, { catalog, oldestWaitMs: longer(agedMs, other) })
+        }
+      }
+      return models
+    },
+    tenants(windowMs) {
+      const now = nowMs()
+      const rows = new Map<string, TenantNow>()
+      for (const { report } of gateways.values()) {
+        for (const tenant of report?.tenants ?? []) {
+          const id = toTenantId(tenant)
+          const { waiting, running } = rows.get(id) ?? { waiting: 0, running: 0 }
+          rows.set(id, {
+            id,
+            accountId: tenant.accountId,
+            model: tenant.model,
+            waiting: waiting + tenant.waiting,
+            running: running + tenant.running,
+            refusedPerS: refusals.get(id)?.rate.perS(now, windowMs) ?? 0,
+          })
+        }
+      }
+      return [...rows.values()]
+        .toSorted((a, b) => b.waiting + b.running - (a.waiting + a.running) || b.refusedPerS - a.refusedPerS)
+        .slice(0, MOST_TENANTS)
+    },
+    open(model) {
+      const all = [...gateways.values()].flatMap(({ report, heardMs }) =>
+        (report?.open ?? []).map((request) => toOpen(request, unixMs() - (nowMs() - heardMs))),
+      )
+      return all
+        .filter((request) => model === null || request.model === model)
+        .toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1))
+        .slice(0, MOST_OPEN)
+    },
+    ended: () => ended,
+  }
+}
+
+function addGrowth(load: ModelLoad, before: ModelReport | undefined, now: ModelReport): void {
+  const failures = (counts: Record<string, number> | undefined) =>
+    Object.values(counts ?? {}).reduce((sum, count) => sum + count, 0)
+  if (before === undefined) return
+  load.add('asked', growth(before.asked, now.asked))
+  load.add('failed', growth(failures(before.failed), failures(now.failed)))
+  for (const [code, count] of Object.entries(now.refused)) {
+    load.refuse(code, growth(before.refused[code] ?? 0, count))
+  }
+  for (const [name, field] of [
+    ['queue', 'queueMs'],
+    ['firstToken', 'firstTokenMs'],
+  ] as const) {
+    const [old, present] = [unpackBuckets(before[field]), unpackBuckets(now[field])]
+    load.addTimes(
+      name,
+      present.map((count, index) => growth(old[index], count)),
+    )
+  }
+}
+
+const toTenantId = (tenant: { accountId: string; model: string }) => `${tenant.accountId} ${tenant.model}`
+
+const longer = (a: number | null, b: number | null) => (a === null || b === null ? (a ?? b) : Math.max(a, b))
+
+/** To the second, so that a request looks the same in each report. */
+function toOpen({ ageMs, ...request }: OpenReport, reportedMs: number): OpenRequest {
+  return { ...request, startedAt: toUtc(Math.round((reportedMs - ageMs) / 1_000) * 1_000) }
+}
+
+function toEnded({ endedAgoMs, ...end }: EndedReport, unixMs: number): EndedRequest {
+  return { ...end, endedAt: toUtc(unixMs - endedAgoMs) }
+}
+
+const toUtc = (unixMs: number) => new Date(unixMs).toISOString()

@@ -1,0 +1,52 @@
+import type { Report } from '#libs/event-bus/reports.ts'
+import type { Demand } from '#libs/event-bus/scaling-signals.ts'
+import type { ProcessNow } from '#libs/live-view/rows.ts'
+
+/** The processes that send reports. */
+export type FollowProcesses = {
+  receive(report: Report): void
+  /** Forgets those that were silent for a minute more than `silentMs`. */
+  rows(of: {
+    demands: readonly { readonly id: string; readonly demand: Demand | null }[]
+    silentMs: number
+  }): readonly ProcessNow[]
+}
+
+const FORGET_MS = 60_000
+const MOST_PROCESSES = 5_000
+
+export function createFollowProcesses({ nowMs }: { nowMs: () => number }): FollowProcesses {
+  const processes = new Map<string, { report: Report; heardMs: number }>()
+
+  return {
+    receive(report) {
+      if (processes.has(report.id) || processes.size < MOST_PROCESSES) {
+        processes.set(report.id, { report, heardMs: nowMs() })
+      }
+    },
+    rows({ demands, silentMs }) {
+      const now = nowMs()
+      const demandOf = new Map(demands.map(({ id, demand }) => [id, demand]))
+      for (const [id, { heardMs }] of processes) {
+        if (now - heardMs > silentMs + FORGET_MS) processes.delete(id)
+      }
+      return Array.from(processes.values(), ({ report, heardMs }): ProcessNow => {
+        const { id, kind, name, host, pid, version, startedAt, pendingSettlements } = report
+        const demand = demandOf.get(id) ?? null
+        return {
+          id,
+          kind,
+          name,
+          host,
+          pid,
+          version,
+          startedAt,
+          pendingSettlements,
+          seenMs: now - heardMs > silentMs ? Math.round(now - heardMs) : 0,
+          openStreams: demand?.openStreams ?? null,
+          loopDelayMs: demand === null ? null : Math.round(demand.loopDelayMs),
+        }
+      })
+    },
+  }
+}

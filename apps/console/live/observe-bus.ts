@@ -1,0 +1,101 @@
+import type { Redis } from 'ioredis'
+import { publishObserve, REPORTS } from '#libs/event-bus/reports.ts'
+import { CAPACITY, DEMAND, MODEL_STATES, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { Picture } from './picture.ts'
+
+/** The connections to one server of the bus. */
+export type BusServer = { readonly bus: Redis; readonly subscriber: Redis }
+
+export type BusObserver = {
+  /** Somebody watches, or nobody does any more. */
+  setWatched(watched: boolean): void
+  stop(): void
+}
+
+const OBSERVE_EVERY_MS = 5_000
+/** One that is lost changes nothing. */
+const OBSERVE_FOR_MS = 12_000
+/** Between two listenings while nobody watches, and how long one lasts: each process sends its signals each second. */
+const LISTEN_EVERY_MS = 15_000
+const LISTEN_FOR_MS = 1_500
+
+const SIGNALS = [CAPACITY.channel, DEMAND.channel, MODEL_STATES.channel]
+
+/**
+ * Receives the reports of all processes. Their signals about load, hundreds a second, it receives while somebody watches,
+ * and else for a moment every 15 s: unwatched, a console costs next to nothing.
+ */
+export async function observeBus(deps: {
+  servers: readonly BusServer[]
+  picture: Pick<
+    Picture,
+    'receiveCapacity' | 'receiveDemand' | 'receiveStates' | 'receiveReport' | 'setWatched'
+  >
+  log: Logger
+}): Promise<BusObserver> {
+  const { servers, picture, log } = deps
+  let watched = false
+  let listening = true
+  let timers: NodeJS.Timeout[] = []
+
+  await Promise.all(
+    servers.map(async ({ subscriber }) => {
+      await subscribeSignal({ subscriber, log }, REPORTS, picture.receiveReport)
+      await subscribeSignal({ subscriber, log }, CAPACITY, picture.receiveCapacity)
+      await subscribeSignal({ subscriber, log }, DEMAND, picture.receiveDemand)
+      await subscribeSignal({ subscriber, log }, MODEL_STATES, picture.receiveStates)
+    }),
+  )
+
+  function listen(on: boolean) {
+    if (on === listening) return
+    listening = on
+    for (const { subscriber } of servers) {
+      const change = on ? subscriber.subscribe(...SIGNALS) : subscriber.unsubscribe(...SIGNALS)
+      // Not awaited: while the bus is away, it waits for its return.
+      change.catch((error: unknown) => log.warn({ err: error }, 'subscription not changed'))
+    }
+  }
+
+  function askForReports() {
+    for (const { bus } of servers) void publishObserve({ redis: bus, log }, OBSERVE_FOR_MS)
+  }
+
+  function listenForAMoment() {
+    listen(true)
+    timers.push(setTimeout(() => listen(false), LISTEN_FOR_MS))
+  }
+
+  function clear() {
+    for (const timer of timers) clearTimeout(timer)
+    timers = []
+  }
+
+  function start() {
+    clear()
+    if (watched) {
+      listen(true)
+      askForReports()
+      timers = [setInterval(askForReports, OBSERVE_EVERY_MS)]
+    } else {
+      const again = () => {
+        clear()
+        listenForAMoment()
+        timers.push(setTimeout(again, LISTEN_EVERY_MS))
+      }
+      again()
+    }
+  }
+
+  start()
+  return {
+    setWatched(next) {
+      if (next === watched) return
+      watched = next
+      picture.setWatched(next)
+      start()
+    },
+    stop: clear,
+  }
+}

@@ -1,0 +1,220 @@
+import type { Report } from '#libs/event-bus/reports.ts'
+import type { Capacity, Demand, ModelState, ModelStates } from '#libs/event-bus/scaling-signals.ts'
+import type { ClusterNow, ModelNow, ProcessNow, WorkerNow } from '#libs/live-view/rows.ts'
+import type { ModelView, NowView, RequestsView, WorkersView } from '#libs/live-view/views.ts'
+import { createFollowGateways } from './follow-gateways.ts'
+import { createFollowProcesses } from './follow-processes.ts'
+import { createFollowWorkers } from './follow-workers.ts'
+import { createHistories, type Histories, type Values } from './histories.ts'
+import { createModelLoad, type ModelLoad } from './model-load.ts'
+import { createProblems } from './problems.ts'
+import { growth } from './rates.ts'
+import { toClusterNow } from './to-cluster-now.ts'
+import { toModelNow } from './to-model-now.ts'
+
+/** What the queue Redis has of one model. `settled`: all that were ever added to its settlement stream. */
+export type QueueFacts = { readonly waiting: number; readonly settled: number }
+
+export type Picture = {
+  receiveCapacity(capacity: Capacity): void
+  receiveDemand(demand: Demand): void
+  receiveStates(states: ModelStates): void
+  receiveReport(report: Report): void
+  /** As read just now; of models that it does not name nothing is known. */
+  receiveQueues(queues: ReadonlyMap<string, QueueFacts>): void
+  receiveMemory(share: number | null): void
+  /** Signals come from now on, or only now and then. */
+  setWatched(watched: boolean): void
+  /** All models that were named by any source. */
+  models(): readonly string[]
+  /** Call it each second: computes the rows and writes the histories. */
+  tick(): void
+  /** The rows of the last tick. */
+  rows(): readonly ModelNow[]
+  now(): NowView
+  workers(): WorkersView
+  requests(): RequestsView
+  model(id: string): ModelView
+}
+
+/** Signals come each second while watched, else for a moment every 15 s. */
+const SILENT_MS = { watched: 5_000, unwatched: 40_000 }
+/** Rates are taken over this: at least two reports long. */
+const WINDOW_MS = { watched: 10_000, unwatched: 45_000 }
+/** Two reports, and one that is late. */
+const REPORT_SILENT_MS = { watched: 7_000, unwatched: 40_000 }
+const AWAY_MS = 5_000
+/** More than any catalog; names come from the bus. */
+const MOST_MODELS = 2_000
+const STATES_FRESH_MS = 5_000
+
+/** The live picture of a cluster: what its processes send and its queues hold, as rows. In memory; without connections. */
+export function createPicture(deps: { nowMs: () => number; unixMs: () => number }): Picture {
+  const { nowMs, unixMs } = deps
+  const whole = createModelLoad(nowMs, null)
+  const known = new Map<string, { load: ModelLoad; histories: Histories; queue: QueueFacts | null }>()
+  const spare = createModelLoad(nowMs, null)
+  const histories = createHistories()
+  const problems = createProblems(unixMs)
+  let states: { atMs: number; byModel: ReadonlyMap<string, ModelState> } = {
+    atMs: -Infinity,
+    byModel: new Map(),
+  }
+  let watched = false
+  let listeningSinceMs = nowMs()
+  let queueReadMs = nowMs()
+  let busHeardMs = nowMs()
+  let memory: number | null = null
+  let workers: readonly WorkerNow[] = []
+  let models: readonly ModelNow[] = []
+  let processes: readonly ProcessNow[] = []
+  let found: NowView['problems'] = []
+  let cluster: ClusterNow
+
+  const mode = () => (watched ? 'watched' : 'unwatched')
+
+  function modelOf(id: string) {
+    const model = known.get(id)
+    if (model !== undefined) return model
+    if (known.size >= MOST_MODELS) return null
+    const added = { load: createModelLoad(nowMs, whole), histories: createHistories(), queue: null }
+    known.set(id, added)
+    return added
+  }
+
+  const loadOf = (id: string) => modelOf(id)?.load ?? spare
+  const followWorkers = createFollowWorkers({ loadOf, nowMs, unixMs })
+  const followGateways = createFollowGateways({ loadOf, nowMs, unixMs })
+  const followProcesses = createFollowProcesses({ nowMs })
+
+  function sources() {
+    const away = (sinceMs: number, afterMs: number) => {
+      const ms = nowMs() - sinceMs
+      return ms > afterMs ? Math.round(ms / 1_000) * 1_000 : 0
+    }
+    return {
+      busAwayMs: away(busHeardMs, REPORT_SILENT_MS[mode()]),
+      queueAwayMs: away(queueReadMs, watched ? AWAY_MS : SILENT_MS.unwatched),
+    }
+  }
+
+  function compute() {
+    const windowMs = WINDOW_MS[mode()]
+    workers = followWorkers.rows({ silentMs: SILENT_MS[mode()], windowMs, listeningSinceMs })
+    const byModel = Map.groupBy(workers, ({ model }) => model)
+    const ofGateways = followGateways.models()
+    for (const id of [...byModel.keys(), ...ofGateways.keys()]) modelOf(id)
+    const queueAway = sources().queueAwayMs > 0
+    const scaled = nowMs() - states.atMs < STATES_FRESH_MS ? states.byModel : null
+    models = Array.from(known, ([id, { load, queue }]) => {
+      const { catalog = null, oldestWaitMs = null } = ofGateways.get(id) ?? {}
+      const facts = {
+        id,
+        load,
+        engines: byModel.get(id) ?? [],
+        waiting: queueAway ? null : (queue?.waiting ?? null),
+        oldestWaitMs,
+        catalog,
+        scaler: scaled?.get(id) ?? null,
+      }
+      return toModelNow(facts, windowMs)
+    })
+    const demands = followGateways.gateways(REPORT_SILENT_MS[mode()])
+    processes = followProcesses.rows({ demands, silentMs: REPORT_SILENT_MS[mode()] })
+    cluster = toClusterNow({
+      models,
+      whole,
+      windowMs,
+      processes,
+      gateways: demands.length,
+      redisMemory: memory,
+    })
+    found = [...problems.list({ models, workers, processes, cluster, sources: sources() })]
+  }
+
+  compute()
+
+  return {
+    receiveCapacity(capacity) {
+      busHeardMs = nowMs()
+      followWorkers.receive(capacity)
+    },
+    receiveDemand(demand) {
+      busHeardMs = nowMs()
+      followGateways.receive(demand)
+    },
+    receiveStates(message) {
+      const byModel = new Map(message.models.map((state) => [state.model, state]))
+      states = { atMs: nowMs(), byModel }
+    },
+    receiveReport(report) {
+      busHeardMs = nowMs()
+      followProcesses.receive(report)
+      if (report.kind === 'worker') followWorkers.receiveReport(report)
+      else followGateways.receiveReport(report)
+    },
+    receiveQueues(queues) {
+      queueReadMs = nowMs()
+      for (const [id, queue] of queues) {
+        const model = modelOf(id)
+        if (model === null) continue
+        model.load.add('settled', growth(model.queue?.settled, queue.settled))
+        model.queue = queue
+      }
+    },
+    receiveMemory(share) {
+      memory = share
+    },
+    setWatched(next) {
+      if (next && !watched) listeningSinceMs = nowMs()
+      watched = next
+    },
+    models: () => [...known.keys()],
+    tick() {
+      compute()
+      const at = unixMs()
+      histories.write(at, toValues(cluster))
+      for (const row of models) known.get(row.id)?.histories.write(at, toValues(row))
+    },
+    rows: () => models,
+    now: () => ({
+      sources: sources(),
+      cluster,
+      problems: found,
+      models: [...models],
+      histories: histories.short(),
+      sparklines: Object.fromEntries(
+        Array.from(known, ([id, model]) => [id, model.histories.sparkline()] as const),
+      ),
+    }),
+    workers: () => ({ sources: sources(), workers: [...workers], processes: [...processes] }),
+    requests: () => ({
+      sources: sources(),
+      open: [...followGateways.open(null)],
+      ended: [...followGateways.ended()],
+    }),
+    model: (id) => ({
+      sources: sources(),
+      model: models.find((row) => row.id === id) ?? null,
+      problems: found.filter(({ model }) => model === id),
+      tenants: followGateways.tenants(WINDOW_MS[mode()]).filter(({ model }) => model === id),
+      workers: workers.filter(({ model }) => model === id),
+      open: [...followGateways.open(id)],
+      histories: (known.get(id)?.histories ?? EMPTY).short(),
+      longHistories: (known.get(id)?.histories ?? EMPTY).long(),
+    }),
+  }
+}
+
+const EMPTY = createHistories()
+
+function toValues(row: ModelNow | ClusterNow): Values {
+  return {
+    waiting: row.waiting,
+    running: row.running,
+    asked: row.askedPerS,
+    output: row.tokensPerS.completion,
+    refused: Object.values(row.refusedPerS).reduce((sum, perS) => sum + perS, 0),
+    firstToken: row.firstTokenMs.p95,
+  }
+}

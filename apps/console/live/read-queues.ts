@@ -1,0 +1,100 @@
+import { Cluster, type Redis } from 'ioredis'
+import { settlementStreamKey, waitingExpiryKey } from '#libs/generation-record/keys.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { RedisClient } from '#libs/redis/connect-redis.ts'
+import type { QueueFacts } from './picture.ts'
+
+export type QueueReader = {
+  /** Null when the queue Redis did not answer. */
+  read(models: readonly string[]): Promise<ReadonlyMap<string, QueueFacts> | null>
+  /** `used_memory` over `maxmemory` of the fullest server; null where none has a limit, or one did not answer. */
+  readMemory(): Promise<number | null>
+  /** Since the start. */
+  commands(): number
+}
+
+/** Reads the queues of models: two commands a model, together in one pipeline where the Redis is no Cluster. */
+export function createQueueReader(deps: { redis: RedisClient; log: Logger }): QueueReader {
+  const { redis, log } = deps
+  let commands = 0
+
+  async function readModel(on: Pick<Redis, 'zcard' | 'xinfo'>, model: string): Promise<QueueFacts> {
+    commands += 2
+    const [waiting, settled] = await Promise.all([
+      on.zcard(waitingExpiryKey(model)),
+      on.xinfo('STREAM', settlementStreamKey(model)).then(toEntriesAdded, orNoStream),
+    ])
+    return { waiting, settled }
+  }
+
+  async function readPipelined(server: Redis, models: readonly string[]): Promise<QueueFacts[]> {
+    commands += models.length * 2
+    const pipeline = server.pipeline()
+    for (const model of models) {
+      pipeline.zcard(waitingExpiryKey(model))
+      pipeline.xinfo('STREAM', settlementStreamKey(model))
+    }
+    const answers = (await pipeline.exec()) ?? []
+    return models.map((_model, index) => {
+      const [[zcardError, waiting] = NO_ANSWER, [xinfoError, info] = NO_ANSWER] = answers.slice(index * 2)
+      if (zcardError !== null) throw zcardError
+      const settled = xinfoError === null ? toEntriesAdded(info) : orNoStream(xinfoError)
+      return { waiting: Number(waiting), settled }
+    })
+  }
+
+  return {
+    async read(models) {
+      try {
+        const facts =
+          redis instanceof Cluster
+            ? await Promise.all(models.map(async (model) => await readModel(redis, model)))
+            : await readPipelined(redis, models)
+        return new Map(models.flatMap((model, index) => toEntry(model, facts[index])))
+      } catch (error) {
+        log.debug({ err: error }, 'the queues were not read')
+        return null
+      }
+    },
+    async readMemory() {
+      try {
+        const servers = redis instanceof Cluster ? redis.nodes('master') : [redis]
+        commands += servers.length
+        const shares = await Promise.all(servers.map(async (server) => toShare(await server.info('memory'))))
+        const known = shares.filter((share) => share !== null)
+        return known.length === 0 ? null : Math.max(...known)
+      } catch (error) {
+        log.debug({ err: error }, 'the memory of the queue Redis was not read')
+        return null
+      }
+    },
+    commands: () => commands,
+  }
+}
+
+const NO_ANSWER: [Error | null, unknown] = [new Error('no answer'), null]
+
+function toEntry(model: string, facts: QueueFacts | undefined): [string, QueueFacts][] {
+  return facts === undefined ? [] : [[model, facts]]
+}
+
+/** The answer of XINFO STREAM is a list of names, each followed by its value. */
+function toEntriesAdded(info: unknown): number {
+  if (!Array.isArray(info)) throw new TypeError('XINFO STREAM answers with a list')
+  const at = info.indexOf('entries-added')
+  const value: unknown = info[at + 1]
+  if (at < 0 || typeof value !== 'number') throw new TypeError('XINFO STREAM answers without entries-added')
+  return value
+}
+
+/** A model without a settlement has no stream. */
+function orNoStream(error: unknown): number {
+  if (error instanceof Error && error.message.includes('no such key')) return 0
+  throw error
+}
+
+function toShare(info: string): number | null {
+  const read = (name: string) => Number(new RegExp(String.raw`^${name}:(\d+)`, 'm').exec(info)?.[1])
+  const [used, most] = [read('used_memory'), read('maxmemory')]
+  return most > 0 ? used / most : null
+}

@@ -1,0 +1,54 @@
+import type { Series } from '#libs/live-view/rows.ts'
+
+/** The last values of one number, at a fixed step. */
+export type Ring = {
+  /** Takes the value of the step in which this time lies; a second one for the same step replaces the first. */
+  write(unixMs: number, value: number | null): void
+  /** Up to the last step that was written, every `each` steps as their mean; steps without a value are null. */
+  read(each?: number): Series
+}
+
+/** Keeps `length` values as 32 bit floats. Steps that are skipped have no value. */
+export function createRing(stepMs: number, length: number): Ring {
+  const values = new Float32Array(length).fill(Number.NaN)
+  let lastStep: number | null = null
+
+  return {
+    write(unixMs, value) {
+      const step = Math.floor(unixMs / stepMs)
+      // A clock that was set back: the value belongs to no step that is still to come.
+      if (lastStep !== null && step < lastStep) return
+      const from = lastStep === null ? step : Math.max(lastStep + 1, step - length + 1)
+      for (let skipped = from; skipped < step; skipped += 1) values[skipped % length] = Number.NaN
+      values[step % length] = value ?? Number.NaN
+      lastStep = step
+    },
+    read(each = 1) {
+      const last = lastStep ?? 0
+      const groups = Math.floor(length / each)
+      const read: (number | null)[] = []
+      for (let group = 0; group < groups; group += 1) {
+        const first = last - (groups - group) * each + 1
+        read.push(lastStep === null ? null : mean(values, { first, count: each }))
+      }
+      const until = new Date((last + 1) * stepMs).toISOString()
+      return { stepMs: stepMs * each, until, values: read }
+    },
+  }
+}
+
+function mean(values: Float32Array, { first, count }: { first: number; count: number }): number | null {
+  let [sum, known] = [0, 0]
+  for (let step = Math.max(0, first); step < first + count; step += 1) {
+    const value = values[step % values.length] ?? Number.NaN
+    if (Number.isNaN(value)) continue
+    sum += value
+    known += 1
+  }
+  return known === 0 ? null : round(sum / known)
+}
+
+/** To three digits: what hardly moved is the same. */
+export function round(value: number): number {
+  return Number(value.toPrecision(3))
+}

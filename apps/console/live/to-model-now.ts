@@ -1,0 +1,74 @@
+import { expectedWaitMs, shortOfSlots } from '#libs/demand/demand.ts'
+import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
+import type { ModelNow, ModelNowState, WorkerNow } from '#libs/live-view/rows.ts'
+import type { CatalogState } from './follow-gateways.ts'
+import type { ModelLoad } from './model-load.ts'
+import { round } from './ring.ts'
+
+/** What is known of one model from all sources. */
+export type ModelFacts = {
+  readonly id: string
+  readonly load: ModelLoad
+  readonly engines: readonly WorkerNow[]
+  /** Null while the queue Redis does not answer. */
+  readonly waiting: number | null
+  readonly oldestWaitMs: number | null
+  readonly catalog: CatalogState
+  /** Of a scaler; null without one. */
+  readonly scaler: ModelState | null
+}
+
+/** The row of one model. Pure. `windowMs`: over which rates are taken. */
+export function toModelNow(facts: ModelFacts, windowMs: number): ModelNow {
+  const { id, load, engines, waiting } = facts
+  const ready = engines.filter(({ state }) => state === 'ready')
+  const [slots, running] = [sum(ready, 'slots'), sum(engines, 'running')]
+  const meanMs = mean(ready.flatMap(({ meanGenerationMs }) => meanGenerationMs ?? []))
+  const askedPerS = load.perS('asked', windowMs)
+  const endsPerS = load.perS('settled', windowMs)
+  const slotLoad = { waiting: waiting ?? 0, running, slots, askedPerS, endsPerS, meanMs }
+  const shortSlots = waiting === null ? 0 : shortOfSlots(slotLoad)
+  const waitMs = waiting === null ? null : expectedWaitMs(slotLoad)
+  return {
+    id,
+    state: toState(facts, { ready: ready.length, shortSlots }),
+    waiting,
+    // Without a report of a gateway that has it, what waits is known and its age is not.
+    oldestWaitMs:
+      facts.oldestWaitMs === null ? (waiting === 0 ? 0 : null) : Math.round(facts.oldestWaitMs / 100) * 100,
+    running,
+    slots,
+    workers: { ready: ready.length, all: engines.length },
+    askedPerS,
+    endsPerS,
+    failedPerS: load.perS('failed', windowMs),
+    meanGenerationMs: meanMs === null ? null : round(meanMs),
+    expectedWaitMs: waitMs === null ? null : round(waitMs),
+    shortSlots,
+    tokensPerS: {
+      prompt: load.perS('prompt', windowMs),
+      cached: load.perS('cached', windowMs),
+      completion: load.perS('completion', windowMs),
+    },
+    queueMs: load.quantiles('queue'),
+    firstTokenMs: load.quantiles('firstToken'),
+    refusedPerS: load.refusedPerS(windowMs),
+  }
+}
+
+function toState(
+  { catalog, scaler, engines }: ModelFacts,
+  { ready, shortSlots }: { ready: number; shortSlots: number },
+): ModelNowState {
+  if (catalog === 'off') return 'switched-off'
+  if (catalog === 'fixed') return 'fixed'
+  if (ready > 0) return shortSlots > 0 ? 'short' : 'ok'
+  const isStarting = scaler?.state === 'warming' || engines.some(({ state }) => state === 'loading')
+  return isStarting ? 'warming' : 'unserved'
+}
+
+const sum = (rows: readonly WorkerNow[], field: 'slots' | 'running') =>
+  rows.reduce((total, row) => total + row[field], 0)
+
+const mean = (values: readonly number[]) =>
+  values.length === 0 ? null : values.reduce((total, value) => total + value, 0) / values.length

@@ -1,0 +1,86 @@
+import { fastify, type FastifyRequest } from 'fastify'
+import { Registry } from 'prom-client'
+import { ME } from '#libs/admin-contract/resources/me.ts'
+import { toAdminRequest } from '#libs/admin-contract/admin-request.ts'
+import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
+import { runApp } from '#libs/lifecycle/run-app.ts'
+import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
+import { ConsoleConfig } from './config.ts'
+import { createConsoleMetrics } from './console-metrics.ts'
+import { createCheckViewer } from './live/check-viewer.ts'
+import { startLive } from './live/live.ts'
+import type { BusServer } from './live/observe-bus.ts'
+import { serveLive } from './live/serve-live.ts'
+
+const BILLING_LIMIT_MS = 5_000
+
+await runApp({ name: 'console', schema: ConsoleConfig, environment: process.env }, async (context) => {
+  const { config, log, releasers } = context
+  const nowMs = () => performance.now()
+  const unixMs = () => Date.now()
+  const registry = new Registry()
+  let listens = false
+  const ops = await serveOps({
+    app: 'console',
+    host: config.OPS_HOST,
+    port: config.OPS_PORT,
+    registry,
+    // A Redis that is away later is shown, and no reason to take the console away.
+    readiness: () => (listens ? { ready: true } : { ready: false, reason: 'waiting for Redis' }),
+  })
+  releasers.add('ops', ops, { run: closeOps })
+
+  const disconnect = { run: (redis: RedisClient) => redis.disconnect() }
+  const connectBus = async (place: RedisServerPlace): Promise<BusServer> => {
+    const connect = async (role: string, patience: RedisPatience) =>
+      releasers.add(role, await connectRedis({ place, name: `console-${role}`, patience, log }), disconnect)
+    return {
+      bus: await connect('bus', 'fail-fast'),
+      subscriber: await connect('bus-subscriber', 'patient'),
+    }
+  }
+  const queuePlace = { place: toQueueRedis(config), name: 'console-queue', patience: 'fail-fast' } as const
+  const queue = releasers.add('queue', await connectRedis({ ...queuePlace, log }), disconnect)
+  const servers = await Promise.all(toBusRedis(config).map(connectBus))
+  const live = await startLive({ servers, queue, nowMs, unixMs, log })
+  releasers.add('live', live, { run: () => live.stop() })
+  createConsoleMetrics({ registry, live })
+
+  const whoami = toAdminRequest(ME.whoAmI, {})
+  const checkViewer = createCheckViewer({
+    async askWhoami(token) {
+      const response = await fetch(config.BILLING_ADMIN_URL + whoami.target, {
+        headers: { authorization: `Bearer ${token}` },
+        signal: AbortSignal.timeout(BILLING_LIMIT_MS),
+        redirect: 'error',
+      })
+      await response.body?.cancel()
+      return response.status
+    },
+    nowMs,
+  })
+  const app = fastify({ logger: false, forceCloseConnections: true, exposeHeadRoutes: false })
+  serveLive(app, {
+    live,
+    unixMs,
+    async authorize(request: FastifyRequest) {
+      const token = /^Bearer ([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? '')?.[1]
+      const answer = token === undefined ? 'refused' : await checkViewer(token)
+      if (answer !== 'accepted') throw new Refusal(answer === 'refused' ? 401 : 503)
+    },
+  })
+  releasers.add('http', app, { run: async () => await app.close() })
+  await app.listen({ host: config.HOST, port: config.PORT })
+  listens = true
+  log.info({ host: config.HOST, port: config.PORT }, 'console listens')
+})
+
+class Refusal extends Error {
+  readonly statusCode: 401 | 503
+
+  constructor(statusCode: 401 | 503) {
+    super(statusCode === 401 ? 'A token of an operator is needed.' : 'Billing does not answer.')
+    this.statusCode = statusCode
+  }
+}

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { ADMIN_TOKEN, startCluster, type TestCluster } from '../support/cluster.ts'
+import { freePort } from '../support/free-port.ts'
+import { readLive } from '../support/live-stream.ts'
+import { startApp, type RunningApp } from '../support/processes.ts'
+
+const WAIT = { timeout: 30_000, interval: 20 }
+
+let cluster: TestCluster
+let console_: RunningApp
+let origin: string
+
+beforeAll(async () => {
+  // A token each 100 ms: a stream lasts long enough to be seen.
+  cluster = await startCluster({ workers: [[{ model: 'demo-chat', files: 'demo', stepMs: 100 }]] })
+  const port = await freePort()
+  origin = `http://127.0.0.1:${port}`
+  console_ = await startApp('console', {
+    PORT: String(port),
+    BILLING_ADMIN_URL: cluster.adminUrl,
+    QUEUE_REDIS_URL: cluster.redis.url,
+    BUS_REDIS_URL: cluster.redis.url,
+  })
+})
+
+afterAll(async () => {
+  await console_.stop()
+  await cluster.stop()
+})
+
+async function open(view: string) {
+  const reader = await readLive(`${origin}/live/v1/stream?view=${encodeURIComponent(view)}`, ADMIN_TOKEN)
+  onTestFinished(() => reader.close())
+  return reader
+}
+
+/** Starts a streamed chat that runs for some seconds. The test ends it. */
+async function startChat(apiKey: string) {
+  const abort = new AbortController()
+  onTestFinished(() => abort.abort())
+  const response = await fetch(`${cluster.baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      model: 'demo-chat',
+      stream: true,
+      max_tokens: 400,
+      messages: [{ role: 'user', content: 'Talk [[tokens=400]]' }],
+    }),
+    signal: abort.signal,
+  })
+  expect(response.status).toBe(200)
+  return { id: response.headers.get('x-request-id') ?? '', leave: () => abort.abort() }
+}
+
+test('a claim is in the stream of the model within seconds, with its tenant, its worker and its request', async () => {
+  const account = await cluster.createAccount('10')
+  const reader = await open('model:demo-chat')
+  await expect
+    .poll(() => reader.view(), WAIT)
+    .toMatchObject({ model: { state: 'ok', running: 0, waiting: 0 } })
+  const chat = await startChat(account.apiKey)
+  const claimedMs = performance.now()
+  await expect.poll(() => reader.view(), WAIT).toMatchObject({ model: { running: 1 } })
+  expect(performance.now() - claimedMs).toBeLessThan(10_000)
+  await expect
+    .poll(() => reader.view(), WAIT)
+    .toMatchObject({
+      tenants: [{ accountId: account.id, model: 'demo-chat', running: 1, waiting: 0 }],
+      workers: [
+        {
+          model: 'demo-chat',
+          state: 'ready',
+          running: 1,
+          host: expect.any(String),
+          engineVersion: expect.any(String),
+        },
+      ],
+      open: [{ id: chat.id, accountId: account.id, stage: 'running', tokens: expect.any(Number) }],
+      model: { firstTokenMs: { p50: expect.any(Number) }, workers: { ready: 1, all: 1 } },
+    })
+  expect(reader.events().filter((event) => event === 'snapshot')).toHaveLength(1)
+  chat.leave()
+  await expect.poll(() => reader.view(), WAIT).toMatchObject({ open: [], model: { running: 0 } })
+})
+
+test('a refusal is in the tail of requests as one group, and in the rates of the model', async () => {
+  const account = await cluster.createAccount('0.000000001')
+  const reader = await open('requests')
+  const now = await open('now')
+  await expect.poll(() => reader.view(), WAIT).not.toBeNull()
+  for (let count = 0; count < 3; count += 1) {
+    const response = await fetch(`${cluster.baseUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'demo-chat', messages: [{ role: 'user', content: 'Hello' }] }),
+    })
+    expect(response.status).toBe(402)
+  }
+  await expect.poll(() => JSON.stringify(reader.view()), WAIT).toContain('insufficient_credits')
+  expect(reader.view()).toMatchObject({
+    ended: expect.arrayContaining([
+      expect.objectContaining({ accountId: account.id, kind: 'failed', code: 'insufficient_credits' }),
+    ]),
+  })
+  await expect
+    .poll(() => now.view(), WAIT)
+    .toMatchObject({
+      models: expect.arrayContaining([
+        expect.objectContaining({
+          id: 'demo-chat',
+          refusedPerS: expect.objectContaining({ insufficient_credits: expect.any(Number) }),
+        }),
+      ]),
+    })
+})
+
+test('the workers and all processes are there once too, by name, release and host', async () => {
+  const get = async (path: string) => {
+    const response = await fetch(origin + path, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } })
+    expect(response.status).toBe(200)
+    return await response.json()
+  }
+  const version = expect.stringMatching(/^\d+\.\d+\.\d+/)
+  expect(await get('/live/v1/workers')).toMatchObject({
+    asOf: expect.any(String),
+    view: {
+      sources: { busAwayMs: 0, queueAwayMs: 0 },
+      workers: [{ model: 'demo-chat', state: 'ready', version, slots: expect.any(Number) }],
+      processes: expect.arrayContaining([
+        expect.objectContaining({ kind: 'gateway', version, openStreams: expect.any(Number) }),
+        expect.objectContaining({ kind: 'worker', version }),
+      ]),
+    },
+  })
+  expect(await get('/live/v1/cluster')).toMatchObject({
+    view: { problems: [], cluster: { workers: { ready: 1, all: 1 }, gateways: 1 } },
+  })
+  expect(await get('/live/v1/models/nothing')).toMatchObject({ view: { model: null, tenants: [] } })
+})
+
+test('without a token of an operator nothing is read, and a view that does not exist is refused', async () => {
+  const ask = async (path: string, token: string | null) => {
+    const headers = token === null ? {} : { authorization: `Bearer ${token}` }
+    const response = await fetch(origin + path, { headers })
+    await response.body?.cancel()
+    return response.status
+  }
+  expect(await ask('/live/v1/cluster', null)).toBe(401)
+  expect(await ask('/live/v1/stream?view=now', 'another-token-0123456789')).toBe(401)
+  expect(await ask('/live/v1/stream?view=secrets', ADMIN_TOKEN)).toBe(400)
+  expect(await ask('/live/v1/stream', ADMIN_TOKEN)).toBe(400)
+})
+
+test('a killed worker is silent in the picture, and a problem with its runbook', async () => {
+  const reader = await open('now')
+  const [worker] = cluster.workers
+  await expect.poll(() => reader.view(), WAIT).toMatchObject({ problems: [] })
+  await worker?.kill()
+  await expect
+    .poll(() => reader.view(), WAIT)
+    .toMatchObject({
+      problems: expect.arrayContaining([
+        expect.objectContaining({ name: 'WorkerSilent', runbook: 'docs/operators.md#what-to-watch' }),
+      ]),
+    })
+  expect(await cluster.metric(console_, 'millrace_queue_short_slots', { model: 'demo-chat' })).toBe(0)
+})

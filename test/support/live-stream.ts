@@ -1,0 +1,40 @@
+import { applyDelta, type Delta, type Parts } from '#libs/live-view/deltas.ts'
+
+/** A reader of the console's live picture, as its page is one. */
+export type LiveReader = {
+  /** The view as of the last event; null before the first. */
+  view(): Parts | null
+  /** The names of the events so far. */
+  events(): readonly string[]
+  close(): void
+}
+
+/** Opens a stream; rejects where it is refused. The test closes it. */
+export async function readLive(url: string, token: string): Promise<LiveReader> {
+  const abort = new AbortController()
+  const response = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal: abort.signal })
+  if (!response.ok || response.body === null) throw new Error(`the stream answered ${response.status}`)
+  let view: Parts | null = null
+  const events: string[] = []
+  const chunks = response.body.pipeThrough(new TextDecoderStream())
+  void (async () => {
+    let buffered = ''
+    for await (const chunk of chunks) {
+      buffered += chunk
+      const parts = buffered.split('\n\n')
+      buffered = parts.pop() ?? ''
+      for (const part of parts) {
+        const [, event = '', data = ''] = /^event: (\w+)\ndata: (.*)$/.exec(part) ?? []
+        events.push(event)
+        if (event === 'snapshot') {
+          const snapshot: { view: Parts } = JSON.parse(data)
+          view = snapshot.view
+        } else {
+          const delta: Delta = JSON.parse(data)
+          view = applyDelta(view ?? {}, delta)
+        }
+      }
+    }
+  })().catch(() => {})
+  return { view: () => view, events: () => events, close: () => abort.abort() }
+}

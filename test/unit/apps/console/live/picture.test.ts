@@ -1,0 +1,202 @@
+import { expect, test } from 'vitest'
+import { createPicture } from '#apps/console/live/picture.ts'
+import { describeProcess, type GatewayReport, type ModelReport } from '#libs/event-bus/reports.ts'
+import type { Capacity } from '#libs/event-bus/scaling-signals.ts'
+
+const CAPACITY: Capacity = {
+  id: 'w1',
+  name: 'worker-0',
+  podUid: null,
+  node: null,
+  pool: null,
+  model: 'chat',
+  phase: 'ready',
+  slots: 64,
+  running: 64,
+  meanGenerationMs: 7_350,
+  ended: 0,
+  promptTokens: 0,
+  cachedTokens: 0,
+  outputTokens: 0,
+  kvUsed: 91,
+  kvCapacity: 100,
+  loadingMs: null,
+  cordonTerm: null,
+}
+const MODEL: ModelReport = {
+  catalog: 'on',
+  asked: 0,
+  refused: {},
+  completed: 0,
+  cancelled: 0,
+  failed: {},
+  queueMs: [],
+  firstTokenMs: [],
+  oldestWaitMs: null,
+}
+
+function gateway(model: Partial<ModelReport>, fields: Partial<GatewayReport> = {}): GatewayReport {
+  return {
+    ...describeProcess({ id: 'g1', name: 'gateway-0' }),
+    kind: 'gateway',
+    pendingSettlements: 0,
+    models: { chat: { ...MODEL, ...model } },
+    tenants: [],
+    open: [],
+    ended: [],
+    ...fields,
+  }
+}
+
+/** A watched picture at 100 s; `pass` lets seconds pass, with the messages of each. */
+function setUp() {
+  const clock = { ms: 100_000 }
+  const picture = createPicture({ nowMs: () => clock.ms, unixMs: () => clock.ms })
+  picture.setWatched(true)
+  return {
+    picture,
+    pass(seconds: number, each: () => void = () => {}) {
+      for (let second = 0; second < seconds; second += 1) {
+        clock.ms += 1_000
+        each()
+        picture.tick()
+      }
+    },
+    chat: () => picture.rows().find(({ id }) => id === 'chat'),
+  }
+}
+
+test('rates, waiting and shortage of a model follow from capacities, reports and the queue', () => {
+  const { picture, pass, chat } = setUp()
+  let [asked, settled, output] = [0, 0, 0]
+  pass(12, () => {
+    asked += 12
+    settled += 5
+    output += 300
+    picture.receiveCapacity({ ...CAPACITY, outputTokens: output })
+    picture.receiveReport(gateway({ asked, refused: { model_busy: asked / 4 }, oldestWaitMs: 9_000 }))
+    picture.receiveQueues(new Map([['chat', { waiting: 261, settled }]]))
+  })
+  expect(chat()).toMatchObject({
+    state: 'short',
+    waiting: 261,
+    oldestWaitMs: 9_000,
+    running: 64,
+    slots: 64,
+    workers: { ready: 1, all: 1 },
+    askedPerS: 12,
+    endsPerS: 5,
+    tokensPerS: { completion: 300 },
+    refusedPerS: { model_busy: 3 },
+    meanGenerationMs: 7_350,
+    // ⌈12 × 7.35⌉ = 89 to keep up, ⌈261 × 7.35 ÷ 30⌉ = 64 for the queue, of which there are 64.
+    shortSlots: 89,
+    // 64 slots of 7.35 s each drain 8.7 a second, more than the 5 that were measured.
+    expectedWaitMs: 30_000,
+  })
+  expect(picture.now().problems.map(({ name }) => name)).toEqual(['ModelShort'])
+  expect(picture.now().cluster).toMatchObject({ waiting: 261, askedPerS: 12, gateways: 1 })
+})
+
+test('what only some sources know is not known, never zero', () => {
+  const { picture, pass, chat } = setUp()
+  pass(1, () => picture.receiveCapacity({ ...CAPACITY, kvUsed: null, meanGenerationMs: null }))
+  expect(chat()).toMatchObject({
+    waiting: null,
+    oldestWaitMs: null,
+    expectedWaitMs: null,
+    meanGenerationMs: null,
+  })
+  expect(picture.workers().workers).toMatchObject([
+    {
+      host: null,
+      version: null,
+      engineVersion: null,
+      kvUse: null,
+      cacheHits: null,
+      pendingSettlements: null,
+    },
+  ])
+})
+
+test('a queue Redis that does not answer makes what waits unknown, and is a problem', () => {
+  const { picture, pass, chat } = setUp()
+  const signals = () => picture.receiveCapacity(CAPACITY)
+  pass(1, () => {
+    signals()
+    picture.receiveQueues(new Map([['chat', { waiting: 3, settled: 0 }]]))
+  })
+  expect(chat()?.waiting).toBe(3)
+  pass(6, signals)
+  expect(chat()?.waiting).toBeNull()
+  expect(picture.now().sources.queueAwayMs).toBe(6_000)
+  expect(picture.now().problems.map(({ name }) => name)).toContain('RedisDown')
+})
+
+test('a worker is silent after 5 s, forgotten after 10 min, and at once when it had drained', () => {
+  const { picture, pass } = setUp()
+  pass(1, () => {
+    picture.receiveCapacity(CAPACITY)
+    picture.receiveCapacity({ ...CAPACITY, id: 'w2', phase: 'draining' })
+  })
+  const states = () => picture.workers().workers.map(({ worker, state }) => `${worker} ${state}`)
+  expect(states()).toEqual(['w1 ready', 'w2 draining'])
+  pass(6)
+  expect(states()).toEqual(['w1 silent'])
+  pass(600)
+  expect(states()).toEqual([])
+})
+
+test('unwatched, a worker of which something came within 40 s is not silent', () => {
+  const { picture, pass } = setUp()
+  pass(1, () => picture.receiveCapacity(CAPACITY))
+  picture.setWatched(false)
+  pass(30)
+  expect(picture.workers().workers).toMatchObject([{ state: 'ready' }])
+  // Watching begins: what it has not sent before that says nothing.
+  picture.setWatched(true)
+  pass(4)
+  expect(picture.workers().workers).toMatchObject([{ state: 'ready' }])
+  pass(2)
+  expect(picture.workers().workers).toMatchObject([{ state: 'silent' }])
+})
+
+test('a model without a worker is unserved, warming while one loads, and as the catalog says', () => {
+  const { picture, pass, chat } = setUp()
+  pass(1, () => picture.receiveReport(gateway({})))
+  expect(chat()?.state).toBe('unserved')
+  pass(1, () => picture.receiveCapacity({ ...CAPACITY, phase: 'loading', slots: 0, running: 0 }))
+  expect(chat()?.state).toBe('warming')
+  pass(1, () => picture.receiveReport(gateway({ catalog: 'off' })))
+  expect(chat()?.state).toBe('switched-off')
+  pass(1, () => picture.receiveReport(gateway({ catalog: 'fixed' })))
+  expect(chat()?.state).toBe('fixed')
+})
+
+test('tenants of several gateways add up, and the tail keeps each request once, the newest first', () => {
+  const { picture, pass } = setUp()
+  const tenant = { accountId: 'acme', model: 'chat', waiting: 2, running: 1, refused: 0 }
+  const end = {
+    id: 'r1',
+    accountId: 'acme',
+    model: 'chat',
+    kind: 'slow',
+    outcome: 'completed',
+    code: null,
+    weight: 1,
+    endedAgoMs: 500,
+    totalMs: 900,
+    waitedMs: null,
+    firstTokenMs: null,
+    promptTokens: null,
+    completionTokens: null,
+  } as const
+  pass(1, () => {
+    picture.receiveReport(
+      gateway({}, { tenants: [tenant], ended: [end, { ...end, id: 'r2', endedAgoMs: 100 }] }),
+    )
+    picture.receiveReport(gateway({}, { id: 'g2', tenants: [tenant], ended: [end] }))
+  })
+  expect(picture.model('chat').tenants).toMatchObject([{ id: 'acme chat', waiting: 4, running: 2 }])
+  expect(picture.requests().ended.map(({ id }) => id)).toEqual(['r2', 'r1'])
+})
