@@ -1,0 +1,51 @@
+import { toHash } from './route.ts'
+
+/** The screens of the navigation, in order, with the key that goes there after `g`. */
+export const PLACES = [
+  { name: 'Now', path: '', key: 'n' },
+  { name: 'Workers', path: 'workers', key: 'w' },
+  { name: 'Requests', path: 'requests', key: 'r' },
+  { name: 'Accounts', path: 'accounts', key: 'a' },
+  { name: 'Money', path: 'money', key: 'm' },
+  { name: 'Catalog', path: 'catalog', key: 'c' },
+  { name: 'Log', path: 'log', key: 'l' },
+] as const
+
+export const KEYS: readonly { keys: string; does: string }[] = [
+  { keys: '/', does: 'search' },
+  ...PLACES.map(({ name, key }) => ({ keys: `g ${key}`, does: `go to ${name}` })),
+  { keys: '?', does: 'this list' },
+  { keys: 'Esc', does: 'close a dialog' },
+]
+
+/** How long `g` waits for its second key. */
+const SECOND_KEY_MS = 1_500
+
+/** Listens until the returned function is called. A key that is typed into a field is text and nothing else. */
+export function listenForKeys(deps: { isBlocked: () => boolean; openHelp: () => void }): () => void {
+  let goSince = -Infinity
+
+  function onKey(event: KeyboardEvent): void {
+    if (event.ctrlKey || event.metaKey || event.altKey || deps.isBlocked() || isField(event.target)) return
+    const isSecond = event.timeStamp - goSince < SECOND_KEY_MS
+    goSince = -Infinity
+    if (isSecond) {
+      const place = PLACES.find(({ key }) => key === event.key)
+      if (place !== undefined) location.hash = toHash(place.path === '' ? [] : [place.path])
+      return
+    }
+    if (event.key === 'g') goSince = event.timeStamp
+    else if (event.key === '?') deps.openHelp()
+    else if (event.key === '/') {
+      event.preventDefault()
+      document.getElementById('search')?.focus()
+    }
+  }
+
+  document.addEventListener('keydown', onKey)
+  return () => document.removeEventListener('keydown', onKey)
+}
+
+function isField(target: EventTarget | null): boolean {
+  return target instanceof Element && target.matches('input, select, textarea')
+}

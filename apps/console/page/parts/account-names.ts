@@ -1,0 +1,27 @@
+import { html, type TemplateResult } from 'lit-html'
+import { read } from '../api.ts'
+import type { App } from '../app.ts'
+import { toHash } from '../route.ts'
+import { load } from './load.ts'
+import { shortId } from './id.ts'
+
+/** The newest accounts, read once: a request for each row would be a request too many. Others are shown by their id. */
+const MOST = '500'
+
+export type AccountNames = { link(accountId: string): TemplateResult; close(): void }
+
+export function createAccountNames(app: Pick<App, 'redraw'>): AccountNames {
+  const accounts = load(app, async (signal) => {
+    const { data } = await read('/accounts', { limit: MOST }, signal)
+    return new Map(data.map(({ id, name }) => [id, name]))
+  })
+  return {
+    link(accountId) {
+      const name = accounts.value?.get(accountId)
+      return html`<a href=${toHash(['account', accountId])}
+        >${name === undefined ? shortId(accountId) : html`<bdi>${name}</bdi>`}</a
+      >`
+    },
+    close: accounts.close,
+  }
+}

@@ -1,0 +1,35 @@
+import { html, type TemplateResult } from 'lit-html'
+
+const SHOWN = 8
+
+/** An id, shortened to what tells it from others; the whole is in the title and in what is copied. */
+export function shortId(id: string): TemplateResult {
+  // The beginning of a UUIDv7 is its time, which its neighbours share.
+  const text = id.length <= SHOWN + 2 ? id : `${id.slice(0, SHOWN)}…${id.slice(-4)}`
+  return html`<code class="id" title=${id} data-copy=${id}>${text}</code>`
+}
+
+/** A whole id with a button that copies it. */
+export function wholeId(id: string, say: (text: string) => void): TemplateResult {
+  return html`<code class="id">${id}</code>
+    <button type="button" class="quiet" @click=${() => void copy(id, say)}>copy</button>`
+}
+
+export async function copy(text: string, say: (text: string) => void): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text)
+    say('Copied.')
+  } catch {
+    say('The browser did not allow the copy.')
+  }
+}
+
+/** What is copied from a shortened id or an amount is the whole of it. */
+export function copyWholes(event: ClipboardEvent): void {
+  const selection = document.getSelection()
+  const anchor = selection?.anchorNode?.parentElement?.closest('[data-copy]')
+  const focus = selection?.focusNode?.parentElement?.closest('[data-copy]')
+  if (!(anchor instanceof HTMLElement) || anchor !== focus) return
+  event.clipboardData?.setData('text/plain', anchor.dataset['copy'] ?? '')
+  event.preventDefault()
+}

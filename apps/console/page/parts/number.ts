@@ -1,0 +1,26 @@
+const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
+const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 })
+
+/** Every digit, in groups. */
+export function whole(value: number): string {
+  return WHOLE.format(value)
+}
+
+/** Three digits and a unit: `3,180`, `48.1K`, `402M`. */
+export function short(value: number): string {
+  return Math.abs(value) < 10_000 ? WHOLE.format(value) : SHORT.format(value)
+}
+
+/** A rate: whole above ten, one digit below, nothing of nothing. */
+export function rate(value: number): string {
+  if (value === 0) return '0'
+  return value >= 10 ? short(value) : value < 0.05 ? '<0.1' : value.toFixed(1)
+}
+
+/** A share such as `98 %`; a dash where there is no whole. */
+export function percent(part: number, all: number): string {
+  if (all === 0) return '–'
+  const share = (100 * part) / all
+  if (share === 0) return '0 %'
+  return share < 1 ? `${share.toFixed(2)} %` : `${Math.round(share)} %`
+}

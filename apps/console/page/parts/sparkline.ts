@@ -1,0 +1,32 @@
+import { html, svg, type TemplateResult } from 'lit-html'
+
+const WIDTH = 120
+const HEIGHT = 24
+
+/** A line of values over time, the newest at the right. `sentence` is what it shows, in words. */
+export function sparkline(values: readonly (number | null)[], sentence: string): TemplateResult {
+  const known = values.filter((value) => value !== null)
+  const top = Math.max(...known, 0)
+  const step = WIDTH / Math.max(values.length - 1, 1)
+  const toY = (value: number) => (top === 0 ? HEIGHT - 1 : HEIGHT - 1 - (value / top) * (HEIGHT - 3))
+  const points = values
+    .map((value, index) => (value === null ? '' : `${(index * step).toFixed(1)},${toY(value).toFixed(1)}`))
+    .join(' ')
+  return html`<svg
+    class="spark"
+    viewBox="0 0 ${WIDTH} ${HEIGHT}"
+    preserveAspectRatio="none"
+    role="img"
+    aria-label=${sentence}
+  >
+    ${svg`<polyline points=${points} fill="none" stroke="currentColor" vector-effect="non-scaling-stroke" />`}
+  </svg>`
+}
+
+/** A part of a whole as a bar. The number stands beside it, so screen readers skip it. */
+export function bar(part: number, all: number): TemplateResult {
+  const width = all === 0 ? 0 : Math.min(100, (100 * part) / all)
+  return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+    ${svg`<rect class="rest" width="100" height="8" /><rect class="part" width=${width.toFixed(1)} height="8" />`}
+  </svg>`
+}

@@ -1,0 +1,29 @@
+import type { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import type { App } from './app.ts'
+
+/** The roles of the operations behind the page's buttons; the compiler compares them with the contract. */
+const ROLES: { readonly [Id in keyof typeof ADMIN]?: (typeof ADMIN)[Id]['roles'] } = {
+  createAccount: ['owner', 'support'],
+  closeAccount: ['owner', 'support'],
+  reopenAccount: ['owner', 'support'],
+  createKey: ['owner', 'support'],
+  changeKey: ['owner', 'support'],
+  rotateKey: ['owner', 'support'],
+  disableKey: ['owner', 'support'],
+  enableKey: ['owner', 'support'],
+  revokeKey: ['owner', 'support'],
+  topUp: ['owner', 'support'],
+  adjust: ['owner', 'support'],
+  releaseHold: ['owner', 'ops'],
+  reconcile: ['owner', 'ops'],
+  publishCatalog: ['owner', 'ops'],
+  listCredentials: ['owner'],
+  createCredential: ['owner'],
+  revokeCredential: ['owner'],
+}
+
+/** Whether to show a button. Billing decides; a button that it would refuse is only noise. */
+export function may(app: Pick<App, 'me'>, operation: keyof typeof ROLES): boolean {
+  const roles: readonly string[] = ROLES[operation] ?? []
+  return roles.includes(app.me.role)
+}

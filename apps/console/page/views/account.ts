@@ -1,0 +1,260 @@
+import { html, nothing, type TemplateResult } from 'lit-html'
+import { change, read, type Answer, type Item } from '../api.ts'
+import type { App, OpenScreen, Screen } from '../app.ts'
+import { openForm } from '../parts/form.ts'
+import { shortId, wholeId } from '../parts/id.ts'
+import { showList } from '../parts/list.ts'
+import { load, loadList, showLoaded, type Loading } from '../parts/load.ts'
+import { mark } from '../parts/mark.ts'
+import { credits, shortCredits } from '../parts/money.ts'
+import { percent, short, whole } from '../parts/number.ts'
+import { sparkline } from '../parts/sparkline.ts'
+import { table, type Column } from '../parts/table.ts'
+import { DAY_MS, duration, moment, toDay } from '../parts/time.ts'
+import { may } from '../roles.ts'
+import { toHash } from '../route.ts'
+import { closeOrReopen, moveCredits } from './account-forms.ts'
+import { createKey, keyTable } from './keys.ts'
+
+type Account = Answer<'/accounts/{account}'>
+type Hold = Item<'/holds'>
+type Usage = Item<'/usage'>
+
+/** The days over which a mean is shown. */
+const MEAN_DAYS = 7
+const USAGE_DAYS = 30
+
+/** One answer has as many days as a month and a few models. */
+const USAGE_ROWS = '500'
+
+/** What one account has, uses and owes, and everything that can be done for it. */
+export const open: OpenScreen = (app, { path }): Screen => {
+  const id = path[1] ?? ''
+  const account = load(app, async (signal) => read('/accounts/{account}', { account: id }, signal))
+  const keys = loadList(app, async (cursor, signal) =>
+    read('/keys', { account: id, limit: '50', ...(cursor === undefined ? {} : { cursor }) }, signal),
+  )
+  const holds = loadList(app, async (cursor, signal) =>
+    read('/holds', { account: id, limit: '20', ...(cursor === undefined ? {} : { cursor }) }, signal),
+  )
+  const today = Date.now()
+  const usage = load(app, async (signal) =>
+    read(
+      '/usage',
+      {
+        account: id,
+        from: toDay(today - (USAGE_DAYS - 1) * DAY_MS),
+        to: toDay(today),
+        by: 'day,model',
+        limit: USAGE_ROWS,
+      },
+      signal,
+    ),
+  )
+
+  function changed(): void {
+    account.reload()
+    keys.reload()
+    holds.reload()
+  }
+
+  return {
+    title: 'Account',
+    close() {
+      for (const each of [account, keys, holds, usage]) each.close()
+    },
+    view: () =>
+      showLoaded(
+        account,
+        (found) =>
+          html`${heading(app, found, changed)} ${balance(found, usage)}
+            <section>
+              <div class="head">
+                <h2>Keys</h2>
+                ${
+                  may(app, 'createKey')
+                    ? html`<button type="button" @click=${() => createKey(app, found, changed)}>
+                        New key
+                      </button>`
+                    : nothing
+                }
+              </div>
+              ${showList(keys, (entries) => keyTable(app, found, { entries, changed }))}
+            </section>
+            <section>
+              <h2>Usage of ${USAGE_DAYS} days</h2>
+              ${showLoaded(usage, ({ data }) => usageSummary(data, today))}
+            </section>
+            <section>
+              <h2>Open holds</h2>
+              ${showList(holds, (entries) => holdTable(app, entries, changed))}
+            </section>
+            <p class="links">
+              <a
+                href=${`/api/admin/ledger?account=${encodeURIComponent(id)}&format=csv`}
+                download="ledger-${id}.csv"
+                >Ledger as CSV</a
+              >
+              <a href=${toHash(['log'], { target: id })}>Log of this account</a>
+              <a href=${toHash(['requests'], { account: id })}>Requests of this account</a>
+            </p>`,
+      ),
+  }
+}
+
+function heading(app: App, account: Account, changed: () => void): TemplateResult {
+  const isOpen = account.status === 'active'
+  return html`<div class="head">
+      <h1><bdi>${account.name}</bdi> ${isOpen ? mark('good', 'active') : mark('off', 'closed')}</h1>
+      <div class="actions">
+        ${
+          may(app, 'topUp')
+            ? html`<button
+                  type="button"
+                  class="primary"
+                  @click=${() => moveCredits(app, { account, kind: 'topup', changed })}
+                >
+                  Top up
+                </button>
+                <button
+                  type="button"
+                  @click=${() => moveCredits(app, { account, kind: 'adjustment', changed })}
+                >
+                  Adjust
+                </button>
+                <button
+                  type="button"
+                  class=${isOpen ? 'warned' : ''}
+                  @click=${() => closeOrReopen(app, account, changed)}
+                >
+                  ${isOpen ? 'Close account' : 'Reopen account'}
+                </button>`
+            : nothing
+        }
+      </div>
+    </div>
+    <p class="dim">${wholeId(account.id, (text) => app.say(text))} · created ${moment(account.createdAt)}</p>`
+}
+
+function balance(account: Account, usage: Loading<Answer<'/usage'>>): TemplateResult {
+  const { availableNano, postedNano, heldNano, openHolds } = account
+  return html`<dl class="tiles">
+    <div>
+      <dt>Available</dt>
+      <dd>${credits(availableNano)}</dd>
+    </div>
+    <div>
+      <dt>Posted</dt>
+      <dd>${credits(postedNano)}</dd>
+    </div>
+    <div>
+      <dt>Held by ${whole(openHolds)} open requests</dt>
+      <dd>${credits(heldNano)}</dd>
+    </div>
+    <div>
+      <dt>At the mean of ${MEAN_DAYS} days</dt>
+      <dd>${usage.value === undefined ? '…' : daysLeft(BigInt(availableNano), usage.value.data)}</dd>
+    </div>
+  </dl>`
+}
+
+/** Of whole days only: today has not ended. */
+function daysLeft(available: bigint, rows: readonly Usage[]): string {
+  const now = Date.now()
+  const [first, today] = [toDay(now - MEAN_DAYS * DAY_MS), toDay(now)]
+  const spent = rows
+    .filter(({ day }) => day !== null && day >= first && day < today)
+    .reduce((sum, { chargedNano }) => sum + BigInt(chargedNano), 0n)
+  if (spent === 0n) return 'nothing spent'
+  const perDay = spent / BigInt(MEAN_DAYS)
+  if (perDay === 0n) return 'for years'
+  return `${whole(Number(available / perDay))} days left at ${shortCredits(perDay)} a day`
+}
+
+function usageSummary(rows: readonly Usage[], todayMs: number): TemplateResult {
+  if (rows.length === 0) return html`<p class="empty">No request was settled.</p>`
+  const days = Array.from({ length: USAGE_DAYS }, (_, index) =>
+    toDay(todayMs - (USAGE_DAYS - 1 - index) * DAY_MS),
+  )
+  const byDay = days.map((day) => sumCharged(rows.filter((row) => row.day === day)))
+  const all = sumCharged(rows)
+  const models = [...Map.groupBy(rows, ({ model }) => model ?? 'unknown')].map(([model, own]) => ({
+    model,
+    charged: sumCharged(own),
+    requests: own.reduce((sum, { requests }) => sum + requests, 0),
+    input: own.reduce((sum, { promptTokens }) => sum + promptTokens, 0),
+    output: own.reduce((sum, { completionTokens }) => sum + completionTokens, 0),
+  }))
+  const sentence = `Charged by day: today ${shortCredits(byDay.at(-1) ?? 0n)}, in all ${shortCredits(all)} credits`
+  return html`<p>
+      ${sparkline(
+        byDay.map((nano) => Number(nano)),
+        sentence,
+      )}
+      ${sentence}.
+    </p>
+    ${table({
+      caption: 'Usage by model',
+      rows: models.toSorted((a, b) => (a.charged < b.charged ? 1 : -1)),
+      key: ({ model }) => model,
+      empty: '',
+      columns: [
+        { name: 'Model', cell: ({ model }) => html`<a href=${toHash(['model', model])}>${model}</a>` },
+        { name: 'Requests', isNumber: true, cell: ({ requests }) => short(requests) },
+        { name: 'Input', isNumber: true, from: 'medium', cell: ({ input }) => short(input) },
+        { name: 'Output', isNumber: true, from: 'medium', cell: ({ output }) => short(output) },
+        { name: 'Charged', isNumber: true, cell: ({ charged }) => credits(charged) },
+        { name: 'Share', isNumber: true, cell: ({ charged }) => percent(Number(charged), Number(all)) },
+      ],
+    })}`
+}
+
+function sumCharged(rows: readonly Usage[]): bigint {
+  return rows.reduce((sum, { chargedNano }) => sum + BigInt(chargedNano), 0n)
+}
+
+function holdTable(app: App, holds: readonly Hold[], changed: () => void): TemplateResult {
+  const columns: Column<Hold>[] = [
+    { name: 'Request', cell: ({ id }) => html`<a href=${toHash(['request', id])}>${shortId(id)}</a>` },
+    { name: 'Model', cell: ({ model }) => model },
+    { name: 'Held', isNumber: true, cell: ({ amountNano }) => credits(amountNano) },
+    { name: 'Age', isNumber: true, cell: ({ ageSeconds }) => duration(ageSeconds * 1_000) },
+    { name: 'May expire', from: 'medium', cell: ({ expiresAt }) => moment(expiresAt) },
+  ]
+  if (may(app, 'releaseHold')) {
+    columns.push({
+      name: 'Actions',
+      cell: (hold) =>
+        html`<button type="button" class="quiet danger" @click=${() => releaseHold(app, hold, changed)}>
+          release
+        </button>`,
+    })
+  }
+  return table({
+    caption: 'Open holds, the newest first',
+    columns,
+    rows: holds,
+    key: ({ id }) => id,
+    empty: 'No request is open.',
+  })
+}
+
+function releaseHold(app: App, { id }: Hold, changed: () => void): void {
+  openForm(app, {
+    title: 'Release a hold',
+    intro: html`<p>
+      Frees the credits of the request <code class="id">${id}</code>. If it still runs, its settlement will
+      charge nothing and raise the alarm <em>released</em>.
+    </p>`,
+    fields: [{ name: 'reason', label: 'Reason', isRequired: true }],
+    button: 'Release the hold',
+    isDangerous: true,
+    mayRepeat: false,
+    async run({ reason = '' }) {
+      const { freedNano } = await change('/holds/{hold}/release', { hold: id, reason })
+      app.say(`${shortCredits(BigInt(freedNano))} credits are free again.`)
+      changed()
+      return undefined
+    },
+  })
+}

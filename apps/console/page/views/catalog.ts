@@ -1,0 +1,209 @@
+import { html, nothing, type TemplateResult } from 'lit-html'
+import { change, read, type Answer, type Changed, type Item } from '../api.ts'
+import type { App, OpenScreen } from '../app.ts'
+import { openForm } from '../parts/form.ts'
+import { showList } from '../parts/list.ts'
+import { load, loadList, showLoaded } from '../parts/load.ts'
+import { mark } from '../parts/mark.ts'
+import { pricePerMillion } from '../parts/money.ts'
+import { short } from '../parts/number.ts'
+import { table } from '../parts/table.ts'
+import { moment } from '../parts/time.ts'
+import { may } from '../roles.ts'
+import { toHash } from '../route.ts'
+
+type Catalog = Answer<'/catalog'>
+type Model = Catalog['models'][number]
+type Change = Changed<'/catalog'>['changes'][number]
+type PriceVersion = Item<'/price-versions'>
+
+/** What is sold, at which prices, past and to come. */
+export const open: OpenScreen = (app) => {
+  const catalog = load(app, async (signal) => read('/catalog', {}, signal))
+  const versions = loadList(app, async (cursor, signal) =>
+    read('/price-versions', { limit: '20', ...(cursor === undefined ? {} : { cursor }) }, signal),
+  )
+  function changed(): void {
+    catalog.reload()
+    versions.reload()
+  }
+  return {
+    title: 'Catalog',
+    close() {
+      catalog.close()
+      versions.close()
+    },
+    view: () =>
+      html`<h1>Catalog</h1>
+        <p class="dim">Prices are in credits for 1,000,000 tokens.</p>
+        ${showLoaded(
+          catalog,
+          ({ models, scheduled }) =>
+            html`${modelTable(app, models, changed)}
+            ${
+              scheduled.length === 0
+                ? nothing
+                : html`<section>
+                    <h2>Prices to come</h2>
+                    ${priceTable('Prices to come', scheduled)}
+                  </section>`
+            }`,
+        )}
+        <section>
+          <h2>Prices, the latest published first</h2>
+          ${showList(versions, (rows) => priceTable('Price versions', rows))}
+        </section>`,
+  }
+}
+
+function modelTable(app: App, models: readonly Model[], changed: () => void): TemplateResult {
+  return table<Model>({
+    caption: 'Models; prices in credits for 1,000,000 tokens',
+    rows: models,
+    key: ({ id }) => id,
+    empty: 'The catalog is empty.',
+    columns: [
+      { name: 'Model', cell: ({ id }) => html`<a href=${toHash(['model', id])}>${id}</a>` },
+      { name: 'State', cell: ({ enabled }) => (enabled ? mark('good', 'sold') : mark('off', 'disabled')) },
+      { name: 'Kind', from: 'medium', cell: ({ kind }) => kind },
+      { name: 'Context', isNumber: true, from: 'wide', cell: ({ contextWindow }) => short(contextWindow) },
+      { name: 'Input', isNumber: true, cell: ({ inputPriceNano }) => pricePerMillion(inputPriceNano) },
+      {
+        name: 'Cached',
+        isNumber: true,
+        from: 'medium',
+        cell: ({ cachedInputPriceNano }) => pricePerMillion(cachedInputPriceNano),
+      },
+      { name: 'Output', isNumber: true, cell: ({ outputPriceNano }) => pricePerMillion(outputPriceNano) },
+      ...(may(app, 'publishCatalog')
+        ? [
+            {
+              name: 'Actions',
+              cell: (model: Model) =>
+                html`<button
+                  type="button"
+                  class="quiet"
+                  aria-label="change ${model.id}"
+                  @click=${() => changeModel(app, model, changed)}
+                >
+                  change
+                </button>`,
+            },
+          ]
+        : []),
+    ],
+  })
+}
+
+function priceTable(caption: string, rows: readonly PriceVersion[]): TemplateResult {
+  return table<PriceVersion>({
+    caption,
+    rows,
+    key: ({ id }) => id,
+    empty: 'There is none.',
+    columns: [
+      { name: 'Model', cell: ({ model }) => model },
+      { name: 'Version', from: 'medium', cell: ({ id }) => id },
+      { name: 'From', cell: ({ effectiveFrom }) => moment(effectiveFrom) },
+      { name: 'Input', isNumber: true, cell: ({ inputPriceNano }) => pricePerMillion(inputPriceNano) },
+      {
+        name: 'Cached',
+        isNumber: true,
+        from: 'medium',
+        cell: ({ cachedInputPriceNano }) => pricePerMillion(cachedInputPriceNano),
+      },
+      { name: 'Output', isNumber: true, cell: ({ outputPriceNano }) => pricePerMillion(outputPriceNano) },
+    ],
+  })
+}
+
+/** One model of the catalog, all others kept: first a dry run, then the list of changes, then their publication. */
+function changeModel(app: App, model: Model, changed: () => void): void {
+  openForm(app, {
+    title: `Change ${model.id}`,
+    intro: html`<p>
+      Credits for 1,000,000 tokens. Requests under way keep their prices. Nothing is published yet.
+    </p>`,
+    fields: [
+      { name: 'input', label: 'Input', kind: 'number', value: plain(model.inputPriceNano) },
+      { name: 'cached', label: 'Cached input', kind: 'number', value: plain(model.cachedInputPriceNano) },
+      { name: 'output', label: 'Output', kind: 'number', value: plain(model.outputPriceNano) },
+      {
+        name: 'enabled',
+        label: 'State',
+        kind: 'choice',
+        value: String(model.enabled),
+        choices: [
+          { value: 'true', label: 'sold' },
+          { value: 'false', label: 'disabled: requests are refused' },
+        ],
+      },
+      { name: 'reason', label: 'Reason', help: 'For the readers of the log.' },
+    ],
+    button: 'List the changes',
+    // A dry run changes nothing.
+    mayRepeat: true,
+    async run({ input = '', cached = '', output = '', enabled, reason = '' }) {
+      const body = {
+        models: [
+          {
+            ...model,
+            inputPriceNano: toNano(input),
+            cachedInputPriceNano: toNano(cached),
+            outputPriceNano: toNano(output),
+            enabled: enabled === 'true',
+          },
+        ],
+        keep: 'all' as const,
+        ...(reason === '' ? {} : { reason }),
+      }
+      const { changes } = await change('/catalog', body, { query: '?dryRun=true' })
+      if (changes.length === 0) return html`<p>Nothing would change.</p>`
+      const count = changes.length === 1 ? '1 change' : `${changes.length} changes`
+      openForm(app, {
+        title: `Publish ${count}`,
+        intro: changeList(changes),
+        fields: [],
+        button: `Publish ${count}`,
+        isDangerous: true,
+        // The same catalog again changes nothing.
+        mayRepeat: true,
+        async run() {
+          await change('/catalog', body)
+          app.say(`Published ${count}.`)
+          changed()
+          return undefined
+        },
+      })
+      return html`<p>${count}.</p>`
+    },
+  })
+}
+
+function changeList(changes: readonly Change[]): TemplateResult {
+  return table<Change>({
+    caption: 'Changes',
+    rows: changes,
+    key: ({ model, field }) => `${model} ${field}`,
+    empty: '',
+    columns: [
+      { name: 'Field', cell: ({ field }) => field },
+      { name: 'Before', isNumber: true, cell: ({ before }) => toText(before) },
+      { name: 'After', isNumber: true, cell: ({ after }) => toText(after) },
+    ],
+  })
+}
+
+function toText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+function plain(nano: string): string {
+  return pricePerMillion(nano).replaceAll(',', '')
+}
+
+/** Exactly; anything else as it was typed, which billing refuses by name. */
+function toNano(text: string): string {
+  const [, units = '', fraction = ''] = /^(\d{1,9})(?:\.(\d{1,9}))?$/.exec(text) ?? []
+  return units === '' ? text : String(BigInt(units + fraction.padEnd(9, '0')))
+}

@@ -1,0 +1,12 @@
+import { html } from 'lit-html'
+import type { Screen } from '../app.ts'
+
+export function open(): Screen {
+  return {
+    title: 'Not found',
+    view: () =>
+      html`<h1>There is no such screen</h1>
+        <p><a href="#/">Now</a> shows what the service does at this moment.</p>`,
+    close() {},
+  }
+}

@@ -1,0 +1,7 @@
+import { expect, test } from 'vitest'
+import { sourceFiles } from './source-files.ts'
+
+test('no template of a page has a style attribute: the policy of the page would refuse it', () => {
+  const files = sourceFiles('apps/console/page/**/*.ts')
+  expect(files.filter(({ text }) => /\sstyle=/.test(text)).map(({ path }) => path)).toEqual([])
+})
