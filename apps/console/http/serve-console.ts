@@ -1,0 +1,91 @@
+import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
+import type { Page } from '#libs/pages/load-page.ts'
+import { servePage } from '#libs/pages/serve-page.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { createAskBilling } from './ask-billing.ts'
+import { ConsoleError, sendError } from './console-error.ts'
+import { forwardAdmin } from './forward-admin.ts'
+import { installGuard } from './guard-request.ts'
+import { installHeaders } from './headers.ts'
+import { limitAttempts } from './limit-attempts.ts'
+import { createSessionCookie } from './session-cookie.ts'
+import { serveSignIn } from './sign-in.ts'
+
+/** As large as billing reads them. */
+const MAX_BODY_BYTES = 1024 * 1024
+
+const UPLOAD_LIMIT_MS = 30_000
+
+/** Longer than the slowest answer of billing. */
+const IDLE_LIMIT_MS = 6 * 60_000
+
+/** What the page asks once, when it starts. */
+export type ConsoleSettings = {
+  readonly version: string
+  /** Where charts over more than six hours are. */
+  readonly grafanaUrl: string | null
+}
+
+/**
+ * The console's HTTP server, not listening yet: the page, the sessions of its viewers, and billing's operations in the
+ * name of the viewer. It has no credential of its own.
+ */
+export function createConsoleServer(deps: {
+  origin: URL
+  billingUrl: string
+  page: Page
+  settings: ConsoleSettings
+  /** Serves `/live/v1`; `tokenOf` throws for a request without a credential. */
+  serveLive: (app: FastifyInstance, tokenOf: (request: FastifyRequest) => string) => void
+  nowMs: () => number
+  log: Logger
+}): FastifyInstance {
+  const { origin, billingUrl, page, settings, serveLive, nowMs, log } = deps
+  const app = fastify({
+    bodyLimit: MAX_BODY_BYTES,
+    requestTimeout: UPLOAD_LIMIT_MS,
+    connectionTimeout: IDLE_LIMIT_MS,
+    forceCloseConnections: true,
+    exposeHeadRoutes: false,
+    logger: false,
+    frameworkErrors: (_error, _request, reply) => void sendError(reply, 'invalid_request'),
+  })
+  app.removeAllContentTypeParsers()
+  // Billing reads the JSON. Nothing else is accepted, and a change without it is refused before.
+  app.addContentTypeParser('*', { parseAs: 'string' }, async (_request: unknown, body: string) => body)
+  installHeaders(app)
+  installGuard(app, origin)
+  app.setErrorHandler((error, request, reply) => {
+    const code = toCode(error)
+    if (code === 'internal_error')
+      log.error({ err: error, route: request.routeOptions.url }, 'request failed')
+    return sendError(reply, code)
+  })
+  app.setNotFoundHandler((_request, reply) => sendError(reply, 'not_found'))
+
+  const cookie = createSessionCookie(origin)
+  const askBilling = createAskBilling(billingUrl)
+  function tokenOf(request: FastifyRequest): string {
+    const bearer = /^Bearer ([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? '')?.[1]
+    // A header that cannot be read is no reason to take the cookie: the checks for cookies were left out.
+    const token = request.headers.authorization === undefined ? cookie.read(request) : bearer
+    if (token === undefined) throw new ConsoleError('invalid_token')
+    return token
+  }
+
+  servePage(app, { path: '/', page })
+  app.get('/api/settings', async () => settings)
+  serveSignIn(app, { askBilling, cookie, attempts: limitAttempts(nowMs) })
+  forwardAdmin(app, { askBilling, tokenOf, log, onRefused: (reply) => cookie.clear(reply) })
+  serveLive(app, tokenOf)
+  return app
+}
+
+function toCode(error: unknown): ConsoleError['code'] {
+  if (error instanceof ConsoleError) return error.code
+  const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined
+  if (status === 401) return 'invalid_token'
+  if (status === 503) return 'billing_unreachable'
+  if (status === 413) return 'request_too_large'
+  return typeof status === 'number' && status >= 400 && status < 500 ? 'invalid_request' : 'internal_error'
+}

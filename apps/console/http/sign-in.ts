@@ -1,0 +1,82 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import { toAdminRequest } from '#libs/admin-contract/admin-request.ts'
+import type { AskBilling } from './ask-billing.ts'
+import { ConsoleError } from './console-error.ts'
+import type { AttemptLimit } from './limit-attempts.ts'
+import type { SessionCookie } from './session-cookie.ts'
+
+/** Either what a credential has, or what `millrace console` prints. */
+const SignInBody = z.union([
+  z.strictObject({ token: z.string().regex(/^[\x21-\x7e]{1,500}$/) }),
+  z.strictObject({ ticket: z.string().regex(/^[\x21-\x7e]{1,500}$/) }),
+])
+
+const LONGEST_USER_AGENT = 300
+
+/**
+ * `POST /api/session` turns a token or a ticket into a session of billing, whose token goes into the cookie and nowhere
+ * else; `DELETE` ends it in billing, and only then in the browser.
+ */
+export function serveSignIn(
+  app: FastifyInstance,
+  deps: { askBilling: AskBilling; cookie: SessionCookie; attempts: AttemptLimit },
+): void {
+  const { askBilling, cookie, attempts } = deps
+
+  app.post('/api/session', async (request, reply) => {
+    if (attempts.isBlocked(request.ip)) throw new ConsoleError('too_many_attempts')
+    const parsed = SignInBody.safeParse(parseJson(request.body))
+    if (!parsed.success) throw new ConsoleError('invalid_request', { cause: parsed.error })
+    const [operation, token] =
+      'token' in parsed.data
+        ? ([ADMIN.openSession, parsed.data.token] as const)
+        : ([ADMIN.claimSession, parsed.data.ticket] as const)
+    const asked = toAdminRequest(operation, { userAgent: userAgentOf(request) })
+    const answer = await askBilling({ ...asked, token })
+    if (answer.status === 401 || answer.status === 403) attempts.noteFailure(request.ip)
+    if (!answer.ok) {
+      return reply
+        .status(answer.status)
+        .type('application/json; charset=utf-8')
+        .send(await answer.text())
+    }
+    const opened = ADMIN.claimSession.answer.parse(await answer.json())
+    cookie.set(reply, opened.token)
+    return reply.status(201).send({ name: opened.session.name, role: opened.session.role })
+  })
+
+  app.delete('/api/session', async (request, reply) => {
+    const token = cookie.read(request)
+    if (token !== undefined) {
+      const asked = toAdminRequest(ADMIN.endSession, { session: 'current' })
+      const answer = await askBilling({ ...asked, token })
+      // A session that billing does not know any more has ended before.
+      if (!answer.ok && answer.status !== 401) {
+        return reply
+          .status(answer.status)
+          .type('application/json; charset=utf-8')
+          .send(await answer.text())
+      }
+      await answer.body?.cancel()
+    }
+    cookie.clear(reply)
+    return reply.status(204).send()
+  })
+}
+
+/** Undefined where it is missing: then billing stores none. */
+function userAgentOf(request: FastifyRequest): string | undefined {
+  const text = request.headers['user-agent']?.trim().slice(0, LONGEST_USER_AGENT) ?? ''
+  return text === '' ? undefined : text
+}
+
+/** Undefined for a text that is no JSON. */
+function parseJson(body: unknown): unknown {
+  try {
+    return typeof body === 'string' ? JSON.parse(body) : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,222 @@
+import type { FastifyInstance } from 'fastify'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadConsolePage } from '#apps/console/http/load-console-page.ts'
+import { createConsoleServer } from '#apps/console/http/serve-console.ts'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import type { Page } from '#libs/pages/load-page.ts'
+import { freePort } from '#test/support/free-port.ts'
+import {
+  ADMIN_TOKEN,
+  log,
+  openBillingDatabase,
+  type BillingDatabase,
+} from '../billing/support/billing-database.ts'
+
+const ORIGIN = new URL('https://console.example')
+const HEADERS = {
+  host: 'console.example',
+  'sec-fetch-site': 'same-origin',
+  'content-type': 'application/json',
+  'x-millrace-page': '1',
+}
+
+let database: BillingDatabase
+let billingUrl: string
+let page: Page
+let nowMs = 0
+
+beforeAll(async () => {
+  database = await openBillingDatabase()
+  billingUrl = await database.admin.listen({ host: '127.0.0.1', port: 0 })
+  page = await loadConsolePage()
+})
+afterAll(async () => {
+  await database.close()
+})
+
+function createConsole(url = billingUrl, origin = ORIGIN): FastifyInstance {
+  return createConsoleServer({
+    origin,
+    billingUrl: url,
+    page,
+    settings: { version: 'test', grafanaUrl: null },
+    serveLive: () => {},
+    nowMs: () => nowMs,
+    log,
+  })
+}
+
+async function signIn(app: FastifyInstance, token = ADMIN_TOKEN) {
+  return await app.inject({ method: 'POST', url: '/api/session', headers: HEADERS, payload: { token } })
+}
+
+/** The headers that have a value. */
+function present(headers: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  )
+}
+
+/** The cookie as a browser sends it back. */
+async function cookieOf(app: FastifyInstance): Promise<string> {
+  const [cookie = ''] = String((await signIn(app)).headers['set-cookie']).split(';')
+  return cookie
+}
+
+describe('a session', () => {
+  test('is in a cookie that no script reads and no other site sends; its token is in no body', async () => {
+    const response = await signIn(createConsole())
+    expect(response.statusCode).toBe(201)
+    expect(response.json()).toEqual({ name: 'bootstrap', role: 'owner' })
+    expect(String(response.headers['set-cookie'])).toMatch(
+      /^__Host-mr=mr_session_[\w-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
+    )
+  })
+
+  test('on plain loopback has a cookie that browsers keep there', async () => {
+    const origin = new URL('http://127.0.0.1:8091')
+    const app = createConsole(billingUrl, origin)
+    const headers = { ...HEADERS, host: origin.host }
+    const payload = { token: ADMIN_TOKEN }
+    const response = await app.inject({ method: 'POST', url: '/api/session', headers, payload })
+    expect(String(response.headers['set-cookie'])).toMatch(/^mr=mr_session_.*; SameSite=Strict$/)
+  })
+
+  test('that has been signed out is refused by billing, and its cookie is cleared', async () => {
+    const app = createConsole()
+    const cookie = await cookieOf(app)
+    const headers = { ...HEADERS, cookie }
+    expect((await app.inject({ url: '/api/admin/me', headers })).json()).toMatchObject({ name: 'bootstrap' })
+    expect(
+      (await app.inject({ method: 'DELETE', url: '/api/session', headers, payload: {} })).statusCode,
+    ).toBe(204)
+    const refused = await app.inject({ url: '/api/admin/me', headers })
+    expect(refused.statusCode).toBe(401)
+    expect(String(refused.headers['set-cookie'])).toMatch(/^__Host-mr=; Max-Age=0/)
+  })
+
+  test('comes from a ticket once', async () => {
+    const app = createConsole()
+    const opened = await database.operator.ask('POST', '/sessions', { ticket: true })
+    const { ticket } = ADMIN.openSession.answer.options[1].parse(opened.body)
+    const ask = async () =>
+      (await app.inject({ method: 'POST', url: '/api/session', headers: HEADERS, payload: { ticket } }))
+        .statusCode
+    expect(await ask()).toBe(201)
+    expect(await ask()).toBe(401)
+  })
+
+  test('is refused to an address for a minute after ten wrong tokens, also with the right one', async () => {
+    const app = createConsole()
+    for (let tries = 0; tries < 10; tries += 1) expect((await signIn(app, 'wrong')).statusCode).toBe(401)
+    expect((await signIn(app)).statusCode).toBe(429)
+    nowMs += 59_999
+    expect((await signIn(app)).statusCode).toBe(429)
+    nowMs += 1
+    expect((await signIn(app)).statusCode).toBe(201)
+  })
+})
+
+describe('a request', () => {
+  const change = { method: 'POST', url: '/api/admin/accounts', payload: { name: 'made' } } as const
+
+  test.each([
+    ['another host', { host: 'attacker.example' }, 421],
+    ['the host with another port', { host: 'console.example:8091' }, 421],
+    ['another site', { 'sec-fetch-site': 'cross-site' }, 403],
+    ['a sibling of the site', { 'sec-fetch-site': 'same-site' }, 403],
+    [
+      'an old browser on another page',
+      { 'sec-fetch-site': undefined, origin: 'https://attacker.example' },
+      403,
+    ],
+    ['neither a browser nor a program', { 'sec-fetch-site': undefined }, 403],
+    ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 415],
+    ['a form that says text', { 'content-type': 'text/plain' }, 415],
+    ['a script without the header of the page', { 'x-millrace-page': undefined }, 415],
+  ])('of %s is refused', async (_, changed, status) => {
+    const app = createConsole()
+    const headers = present({ ...HEADERS, cookie: await cookieOf(app), ...changed })
+    const before = await database.operator.ask('GET', '/accounts')
+    expect((await app.inject({ ...change, headers })).statusCode).toBe(status)
+    expect(await database.operator.ask('GET', '/accounts')).toEqual(before)
+  })
+
+  test('of the page is served, as is one of a browser without fetch metadata whose origin is the console', async () => {
+    const app = createConsole()
+    const cookie = await cookieOf(app)
+    expect((await app.inject({ ...change, headers: { ...HEADERS, cookie } })).statusCode).toBe(201)
+    const old = present({ ...HEADERS, cookie, 'sec-fetch-site': undefined, origin: ORIGIN.origin })
+    expect((await app.inject({ ...change, headers: old })).statusCode).toBe(201)
+  })
+
+  test('of a program has a bearer and needs nothing else; a malformed one is not replaced by the cookie', async () => {
+    const app = createConsole()
+    const headers = {
+      host: ORIGIN.host,
+      authorization: `Bearer ${ADMIN_TOKEN}`,
+      'content-type': 'application/json',
+    }
+    expect((await app.inject({ ...change, headers })).statusCode).toBe(201)
+    const both = { host: ORIGIN.host, authorization: 'Basic x', cookie: await cookieOf(app) }
+    expect(
+      (await app.inject({ ...change, headers: { ...both, 'content-type': 'application/json' } })).statusCode,
+    ).toBe(401)
+  })
+
+  test('reaches the operations of the contract and nothing else', async () => {
+    const app = createConsole()
+    const headers = { ...HEADERS, cookie: await cookieOf(app) }
+    const status = async (method: 'GET' | 'POST', url: string) =>
+      (await app.inject({ method, url, headers, ...(method === 'POST' ? { payload: {} } : {}) })).statusCode
+    expect(await status('POST', '/api/admin/sessions')).toBe(404)
+    expect(await status('POST', '/api/admin/sessions/claim')).toBe(404)
+    expect(await status('GET', '/api/admin/openapi.json')).toBe(404)
+    expect(await status('GET', '/api/admin/accounts/..%2f..%2fme')).toBe(400)
+    expect(await status('GET', '/api/admin/accounts/no-id')).toBe(400)
+    expect(await status('GET', '/api/admin/accounts/../../../metrics')).toBe(404)
+  })
+
+  test('for an export is streamed', async () => {
+    const app = createConsole()
+    const response = await app.inject({
+      url: '/api/admin/ledger?format=csv',
+      headers: { ...HEADERS, cookie: await cookieOf(app) },
+    })
+    expect(response.headers['content-type']).toBe('text/csv; charset=utf-8')
+    expect(response.body.startsWith('seq,kind,')).toBe(true)
+  })
+
+  test('that billing never received is said to have done nothing', async () => {
+    const app = createConsole(`http://127.0.0.1:${await freePort()}`)
+    const response = await app.inject({
+      ...change,
+      headers: { ...HEADERS, cookie: '__Host-mr=mr_session_x' },
+    })
+    expect([response.statusCode, response.json().error.code]).toEqual([503, 'billing_unreachable'])
+  })
+})
+
+test('every answer has the strict policy, and only files with their hash in the address are kept', async () => {
+  const app = createConsole()
+  const html = await app.inject({ url: '/', headers: { host: ORIGIN.host } })
+  expect(html.headers).toMatchObject({
+    'cache-control': 'no-store',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+  })
+  expect(html.headers['content-security-policy']).toBe(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types lit-html",
+  )
+  const [main = ''] = /\/assets\/main\.[\w-]+\.js/.exec(html.body) ?? []
+  const asset = await app.inject({ url: main, headers: { host: ORIGIN.host, 'accept-encoding': 'gzip, br' } })
+  expect(asset.headers).toMatchObject({
+    'content-encoding': 'br',
+    'cache-control': 'public, max-age=31536000, immutable',
+    'content-type': 'text/javascript; charset=utf-8',
+  })
+  const refused = await app.inject({ url: '/api/admin/me', headers: { ...HEADERS, host: 'x' } })
+  expect(refused.headers['content-security-policy']).toBe(html.headers['content-security-policy'])
+})
