@@ -84,6 +84,19 @@ export default defineConfig({
           testTimeout: 120_000,
         },
       },
+      // The console in a browser. Skipped where there is no Chromium; its set-up prints the reason.
+      {
+        extends: true,
+        test: {
+          name: 'console',
+          include: ['test/console/**/*.test.ts'],
+          ...WITH_SERVERS,
+          globalSetup: ['test/support/global-setup.ts', 'test/console/support/global-setup.ts'],
+          // One file after the other: a browser takes a core.
+          maxWorkers: 1,
+          sequence: { groupOrder: 3 },
+        },
+      },
       {
         extends: true,
         test: {

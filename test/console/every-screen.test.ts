@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Browser } from 'playwright-core'
+import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { signIn } from './support/console-server.ts'
+import { startDemo, type Demo } from './support/demo.ts'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** Runs in the page; injected through the debugger, so that the page's policy stays as it is. */
+const RUN_AXE = `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }).then(
+  ({ violations, passes }) => ({
+    passes: passes.length,
+    violations: violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 160)).join(' | ')),
+  }))`
+
+describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
+  let demo: Demo
+  let browser: Browser
+
+  beforeAll(async () => {
+    demo = await startDemo()
+    browser = await openBrowser()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await demo?.stop()
+  })
+
+  test.each(['light', 'dark'] as const)(
+    'is accessible in its %s theme, and reports no error and no violation of its policy',
+    { timeout: 240_000 },
+    async (colorScheme) => {
+      const { page, problems } = await openPage(browser, { colorScheme })
+      await signIn(page, demo.served.origin)
+      const found: Record<string, string[]> = {}
+      let checks = 0
+      for (const [screen, hash] of Object.entries(demo.screens)) {
+        await page.goto(`${demo.served.origin}/${hash}`)
+        await page.getByRole('heading', { level: 1 }).waitFor()
+        await expect.poll(async () => page.locator('.waiting').count(), { timeout: 10_000 }).toBe(0)
+        await page.evaluate(AXE)
+        const { passes, violations } = await page.evaluate<{ passes: number; violations: string[] }>(RUN_AXE)
+        checks += passes
+        if (violations.length > 0) found[screen] = violations
+      }
+      expect(found).toEqual({})
+      expect(checks).toBeGreaterThan(100)
+      expect(problems).toEqual([])
+      await page.context().close()
+    },
+  )
+
+  test('fits a width of 375 px: nothing but tables scrolls sideways', async () => {
+    const { page } = await openPage(browser, { viewport: { width: 375, height: 720 } })
+    await signIn(page, demo.served.origin)
+    const wide: string[] = []
+    for (const [screen, hash] of Object.entries(demo.screens)) {
+      await page.goto(`${demo.served.origin}/${hash}`)
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await expect.poll(async () => page.locator('.waiting').count(), { timeout: 10_000 }).toBe(0)
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth')
+      if (width > 375) wide.push(`${screen}: ${width} px`)
+    }
+    expect(wide).toEqual([])
+    await page.context().close()
+  })
+
+  test('opens with at most 36 requests and 90 KB, all to its own origin, and again with at most 9 KB', async () => {
+    const { page } = await openPage(browser)
+    await signIn(page, demo.served.origin)
+    const debug = await page.context().newCDPSession(page)
+    await debug.send('Network.enable')
+    async function open(): Promise<{ bytes: number; urls: string[] }> {
+      const urls: string[] = []
+      let bytes = 0
+      const onRequest = ({ request }: { request: { url: string } }) => urls.push(request.url)
+      const onData = ({ encodedDataLength }: { encodedDataLength: number }) => (bytes += encodedDataLength)
+      debug.on('Network.requestWillBeSent', onRequest)
+      debug.on('Network.loadingFinished', onData)
+      await page.goto('about:blank')
+      await page.goto(`${demo.served.origin}/#/accounts`)
+      await page.getByRole('table').waitFor()
+      debug.off('Network.requestWillBeSent', onRequest)
+      debug.off('Network.loadingFinished', onData)
+      return { bytes, urls: urls.filter((url) => url !== 'about:blank') }
+    }
+    await debug.send('Network.clearBrowserCache')
+    const cold = await open()
+    expect(cold.bytes).toBeGreaterThan(10_000)
+    expect(cold.bytes).toBeLessThan(90_000)
+    expect(cold.urls.length).toBeLessThanOrEqual(36)
+    expect(cold.urls.filter((url) => !url.startsWith(`${demo.served.origin}/`))).toEqual([])
+    const warm = await open()
+    expect(warm.bytes).toBeLessThan(9_000)
+    await page.context().close()
+  })
+
+  test('a picture that no longer comes is grey after 5 s, with its time', async () => {
+    const { page } = await openPage(browser)
+    await signIn(page, demo.served.origin)
+    await page.getByText('No problem').or(page.getByText('1 problem')).waitFor()
+    expect(await page.locator('.stale').count()).toBe(0)
+    demo.live.freeze()
+    await page.getByText(/as of \d\d:\d\d:\d\d UTC, connection lost/).waitFor()
+    expect(await page.locator('.stale').count()).toBe(1)
+    await page.context().close()
+  })
+})

@@ -1,0 +1,33 @@
+import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+
+export const CHROMIUM_VARIABLE = 'MILLRACE_TEST_CHROMIUM'
+
+/** False where the global set-up found no browser, and printed why. */
+export const HAS_BROWSER = process.env[CHROMIUM_VARIABLE] !== undefined
+
+export async function openBrowser(): Promise<Browser> {
+  return await chromium.launch({
+    executablePath: process.env[CHROMIUM_VARIABLE] ?? '',
+    // Chromium refuses its sandbox to root; the pages are this repository's.
+    args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+  })
+}
+
+/** A page in a browser profile of its own. `problems` are what its console, its scripts and its policy complained of. */
+export async function openPage(
+  browser: Browser,
+  options: BrowserContextOptions = {},
+): Promise<{ page: Page; problems: string[] }> {
+  const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
+  context.setDefaultTimeout(10_000)
+  const page = await context.newPage()
+  const problems: string[] = []
+  page.on('pageerror', (error) => problems.push(`error: ${error.message}`))
+  page.on('console', (message) => {
+    // A refused sign-in is an answer with a status, which Chromium writes to the console by itself.
+    const isStatus = message.text().startsWith('Failed to load resource')
+    if ((message.type() === 'error' || message.type() === 'warning') && !isStatus)
+      problems.push(message.text())
+  })
+  return { page, problems }
+}
