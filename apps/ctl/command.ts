@@ -10,6 +10,8 @@ import { formatTable, type Column } from './table.ts'
 export type Context = {
   readonly admin: Admin
   readonly bus: Bus
+  /** The address of the console. Throws a CommandError where it is not known. */
+  consoleUrl(): string
   readonly isJson: boolean
   /** To standard output; resolves when more may be written. */
   write(text: string): Promise<void>

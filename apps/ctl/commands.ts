@@ -2,6 +2,7 @@ import type { Command } from './command.ts'
 import { ACCOUNT_COMMANDS } from './resources/accounts.ts'
 import { ALARM_COMMANDS } from './resources/alarms.ts'
 import { AUDIT_COMMANDS } from './resources/audit.ts'
+import { CONSOLE_COMMANDS } from './resources/console.ts'
 import { CREDENTIAL_COMMANDS } from './resources/credentials.ts'
 import { CREDIT_COMMANDS } from './resources/credits.ts'
 import { HOLD_COMMANDS } from './resources/holds.ts'
@@ -40,4 +41,5 @@ export const COMMANDS: readonly Command[] = [
   ...CREDENTIAL_COMMANDS,
   ...SESSION_COMMANDS,
   ...WHOAMI_COMMANDS,
+  ...CONSOLE_COMMANDS,
 ]

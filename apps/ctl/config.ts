@@ -4,6 +4,8 @@ export const CtlConfig = z.object({
   /** The address of billing's admin interface, such as http://127.0.0.1:8090. */
   MILLRACE_ADMIN_URL: z.string().optional(),
   MILLRACE_ADMIN_TOKEN: z.string().optional(),
+  /** The address of the console, such as https://console.example.org. */
+  MILLRACE_CONSOLE_URL: z.string().optional(),
   /** The bus, with the variables of the workers; checked by the commands that use it. */
   BUS_REDIS_MODE: z.string().optional(),
   BUS_REDIS_URL: z.string().optional(),

@@ -4,6 +4,7 @@ import { CommandError, EXIT_CODES } from './command-error.ts'
 import { COMMANDS } from './commands.ts'
 import type { CtlConfig } from './config.ts'
 import { findAccess } from './find-access.ts'
+import { findConsole } from './find-console.ts'
 import { findBus } from './find-bus.ts'
 import { formatHelp } from './help.ts'
 import { parseCommandLine } from './parse-command-line.ts'
@@ -37,6 +38,7 @@ export async function runCommand(
       get bus() {
         return createBus(findBus(config))
       },
+      consoleUrl: () => findConsole(config),
       isJson,
       ...terminal,
     }

@@ -38,6 +38,7 @@ const NO_CLUSTER: Context = {
     cordon: () => Promise.reject(new Error('asked')),
     uncordon: () => Promise.reject(new Error('asked')),
   },
+  consoleUrl: () => '',
   isJson: false,
   write: async () => undefined,
   note: () => undefined,
