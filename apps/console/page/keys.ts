@@ -38,7 +38,9 @@ export function listenForKeys(deps: { isBlocked: () => boolean; openHelp: () => 
     else if (event.key === '?') deps.openHelp()
     else if (event.key === '/') {
       event.preventDefault()
-      document.getElementById('search')?.focus()
+      const search = document.getElementById('search')
+      // The last search is replaced by what is typed.
+      if (search instanceof HTMLInputElement) search.select()
     }
   }
 

@@ -46,7 +46,7 @@ export function keyTable(
       cell: ({ prefix, last4 }) => html`<code class="id">${prefix}…${last4}</code>`,
     },
     { name: 'State', cell: ({ status }) => mark(MEANINGS[status], status) },
-    { name: 'Spent of its limit', cell: spent },
+    { name: 'Spent of limit', cell: spent },
     {
       name: 'It can spend',
       isNumber: true,
