@@ -23,7 +23,7 @@ const State = z
       description: 'The newest scheduled comparison of the books; null: there is none.',
     }),
     overdueHolds: z.int().meta({
-      description: 'Open holds that should have expired: their settlements are read since 5 minutes.',
+      description: 'Open holds that should have expired: their settlements were read 5 minutes ago.',
     }),
     alarms: z
       .array(z.object({ kind: z.enum(['unknown', 'released', 'different']), settlements: z.int() }))

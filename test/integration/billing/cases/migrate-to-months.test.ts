@@ -1,4 +1,4 @@
-import { appendFile, cp, readdir, rm, writeFile } from 'node:fs/promises'
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
@@ -17,6 +17,10 @@ import {
 
 /** What the tables of before need of the functions. */
 const EARLIER_FUNCTIONS = ['next_version.sql', 'ledger_line.sql', 'chain_ledger.sql']
+
+/** Indexes that did not exist then; most of their tables did not either. */
+const LATER_INDEXES =
+  /\b(usage_by_settling|usage_not_completed|usage_hours_\w+|settlement_alarms_by_time|ledger_write_offs_by_time|admin_sessions_by_age)\b/
 
 test('a database from before there were months keeps its holds, entries, numbers and seals', async () => {
   const empty = await openEmptyDatabase()
@@ -89,8 +93,10 @@ async function copyEarlierSchema(): Promise<URL> {
   }
   await remove('tables', (name) => name >= '0009')
   await remove('functions', (name) => !EARLIER_FUNCTIONS.includes(name))
-  // Another text of the same indexes, so that the present one is run again.
-  await appendFile(join(folder, 'indexes.sql'), '-- Of before.\n')
+  const indexes = await readFile(join(folder, 'indexes.sql'), 'utf8')
+  const earlier = indexes.split(';').filter((statement) => !LATER_INDEXES.test(statement))
+  expect(earlier.length).toBeLessThan(indexes.split(';').length)
+  await writeFile(join(folder, 'indexes.sql'), earlier.join(';'))
   await writeFile(join(folder, 'version.txt'), '4\n')
   await writeFile(join(folder, 'roles.sql'), '')
   return pathToFileURL(`${folder}/`)
