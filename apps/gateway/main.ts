@@ -270,6 +270,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       gateway,
       redisNowMs: queueClock.nowMs,
       nowMs: monotonicMs,
+      tellsCost: config.USAGE_COST === 'on',
     }),
     receiveVectors: createReceiveVectors({
       readVectors: async (key, shape) => await readVectors(busRedis, key, shape),

@@ -97,4 +97,6 @@ export type Usage = {
   readonly completionTokens: number
   /** Part of the completion tokens. */
   readonly reasoningTokens: number
+  /** What will be charged; set by the gateway alone, where its answers say so. */
+  readonly costNano?: bigint
 }

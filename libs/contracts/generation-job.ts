@@ -10,6 +10,8 @@ export const Hold = z.object({
   /** Nano-credits per 1,000,000 tokens. */
   inputPriceNano: Int64Text,
   outputPriceNano: Int64Text,
+  /** Absent in jobs of older gateways. */
+  cachedInputPriceNano: Int64Text.optional(),
   /** True when money set the amount; then an exact input that does not fit is `insufficient_credits`. */
   clamped: z.boolean(),
   /** The hold as billing granted and signed it; only billing reads it. */

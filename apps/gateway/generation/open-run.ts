@@ -14,6 +14,7 @@ import type { InputEstimate } from './estimate-input.ts'
 import type { OutputEstimate } from './estimate-output.ts'
 import type { GenerationCall, OutputEvent } from './generation-call.ts'
 import type { OpenStream } from './open-stream.ts'
+import { toCharge } from './to-charge.ts'
 import { createProgress } from './progress.ts'
 import type { Recovery } from './recovery.ts'
 import type { Observed } from './observe.ts'
@@ -74,6 +75,8 @@ export function createOpenRun(deps: {
   redisNowMs: () => number
   /** A clock that never goes back. */
   nowMs: () => number
+  /** Whether answers say what they cost. */
+  tellsCost: boolean
 }): OpenRun {
   const { openStream, dispatch, recovery, endGeneration, suspects, inputEstimate, outputEstimate } = deps
 
@@ -152,7 +155,9 @@ export function createOpenRun(deps: {
       },
       complete(reported) {
         outcome = 'completed'
-        end = { ...reported, usage: progress.complete(reported.usage) }
+        const usage = progress.complete(reported.usage)
+        const costNano = deps.tellsCost ? toCharge(usage, dispatched.job().hold) : null
+        end = { ...reported, usage: { ...usage, ...(costNano !== null && { costNano }) } }
         outputEstimate.learn(model.id, end.usage.completionTokens)
         output.push(end)
       },

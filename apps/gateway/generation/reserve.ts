@@ -73,6 +73,7 @@ function toHold(answer: HoldAnswer): Hold {
         amountNano: String(answer.amountNano),
         inputPriceNano: String(answer.prices.inputPriceNano),
         outputPriceNano: String(answer.prices.outputPriceNano),
+        cachedInputPriceNano: String(answer.prices.cachedInputPriceNano),
         clamped: answer.clamped,
         receipt: answer.receipt,
       }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { UsageCost } from '../fields/usage-cost.ts'
 
 export const ChatUsage = z.object({
   prompt_tokens: z.int().min(0),
@@ -6,6 +7,7 @@ export const ChatUsage = z.object({
   total_tokens: z.int().min(0),
   prompt_tokens_details: z.object({ cached_tokens: z.int().min(0) }),
   completion_tokens_details: z.object({ reasoning_tokens: z.int().min(0) }),
+  cost: UsageCost,
 })
 export type ChatUsage = z.infer<typeof ChatUsage>
 

@@ -1,4 +1,5 @@
 import type { GenerationEnd, Usage } from '#libs/contracts/generation-event.ts'
+import { toUsageCost } from '../fields/usage-cost.ts'
 import type { ChatFinishReason, ChatUsage } from './chat-object.ts'
 
 /** The completion's id, the same on the whole object and on every chunk. */
@@ -19,5 +20,6 @@ export function toChatUsage(usage: Usage): ChatUsage {
     total_tokens: usage.promptTokens + usage.completionTokens,
     prompt_tokens_details: { cached_tokens: usage.cachedTokens },
     completion_tokens_details: { reasoning_tokens: usage.reasoningTokens },
+    ...toUsageCost(usage),
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { UsageCost } from '../fields/usage-cost.ts'
 
 export const CompletionFinishReason = z.enum(['stop', 'length'])
 export type CompletionFinishReason = z.infer<typeof CompletionFinishReason>
@@ -16,6 +17,7 @@ export const CompletionObject = z.object({
     prompt_tokens: z.int().min(0),
     completion_tokens: z.int().min(0),
     total_tokens: z.int().min(0),
+    cost: UsageCost,
   }),
 })
 export type CompletionObject = z.infer<typeof CompletionObject>

@@ -1,5 +1,6 @@
 import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
 import type { FinishedGeneration } from '../../generation/collect.ts'
+import { toUsageCost } from '../fields/usage-cost.ts'
 import type { Answer } from '../generation-endpoint.ts'
 import type { CompletionFinishReason, CompletionObject } from './completion-object.ts'
 
@@ -18,6 +19,7 @@ export function toObject(
       prompt_tokens: usage.promptTokens,
       completion_tokens: usage.completionTokens,
       total_tokens: usage.promptTokens + usage.completionTokens,
+      ...toUsageCost(usage),
     },
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { UsageCost } from '../fields/usage-cost.ts'
 
 export const EmbeddingObject = z.object({
   object: z.literal('embedding'),
@@ -14,6 +15,6 @@ export const EmbeddingList = z.object({
   object: z.literal('list'),
   data: z.array(EmbeddingObject).min(1),
   model: z.string().meta({ description: 'The model id of the request.' }),
-  usage: z.object({ prompt_tokens: z.int().min(0), total_tokens: z.int().min(0) }),
+  usage: z.object({ prompt_tokens: z.int().min(0), total_tokens: z.int().min(0), cost: UsageCost }),
 })
 export type EmbeddingList = z.infer<typeof EmbeddingList>

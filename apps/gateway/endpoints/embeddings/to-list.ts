@@ -1,4 +1,5 @@
 import type { Usage } from '#libs/contracts/generation-event.ts'
+import { toUsageCost } from '../fields/usage-cost.ts'
 import type { EncodingFormat } from './embedding-body.ts'
 import type { EmbeddingObject } from './embedding-list.ts'
 
@@ -10,8 +11,10 @@ export function toEntry(vector: Float32Array, index: number, encoding: EncodingF
 }
 
 /** The response body as JSON text, from entries that are JSON already. */
-export function toList(entries: readonly string[], model: string, { promptTokens }: Usage): string {
-  const usage = JSON.stringify({ prompt_tokens: promptTokens, total_tokens: promptTokens })
+export function toList(entries: readonly string[], model: string, used: Usage): string {
+  const { promptTokens } = used
+  const counts = { prompt_tokens: promptTokens, total_tokens: promptTokens }
+  const usage = JSON.stringify({ ...counts, ...toUsageCost(used) })
   return `{"object":"list","data":[${entries.join(',')}],"model":${JSON.stringify(model)},"usage":${usage}}`
 }
 

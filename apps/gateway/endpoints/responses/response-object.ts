@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { UsageCost } from '../fields/usage-cost.ts'
 
 const ItemStatus = z.enum(['in_progress', 'completed', 'incomplete'])
 export type ItemStatus = z.infer<typeof ItemStatus>
@@ -48,6 +49,7 @@ const ResponseUsage = z.object({
   output_tokens: z.int().min(0),
   output_tokens_details: z.object({ reasoning_tokens: z.int().min(0) }),
   total_tokens: z.int().min(0),
+  cost: UsageCost,
 })
 
 const Tool = z.object({

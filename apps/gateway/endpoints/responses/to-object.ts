@@ -1,5 +1,6 @@
 import type { Usage } from '#libs/contracts/generation-event.ts'
 import type { FinishedGeneration } from '../../generation/collect.ts'
+import { toUsageCost } from '../fields/usage-cost.ts'
 import type { Answer } from '../generation-endpoint.ts'
 import type { ResponseObject, ResponseSettings } from './response-object.ts'
 import { toEndStatus, toItems } from './to-items.ts'
@@ -49,5 +50,6 @@ function toResponseUsage(usage: Usage) {
     output_tokens: usage.completionTokens,
     output_tokens_details: { reasoning_tokens: usage.reasoningTokens },
     total_tokens: usage.promptTokens + usage.completionTokens,
+    ...toUsageCost(usage),
   }
 }

@@ -46,6 +46,7 @@ test('a granted hold travels as text, with the prices that turn it into tokens',
     amountNano: '500',
     inputPriceNano: '1',
     outputPriceNano: '2',
+    cachedInputPriceNano: '1',
     clamped: true,
     receipt: 'signed',
   })

@@ -1,0 +1,19 @@
+import type { Usage } from '#libs/contracts/generation-event.ts'
+import type { Hold } from '#libs/contracts/generation-job.ts'
+import { priceUsage } from '#libs/money/price-usage.ts'
+
+/** What the settlement of a complete output will charge, in nano-credits: its price, and never more than the hold. */
+export function toCharge(usage: Usage, hold: Hold): bigint | null {
+  if (hold.cachedInputPriceNano === undefined) return null
+  const { promptTokens: prompt, cachedTokens: cached, completionTokens: completion } = usage
+  const cost = priceUsage(
+    { prompt, cached, completion },
+    {
+      inputPriceNano: BigInt(hold.inputPriceNano),
+      cachedInputPriceNano: BigInt(hold.cachedInputPriceNano),
+      outputPriceNano: BigInt(hold.outputPriceNano),
+    },
+  )
+  const amount = BigInt(hold.amountNano)
+  return cost < amount ? cost : amount
+}
