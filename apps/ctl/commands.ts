@@ -3,6 +3,7 @@ import { ACCOUNT_COMMANDS } from './resources/accounts.ts'
 import { ALARM_COMMANDS } from './resources/alarms.ts'
 import { AUDIT_COMMANDS } from './resources/audit.ts'
 import { CONSOLE_COMMANDS } from './resources/console.ts'
+import { CHAT_COMMANDS } from './resources/chat.ts'
 import { CREDENTIAL_COMMANDS } from './resources/credentials.ts'
 import { CREDIT_COMMANDS } from './resources/credits.ts'
 import { HOLD_COMMANDS } from './resources/holds.ts'
@@ -42,4 +43,5 @@ export const COMMANDS: readonly Command[] = [
   ...SESSION_COMMANDS,
   ...WHOAMI_COMMANDS,
   ...CONSOLE_COMMANDS,
+  ...CHAT_COMMANDS,
 ]

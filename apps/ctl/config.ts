@@ -11,6 +11,11 @@ export const CtlConfig = z.object({
   BUS_REDIS_URL: z.string().optional(),
   BUS_REDIS_SENTINELS: z.string().optional(),
   BUS_REDIS_SENTINEL_PASSWORD: z.string().optional(),
+  /** A gateway's address with its /v1, and an API key: for `chat`. */
+  OPENAI_BASE_URL: z.string().optional(),
+  OPENAI_API_KEY: z.string().optional(),
+  /** Where it is set, nothing is styled (no-color.org). */
+  NO_COLOR: z.string().optional(),
   /** The state folder of `npm start`, whose cluster is the default. */
   MILLRACE_HOME: z.string().optional(),
 })

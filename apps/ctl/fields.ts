@@ -26,6 +26,11 @@ export function argument(value: string, help: string) {
   return Text.clone().register(fields, { kind: 'argument', value, help })
 }
 
+/** The last argument, which may be left out. */
+export function optionalArgument(value: string, help: string) {
+  return Text.optional().register(fields, { kind: 'argument', value, help })
+}
+
 /** The remaining arguments, at least one. */
 export function restArguments(value: string, help: string) {
   return z.array(Text, 'is missing').register(fields, { kind: 'rest', value, help })

@@ -1,4 +1,5 @@
 import { createAdmin } from './admin.ts'
+import { runChat } from './chat/run-chat.ts'
 import { createBus } from './bus.ts'
 import { CommandError, EXIT_CODES } from './command-error.ts'
 import { COMMANDS } from './commands.ts'
@@ -40,6 +41,7 @@ export async function runCommand(
       },
       consoleUrl: () => findConsole(config),
       isJson,
+      chat: async (model: string | undefined) => await runChat({ model }, config, terminal),
       ...terminal,
     }
     const outcome = await run(context)

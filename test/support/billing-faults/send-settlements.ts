@@ -57,7 +57,8 @@ export function createSettlementSender(redisUrl: string): SettlementSender {
   }
 
   async function append({ model, settlement }: Entry) {
-    const fields = Object.entries(settlement).flatMap(([name, value]) => [name, String(value)])
+    const { timing: _timing, ...texts } = settlement
+    const fields = Object.entries(texts).flatMap(([name, value]) => [name, String(value)])
     for (;;) {
       try {
         await redis.xadd(settlementStreamKey(model), '*', ...fields)

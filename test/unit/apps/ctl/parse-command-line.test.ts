@@ -40,6 +40,7 @@ const NO_CLUSTER: Context = {
   },
   consoleUrl: () => '',
   isJson: false,
+  chat: async () => undefined,
   write: async () => undefined,
   note: () => undefined,
 }
