@@ -107,6 +107,7 @@ describe.skipIf(!HAS_BROWSER)('the console without a pointer', () => {
     for (const { id } of data) await demo.cluster.admin.call(ADMIN.endSession, { session: id })
     await page.goto(`${demo.served.origin}/#/accounts`)
     await page.getByText('Your session has ended.').waitFor()
+    expect(await page.getByRole('navigation').count()).toBe(0)
     await page.context().close()
   })
 })

@@ -316,27 +316,6 @@ test('reconcile ends with 1 when the books do not agree, and with 0 when they do
   expect((await ask('reconcile')).code).toBe(0)
 })
 
-test('console prints a link whose ticket opens one session, and needs the address of a console', async () => {
-  const env = {
-    MILLRACE_ADMIN_URL: url,
-    MILLRACE_ADMIN_TOKEN: ADMIN_TOKEN,
-    MILLRACE_CONSOLE_URL: 'https://console.example/',
-  }
-  asked.push('console')
-  const { code, stdout } = await millrace(['console'], env)
-  expect(code).toBe(0)
-  const [, ticket] = /^https:\/\/console\.example\/#ticket=(\S+)\n$/u.exec(stdout) ?? []
-  const claim = async () => {
-    const headers = { authorization: `Bearer ${ticket}`, 'content-type': 'application/json' }
-    return (await fetch(`${url}/admin/v1/sessions/claim`, { method: 'POST', headers, body: '{}' })).status
-  }
-  expect([await claim(), await claim()]).toEqual([201, 401])
-  expect(await ask('console')).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('MILLRACE_CONSOLE_URL'),
-  })
-})
-
 test('a wrong token and a wrong address are refused', async () => {
   const env = { MILLRACE_ADMIN_TOKEN: 'wrong-token' }
   expect(await millrace(['whoami', '--url', url], env)).toMatchObject({
@@ -349,9 +328,9 @@ test('a wrong token and a wrong address are refused', async () => {
   })
 })
 
-test('every command is called here or in docs-models, workers, ledger-archive or console-operations.test.ts', () => {
+test('every command is called here or in a test file of its own', () => {
   const elsewhere =
-    /^(models (add|check)|workers .*|ledger (months|archive|verify)|requests list|state|sessions .*)$/u
+    /^(models (add|check)|workers .*|chat|console|ledger (months|archive|verify)|requests list|state|sessions .*)$/u
   const names = COMMANDS.map(({ name }) => name).filter((name) => !elsewhere.test(name))
   expect(names.filter((name) => !asked.some((words) => `${words} `.startsWith(`${name} `)))).toEqual([])
 })
