@@ -1,4 +1,4 @@
-import { fastify, type FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Registry } from 'prom-client'
 import { ME } from '#libs/admin-contract/resources/me.ts'
 import { toAdminRequest } from '#libs/admin-contract/admin-request.ts'
@@ -6,8 +6,12 @@ import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/re
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
-import { ConsoleConfig } from './config.ts'
+import { VERSION } from '#libs/telemetry/version.ts'
+import { ConsoleConfig, toOrigin } from './config.ts'
 import { createConsoleMetrics } from './console-metrics.ts'
+import { ConsoleError } from './http/console-error.ts'
+import { loadConsolePage } from './http/load-console-page.ts'
+import { createConsoleServer } from './http/serve-console.ts'
 import { createCheckViewer } from './live/check-viewer.ts'
 import { startLive } from './live/live.ts'
 import type { BusServer } from './live/observe-bus.ts'
@@ -20,6 +24,7 @@ await runApp({ name: 'console', schema: ConsoleConfig, environment: process.env 
   const nowMs = () => performance.now()
   const unixMs = () => Date.now()
   const registry = new Registry()
+  const page = await loadConsolePage()
   let listens = false
   const ops = await serveOps({
     app: 'console',
@@ -60,27 +65,24 @@ await runApp({ name: 'console', schema: ConsoleConfig, environment: process.env 
     },
     nowMs,
   })
-  const app = fastify({ logger: false, forceCloseConnections: true, exposeHeadRoutes: false })
-  serveLive(app, {
-    live,
-    unixMs,
-    async authorize(request: FastifyRequest) {
-      const token = /^Bearer ([\x21-\x7e]+)$/i.exec(request.headers.authorization ?? '')?.[1]
-      const answer = token === undefined ? 'refused' : await checkViewer(token)
-      if (answer !== 'accepted') throw new Refusal(answer === 'refused' ? 401 : 503)
+  const app = createConsoleServer({
+    origin: toOrigin(config),
+    billingUrl: config.BILLING_ADMIN_URL,
+    page,
+    settings: { version: VERSION, grafanaUrl: config.GRAFANA_URL ?? null },
+    serveLive(server, tokenOf) {
+      const authorize = async (request: FastifyRequest) => {
+        const answer = await checkViewer(tokenOf(request))
+        if (answer === 'refused') throw new ConsoleError('invalid_token')
+        if (answer === 'not-known') throw new ConsoleError('billing_unreachable')
+      }
+      serveLive(server, { live, authorize, unixMs })
     },
+    nowMs,
+    log,
   })
   releasers.add('http', app, { run: async () => await app.close() })
   await app.listen({ host: config.HOST, port: config.PORT })
   listens = true
   log.info({ host: config.HOST, port: config.PORT }, 'console listens')
 })
-
-class Refusal extends Error {
-  readonly statusCode: 401 | 503
-
-  constructor(statusCode: 401 | 503) {
-    super(statusCode === 401 ? 'A token of an operator is needed.' : 'Billing does not answer.')
-    this.statusCode = statusCode
-  }
-}

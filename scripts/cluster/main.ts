@@ -46,11 +46,12 @@ async function run(): Promise<never> {
     const { signal } = stop
     const secrets = loadSecrets(home)
     const giveUp = (reason: unknown) => stop.abort(reason)
-    const { adminUrl } = await startCluster({ options, secrets, list, say, signal, giveUp })
+    const { adminUrl, consoleUrl } = await startCluster({ options, secrets, list, say, signal, giveUp })
     const key = await createClient({ home, adminUrl, adminToken: secrets.adminToken, baseUrl: `${url}/v1` })
     await waitUntilServing({ url, key, signal })
     say(`Millrace is ready at ${url}/v1 (address and key: ${home}/client.env). Try it:\n`)
     console.log(curlLine({ url, key }))
+    say(`the operators' page is at ${consoleUrl}; its token is adminToken in ${home}/secrets.json`)
     console.log('\nCtrl-C stops everything; the state stays for the next start.')
     return await untilAborted(signal)
   } finally {

@@ -32,10 +32,10 @@ type Context = {
 }
 
 /**
- * Starts every part, servers before their clients, as many at once as that order allows. Resolves with billing's admin
- * URL when all are ready. Started processes are in `list`, also when this rejects.
+ * Starts every part, servers before their clients, as many at once as that order allows. Resolves with the URLs of
+ * billing's admin interface and of the console when all are ready. Started processes are in `list`, also when this rejects.
  */
-export async function startCluster(context: Context): Promise<{ adminUrl: string }> {
+export async function startCluster(context: Context): Promise<{ adminUrl: string; consoleUrl: string }> {
   const { options, secrets } = context
   // The gateway starts last: no other part may take its port before.
   reservePort(options.port)
@@ -72,8 +72,14 @@ export async function startCluster(context: Context): Promise<{ adminUrl: string
     BILLING_ADDRESS: billingAddress,
     FALLBACK_CATALOG: CATALOG,
   }
-  await runApp(context, 'gateway', { env: gatewayEnv, addresses: { http: gatewayUrl(options) } })
-  return { adminUrl }
+  const consolePort = await freePort()
+  const consoleUrl = `http://127.0.0.1:${consolePort}`
+  const consoleEnv = { ...redisUrls, PORT: String(consolePort), BILLING_ADMIN_URL: adminUrl }
+  await together(context, [
+    runApp(context, 'gateway', { env: gatewayEnv, addresses: { http: gatewayUrl(options) } }),
+    runApp(context, 'console', { env: consoleEnv, addresses: { console: consoleUrl } }),
+  ])
+  return { adminUrl, consoleUrl }
 }
 
 /** Resolves with all of `starts`; rejects with the first failure, after the others have ended too. */

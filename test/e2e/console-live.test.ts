@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { ADMIN_TOKEN, startCluster, type TestCluster } from '../support/cluster.ts'
 import { freePort } from '../support/free-port.ts'
@@ -6,6 +8,10 @@ import { startApp, type RunningApp } from '../support/processes.ts'
 
 const WAIT = { timeout: 30_000, interval: 20 }
 
+/** The user of docs/operators.md: it reads, and publishes requests to report. */
+const READER =
+  'console on >secret resetkeys resetchannels %R~mr2:* &mr2:observe &mr2:reports &mr2:capacity &mr2:demand &mr2:model-states -@all +hello +ping +info +client|setname +zcard +xinfo|stream +subscribe +unsubscribe +publish'
+
 let cluster: TestCluster
 let console_: RunningApp
 let origin: string
@@ -13,13 +19,17 @@ let origin: string
 beforeAll(async () => {
   // A token each 100 ms: a stream lasts long enough to be seen.
   cluster = await startCluster({ workers: [[{ model: 'demo-chat', files: 'demo', stepMs: 100 }]] })
+  const redis = new Redis(cluster.redis.url)
+  await redis.call('ACL', 'SETUSER', ...READER.split(' '))
+  redis.disconnect()
+  const url = Object.assign(new URL(cluster.redis.url), { username: 'console', password: 'secret' }).href
   const port = await freePort()
   origin = `http://127.0.0.1:${port}`
   console_ = await startApp('console', {
     PORT: String(port),
     BILLING_ADMIN_URL: cluster.adminUrl,
-    QUEUE_REDIS_URL: cluster.redis.url,
-    BUS_REDIS_URL: cluster.redis.url,
+    QUEUE_REDIS_URL: url,
+    BUS_REDIS_URL: url,
   })
 })
 
@@ -139,6 +149,12 @@ test('the workers and all processes are there once too, by name, release and hos
   expect(await get('/live/v1/models/nothing')).toMatchObject({ view: { model: null, tenants: [] } })
 })
 
+test('the documented Redis user is the one of this test', () => {
+  expect(readFileSync('docs/operators.md', 'utf8')).toContain(
+    `ACL SETUSER ${READER.replace('>secret', '>PASSWORD')}`,
+  )
+})
+
 test('without a token of an operator nothing is read, and a view that does not exist is refused', async () => {
   const ask = async (path: string, token: string | null) => {
     const headers = token === null ? {} : { authorization: `Bearer ${token}` }
@@ -146,7 +162,8 @@ test('without a token of an operator nothing is read, and a view that does not e
     await response.body?.cancel()
     return response.status
   }
-  expect(await ask('/live/v1/cluster', null)).toBe(401)
+  // Without a token it would be a browser's request, which names its origin.
+  expect(await ask('/live/v1/cluster', null)).toBe(403)
   expect(await ask('/live/v1/stream?view=now', 'another-token-0123456789')).toBe(401)
   expect(await ask('/live/v1/stream?view=secrets', ADMIN_TOKEN)).toBe(400)
   expect(await ask('/live/v1/stream', ADMIN_TOKEN)).toBe(400)

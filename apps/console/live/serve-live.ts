@@ -41,8 +41,10 @@ export function serveLive(
     await authorize(request)
     const { view: given } = request.query
     const view = typeof given === 'string' ? parseViewName(given) : null
-    if (view === null) return await refuse(reply, 400, 'view is now, workers, requests or model:ID')
-    if (live.streams.viewers() >= MOST_VIEWERS) return await refuse(reply, 503, 'too many viewers')
+    if (view === null)
+      return await refuse(reply, 400, 'There is no such view: it is now, workers, requests or model:ID.')
+    if (live.streams.viewers() >= MOST_VIEWERS)
+      return await refuse(reply, 503, 'This console has too many viewers.')
     // The headers that were set for every answer are lost with a hijacked one.
     for (const [name, value] of Object.entries(reply.getHeaders())) {
       if (value !== undefined) reply.raw.setHeader(name, value)

@@ -81,6 +81,7 @@ export function createFakePicture({ models, workersPerModel, accounts }: Size) {
           engineVersion: index === 3 ? '0.26.0' : '0.32.0',
           address: null,
           contextWindow: 32_768,
+          problem: null,
           pendingSettlements: 0,
         }
       }),
