@@ -18,7 +18,7 @@ const count = z.int().min(0)
 const ms = z.number().min(0)
 
 /** From a console, every 5 s while somebody watches. */
-export const Observe = z.object({
+const Observe = z.object({
   v: V,
   /** For how long reports are wanted every 2 s, from its arrival on. */
   forMs: z.number().min(0).max(60_000),

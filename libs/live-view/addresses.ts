@@ -10,7 +10,8 @@ export const LIVE_ADDRESSES = {
   requests: '/live/v1/requests',
 } as const
 
-export const modelAddress = (model: string) => `${LIVE}models/${encodeURIComponent(model)}`
+/** Followed by the model's id, percent-encoded. */
+export const MODELS = '/live/v1/models/'
 
 const LIVE = '/live/v1/'
 

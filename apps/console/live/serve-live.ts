@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { LIVE_ADDRESSES, parseViewName } from '#libs/live-view/addresses.ts'
+import { LIVE_ADDRESSES, MODELS, parseViewName } from '#libs/live-view/addresses.ts'
 import type { Parts } from '#libs/live-view/deltas.ts'
 import type { Live } from './live.ts'
 
@@ -30,7 +30,7 @@ export function serveLive(
   once(LIVE_ADDRESSES.now, picture.now)
   once(LIVE_ADDRESSES.workers, picture.workers)
   once(LIVE_ADDRESSES.requests, picture.requests)
-  app.get<{ Params: { id: string } }>('/live/v1/models/:id', async (request, reply) => {
+  app.get<{ Params: { id: string } }>(`${MODELS}:id`, async (request, reply) => {
     await authorize(request)
     await live.touch()
     void reply.header('cache-control', 'no-store')

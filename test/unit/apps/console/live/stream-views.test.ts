@@ -5,7 +5,11 @@ function setUp() {
   const source = { rows: [{ id: 'a', n: 1 }], histories: { waiting: [1, 2] } }
   const streams = createViewStreams({ read: () => ({ ...source }), asOf: () => 'now' })
   const viewer = () => {
-    const state = { slow: false, texts: [] as string[], resume: () => {} }
+    const state: { slow: boolean; texts: string[]; resume: () => void } = {
+      slow: false,
+      texts: [],
+      resume: () => {},
+    }
     const viewer: Viewer = {
       write(text) {
         state.texts.push(text)
