@@ -270,19 +270,14 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       gateway,
       redisNowMs: queueClock.nowMs,
       nowMs: monotonicMs,
-      tellsCost: config.USAGE_COST === 'on',
+      showsCost: config.USAGE_COST === 'on',
     }),
     receiveVectors: createReceiveVectors({
       readVectors: async (key, shape) => await readVectors(busRedis, key, shape),
       gateway,
       sendTaken: control.vectorsTaken,
     }),
-    observe: createObserve({
-      metrics: createGenerationMetrics(registry),
-      demand,
-      book,
-      nowMs: monotonicMs,
-    }),
+    observe: createObserve({ metrics: createGenerationMetrics(registry), demand, book, nowMs: monotonicMs }),
     limitMs: config.GENERATION_DEADLINE_MS,
     redisNowMs: queueClock.nowMs,
   })

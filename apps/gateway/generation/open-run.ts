@@ -76,7 +76,7 @@ export function createOpenRun(deps: {
   /** A clock that never goes back. */
   nowMs: () => number
   /** Whether answers say what they cost. */
-  tellsCost: boolean
+  showsCost: boolean
 }): OpenRun {
   const { openStream, dispatch, recovery, endGeneration, suspects, inputEstimate, outputEstimate } = deps
 
@@ -156,7 +156,7 @@ export function createOpenRun(deps: {
       complete(reported) {
         outcome = 'completed'
         const usage = progress.complete(reported.usage)
-        const costNano = deps.tellsCost ? toCharge(usage, dispatched.job().hold) : null
+        const costNano = deps.showsCost ? toCharge(usage, dispatched.job().hold) : null
         end = { ...reported, usage: { ...usage, ...(costNano !== null && { costNano }) } }
         outputEstimate.learn(model.id, end.usage.completionTokens)
         output.push(end)

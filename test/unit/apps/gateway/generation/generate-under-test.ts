@@ -142,7 +142,7 @@ export function setUp(given: Given) {
       gateway: 'gateway-1',
       redisNowMs: () => 0,
       nowMs: () => 0,
-      tellsCost: false,
+      showsCost: false,
     }),
     receiveVectors: async ({ first, count, promptTokens }, run) => {
       if (first >= run.vectorsReceived())
