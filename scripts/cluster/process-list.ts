@@ -4,7 +4,7 @@ import type { Say } from '../servers/say.ts'
 import type { HomeLock, Member } from './lock-home.ts'
 
 /** Clients before their servers, so that each part stops while everything it needs still runs. */
-const STOP_ORDER = ['gateway', 'worker', 'simulator', 'billing', 'postgres', 'redis']
+const STOP_ORDER = ['console', 'gateway', 'worker', 'simulator', 'billing', 'postgres', 'redis']
 
 export type ProcessList = {
   /** Takes over a started process: writes it to the home's lock and watches it. */
@@ -38,6 +38,7 @@ export function createProcessList(options: {
   return {
     add(started, addresses) {
       running.push(started)
+      if (!STOP_ORDER.includes(started.name)) throw new Error(`${started.name} would not be stopped`)
       lock.record({ name: started.name, identity: started.identity, stop: started.stopPlan, addresses })
       void watch(started)
     },
