@@ -13,6 +13,8 @@ export type Context = {
   /** The address of the console. Throws a CommandError where it is not known. */
   consoleUrl(): string
   readonly isJson: boolean
+  /** Shows the cluster until the viewer ends it; an outcome where it is shown once. */
+  top(once: boolean): Promise<Outcome | undefined>
   /** Talks to a model until the caller ends it. */
   chat(model: string | undefined): Promise<void>
   /** To standard output; resolves when more may be written. */

@@ -2,8 +2,8 @@ import type { Command } from './command.ts'
 import { ACCOUNT_COMMANDS } from './resources/accounts.ts'
 import { ALARM_COMMANDS } from './resources/alarms.ts'
 import { AUDIT_COMMANDS } from './resources/audit.ts'
-import { CONSOLE_COMMANDS } from './resources/console.ts'
 import { CHAT_COMMANDS } from './resources/chat.ts'
+import { CONSOLE_COMMANDS } from './resources/console.ts'
 import { CREDENTIAL_COMMANDS } from './resources/credentials.ts'
 import { CREDIT_COMMANDS } from './resources/credits.ts'
 import { HOLD_COMMANDS } from './resources/holds.ts'
@@ -16,6 +16,7 @@ import { REQUEST_COMMANDS } from './resources/requests.ts'
 import { SEAL_COMMANDS } from './resources/seals.ts'
 import { SESSION_COMMANDS } from './resources/sessions.ts'
 import { STATE_COMMANDS } from './resources/state.ts'
+import { TOP_COMMANDS } from './resources/top.ts'
 import { USAGE_COMMANDS } from './resources/usage.ts'
 import { WHOAMI_COMMANDS } from './resources/whoami.ts'
 import { WORKER_COMMANDS } from './resources/workers.ts'
@@ -43,5 +44,6 @@ export const COMMANDS: readonly Command[] = [
   ...SESSION_COMMANDS,
   ...WHOAMI_COMMANDS,
   ...CONSOLE_COMMANDS,
+  ...TOP_COMMANDS,
   ...CHAT_COMMANDS,
 ]

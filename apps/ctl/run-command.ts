@@ -10,6 +10,7 @@ import { findBus } from './find-bus.ts'
 import { formatHelp } from './help.ts'
 import { parseCommandLine } from './parse-command-line.ts'
 import { toPrintable } from './table.ts'
+import { readTop, runTop } from './top/run-top.ts'
 
 export type Terminal = {
   /** To standard output; resolves when more may be written. */
@@ -41,6 +42,12 @@ export async function runCommand(
       },
       consoleUrl: () => findConsole(config),
       isJson,
+      async top(once: boolean) {
+        const console = { url: findConsole(config), token: findAccess(line, config).token }
+        if (once || isJson || !process.stdout.isTTY || !process.stdin.isTTY) return await readTop(console)
+        await runTop(console, { isColored: config.NO_COLOR === undefined })
+        return undefined
+      },
       chat: async (model: string | undefined) => await runChat({ model }, config, terminal),
       ...terminal,
     }

@@ -40,6 +40,7 @@ const NO_CLUSTER: Context = {
   },
   consoleUrl: () => '',
   isJson: false,
+  top: async () => undefined,
   chat: async () => undefined,
   write: async () => undefined,
   note: () => undefined,

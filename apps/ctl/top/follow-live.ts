@@ -1,0 +1,110 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import { streamAddress, type ViewName } from '#libs/live-view/addresses.ts'
+import { applyDelta, type Parts } from '#libs/live-view/deltas.ts'
+import { CommandError } from '../command-error.ts'
+
+/** A view of the live picture, and when it was taken. */
+export type Picture<View> = { readonly asOf: string; readonly view: View }
+
+export type ConsoleAccess = { readonly url: string; readonly token: string }
+
+const Snapshot = z.object({ asOf: z.string(), view: z.record(z.string(), z.unknown()) })
+
+const Delta = z.object({
+  asOf: z.string(),
+  tables: z.record(
+    z.string(),
+    z.object({ changed: z.array(z.looseObject({ id: z.string() })), gone: z.array(z.string()) }),
+  ),
+  values: z.record(z.string(), z.unknown()),
+})
+
+const RETRY_MS = 1_000
+/** Of the headers of an answer; the console completes its first picture within 2.5 s. */
+const ANSWER_LIMIT_MS = 10_000
+
+/**
+ * Yields a view of the console each second until `signal` aborts. A lost connection is opened anew each second; meanwhile
+ * nothing is yielded. Throws a CommandError when the console refuses.
+ */
+export async function* followLive<View>(
+  access: ConsoleAccess,
+  { name, schema, signal }: { name: ViewName; schema: z.ZodType<View>; signal: AbortSignal },
+): AsyncGenerator<Picture<View>> {
+  while (!signal.aborted) {
+    try {
+      let parts: Parts = {}
+      for await (const { event, data } of readEvents(access, name, signal)) {
+        const message: unknown = JSON.parse(data)
+        let asOf: string
+        if (event === 'snapshot') {
+          const snapshot = Snapshot.parse(message)
+          asOf = snapshot.asOf
+          parts = snapshot.view
+        } else if (event === 'delta') {
+          const delta = Delta.parse(message)
+          asOf = delta.asOf
+          parts = applyDelta(parts, delta)
+        } else continue
+        yield { asOf, view: schema.parse(parts) }
+      }
+    } catch (error) {
+      if (error instanceof CommandError) throw error
+    }
+    await sleep(RETRY_MS, undefined, { signal }).catch(() => {})
+  }
+}
+
+/** A view of the console once. Throws a CommandError. */
+export async function readOnce<View>(
+  access: ConsoleAccess,
+  { address, schema }: { address: string; schema: z.ZodType<View> },
+): Promise<Picture<View>> {
+  const response = await ask(access, address, AbortSignal.timeout(ANSWER_LIMIT_MS)).catch(
+    (error: unknown) => {
+      if (error instanceof CommandError) throw error
+      throw new CommandError('unreachable', `The console at ${access.url} does not answer.`, { cause: error })
+    },
+  )
+  const parsed = z.object({ asOf: z.string(), view: schema }).safeParse(await response.json())
+  if (!parsed.success)
+    throw new CommandError('unreachable', `${access.url} is not a console of this version.`)
+  return parsed.data
+}
+
+type ServerEvent = { readonly event: string; readonly data: string }
+
+async function* readEvents(
+  access: ConsoleAccess,
+  name: ViewName,
+  signal: AbortSignal,
+): AsyncGenerator<ServerEvent> {
+  const { body } = await ask(access, streamAddress(name), signal)
+  if (body === null) return
+  let text = ''
+  for await (const piece of body.pipeThrough(new TextDecoderStream())) {
+    text += piece
+    const events = text.split('\n\n')
+    text = events.pop() ?? ''
+    for (const lines of events) yield toEvent(lines)
+  }
+}
+
+function toEvent(lines: string): ServerEvent {
+  const valueOf = (field: string) =>
+    lines
+      .split('\n')
+      .find((line) => line.startsWith(`${field}: `))
+      ?.slice(field.length + 2) ?? ''
+  return { event: valueOf('event'), data: valueOf('data') }
+}
+
+async function ask({ url, token }: ConsoleAccess, address: string, signal: AbortSignal): Promise<Response> {
+  const response = await fetch(url + address, { headers: { authorization: `Bearer ${token}` }, signal })
+  if (response.ok) return response
+  await response.body?.cancel()
+  if (response.status >= 500) throw new Error(`the console answers ${response.status}`)
+  const why = response.status === 401 ? 'it does not know this token' : `it answers ${response.status}`
+  throw new CommandError('refused', `The console at ${url} refuses: ${why}.`)
+}

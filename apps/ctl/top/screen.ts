@@ -1,0 +1,53 @@
+import { writeSync } from 'node:fs'
+
+export type Screen = {
+  /** Writes the lines that differ from those before. A line may have colours, and fits the width. */
+  draw(lines: readonly string[]): void
+  /** The next `draw` writes every line: the terminal has another size. */
+  forget(): void
+  /** Gives the terminal back as it was. */
+  close(): void
+}
+
+const ENTER = '\u001B[?1049h\u001B[?25l'
+const LEAVE = '\u001B[?25h\u001B[?1049l'
+/** Terminals that know synchronized output show what is between these at once; others ignore them. */
+const BEGIN = '\u001B[?2026h'
+const END = '\u001B[?2026l'
+const CLEAR = '\u001B[2J'
+const CLEAR_TO_END = '\u001B[K'
+
+/**
+ * Takes the terminal's alternate screen. It is left by `close`, and by any end of the process that runs its exit handlers:
+ * then with a synchronous write, because nothing else is written any more.
+ */
+export function openScreen(output: typeof process.stdout): Screen {
+  let shown: readonly string[] | null = null
+  let isOpen = true
+  const leave = () => {
+    if (!isOpen) return
+    isOpen = false
+    writeSync(output.fd, LEAVE)
+  }
+  process.on('exit', leave)
+  output.write(ENTER)
+
+  return {
+    draw(lines) {
+      if (!isOpen) return
+      const before = shown
+      const changed = Array.from({ length: Math.max(lines.length, before?.length ?? 0) }, (_, row) => row)
+        .filter((row) => before === null || lines[row] !== before[row])
+        .map((row) => `\u001B[${row + 1};1H${lines[row] ?? ''}${CLEAR_TO_END}`)
+      if (changed.length > 0) output.write(BEGIN + (before === null ? CLEAR : '') + changed.join('') + END)
+      shown = lines
+    },
+    forget() {
+      shown = null
+    },
+    close() {
+      process.off('exit', leave)
+      leave()
+    },
+  }
+}
