@@ -73,7 +73,11 @@ test('the openai client, which asks for base64, reads the same vectors as a call
   expect(numbers.vectors.map((vector) => Float32Array.from(vector))).toEqual(expected)
 
   const tokens = await countTokens(inputs)
-  expect(read.usage).toEqual({ prompt_tokens: tokens, total_tokens: tokens })
+  expect(read.usage).toEqual({
+    prompt_tokens: tokens,
+    total_tokens: tokens,
+    cost: Number(priceOf(tokens)) / 1e9,
+  })
   const text = await embed(call('one text', { encoding_format: 'base64' }))
   expect(text).toMatchObject({ data: [{ index: 0, embedding: expect.any(String) }] })
 })
@@ -93,7 +97,11 @@ test('2,048 inputs come back in order, charged to the nano-credit; the engine ne
     expect(Float32Array.from(result.vectors[index] ?? [])).toEqual(await vectorOf(MANY[index] ?? ''))
   }
   const tokens = await countTokens(MANY)
-  expect(result.usage).toEqual({ prompt_tokens: tokens, total_tokens: tokens })
+  expect(result.usage).toEqual({
+    prompt_tokens: tokens,
+    total_tokens: tokens,
+    cost: Number(priceOf(tokens)) / 1e9,
+  })
   expect(charge).toBe(priceOf(tokens))
   expect(Math.max(...seen)).toBeGreaterThan(ENGINE.maxNumSeqs / 2)
   expect(Math.max(...seen)).toBeLessThanOrEqual(ENGINE.maxNumSeqs)
