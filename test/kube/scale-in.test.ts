@@ -101,7 +101,7 @@ test('without load every model goes to zero, from one pod, which is idle', async
   setLoads(MODELS, 0)
   await until(
     each(MODELS, (model) => replicas(model) === 0),
-    (IDLE_S + 90) * 2_000 + 2 * GENERATION_MS,
+    STEPS_LIMIT_MS + IDLE_S * 1_000 + 2 * GENERATION_MS,
   )
   const seconds = (performance.now() - startedMs) / 1_000
   const ownS = IDLE_S + (1.5 * GENERATION_MS) / 1_000
