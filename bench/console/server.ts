@@ -1,0 +1,122 @@
+// The server's side of the console's bounds: 200 models, 500 workers and 10 gateways that only publish, and ten viewers.
+//
+//   npm run bench:console [-- --models 200 --workers 500 --gateways 10 --viewers 10 --seconds 30]
+//
+// Prints the console's CPU, memory and Redis commands with and without viewers, and the bytes a second of each view. The
+// publishers are in this process. Exit code 1: a bar is missed.
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { Redis } from 'ioredis'
+import { streamAddress, type ViewName } from '#libs/live-view/addresses.ts'
+import { freePort } from '../../test/support/free-port.ts'
+import { setup, teardown } from '../../test/support/global-setup.ts'
+import { startApp } from '../../test/support/processes.ts'
+import { createRedis } from '../../test/support/redis.ts'
+import { printBars } from '../harness/bars.ts'
+import { readResidentKib, readThreadsCpuUs } from '../harness/process-cpu.ts'
+import { readRedisTraffic, redisBetween } from '../harness/redis-commands.ts'
+import { startFleet } from './fake-fleet.ts'
+
+const { values } = parseArgs({
+  options: {
+    models: { type: 'string', default: '200' },
+    workers: { type: 'string', default: '500' },
+    gateways: { type: 'string', default: '10' },
+    viewers: { type: 'string', default: '10' },
+    seconds: { type: 'string', default: '30' },
+  },
+})
+const [workers, gateways, viewers, seconds] = [
+  Number(values.workers),
+  Number(values.gateways),
+  Number(values.viewers),
+  Number(values.seconds),
+]
+const models = Array.from({ length: Number(values.models) }, (_, index) => `model-${index}`)
+const VIEWS: readonly ViewName[] = ['now', 'workers', 'requests', `model:${models[0] ?? ''}`]
+const SETTLE_MS = 5_000
+/** Of the published messages, which are not the console's doing. */
+const PUBLISHED = ['publish']
+
+await setup()
+const redis = await createRedis()
+const [bus, subscriber] = [new Redis(redis.url), new Redis(redis.url)]
+// Accepts every token: who may look is not measured.
+const billing = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1')
+await once(billing, 'listening')
+const address = billing.address()
+const billingPort = typeof address === 'object' && address !== null ? address.port : 0
+const port = await freePort()
+const app = await startApp('console', {
+  PORT: String(port),
+  BILLING_ADMIN_URL: `http://127.0.0.1:${billingPort}`,
+  QUEUE_REDIS_URL: redis.url,
+  BUS_REDIS_URL: redis.url,
+  LOG_LEVEL: 'warn',
+})
+const fleet = startFleet({ bus, subscriber }, { models, workers, gateways })
+const over = new AbortController()
+try {
+  await sleep(SETTLE_MS)
+  const unwatched = await measure()
+  const bytes = new Map<string, number>()
+  const open = new Map<string, number>()
+  for (let number = 0; number < viewers; number += 1) {
+    const view = VIEWS[number % VIEWS.length] ?? 'now'
+    open.set(view, (open.get(view) ?? 0) + 1)
+    void watch(view, (count) => bytes.set(view, (bytes.get(view) ?? 0) + count))
+  }
+  await sleep(SETTLE_MS)
+  bytes.clear()
+  const watched = await measure()
+  console.log(
+    `${models.length} models, ${workers} workers, ${gateways} gateways, ${viewers} viewers, ${seconds} s`,
+  )
+  for (const [view, count] of bytes) {
+    const perS = count / seconds / (open.get(view) ?? 1)
+    console.log(`  ${view.padEnd(16)} ${(perS / 1_000).toFixed(1)} KB/s to each viewer, uncompressed`)
+  }
+  const noneMissed = printBars([
+    { title: 'CPU with viewers', unit: ' cores', bar: 0.1, values: [watched.cores] },
+    { title: 'CPU without', unit: ' cores', bar: 0.01, values: [unwatched.cores] },
+    { title: 'memory', unit: ' MiB', bar: 150, values: [watched.mib] },
+    { title: 'Redis commands a second', unit: '', bar: 1_000, values: [watched.commandsPerS] },
+  ])
+  if (!noneMissed) process.exitCode = 1
+} finally {
+  over.abort()
+  fleet.stop()
+  await app.stop()
+  billing.close()
+  bus.disconnect()
+  subscriber.disconnect()
+  await redis.stop()
+  await teardown()
+}
+
+async function measure() {
+  const [cpuUs, traffic] = [readThreadsCpuUs(app.pid), await readRedisTraffic(redis.url)]
+  await sleep(seconds * 1_000)
+  const { calls } = redisBetween(traffic, await readRedisTraffic(redis.url))
+  const commands = Object.entries(calls).filter(([name]) => !PUBLISHED.includes(name) && name !== 'info')
+  return {
+    cores: (readThreadsCpuUs(app.pid) - cpuUs) / (seconds * 1e6),
+    mib: readResidentKib(app.pid) / 1_024,
+    commandsPerS: commands.reduce((sum, [, count]) => sum + count, 0) / seconds,
+  }
+}
+
+async function watch(view: ViewName, onBytes: (count: number) => void): Promise<void> {
+  const response = await fetch(`http://127.0.0.1:${port}${streamAddress(view)}`, {
+    headers: { authorization: 'Bearer bench' },
+    signal: over.signal,
+  })
+  if (!response.ok || response.body === null) throw new Error(`the stream answered ${response.status}`)
+  try {
+    for await (const chunk of response.body) onBytes(chunk.length)
+  } catch (error) {
+    if (!over.signal.aborted) throw error
+  }
+}
