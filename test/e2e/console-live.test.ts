@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { ADMIN_TOKEN, startCluster, type TestCluster } from '../support/cluster.ts'
 import { freePort } from '../support/free-port.ts'
 import { readLive } from '../support/live-stream.ts'
@@ -31,6 +31,11 @@ beforeAll(async () => {
     QUEUE_REDIS_URL: url,
     BUS_REDIS_URL: url,
   })
+  // Rates and times are differences between reports, so what comes before the first one is in none.
+  const reader = await readLive(`${origin}/live/v1/stream?view=workers`, ADMIN_TOKEN)
+  const reporting = { processes: [{ kind: expect.any(String) }, { kind: expect.any(String) }] }
+  await vi.waitFor(() => expect(reader.view()).toMatchObject(reporting), WAIT)
+  reader.close()
 })
 
 afterAll(async () => {
