@@ -87,7 +87,7 @@ type GenerationRow = {
   streamed: boolean | null
 }
 
-/** Those of the key, in the order of the ids. A tombstone has no key, so nobody sees it. */
+/** Those of the key, in the order of the ids. A tombstone has no key, so no caller sees it. */
 async function readGenerations(
   db: Kysely<Tables>,
   keyId: string,

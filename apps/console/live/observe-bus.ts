@@ -8,7 +8,7 @@ import type { Picture } from './picture.ts'
 export type BusServer = { readonly bus: Redis; readonly subscriber: Redis }
 
 export type BusObserver = {
-  /** Somebody watches, or nobody does any more. */
+  /** Whether anybody watches. */
   setWatched(watched: boolean): void
   stop(): void
 }
@@ -16,7 +16,7 @@ export type BusObserver = {
 const OBSERVE_EVERY_MS = 5_000
 /** One that is lost changes nothing. */
 const OBSERVE_FOR_MS = 12_000
-/** Between two listenings while nobody watches, and how long one lasts: each process sends its signals each second. */
+/** Between two listenings of an unwatched console, and how long one lasts: each process sends its signals each second. */
 const LISTEN_EVERY_MS = 15_000
 const LISTEN_FOR_MS = 1_500
 

@@ -5,7 +5,7 @@ import type { FakePicture } from './fake-picture.ts'
 
 const OMITTED = ['histories', 'longHistories', 'sparklines']
 
-/** The live streams of a picture that does not exist: the page cannot tell it from a cluster of that size. */
+/** The live streams of a picture that does not exist: to the page it is a cluster of that size. */
 export function createFakeLive(picture: FakePicture): {
   serve(app: FastifyInstance, tokenOf: (request: FastifyRequest) => string): void
   /** Sends nothing more, as a console whose process hangs. */

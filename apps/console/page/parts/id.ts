@@ -2,7 +2,7 @@ import { html, type TemplateResult } from 'lit-html'
 
 const SHOWN = 8
 
-/** An id, shortened to what tells it from others; the whole is in the title and in what is copied. */
+/** An id, shortened to what distinguishes it; the whole is in the title and in what is copied. */
 export function shortId(id: string): TemplateResult {
   // The beginning of a UUIDv7 is its time, which its neighbours share.
   const text = id.length <= SHOWN + 2 ? id : `${id.slice(0, SHOWN)}…${id.slice(-4)}`

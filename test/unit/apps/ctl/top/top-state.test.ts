@@ -48,7 +48,7 @@ describe('press', () => {
 })
 
 describe('toKeys', () => {
-  it('tells arrows of both modes, an escape alone and letters apart', () => {
+  it('separates arrows of both modes, an escape alone and letters', () => {
     expect(toKeys('\u001B[Aq\u001BOB\u001B')).toEqual(['\u001B[A', 'q', '\u001B[B', '\u001B'])
   })
 })
