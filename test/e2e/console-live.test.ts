@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { ADMIN_TOKEN, startCluster, type TestCluster } from '../support/cluster.ts'
 import { freePort } from '../support/free-port.ts'
 import { readLive } from '../support/live-stream.ts'
 import { startApp, type RunningApp } from '../support/processes.ts'
+import { until } from '../support/until.ts'
 
 const WAIT = { timeout: 30_000, interval: 20 }
 
@@ -33,8 +34,10 @@ beforeAll(async () => {
   })
   // Rates and times are differences between reports, so what comes before the first one is in none.
   const reader = await readLive(`${origin}/live/v1/stream?view=workers`, ADMIN_TOKEN)
-  const reporting = { processes: [{ kind: expect.any(String) }, { kind: expect.any(String) }] }
-  await vi.waitFor(() => expect(reader.view()).toMatchObject(reporting), WAIT)
+  await until(async () => {
+    const { processes } = reader.view() ?? {}
+    return Array.isArray(processes) && processes.length === 2
+  })
   reader.close()
 })
 
