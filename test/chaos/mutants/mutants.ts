@@ -35,23 +35,23 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: INBOX,
-        from: "if (entry.epoch !== epoch || closed) return 'stray'",
-        to: "if (closed) return 'stray'",
+        from: "if (entry.epoch !== this.#epoch || this.#closed) return 'stray'",
+        to: "if (this.#closed) return 'stray'",
       },
       {
         file: INBOX,
-        from: "if (worker !== null && worker !== sender) return 'stray'",
+        from: "if (this.#worker !== null && this.#worker !== sender) return 'stray'",
         to: '',
       },
       {
         file: INBOX,
-        from: "if (entry.seq !== lastSeq + 1) return 'gap'",
-        to: "if (entry.epoch === epoch && entry.seq !== lastSeq + 1) return 'gap'",
+        from: "if (entry.seq !== this.#lastSeq + 1) return 'gap'",
+        to: "if (entry.epoch === this.#epoch && entry.seq !== this.#lastSeq + 1) return 'gap'",
       },
       {
         file: INBOX,
-        from: "if (entry.seq <= lastSeq) return 'repeated'",
-        to: "if (entry.epoch === epoch && entry.seq <= lastSeq) return 'repeated'",
+        from: "if (entry.seq <= this.#lastSeq) return 'repeated'",
+        to: "if (entry.epoch === this.#epoch && entry.seq <= this.#lastSeq) return 'repeated'",
       },
     ],
     planned: FREEZING_WORKERS,
@@ -64,29 +64,29 @@ export const MUTANTS: readonly Mutant[] = [
         from: 'epoch = inbox.raise({ restart })\n        ids = inbox.ids()',
         to: 'ids = inbox.ids()\n        await new Promise((resolve) => setTimeout(resolve, 2_500))\n        epoch = inbox.raise({ restart })',
       },
-      { file: INBOX, from: 'claimed.after === after', to: 'claimed.after >= 0' },
+      { file: INBOX, from: 'event.after === this.#after', to: 'event.after >= 0' },
       // A loss ends the epoch as well.
       {
         file: INBOX,
-        from: "if (state !== 'open') return 'stray'",
-        to: "if (state === 'ended') return 'stray'",
+        from: "if (this.#state !== 'open') return 'stray'",
+        to: "if (this.#state === 'ended') return 'stray'",
       },
     ],
     planned: FREEZING_WORKERS,
   },
   {
     name: 'an event behind a gap counts',
-    edits: [{ file: INBOX, from: "if (entry.seq !== lastSeq + 1) return 'gap'", to: '' }],
+    edits: [{ file: INBOX, from: "if (entry.seq !== this.#lastSeq + 1) return 'gap'", to: '' }],
     planned: BROKEN_CONNECTIONS,
   },
   {
     name: 'an event that comes again counts again',
     edits: [
-      { file: INBOX, from: "if (entry.seq <= lastSeq) return 'repeated'", to: '' },
+      { file: INBOX, from: "if (entry.seq <= this.#lastSeq) return 'repeated'", to: '' },
       {
         file: INBOX,
-        from: "if (entry.seq !== lastSeq + 1) return 'gap'",
-        to: "if (entry.seq > lastSeq + 1) return 'gap'",
+        from: "if (entry.seq !== this.#lastSeq + 1) return 'gap'",
+        to: "if (entry.seq > this.#lastSeq + 1) return 'gap'",
       },
       // A frame is taken once.
       { file: 'libs/event-bus/worker-link.ts', from: 'return !numbers.has(number)', to: 'return true' },
@@ -147,8 +147,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'apps/gateway/generation/open-run.ts',
-        from: "if (!call.signal.aborted) outcome = 'fault'",
-        to: '',
+        from: "outcome = 'fault'\n        timing.failed(error)",
+        to: 'timing.failed(error)',
       },
     ],
     planned: ENDING_WORKERS,
@@ -158,8 +158,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'apps/worker/settle-orphans.ts',
-        from: "outcome: 'fault', ...UNUSED }",
-        to: "outcome: 'completed', ...UNUSED, promptTokens: 20, completionTokens: 20 }",
+        from: "outcome: 'fault', ...UNUSED, ",
+        to: "outcome: 'completed', ...UNUSED, promptTokens: 20, completionTokens: 20, ",
       },
     ],
     planned: ENDING_GATEWAYS,
