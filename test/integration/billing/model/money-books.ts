@@ -95,12 +95,11 @@ export function toLines(books: Books): string[] {
     ),
     ...[...books.ledger].map(([kind, { entries, sum }]) => `ledger ${kind}: entries ${entries} sum ${sum}`),
     `alarms: ${books.alarms.size}`,
-    ...toOverdueLines(books),
   ].sort()
 }
 
 /** A reserve that arrives long after its deadline holds until the next sweep; the reconciliation counts it. */
-function toOverdueLines({ reservations, watermarks }: Books): string[] {
+export function overdueLines({ reservations, watermarks }: Books): string[] {
   const overdue = [...reservations.values()].filter(({ state, hold }) => {
     const settledUntilMs = watermarks.get(hold?.call.model ?? '') ?? 0
     return state === 'held' && hold !== null && hold.deadlineMs + HOLD_GRACE_MS < settledUntilMs - 330_000

@@ -135,11 +135,15 @@ export async function sealLedger({ pool, clock }: BillingDatabase) {
   return at(rows, 0)
 }
 
-/** The questions of the reconciliation with a count above 0, over everything. */
-export async function reconcileWhole({ pool }: BillingDatabase) {
-  const { rows } = await pool.query<{ name: string; count: bigint }>('select * from reconcile(whole => true)')
+/** The contradictions that the reconciliation finds, over everything or since the newest seal, as `overdueLines` has them. */
+export async function reconcile({ pool }: BillingDatabase, whole: boolean): Promise<string[]> {
+  const { rows } = await pool.query<{ name: string; count: bigint }>({
+    name: 'reconcile',
+    text: 'select * from reconcile(whole => $1)',
+    values: [whole],
+  })
   expect(rows.length).toBeGreaterThan(15)
-  return rows.filter(({ count }) => count !== 0n)
+  return rows.filter(({ count }) => count !== 0n).map(({ name, count }) => `reconciliation: ${name} ${count}`)
 }
 
 /** Deletes a reservation that has not been settled, with its hold. */
@@ -157,7 +161,7 @@ export async function forgetReservation({ pool }: BillingDatabase, id: string): 
   )
 }
 
-/** The database in the form of `toLines`, sorted, and the contradictions that the reconciliation finds. */
+/** The database in the form of `toLines`, sorted. */
 export async function readLines({ pool }: BillingDatabase): Promise<string[]> {
   const { rows } = await pool.query<{ line: string }>({ name: 'read-lines', text: LINES })
   return rows.map(({ line }) => line).sort()
@@ -177,9 +181,7 @@ const LINES = `
   union all
   select format('ledger %s: entries %s sum %s', kind, count(*), sum(amount)) from ledger group by kind
   union all
-  select format('alarms: %s', count(*)) from settlement_alarms
-  union all
-  select format('reconciliation: %s %s', name, count) from reconcile(whole => false) where count <> 0`
+  select format('alarms: %s', count(*)) from settlement_alarms`
 
 async function readPrices({ pool }: BillingDatabase): Promise<Books['prices']> {
   const prices: Books['prices'] = new Map()
