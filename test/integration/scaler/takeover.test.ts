@@ -80,8 +80,11 @@ test('a leader that was frozen is replaced, and after the thaw writes nothing an
   await subscribeSignal({ subscriber, log: pino({ level: 'silent' }) }, MODEL_STATES, ({ term }) =>
     terms.push(term),
   )
+  const frozen = await readTerm()
   leader.signal('SIGSTOP')
   await answersUntilTakeover()
+  // It leads some moments before it has written its first snapshot.
+  await until(async () => (await readTerm()) > frozen)
   const term = await readTerm()
   leader.signal('SIGCONT')
   await until(async () => !(await leader.isLeader()))
