@@ -3,7 +3,7 @@ import type { ApiErrorCode } from '#libs/contracts/api-error.ts'
 
 /** One operation in the description of the interface. */
 export type OperationDescription = {
-  readonly method: 'get' | 'post'
+  readonly method: 'get' | 'post' | 'patch' | 'delete'
   /** As OpenAPI writes it, with names in braces. */
   readonly path: string
   readonly id: string
@@ -11,7 +11,8 @@ export type OperationDescription = {
   readonly description: string
   readonly parameters: readonly ParameterDescription[]
   readonly request: BodyDescription | null
-  readonly answer: BodyDescription
+  /** With status 200 unless given. */
+  readonly answer: BodyDescription & { readonly status?: 201 }
   readonly stream: StreamDescription | null
   /** The route reads it too: without `upstream_error` in it, a failed backend is a 503. */
   readonly errors: readonly OperationError[]

@@ -1,13 +1,15 @@
 import { z } from 'zod'
 
-const Credits = z.number().meta({ description: 'Credits; the number nearest to the exact amount in `nano`.' })
-const Nano = z
+export const Credits = z
+  .number()
+  .meta({ description: 'Credits; the number nearest to the exact amount in `nano`.' })
+export const Nano = z
   .string()
   .regex(/^-?\d+$/)
   .meta({ description: 'Nano-credits (10⁻⁹ credit), exact.' })
-const Count = z.int().min(0)
+export const Count = z.int().min(0)
 const Ms = Count.nullable().meta({ description: 'Milliseconds; null: not known, or it did not happen.' })
-const Time = z.iso.datetime()
+export const Time = z.iso.datetime()
 
 export const KeyAnswer = z.object({
   data: z.object({
@@ -24,7 +26,12 @@ export const KeyAnswer = z.object({
       .nullable()
       .meta({ description: 'When the spend limit begins anew; null: never, or no limit.' }),
     expires_at: Time.nullable(),
-    is_management_key: z.literal(false),
+    is_management_key: z
+      .boolean()
+      .meta({
+        description:
+          'Whether it is a management key: its usage is that of the account, and it spends nothing.',
+      }),
     is_free_tier: z.literal(false),
     models: z.array(z.string()).nullable().meta({ description: 'What the key may use; null: all.' }),
     requests_per_minute: Count.nullable(),
