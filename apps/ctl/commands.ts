@@ -9,6 +9,7 @@ import { CREDIT_COMMANDS } from './resources/credits.ts'
 import { HOLD_COMMANDS } from './resources/holds.ts'
 import { KEY_COMMANDS } from './resources/keys.ts'
 import { LEDGER_COMMANDS } from './resources/ledger.ts'
+import { MANAGEMENT_KEY_COMMANDS } from './resources/management-keys.ts'
 import { MODEL_FILE_COMMANDS } from './resources/model-files.ts'
 import { MODEL_COMMANDS } from './resources/models.ts'
 import { RECONCILIATION_COMMANDS } from './resources/reconciliation.ts'
@@ -26,6 +27,7 @@ import { WRITE_OFF_COMMANDS } from './resources/write-offs.ts'
 export const COMMANDS: readonly Command[] = [
   ...ACCOUNT_COMMANDS,
   ...KEY_COMMANDS,
+  ...MANAGEMENT_KEY_COMMANDS,
   ...CREDIT_COMMANDS,
   ...MODEL_COMMANDS,
   ...MODEL_FILE_COMMANDS,

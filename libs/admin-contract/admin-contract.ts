@@ -8,6 +8,7 @@ import { CREDITS } from './resources/credits.ts'
 import { HOLDS } from './resources/holds.ts'
 import { KEYS } from './resources/keys.ts'
 import { LEDGER } from './resources/ledger.ts'
+import { MANAGEMENT_KEYS } from './resources/management-keys.ts'
 import { ME } from './resources/me.ts'
 import { RECONCILIATION } from './resources/reconciliation.ts'
 import { REQUESTS } from './resources/requests.ts'
@@ -26,6 +27,7 @@ export const ADMIN = {
   ...ME,
   ...ACCOUNTS,
   ...KEYS,
+  ...MANAGEMENT_KEYS,
   ...CREDITS,
   ...HOLDS,
   ...REQUESTS,

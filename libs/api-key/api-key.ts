@@ -1,8 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
-/** Every key begins with it, so that secret scanners find keys in public code. */
-const KEY_PREFIX = 'mr_live_'
+/** Every key begins with the prefix of its kind, so that secret scanners find keys in public code. */
+const PREFIXES = { api: 'mr_live_', management: 'mr_manage_' } as const
+
+type Kind = keyof typeof PREFIXES
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const BASE = ALPHABET.length
@@ -13,17 +15,29 @@ const RANDOM_LENGTH = 33
 /** 62⁶ > 2³²: six characters are enough for every CRC32. */
 const CHECKSUM_LENGTH = 6
 
-const SHAPE = new RegExp(`^${KEY_PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`)
+const BODY = `[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}`
+const SHAPES = {
+  api: new RegExp(`^${PREFIXES.api}${BODY}$`),
+  management: new RegExp(`^${PREFIXES.management}${BODY}$`),
+} as const
 
 /** A new secret: `mr_live_`, 196 random bits and a checksum. Shown to its owner once, stored as its hash only. */
 export function createApiKey(): string {
-  const body = KEY_PREFIX + randomText(RANDOM_LENGTH)
-  return body + checksum(body)
+  return create('api')
+}
+
+/** Likewise, with `mr_manage_`: it manages the API keys of an account, and can never spend. */
+export function createManagementKey(): string {
+  return create('management')
 }
 
 /** Whether `text` has the form and the checksum of a key, so that typos are refused without a look-up. */
 export function isWellFormedApiKey(text: string): boolean {
-  return SHAPE.test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)))
+  return isWellFormed('api', text)
+}
+
+export function isWellFormedManagementKey(text: string): boolean {
+  return isWellFormed('management', text)
 }
 
 /**
@@ -32,6 +46,15 @@ export function isWellFormedApiKey(text: string): boolean {
  */
 export function hashApiKey(text: string): Buffer {
   return createHash('sha256').update(text).digest()
+}
+
+function create(kind: Kind): string {
+  const body = PREFIXES[kind] + randomText(RANDOM_LENGTH)
+  return body + checksum(body)
+}
+
+function isWellFormed(kind: Kind, text: string): boolean {
+  return SHAPES[kind].test(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)))
 }
 
 function randomText(length: number): string {

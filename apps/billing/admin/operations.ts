@@ -11,6 +11,7 @@ import { HOLD_OPERATIONS } from './resources/holds.ts'
 import { KEY_STATE_OPERATIONS } from './resources/key-states.ts'
 import { KEY_OPERATIONS } from './resources/keys.ts'
 import { LEDGER_OPERATIONS } from './resources/ledger.ts'
+import { MANAGEMENT_KEY_OPERATIONS } from './resources/management-keys.ts'
 import { RECONCILIATION_OPERATIONS } from './resources/reconciliation.ts'
 import { REQUEST_OPERATIONS } from './resources/requests.ts'
 import { SESSION_OPERATIONS } from './resources/sessions.ts'
@@ -26,6 +27,7 @@ export const OPERATIONS: { readonly [Id in OperationId]: Implementation<(typeof 
   ...ACCOUNT_OPERATIONS,
   ...KEY_OPERATIONS,
   ...KEY_STATE_OPERATIONS,
+  ...MANAGEMENT_KEY_OPERATIONS,
   ...CREDIT_OPERATIONS,
   ...HOLD_OPERATIONS,
   ...REQUEST_OPERATIONS,

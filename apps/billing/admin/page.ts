@@ -27,13 +27,15 @@ export function toMoment(cursor: string): { readonly at: string; readonly id: st
   return { at, id }
 }
 
+type PagedTable = 'accounts' | 'api_keys' | 'management_keys' | 'reservations' | 'admin_sessions'
+
 /**
  * The rows of a list, newest first by `created_at` and `id`, that come after the one with the cursor's id. `alias` is
  * the table's in the query. Throws an AdminError when there is no such row.
  */
 export async function isAfterCursor(
   db: Kysely<Tables>,
-  { table, alias }: { table: 'accounts' | 'api_keys' | 'reservations' | 'admin_sessions'; alias: string },
+  { table, alias }: { table: PagedTable; alias: string },
   cursor: string,
 ): Promise<Expression<SqlBool>> {
   const rowId = readCursor(Id, decode(cursor))

@@ -5,7 +5,8 @@ import { ADMIN, ADMIN_ROOT } from '#libs/admin-contract/admin-contract.ts'
 import { ADMIN_ERRORS } from '#libs/admin-contract/admin-errors.ts'
 import type { Operation } from '#libs/admin-contract/operation.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { isConflict, isDatabaseUnavailable } from '../database/database-errors.ts'
+import { isDatabaseUnavailable } from '../database/database-errors.ts'
+import { runTransaction } from '../database/run-transaction.ts'
 import type { Tables } from '../database/tables.ts'
 import type { Reconcile } from '../reconciliation/reconcile.ts'
 import { AdminError, toErrorBody } from './admin-error.ts'
@@ -22,8 +23,6 @@ const UPLOAD_LIMIT_MS = 30_000
 
 /** Longer than the slowest answer takes to begin: a reconciliation from the first entry on. */
 const IDLE_LIMIT_MS = 11 * 60_000
-
-const MAX_TRIES = 3
 
 const CLAIM_URL = ADMIN_ROOT + ADMIN.claimSession.path
 
@@ -138,18 +137,12 @@ async function change(
   asked: Asked,
   context: AdminContext,
 ): Promise<unknown> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await context.db.transaction().execute(async (transaction) => {
-        const inside = { ...context, db: transaction }
-        const { answer, audit } = await operation.serve(asked, inside)
-        if (audit !== null) await writeAudit(inside, operation.id, audit)
-        return answer
-      })
-    } catch (error) {
-      if (attempt === MAX_TRIES || !isConflict(error)) throw error
-    }
-  }
+  return await runTransaction(context.db, async (transaction) => {
+    const inside = { ...context, db: transaction }
+    const { answer, audit } = await operation.serve(asked, inside)
+    if (audit !== null) await writeAudit(inside, operation.id, audit)
+    return answer
+  })
 }
 
 function boundComparisons(reconcile: Reconcile): Reconcile {

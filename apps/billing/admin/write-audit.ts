@@ -1,10 +1,18 @@
 import type { Kysely } from 'kysely'
+import type { AuditRole } from '#libs/admin-contract/roles.ts'
 import type { Tables } from '../database/tables.ts'
-import type { AdminContext, AuditEntry } from './implement.ts'
+import type { AuditEntry } from './implement.ts'
+
+/** `db` is the transaction of the change. */
+type WritingContext = {
+  readonly db: Kysely<Tables>
+  readonly actor: { readonly name: string; readonly role: AuditRole }
+  readonly now: Date
+}
 
 /** Writes the audit entry of a change, in the transaction of the change: neither is stored without the other. */
 export async function writeAudit(
-  { db, actor, now }: Pick<AdminContext, 'actor' | 'now'> & { db: Kysely<Tables> },
+  { db, actor, now }: WritingContext,
   action: string,
   { target, reason, details }: AuditEntry,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect, type Generated, type JSONColumnType } from 'kysely'
 import type { Pool } from 'pg'
-import type { Role } from '#libs/admin-contract/roles.ts'
+import type { AuditRole, Role } from '#libs/admin-contract/roles.ts'
 
 /** The tables of `sql/tables/` that are used outside of the money functions. Only those functions move money. */
 export type Tables = {
@@ -31,6 +31,25 @@ export type Tables = {
     rotated_from: string | null
     /** Set by a trigger. */
     version: Generated<bigint>
+  }
+  management_keys: {
+    id: string
+    account_id: string
+    name: string
+    sha256: Buffer
+    prefix: string
+    last4: string
+    created_at: Date
+    expires_at: Date | null
+    last_used_at: Date | null
+    revoked_at: Date | null
+  }
+  key_requests: {
+    account_id: string
+    idempotency_key: string
+    sha256: Buffer
+    key_id: string
+    created_at: Date
   }
   key_budgets: { key_id: string; period_start: Date; held: bigint; spent: bigint }
   models: {
@@ -146,7 +165,7 @@ export type Tables = {
     seq: Generated<bigint>
     at: Date
     actor: string
-    role: Role
+    role: AuditRole
     action: string
     target: string | null
     reason: string | null

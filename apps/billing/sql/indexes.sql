@@ -5,6 +5,9 @@ create index concurrently if not exists accounts_by_age on accounts (created_at,
 create index concurrently if not exists api_keys_by_account on api_keys (account_id);
 create index concurrently if not exists api_keys_by_version on api_keys (version);
 create index concurrently if not exists api_keys_by_age on api_keys (created_at, id);
+create index concurrently if not exists management_keys_by_account on management_keys (account_id);
+create index concurrently if not exists management_keys_by_age on management_keys (created_at, id);
+create index concurrently if not exists key_requests_by_age on key_requests (account_id, created_at);
 
 -- For expiry, an account's open holds, and reconciliation's window of time.
 create index concurrently if not exists reservations_held_by_expiry on reservations (model, expires_at)

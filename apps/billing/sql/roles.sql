@@ -42,7 +42,7 @@ grant select, insert
 -- Changed, and never deleted from.
 grant select, insert, update
   on accounts, api_keys, key_budgets, key_rates, models, catalog_file, reservations, settlement_watermarks,
-    admin_credentials, late_usage
+    admin_credentials, late_usage, management_keys
   to millrace_service;
 grant select, update on change_counters to millrace_service;
 
@@ -50,7 +50,7 @@ grant select, update on change_counters to millrace_service;
 grant select, insert on request_timings to millrace_service;
 
 -- Old rows are deleted.
-grant select, insert, delete on reconciliation_runs to millrace_service;
+grant select, insert, delete on reconciliation_runs, key_requests to millrace_service;
 grant select, insert, update, delete on admin_sessions to millrace_service;
 
 -- Written by migrations, or by the functions below, which work with their owner's rights.

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Text, Time, TimeInput } from '../fields.ts'
 import { defineRead } from '../operation.ts'
 import { PAGE, pageOf } from '../page.ts'
-import { ALL, Role } from '../roles.ts'
+import { ALL, AuditRole } from '../roles.ts'
 
 const Word = Text.min(1).max(200)
 
@@ -10,8 +10,10 @@ const AuditRecord = z
   .object({
     seq: z.string(),
     at: Time,
-    actor: z.string().meta({ description: 'Name of the credential.' }),
-    role: Role,
+    actor: z.string().meta({
+      description: 'Name of the credential; of the role account: id of the management key.',
+    }),
+    role: AuditRole,
     action: z.string().meta({ description: 'The operation.' }),
     target: z.string().nullable().meta({ description: 'Id of the changed resource.' }),
     reason: z.string().nullable(),
@@ -22,7 +24,7 @@ const AuditRecord = z
 export const AUDIT = {
   listAudit: defineRead({
     path: '/audit',
-    summary: 'Lists the changes that operators made, the newest first.',
+    summary: 'Lists the changes that operators, and accounts with management keys, made, the newest first.',
     roles: ALL,
     query: z.strictObject({
       actor: Word.optional(),

@@ -330,7 +330,7 @@ test('a wrong token and a wrong address are refused', async () => {
 
 test('every command is called here or in a test file of its own', () => {
   const elsewhere =
-    /^(models (add|check)|workers .*|chat|console|top|ledger (months|archive|verify)|requests list|state|sessions .*)$/u
+    /^(models (add|check)|workers .*|chat|console|top|ledger (months|archive|verify)|management-keys .*|requests list|state|sessions .*)$/u
   const names = COMMANDS.map(({ name }) => name).filter((name) => !elsewhere.test(name))
   expect(names.filter((name) => !asked.some((words) => `${words} `.startsWith(`${name} `)))).toEqual([])
 })

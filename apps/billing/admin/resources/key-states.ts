@@ -3,61 +3,69 @@ import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { Key } from '#libs/admin-contract/resources/keys.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
-import { implementChange, type AdminContext, type Changed } from '../implement.ts'
+import { implementChange, type Changed } from '../implement.ts'
 import { readAccount } from './accounts.ts'
 import { readKeyRecord } from './key-record.ts'
-import { insertKey } from './keys.ts'
+import { insertKey, type KeyContext, type NewKey } from './keys.ts'
 
 const rotateKey = implementChange(
   ADMIN.rotateKey,
-  async ({ params, body: { overlapSeconds, reason } }, { db, now }) => {
-    const old = await lockKey(db, params.key)
-    if (old.status !== 'active' || (old.expires_at !== null && old.expires_at <= now)) {
-      throw new AdminError('conflict', 'Only an active key can be rotated.')
-    }
-    const successor = await findSuccessor(db, old)
-    if (successor !== undefined) {
-      throw new AdminError('conflict', `The key was rotated before: its successor is ${successor.id}.`)
-    }
-    const account = await readAccount(db, old.account_id)
-    if (account.status !== 'active') throw new AdminError('conflict', 'The account is closed.')
-    const overlapEnd = new Date(now.getTime() + overlapSeconds * 1_000)
-    const end = old.expires_at !== null && old.expires_at < overlapEnd ? old.expires_at : overlapEnd
-    await db.updateTable('api_keys').set({ expires_at: end }).where('id', '=', old.id).execute()
-    const { id, secret } = await insertKey(db, {
-      account_id: old.account_id,
-      name: old.name,
-      expires_at: old.expires_at,
-      models: old.models,
-      spend_limit: old.spend_limit,
-      spend_period: old.spend_period,
-      requests_per_minute: old.requests_per_minute,
-      tokens_per_minute: old.tokens_per_minute,
-      created_at: now,
-      rotated_from: old.id,
-    })
-    const key = await readKeyRecord(db, id, now)
-    const details = { successor: id, overlapSeconds, oldExpiresAt: end.toISOString() }
-    return { answer: { ...key, secret }, audit: { target: old.id, reason, details } }
-  },
+  async ({ params, body }, context) => await rotateKeyOf(context, params.key, body),
 )
 
+/** Throws an AdminError for a key that is not active, or was rotated before. */
+export async function rotateKeyOf(
+  { db, now }: KeyContext,
+  id: string,
+  { overlapSeconds, reason }: { overlapSeconds: number; reason?: string | undefined },
+): Promise<Changed<NewKey>> {
+  const old = await lockKey(db, id)
+  if (old.status !== 'active' || (old.expires_at !== null && old.expires_at <= now)) {
+    throw new AdminError('conflict', 'Only an active key can be rotated.')
+  }
+  const earlier = await findSuccessor(db, old)
+  if (earlier !== undefined) {
+    throw new AdminError('conflict', `The key was rotated before: its successor is ${earlier.id}.`)
+  }
+  const account = await readAccount(db, old.account_id)
+  if (account.status !== 'active') throw new AdminError('conflict', 'The account is closed.')
+  const overlapEnd = new Date(now.getTime() + overlapSeconds * 1_000)
+  const end = old.expires_at !== null && old.expires_at < overlapEnd ? old.expires_at : overlapEnd
+  await db.updateTable('api_keys').set({ expires_at: end }).where('id', '=', old.id).execute()
+  const successor = await insertKey(db, {
+    account_id: old.account_id,
+    name: old.name,
+    expires_at: old.expires_at,
+    models: old.models,
+    spend_limit: old.spend_limit,
+    spend_period: old.spend_period,
+    requests_per_minute: old.requests_per_minute,
+    tokens_per_minute: old.tokens_per_minute,
+    created_at: now,
+    rotated_from: old.id,
+  })
+  const key = await readKeyRecord(db, successor.id, now)
+  const details = { successor: successor.id, overlapSeconds, oldExpiresAt: end.toISOString() }
+  return { answer: { ...key, secret: successor.secret }, audit: { target: old.id, reason, details } }
+}
+
 const disableKey = implementChange(ADMIN.disableKey, ({ params, body }, context) =>
-  setStatus(context, { id: params.key, status: 'disabled', ...body }),
+  setKeyStatus(context, { id: params.key, status: 'disabled', ...body }),
 )
 
 const enableKey = implementChange(ADMIN.enableKey, ({ params, body }, context) =>
-  setStatus(context, { id: params.key, status: 'active', ...body }),
+  setKeyStatus(context, { id: params.key, status: 'active', ...body }),
 )
 
 const revokeKey = implementChange(ADMIN.revokeKey, ({ params, body }, context) =>
-  setStatus(context, { id: params.key, status: 'revoked', ...body }),
+  setKeyStatus(context, { id: params.key, status: 'revoked', ...body }),
 )
 
 export const KEY_STATE_OPERATIONS = { rotateKey, disableKey, enableKey, revokeKey }
 
-async function setStatus(
-  { db, now }: AdminContext,
+/** Throws an AdminError for an unknown key, and for another status than `revoked` of a revoked one. */
+export async function setKeyStatus(
+  { db, now }: KeyContext,
   {
     id,
     status,

@@ -2,33 +2,46 @@ import { randomUUID } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import { createApiKey, hashApiKey } from '#libs/api-key/api-key.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { PREFIX_LENGTH, type KeyLimits } from '#libs/admin-contract/resources/keys.ts'
+import type { AnswerOf } from '#libs/admin-contract/operation.ts'
+import { PREFIX_LENGTH, type Key, type KeyLimits } from '#libs/admin-contract/resources/keys.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
-import { implementChange, implementRead } from '../implement.ts'
+import { implementChange, implementRead, type AdminContext, type Changed } from '../implement.ts'
 import { isAfterCursor, toPage } from '../page.ts'
 import { readAccount } from './accounts.ts'
 import { readKeyRecord, selectKeys, toKeyRecord } from './key-record.ts'
 
+/** What a change of keys needs: the transaction and its time. */
+export type KeyContext = Pick<AdminContext, 'db' | 'now'>
+
+export type NewKey = AnswerOf<typeof ADMIN.createKey>
+
 const createKey = implementChange(
   ADMIN.createKey,
-  async ({ params, body: { reason, ...limits } }, { db, now }) => {
-    const account = await readAccount(db, params.account)
-    if (account.status !== 'active') throw new AdminError('conflict', 'The account is closed.')
-    const columns = await toColumns(db, limits, now)
-    const { id, secret } = await insertKey(db, {
-      ...NO_LIMITS,
-      ...columns,
-      account_id: account.id,
-      created_at: now,
-    })
-    const key = await readKeyRecord(db, id, now)
-    return {
-      answer: { ...key, secret },
-      audit: { target: id, reason, details: { account: account.id, ...toDetails(limits) } },
-    }
-  },
+  async ({ params, body }, context) => await createKeyOf(context, params.account, body),
 )
+
+/** Throws an AdminError for an unknown or closed account, and for limits that are wrong. */
+export async function createKeyOf(
+  { db, now }: KeyContext,
+  accountId: string,
+  { reason, ...limits }: Reasoned<KeyLimits>,
+): Promise<Changed<NewKey>> {
+  const account = await readAccount(db, accountId)
+  if (account.status !== 'active') throw new AdminError('conflict', 'The account is closed.')
+  const columns = await toColumns(db, limits, now)
+  const { id, secret } = await insertKey(db, {
+    ...NO_LIMITS,
+    ...columns,
+    account_id: account.id,
+    created_at: now,
+  })
+  const key = await readKeyRecord(db, id, now)
+  return {
+    answer: { ...key, secret },
+    audit: { target: id, reason, details: { account: account.id, ...toDetails(limits) } },
+  }
+}
 
 const listKeys = implementRead(
   ADMIN.listKeys,
@@ -58,21 +71,31 @@ const readKey = implementRead(
 
 const changeKey = implementChange(
   ADMIN.changeKey,
-  async ({ params, body: { reason, ...limits } }, { db, now }) => {
-    const before = await readKeyRecord(db, params.key, now)
-    if (before.status === 'revoked')
-      throw new AdminError('conflict', 'The key is revoked, and a revocation is permanent.')
-    await db
-      .updateTable('api_keys')
-      .set(await toColumns(db, limits, now))
-      .where('id', '=', params.key)
-      .execute()
-    const answer = await readKeyRecord(db, params.key, now)
-    return { answer, audit: { target: params.key, reason, details: toDetails(limits) } }
-  },
+  async ({ params, body }, context) => await changeKeyTo(context, params.key, body),
 )
 
+/** Throws an AdminError for an unknown or revoked key, and for limits that are wrong. */
+export async function changeKeyTo(
+  { db, now }: KeyContext,
+  id: string,
+  { reason, ...limits }: Reasoned<KeyLimits>,
+): Promise<Changed<Key>> {
+  const before = await readKeyRecord(db, id, now)
+  if (before.status === 'revoked')
+    throw new AdminError('conflict', 'The key is revoked, and a revocation is permanent.')
+  await db
+    .updateTable('api_keys')
+    .set(await toColumns(db, limits, now))
+    .where('id', '=', id)
+    .execute()
+  const answer = await readKeyRecord(db, id, now)
+  return { answer, audit: { target: id, reason, details: toDetails(limits) } }
+}
+
 export const KEY_OPERATIONS = { createKey, listKeys, readKey, changeKey }
+
+/** `reason`: for the audit log. */
+type Reasoned<Fields> = Fields & { readonly reason?: string | undefined }
 
 type KeyColumns = Pick<
   Tables['api_keys'],
@@ -120,9 +143,7 @@ export async function insertKey(
 /** The columns of the given limits only. */
 async function toColumns(db: Kysely<Tables>, limits: KeyLimits, now: Date): Promise<Partial<KeyColumns>> {
   const { name, expiresAt, models, spendLimit, requestsPerMinute, tokensPerMinute } = limits
-  if (expiresAt && expiresAt <= now) {
-    throw new AdminError('invalid_request', "'expiresAt': expected a time in the future", 'expiresAt')
-  }
+  assertFuture(expiresAt, now)
   if (models) await assertModels(db, models)
   return {
     ...(name === undefined ? {} : { name }),
@@ -135,6 +156,13 @@ async function toColumns(db: Kysely<Tables>, limits: KeyLimits, now: Date): Prom
     ...(tokensPerMinute === undefined
       ? {}
       : { tokens_per_minute: tokensPerMinute === null ? null : BigInt(tokensPerMinute) }),
+  }
+}
+
+/** Throws an AdminError for an expiry that is not in the future. */
+export function assertFuture(expiresAt: Date | null | undefined, now: Date): void {
+  if (expiresAt && expiresAt <= now) {
+    throw new AdminError('invalid_request', "'expiresAt': expected a time in the future", 'expiresAt')
   }
 }
 

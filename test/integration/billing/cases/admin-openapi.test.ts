@@ -124,6 +124,9 @@ test('every operation answers as described', async () => {
   await demand('listKeys', '/keys')
   await demand('rotateKey', `/keys/${key}/rotate`, { overlapSeconds: 60 })
   await demand('revokeKey', `/keys/${key}/revoke`)
+  const manager = await made('createManagementKey', `/accounts/${account}/management-keys`, { name: 'tool' })
+  await demand('listManagementKeys', `/management-keys?account=${account}`)
+  await demand('revokeManagementKey', `/management-keys/${manager}/revoke`)
 
   await demand('listHolds', '/holds')
   await demand('readRequest', `/requests/${open.reservationId}`)

@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createApiKey, hashApiKey, isWellFormedApiKey } from '#libs/api-key/api-key.ts'
+import {
+  createApiKey,
+  createManagementKey,
+  hashApiKey,
+  isWellFormedApiKey,
+  isWellFormedManagementKey,
+} from '#libs/api-key/api-key.ts'
 
 test('a new key is well formed, long enough for 192 bits, and never the same', () => {
   const keys = Array.from({ length: 500 }, createApiKey)
@@ -41,4 +47,15 @@ test('the checksum is CRC32 in base62, so that a key issued today stays valid', 
 test('is stored as the SHA-256 of its whole text', () => {
   const key = createApiKey()
   expect(hashApiKey(key)).toEqual(createHash('sha256').update(key, 'utf8').digest())
+})
+
+test('a management key is of the same making, and no key is of both kinds', () => {
+  const [api, management] = [createApiKey(), createManagementKey()]
+  expect(management).toMatch(/^mr_manage_[0-9A-Za-z]{39}$/)
+  expect([api, management].map(isWellFormedManagementKey)).toEqual([false, true])
+  expect([api, management].map(isWellFormedApiKey)).toEqual([true, false])
+  expect(isWellFormedManagementKey(`${management.slice(0, -1)}${management.endsWith('0') ? '1' : '0'}`)).toBe(
+    false,
+  )
+  expect(isWellFormedManagementKey(management.replace('mr_manage_', 'mr_live_'))).toBe(false)
 })

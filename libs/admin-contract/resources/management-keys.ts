@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import { Id, Name, Reason, Time, TimeInput } from '../fields.ts'
+import { defineChange, defineRead } from '../operation.ts'
+import { PAGE, pageOf } from '../page.ts'
+import { ALL, CUSTOMERS } from '../roles.ts'
+import { AccountPath } from './accounts.ts'
+
+/** Of one account: usable at the same time. */
+export const MAX_MANAGEMENT_KEYS = 10
+
+const ManagementKey = z
+  .object({
+    id: Id,
+    accountId: Id,
+    name: z.string(),
+    prefix: z.string().meta({ description: 'The first characters of the secret.' }),
+    last4: z.string(),
+    status: z.enum(['active', 'expired', 'revoked']),
+    createdAt: Time,
+    expiresAt: Time.nullable(),
+    lastUsedAt: Time.nullable().meta({ description: 'To the minute.' }),
+    revokedAt: Time.nullable(),
+  })
+  .meta({ id: 'ManagementKey' })
+export type ManagementKey = z.infer<typeof ManagementKey>
+
+const NewManagementKey = ManagementKey.extend({
+  secret: z.string().meta({ description: 'Shown only here; stored as its hash.' }),
+}).meta({ id: 'NewManagementKey' })
+
+export const MANAGEMENT_KEYS = {
+  createManagementKey: defineChange({
+    method: 'POST',
+    path: '/accounts/{account}/management-keys',
+    status: 201,
+    summary: 'Creates a management key of an account and shows its secret, once.',
+    description: `With it the account manages its API keys at the gateway: it makes, changes, rotates and revokes them, with every limit, those that an operator set included. It reads the whole account, and can never spend. An account has at most ${MAX_MANAGEMENT_KEYS} that are neither revoked nor expired.`,
+    roles: CUSTOMERS,
+    params: AccountPath,
+    body: z.strictObject({ name: Name, expiresAt: TimeInput.nullish(), reason: Reason.optional() }),
+    answer: NewManagementKey,
+    errors: ['not_found', 'conflict'],
+  }),
+
+  listManagementKeys: defineRead({
+    path: '/management-keys',
+    summary: 'Lists management keys, the newest first; never their secrets.',
+    roles: ALL,
+    query: z.strictObject({ account: Id.optional(), ...PAGE }),
+    answer: pageOf('ManagementKeyPage', ManagementKey),
+    errors: ['not_found'],
+  }),
+
+  revokeManagementKey: defineChange({
+    method: 'POST',
+    path: '/management-keys/{managementKey}/revoke',
+    summary: 'Revokes a management key, permanently and at once; the API keys that it made stay.',
+    roles: CUSTOMERS,
+    params: z.strictObject({ managementKey: Id }),
+    body: z.strictObject({ reason: Reason.optional() }),
+    answer: ManagementKey,
+    errors: ['not_found'],
+  }),
+}
