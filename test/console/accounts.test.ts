@@ -118,6 +118,27 @@ describe.skipIf(!HAS_BROWSER)('accounts in the console', () => {
     await page.context().close()
   })
 
+  test('a management key is created, its secret shown once, and revoked', async () => {
+    const { id, url } = await account('managed')
+    const { page } = await openPage(browser)
+    await signIn(page, served.origin)
+    await page.goto(url)
+    await page.getByRole('button', { name: 'New management key' }).click()
+    await page.getByLabel('Name').fill('deployment')
+    await page.getByRole('button', { name: 'Create the management key' }).click()
+    const secret = (await page.locator('#secret').textContent()) ?? ''
+    await page.getByRole('button', { name: 'Done' }).click()
+    const [key] = (await cluster.admin.call(ADMIN.listManagementKeys, { account: id })).data
+    expect(key).toMatchObject({ name: 'deployment', status: 'active', last4: secret.slice(-4) })
+    expect(await page.content()).not.toContain(secret)
+
+    await page.getByRole('button', { name: 'revoke deployment' }).click()
+    await page.getByLabel('Type the last 4 characters').fill(secret.slice(-4))
+    await page.getByRole('button', { name: 'Revoke the management key' }).click()
+    await page.getByRole('cell', { name: 'revoked' }).waitFor()
+    await page.context().close()
+  })
+
   test.each(['viewer', 'ops'] as const)(
     'a %s sees an account and no button that moves its credits',
     async (role) => {

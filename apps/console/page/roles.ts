@@ -12,6 +12,8 @@ const ROLES: { readonly [Id in keyof typeof ADMIN]?: (typeof ADMIN)[Id]['roles']
   disableKey: ['owner', 'support'],
   enableKey: ['owner', 'support'],
   revokeKey: ['owner', 'support'],
+  createManagementKey: ['owner', 'support'],
+  revokeManagementKey: ['owner', 'support'],
   topUp: ['owner', 'support'],
   adjust: ['owner', 'support'],
   releaseHold: ['owner', 'ops'],

@@ -15,6 +15,7 @@ import { may } from '../roles.ts'
 import { toHash } from '../route.ts'
 import { closeOrReopen, moveCredits } from './account-forms.ts'
 import { createKey, keyTable } from './keys.ts'
+import { createManagementKey, managementKeyTable } from './management-keys.ts'
 
 type Account = Answer<'/accounts/{account}'>
 type Hold = Item<'/holds'>
@@ -33,6 +34,13 @@ export const open: OpenScreen = (app, { path }): Screen => {
   const account = load(app, async (signal) => read('/accounts/{account}', { account: id }, signal))
   const keys = loadList(app, async (cursor, signal) =>
     read('/keys', { account: id, limit: '50', ...(cursor === undefined ? {} : { cursor }) }, signal),
+  )
+  const managers = loadList(app, async (cursor, signal) =>
+    read(
+      '/management-keys',
+      { account: id, limit: '20', ...(cursor === undefined ? {} : { cursor }) },
+      signal,
+    ),
   )
   const holds = loadList(app, async (cursor, signal) =>
     read('/holds', { account: id, limit: '20', ...(cursor === undefined ? {} : { cursor }) }, signal),
@@ -55,13 +63,14 @@ export const open: OpenScreen = (app, { path }): Screen => {
   function changed(): void {
     account.reload()
     keys.reload()
+    managers.reload()
     holds.reload()
   }
 
   return {
     title: 'Account',
     close() {
-      for (const each of [account, keys, holds, usage]) each.close()
+      for (const each of [account, keys, managers, holds, usage]) each.close()
     },
     view: () =>
       showLoaded(
@@ -80,6 +89,19 @@ export const open: OpenScreen = (app, { path }): Screen => {
                 }
               </div>
               ${showList(keys, (entries) => keyTable(app, found, { entries, changed }))}
+            </section>
+            <section>
+              <div class="head">
+                <h2>Management keys</h2>
+                ${
+                  may(app, 'createManagementKey')
+                    ? html`<button type="button" @click=${() => createManagementKey(app, found, changed)}>
+                        New management key
+                      </button>`
+                    : nothing
+                }
+              </div>
+              ${showList(managers, (entries) => managementKeyTable(app, { entries, changed }))}
             </section>
             <section>
               <h2>Usage of ${USAGE_DAYS} days</h2>

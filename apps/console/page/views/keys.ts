@@ -2,13 +2,13 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import { change, type Answer, type Item } from '../api.ts'
 import type { App } from '../app.ts'
 import { openForm, type Field, type Values } from '../parts/form.ts'
-import { copy } from '../parts/id.ts'
 import { mark, type Meaning } from '../parts/mark.ts'
 import { credits, exactCredits } from '../parts/money.ts'
 import { whole } from '../parts/number.ts'
 import { table, type Column } from '../parts/table.ts'
 import { moment } from '../parts/time.ts'
 import { may } from '../roles.ts'
+import { showSecret } from './secret.ts'
 
 type Account = Answer<'/accounts/{account}'>
 type Key = Item<'/keys'>
@@ -201,7 +201,7 @@ export function createKey(app: App, account: Account, changed: () => void): void
     async run(values) {
       const made = await change('/accounts/{account}/keys', { account: account.id, ...toLimits(values) })
       changed()
-      return showSecret(app, made.secret)
+      return showSecret(app, made.secret, 'models')
     },
   })
 }
@@ -242,7 +242,7 @@ function rotateKey(app: App, key: Key, changed: () => void): void {
       const input = { key: key.id, overlapSeconds: Number(overlap), ...(reason === '' ? {} : { reason }) }
       const made = await change('/keys/{key}/rotate', input)
       changed()
-      return showSecret(app, made.secret)
+      return showSecret(app, made.secret, 'models')
     },
   })
 }
@@ -287,13 +287,4 @@ function revokeKey(app: App, key: Key, changed: () => void): void {
       return undefined
     },
   })
-}
-
-function showSecret(app: App, secret: string): TemplateResult {
-  return html`<p>This is the only time that the secret is shown.</p>
-    <p class="secret"><code id="secret">${secret}</code></p>
-    <p><button type="button" @click=${() => void copy(secret, app.say)}>Copy the secret</button></p>
-    <p>To try it, with the address of your gateway:</p>
-    <pre class="scroll" tabindex="0">
-curl "$OPENAI_BASE_URL/models" -H "authorization: Bearer ${secret}"</pre>`
 }
