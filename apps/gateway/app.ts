@@ -2,9 +2,9 @@ import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { Counter, type Registry } from 'prom-client'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { CallerReads } from '#libs/billing-client/caller-reads.ts'
+import type { KeyManagement } from '#libs/billing-client/key-management.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
-import type { Caller } from './caller.ts'
 import { narrowCatalog, type Catalog } from './catalog.ts'
 import { chatCompletionsDescription } from './endpoints/chat-completions/describe.ts'
 import { chatCompletions } from './endpoints/chat-completions/endpoint.ts'
@@ -20,13 +20,23 @@ import { createPrepareRequest, type PrepareOnThread } from './endpoints/prepare-
 import { responsesDescription } from './endpoints/responses/describe.ts'
 import { responses } from './endpoints/responses/endpoint.ts'
 import {
+  changeKeyDescription,
+  createKeyDescription,
+  listKeysDescription,
+  readAccountKeyDescription,
+  revokeKeyDescription,
+  rotateKeyDescription,
+} from './endpoints/self-service/describe-keys.ts'
+import {
   activityDescription,
   creditsDescription,
   generationDescription,
   generationsDescription,
   keyDescription,
 } from './endpoints/self-service/describe.ts'
+import { KEY_BODY_BYTES, manageKeys } from './endpoints/self-service/manage-keys.ts'
 import { selfService } from './endpoints/self-service/route.ts'
+import { createSpendRead } from './endpoints/self-service/share-reads.ts'
 import { serveGeneration } from './endpoints/serve-generation.ts'
 import type { Generate } from './generation/generation-call.ts'
 import { installAcceptBody } from './http/accept-body.ts'
@@ -41,6 +51,7 @@ import {
   createReportError,
   installErrorHandler,
 } from './http/handle-error.ts'
+import { createIdentify, type AuthenticateManager } from './http/identify.ts'
 import { installRequestId } from './http/request-id.ts'
 import { installRequestMetrics } from './http/request-metrics.ts'
 import { shorten } from './http/shorten.ts'
@@ -58,10 +69,14 @@ export type HttpLimits = SseLimits &
 
 type AppDeps = {
   readonly generate: Generate
+  /** API keys. */
   readonly authenticate: Authenticate
+  readonly authenticateManager: AuthenticateManager
   readonly catalog: Catalog
-  /** What callers read of their own keys. */
+  /** What callers read of their own keys, or of their accounts. */
   readonly reads: CallerReads
+  /** What management keys do. */
+  readonly management: Pick<KeyManagement, 'listAccountKeys' | 'manageKey'>
   readonly prepareOnThread: PrepareOnThread
   /** UUIDv7. */
   readonly newId: () => string
@@ -128,26 +143,18 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   })
   app.addHook('onClose', async () => sseSockets.close())
 
-  const callers = new WeakMap<FastifyRequest, Caller>()
-  const authenticate = async (request: FastifyRequest) => {
-    callers.set(request, await deps.authenticate(request.headers.authorization))
-  }
+  const { asCaller, asReader, asManager, findCaller, callerOf, readerOf, managerOf } = createIdentify(deps)
   // Listing models is free, so it is allowed while billing is down; otherwise the fallback catalog could never be seen.
   const authenticateIfBillingAnswers = async (request: FastifyRequest) => {
-    await authenticate(request).catch((error: unknown) => {
+    await asReader(request).catch((error: unknown) => {
       if (!(error instanceof ApiError && error.code === 'model_unavailable')) throw error
     })
   }
-  const callerOf = (request: FastifyRequest) => {
-    const caller = callers.get(request)
-    if (caller === undefined) throw new Error('this route does not authenticate')
-    return caller
-  }
-  const catalogOf = (request: FastifyRequest) => narrowCatalog(catalog, callers.get(request)?.models ?? null)
+  const catalogOf = (request: FastifyRequest) => narrowCatalog(catalog, findCaller(request)?.models ?? null)
 
   const releaseBody = installBodyBudget(app, {
     limits,
-    accountOf: (request) => callers.get(request)?.accountId,
+    accountOf: (request) => findCaller(request)?.accountId,
   })
   const prepareRequest = createPrepareRequest({
     prepareOnThread: deps.prepareOnThread,
@@ -156,7 +163,13 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     releaseBody,
   })
 
-  const keyed = ({ errors }: OperationDescription) => ({ onRequest: authenticate, config: { errors } })
+  const keyed = ({ errors }: OperationDescription) => ({ onRequest: asCaller, config: { errors } })
+  const reading = ({ errors }: OperationDescription) => ({ onRequest: asReader, config: { errors } })
+  const managing = ({ errors }: OperationDescription) => ({
+    onRequest: asManager,
+    bodyLimit: Math.min(KEY_BODY_BYTES, limits.bodyBytes),
+    config: { errors },
+  })
   const free = ({ errors }: OperationDescription) => ({
     onRequest: authenticateIfBillingAnswers,
     config: { errors },
@@ -182,12 +195,20 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   app.post('/v1/embeddings', keyed(embeddingsDescription), serveEmbeddings(serving))
   app.get('/v1/models', free(listModelsDescription), listModels(catalogOf))
   app.get('/v1/models/*', free(describeModelDescription), describeModel(catalogOf))
-  const own = selfService({ reads: deps.reads, callerOf, nowMs })
-  app.get('/v1/key', keyed(keyDescription), own.key)
-  app.get('/v1/credits', keyed(creditsDescription), own.credits)
-  app.get('/v1/generation', keyed(generationDescription), own.generation)
-  app.get('/v1/generations', keyed(generationsDescription), own.generations)
-  app.get('/v1/activity', keyed(activityDescription), own.activity)
+  const spend = createSpendRead(nowMs)
+  const own = selfService({ reads: deps.reads, readerOf, spend, nowMs })
+  app.get('/v1/key', reading(keyDescription), own.key)
+  app.get('/v1/credits', reading(creditsDescription), own.credits)
+  app.get('/v1/generation', reading(generationDescription), own.generation)
+  app.get('/v1/generations', reading(generationsDescription), own.generations)
+  app.get('/v1/activity', reading(activityDescription), own.activity)
+  const keys = manageKeys({ management: deps.management, managerOf, spend })
+  app.get('/v1/keys', managing(listKeysDescription), keys.list)
+  app.post('/v1/keys', managing(createKeyDescription), keys.create)
+  app.get('/v1/keys/:id', managing(readAccountKeyDescription), keys.read)
+  app.patch('/v1/keys/:id', managing(changeKeyDescription), keys.change)
+  app.delete('/v1/keys/:id', managing(revokeKeyDescription), keys.revoke)
+  app.post('/v1/keys/:id/rotate', managing(rotateKeyDescription), keys.rotate)
   app.get('/openapi.json', serveDescription)
   return { app, drain }
 }

@@ -1,7 +1,6 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { hostname } from 'node:os'
 import { Registry } from 'prom-client'
-import { hashApiKey, isWellFormedApiKey } from '#libs/api-key/api-key.ts'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { createPresence } from '#libs/event-bus/presence.ts'
 import { startReporter } from '#libs/event-bus/reports.ts'
@@ -15,6 +14,7 @@ import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import { buildApp } from './app.ts'
+import { createAuthentication } from './authentication.ts'
 import { createLiveCatalog } from './catalog.ts'
 import { createClusterPicture } from './cluster-picture/cluster-picture.ts'
 import { BODY_THREAD_LIMITS, GatewayConfig, toHttpLimits } from './config.ts'
@@ -39,7 +39,6 @@ import { createReserve } from './generation/reserve.ts'
 import { createSettlements } from './generation/settlements.ts'
 import { createStreamCounters, createStreamGauges } from './generation/stream-metrics.ts'
 import { createSuspects } from './generation/suspects.ts'
-import { createAuthenticate } from './http/authenticate.ts'
 import { everySecond } from './http/every-second.ts'
 import { openBilling, openRedisServers } from './open-servers.ts'
 import { createQueueClock } from './queue-clock.ts'
@@ -84,13 +83,6 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     onQueue: () => readiness.enter('waiting for the bus Redis'),
   })
   const billing = await openBilling(opening)
-  const { authenticate, applyKeyChanges } = createAuthenticate({
-    lookUpKey: billing.lookUpKey,
-    hashApiKey,
-    isWellFormedApiKey,
-    nowMs,
-  })
-  billing.watchKeys({ onChanges: applyKeyChanges })
   billing.watchCatalog({ onCatalog: catalog.replace, onState: () => {} })
 
   const metrics = createStreamCounters(registry)
@@ -287,8 +279,9 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
 
   const { app, drain } = buildApp({
     generate,
-    authenticate,
+    ...createAuthentication({ billing, nowMs }),
     reads: billing,
+    management: billing,
     catalog,
     prepareOnThread: bodyThread.prepareOnThread,
     newId: () => randomUUIDv7(),

@@ -27,41 +27,43 @@ import {
 } from './billing-wire.ts'
 import { createCallerReads, type CallerReads } from './caller-reads.ts'
 import { followStream } from './follow-stream.ts'
+import { createKeyManagement, type KeyManagement } from './key-management.ts'
 import { createMoneyStream } from './money-stream.ts'
 
 /**
  * The gateway's client of billing. Every call rejects with BillingUnavailable when no answer arrives within its timeout,
  * and with a RangeError when billing refuses it as malformed.
  */
-export type BillingClient = CallerReads & {
-  reserve(call: ReserveCall): Promise<HoldAnswer>
-  /** Only for a held reservation, and once; a repeated call with the same numbers gets the same answer. */
-  replace(call: ReplaceCall): Promise<HoldAnswer>
-  /** Only for a held reservation. */
-  extend(call: ExtendCall): Promise<HoldAnswer>
-  /**
-   * Releases a whole hold. For an unknown id it leaves a mark, so that a reserve that arrives later is refused. False:
-   * the hold had been settled or had expired.
-   */
-  release(reservationId: string): Promise<boolean>
-  /** Null: unknown, revoked or expired. */
-  lookUpKey(sha256: Buffer): Promise<BillingKey | null>
-  /**
-   * Reports every change of a key until the returned function is called, across restarts of billing. While connected, no
-   * change can be missed; the changes of a gap are reported when it ends.
-   */
-  watchKeys(listeners: {
-    onChanges: (changes: KeyChanges) => void
-    onState?: (connected: boolean) => void
-  }): () => void
-  /** Reports the whole catalog at once and after each change, until the returned function is called. */
-  watchCatalog(listeners: {
-    onCatalog: (models: ModelSpec[]) => void
-    onState: (connected: boolean) => void
-  }): () => void
-  /** Ends all streams; outstanding calls reject. */
-  close(): void
-}
+export type BillingClient = CallerReads &
+  KeyManagement & {
+    reserve(call: ReserveCall): Promise<HoldAnswer>
+    /** Only for a held reservation, and once; a repeated call with the same numbers gets the same answer. */
+    replace(call: ReplaceCall): Promise<HoldAnswer>
+    /** Only for a held reservation. */
+    extend(call: ExtendCall): Promise<HoldAnswer>
+    /**
+     * Releases a whole hold. For an unknown id it leaves a mark, so that a reserve that arrives later is refused. False:
+     * the hold had been settled or had expired.
+     */
+    release(reservationId: string): Promise<boolean>
+    /** Null: unknown, revoked or expired. */
+    lookUpKey(sha256: Buffer): Promise<BillingKey | null>
+    /**
+     * Reports every change of a key until the returned function is called, across restarts of billing. While connected, no
+     * change can be missed; the changes of a gap are reported when it ends.
+     */
+    watchKeys(listeners: {
+      onChanges: (changes: KeyChanges) => void
+      onState?: (connected: boolean) => void
+    }): () => void
+    /** Reports the whole catalog at once and after each change, until the returned function is called. */
+    watchCatalog(listeners: {
+      onCatalog: (models: ModelSpec[]) => void
+      onState: (connected: boolean) => void
+    }): () => void
+    /** Ends all streams; outstanding calls reject. */
+    close(): void
+  }
 
 /** Limits of grpc's own reconnecting, and keep-alive pings that detect a peer that stopped answering. */
 const CHANNEL_OPTIONS = {
@@ -109,6 +111,7 @@ export function createBillingClient(options: {
 
   return {
     ...createCallerReads(client, timeoutMs),
+    ...createKeyManagement(client, timeoutMs),
     async reserve(call) {
       return readHold(await money.ask({ reserve: toReserveMessage(call), call: 'reserve' }))
     },

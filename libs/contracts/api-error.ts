@@ -1,16 +1,19 @@
 /**
  * The error table of the public interface: our code → HTTP status, the code on the wire, and whether it
- * carries `retry-after`. Source: the interface's section "Errors"; it names no code for 400 and 413, nor for a
- * path that does not exist: all of them are `invalid_request`.
+ * carries `retry-after`. Source: the interface's section "Errors"; it names no code for 400, 409 and 413, nor for
+ * a path or a thing of the caller that does not exist: all of them are `invalid_request`.
  */
 export const API_ERRORS = {
   invalid_request: { status: 400, wireCode: 'invalid_request', retryAfter: false },
   request_too_large: { status: 413, wireCode: 'invalid_request', retryAfter: false },
   unknown_operation: { status: 404, wireCode: 'invalid_request', retryAfter: false },
   invalid_key: { status: 401, wireCode: 'invalid_key', retryAfter: false },
+  wrong_key: { status: 403, wireCode: 'wrong_key', retryAfter: false },
   insufficient_credits: { status: 402, wireCode: 'insufficient_credits', retryAfter: false },
   model_not_found: { status: 404, wireCode: 'model_not_found', retryAfter: false },
   generation_not_found: { status: 404, wireCode: 'invalid_request', retryAfter: false },
+  key_not_found: { status: 404, wireCode: 'invalid_request', retryAfter: false },
+  key_conflict: { status: 409, wireCode: 'invalid_request', retryAfter: false },
   model_busy: { status: 429, wireCode: 'model_busy', retryAfter: true },
   model_warming: { status: 429, wireCode: 'model_warming', retryAfter: true },
   upstream_error: { status: 502, wireCode: 'upstream_error', retryAfter: false },

@@ -1,6 +1,7 @@
 import type * as grpc from '@grpc/grpc-js';
 import type { MessageTypeDefinition } from '@grpc/proto-loader';
 
+import type { AccountKey as _millrace_billing_AccountKey, AccountKey__Output as _millrace_billing_AccountKey__Output } from './millrace/billing/AccountKey.ts';
 import type { Activity as _millrace_billing_Activity, Activity__Output as _millrace_billing_Activity__Output } from './millrace/billing/Activity.ts';
 import type { BillingClient as _millrace_billing_BillingClient, BillingDefinition as _millrace_billing_BillingDefinition } from './millrace/billing/Billing.ts';
 import type { Catalog as _millrace_billing_Catalog, Catalog__Output as _millrace_billing_Catalog__Output } from './millrace/billing/Catalog.ts';
@@ -11,12 +12,18 @@ import type { HoldAnswer as _millrace_billing_HoldAnswer, HoldAnswer__Output as 
 import type { Key as _millrace_billing_Key, Key__Output as _millrace_billing_Key__Output } from './millrace/billing/Key.ts';
 import type { KeyChanges as _millrace_billing_KeyChanges, KeyChanges__Output as _millrace_billing_KeyChanges__Output } from './millrace/billing/KeyChanges.ts';
 import type { KeyModels as _millrace_billing_KeyModels, KeyModels__Output as _millrace_billing_KeyModels__Output } from './millrace/billing/KeyModels.ts';
+import type { KeyRefusal as _millrace_billing_KeyRefusal, KeyRefusal__Output as _millrace_billing_KeyRefusal__Output } from './millrace/billing/KeyRefusal.ts';
+import type { KeySettings as _millrace_billing_KeySettings, KeySettings__Output as _millrace_billing_KeySettings__Output } from './millrace/billing/KeySettings.ts';
 import type { KeyState as _millrace_billing_KeyState, KeyState__Output as _millrace_billing_KeyState__Output } from './millrace/billing/KeyState.ts';
 import type { KeyUsage as _millrace_billing_KeyUsage, KeyUsage__Output as _millrace_billing_KeyUsage__Output } from './millrace/billing/KeyUsage.ts';
+import type { ListAccountKeysRequest as _millrace_billing_ListAccountKeysRequest, ListAccountKeysRequest__Output as _millrace_billing_ListAccountKeysRequest__Output } from './millrace/billing/ListAccountKeysRequest.ts';
+import type { ListAccountKeysResponse as _millrace_billing_ListAccountKeysResponse, ListAccountKeysResponse__Output as _millrace_billing_ListAccountKeysResponse__Output } from './millrace/billing/ListAccountKeysResponse.ts';
 import type { ListGenerationsRequest as _millrace_billing_ListGenerationsRequest, ListGenerationsRequest__Output as _millrace_billing_ListGenerationsRequest__Output } from './millrace/billing/ListGenerationsRequest.ts';
 import type { ListGenerationsResponse as _millrace_billing_ListGenerationsResponse, ListGenerationsResponse__Output as _millrace_billing_ListGenerationsResponse__Output } from './millrace/billing/ListGenerationsResponse.ts';
 import type { LookUpKeyRequest as _millrace_billing_LookUpKeyRequest, LookUpKeyRequest__Output as _millrace_billing_LookUpKeyRequest__Output } from './millrace/billing/LookUpKeyRequest.ts';
 import type { LookUpKeyResponse as _millrace_billing_LookUpKeyResponse, LookUpKeyResponse__Output as _millrace_billing_LookUpKeyResponse__Output } from './millrace/billing/LookUpKeyResponse.ts';
+import type { ManageKeyRequest as _millrace_billing_ManageKeyRequest, ManageKeyRequest__Output as _millrace_billing_ManageKeyRequest__Output } from './millrace/billing/ManageKeyRequest.ts';
+import type { ManageKeyResponse as _millrace_billing_ManageKeyResponse, ManageKeyResponse__Output as _millrace_billing_ManageKeyResponse__Output } from './millrace/billing/ManageKeyResponse.ts';
 import type { MoneyCall as _millrace_billing_MoneyCall, MoneyCall__Output as _millrace_billing_MoneyCall__Output } from './millrace/billing/MoneyCall.ts';
 import type { MoneyCalls as _millrace_billing_MoneyCalls, MoneyCalls__Output as _millrace_billing_MoneyCalls__Output } from './millrace/billing/MoneyCalls.ts';
 import type { MoneyFailure as _millrace_billing_MoneyFailure, MoneyFailure__Output as _millrace_billing_MoneyFailure__Output } from './millrace/billing/MoneyFailure.ts';
@@ -42,6 +49,7 @@ type SubtypeConstructor<Constructor extends new (...args: any) => any, Subtype> 
 export interface ProtoGrpcType {
   millrace: {
     billing: {
+      AccountKey: MessageTypeDefinition<_millrace_billing_AccountKey, _millrace_billing_AccountKey__Output>
       Activity: MessageTypeDefinition<_millrace_billing_Activity, _millrace_billing_Activity__Output>
       Billing: SubtypeConstructor<typeof grpc.Client, _millrace_billing_BillingClient> & { service: _millrace_billing_BillingDefinition }
       Catalog: MessageTypeDefinition<_millrace_billing_Catalog, _millrace_billing_Catalog__Output>
@@ -52,12 +60,18 @@ export interface ProtoGrpcType {
       Key: MessageTypeDefinition<_millrace_billing_Key, _millrace_billing_Key__Output>
       KeyChanges: MessageTypeDefinition<_millrace_billing_KeyChanges, _millrace_billing_KeyChanges__Output>
       KeyModels: MessageTypeDefinition<_millrace_billing_KeyModels, _millrace_billing_KeyModels__Output>
+      KeyRefusal: MessageTypeDefinition<_millrace_billing_KeyRefusal, _millrace_billing_KeyRefusal__Output>
+      KeySettings: MessageTypeDefinition<_millrace_billing_KeySettings, _millrace_billing_KeySettings__Output>
       KeyState: MessageTypeDefinition<_millrace_billing_KeyState, _millrace_billing_KeyState__Output>
       KeyUsage: MessageTypeDefinition<_millrace_billing_KeyUsage, _millrace_billing_KeyUsage__Output>
+      ListAccountKeysRequest: MessageTypeDefinition<_millrace_billing_ListAccountKeysRequest, _millrace_billing_ListAccountKeysRequest__Output>
+      ListAccountKeysResponse: MessageTypeDefinition<_millrace_billing_ListAccountKeysResponse, _millrace_billing_ListAccountKeysResponse__Output>
       ListGenerationsRequest: MessageTypeDefinition<_millrace_billing_ListGenerationsRequest, _millrace_billing_ListGenerationsRequest__Output>
       ListGenerationsResponse: MessageTypeDefinition<_millrace_billing_ListGenerationsResponse, _millrace_billing_ListGenerationsResponse__Output>
       LookUpKeyRequest: MessageTypeDefinition<_millrace_billing_LookUpKeyRequest, _millrace_billing_LookUpKeyRequest__Output>
       LookUpKeyResponse: MessageTypeDefinition<_millrace_billing_LookUpKeyResponse, _millrace_billing_LookUpKeyResponse__Output>
+      ManageKeyRequest: MessageTypeDefinition<_millrace_billing_ManageKeyRequest, _millrace_billing_ManageKeyRequest__Output>
+      ManageKeyResponse: MessageTypeDefinition<_millrace_billing_ManageKeyResponse, _millrace_billing_ManageKeyResponse__Output>
       MoneyCall: MessageTypeDefinition<_millrace_billing_MoneyCall, _millrace_billing_MoneyCall__Output>
       MoneyCalls: MessageTypeDefinition<_millrace_billing_MoneyCalls, _millrace_billing_MoneyCalls__Output>
       MoneyFailure: MessageTypeDefinition<_millrace_billing_MoneyFailure, _millrace_billing_MoneyFailure__Output>

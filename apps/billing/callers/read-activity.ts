@@ -3,6 +3,7 @@ import type { ReadActivityResponse } from '#proto/types/millrace/billing/ReadAct
 import { readArchiveEnd } from '../admin/archive-end.ts'
 import { readSpan, selectUsage } from '../admin/resources/usage.ts'
 import type { Tables } from '../database/tables.ts'
+import { isOf, type Scope } from './scope.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const MAX_DAYS = 366
@@ -17,10 +18,11 @@ type ActivityRow = {
   charged: string
 }
 
-/** Settled requests of the key by UTC day and model. Throws a RangeError for days that are none, or too many. */
+/** Settled requests of the key or the account by UTC day and model. Throws a RangeError for days that are none, or too many. */
 export async function readActivity(
   db: Kysely<Tables>,
-  { keyId, from, to }: { keyId: string; from: string; to: string },
+  scope: Scope,
+  { from, to }: { from: string; to: string },
 ): Promise<ReadActivityResponse> {
   const [start, end] = [new Date(from), new Date(Date.parse(to) + DAY_MS)]
   const days = (end.getTime() - start.getTime()) / DAY_MS
@@ -32,7 +34,7 @@ export async function readActivity(
     select to_char(time at time zone 'UTC', 'YYYY-MM-DD') as day, model, sum(requests)::text as requests,
       sum(prompt_tokens)::text as prompt, sum(cached_tokens)::text as cached,
       sum(completion_tokens)::text as completion, sum(charged)::text as charged
-    from (${selectUsage(await readSpan(db, { start, end }), [sql`key_id = ${keyId}`])}) u
+    from (${selectUsage(await readSpan(db, { start, end }), [isOf(scope)])}) u
     group by 1, 2 order by 1, 2`.execute(db)
   return {
     days: rows.map(({ day, model, requests, prompt, cached, completion, charged }) => ({

@@ -4,13 +4,15 @@ import type { ListGenerationsResponse } from '#proto/types/millrace/billing/List
 import type { ReadGenerationResponse } from '#proto/types/millrace/billing/ReadGenerationResponse.ts'
 import { readArchiveEnd } from '../admin/archive-end.ts'
 import type { Tables } from '../database/tables.ts'
+import { isOf, type Scope } from './scope.ts'
 
-/** One request of the key. That of another key is answered as one that never was. */
+/** One request of the key or the account. That of another one is answered as one that never was. */
 export async function readGeneration(
   db: Kysely<Tables>,
-  { keyId, id }: { keyId: string; id: string },
+  scope: Scope,
+  id: string,
 ): Promise<ReadGenerationResponse> {
-  const [generation] = await readGenerations(db, keyId, [id])
+  const [generation] = await readGenerations(db, scope, [id])
   if (generation !== undefined) return { generation }
   const { rows } = await sql<{ month: string; isArchived: boolean }>`
     select to_char(made_at(${id}) at time zone 'UTC', 'YYYY-MM') as month, ${id} < archived_before() as "isArchived"`.execute(
@@ -30,35 +32,40 @@ const CURSOR = /^(\d{1,17})-([0-9a-f-]{36})$/
 /** Throws a RangeError for a cursor that is none. */
 export async function listGenerations(
   db: Kysely<Tables>,
-  { keyId, limit, cursor }: { keyId: string; limit: number; cursor: string },
+  scope: Scope,
+  { limit, cursor }: { limit: number; cursor: string },
 ): Promise<ListGenerationsResponse> {
   const [, settledUs, id] = CURSOR.exec(cursor) ?? []
   if (cursor !== '' && (settledUs === undefined || id === undefined)) throw new RangeError('cursor')
-  const running = cursor === '' ? await findRunning(db, keyId) : []
+  const running = cursor === '' ? await findRunning(db, scope) : []
   const before =
     settledUs === undefined || id === undefined
       ? sql`true`
       : sql`(settled_at, reservation_id) < (timestamptz 'epoch' + ${settledUs}::bigint * interval '1 microsecond', ${id}::uuid)`
   const { rows } = await sql<{ id: string; us: string }>`
     select reservation_id as id, (extract(epoch from settled_at) * 1000000)::bigint::text as us
-    from usage where key_id = ${keyId} and ${before}
+    from usage where ${isOf(scope)} and ${before}
     order by settled_at desc, reservation_id desc limit ${limit + 1}`.execute(db)
   const page = rows.slice(0, limit)
   const last = page.at(-1)
   const ids = [...running, ...page.map((row) => row.id)]
   return {
-    generations: await readGenerations(db, keyId, [...new Set(ids)]),
+    generations: await readGenerations(db, scope, [...new Set(ids)]),
     nextCursor: rows.length > limit && last !== undefined ? `${last.us}-${last.id}` : '',
   }
 }
 
-async function findRunning(db: Kysely<Tables>, keyId: string): Promise<string[]> {
+async function findRunning(db: Kysely<Tables>, scope: Scope): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select id from reservations
-    where state = 'held' and account_id = (select account_id from api_keys where id = ${keyId}) and key_id = ${keyId}
+    where state = 'held' and account_id = ${accountOf(scope)} and ${isOf(scope)}
     order by id desc limit ${MAX_RUNNING}`.execute(db)
   return rows.map(({ id }) => id)
 }
+
+/** The index of held reservations is by account. */
+const accountOf = ({ column, id }: Scope) =>
+  column === 'account_id' ? sql`${id}` : sql`(select account_id from api_keys where id = ${id})`
 
 type GenerationRow = {
   id: string
@@ -87,10 +94,10 @@ type GenerationRow = {
   streamed: boolean | null
 }
 
-/** Those of the key, in the order of the ids. A tombstone has no key, so no caller sees it. */
+/** Those of the key or the account, in the order of the ids. A tombstone has neither, so no caller sees it. */
 async function readGenerations(
   db: Kysely<Tables>,
-  keyId: string,
+  { column, id }: Scope,
   ids: readonly string[],
 ): Promise<Generation[]> {
   if (ids.length === 0) return []
@@ -105,7 +112,7 @@ async function readGenerations(
     left join usage u on u.reservation_id = i.id
     left join request_timings t on t.reservation_id = i.id
     join price_versions p on p.id = coalesce(r.price_version, u.price_version)
-    where coalesce(r.key_id, u.key_id) = ${keyId}
+    where coalesce(${sql.ref(`r.${column}`)}, ${sql.ref(`u.${column}`)}) = ${id}
     order by i.n`.execute(db)
   return rows.map(toGeneration)
 }

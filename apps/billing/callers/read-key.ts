@@ -1,17 +1,16 @@
 import { sql, type Kysely } from 'kysely'
 import type { KeyState } from '#proto/types/millrace/billing/KeyState.ts'
-import type { KeyUsage } from '#proto/types/millrace/billing/KeyUsage.ts'
-import { readSpan, selectUsage } from '../admin/resources/usage.ts'
 import { selectKeys } from '../admin/resources/key-record.ts'
 import type { Tables } from '../database/tables.ts'
-
-const HOUR_MS = 60 * 60 * 1000
+import type { Manager } from './managers.ts'
+import { readUsage } from './read-usage.ts'
 
 /** What the caller of a key may know of it; null for an unknown key. A revoked or expired one cannot ask. */
 export async function readKey(db: Kysely<Tables>, keyId: string, now: Date): Promise<KeyState | null> {
   const key = await selectKeys(db, now).where('k.id', '=', keyId).executeTakeFirst()
   if (key === undefined) return null
-  const [usage, funds] = [await readUsage(db, key, now), await readFunds(db, key.account_id)]
+  const usageOf = await readUsage(db, { column: 'key_id', ids: [keyId], since: key.created_at }, now)
+  const funds = await readFunds(db, key.account_id)
   const { spend_limit: limit, spend_period: period } = key
   const left = limit === null ? 0n : limit - (key.spent ?? 0n) - (key.held ?? 0n)
   return {
@@ -26,26 +25,30 @@ export async function readKey(db: Kysely<Tables>, keyId: string, now: Date): Pro
         // A limit may be set below the spent amount.
         limit: { amountNano: String(limit), leftNano: String(left > 0n ? left : 0n), period },
       }),
-    usage,
+    usage: usageOf(key.id),
     ...funds,
   }
 }
 
-async function readUsage(
+/** What the caller of a management key may know of it and its account: the usage is that of the account. */
+export async function readManagementKey(
   db: Kysely<Tables>,
-  key: { readonly id: string; readonly created_at: Date },
+  { label, name, expiresAt, accountId }: Manager,
   now: Date,
-): Promise<KeyUsage> {
-  const start = new Date(Math.floor(key.created_at.getTime() / HOUR_MS) * HOUR_MS)
-  const span = await readSpan(db, { start, end: new Date(now.getTime() + 60_000) })
-  const since = (period: string) =>
-    sql`coalesce(sum(charged) filter (where time >= date_trunc(${period}, ${now}::timestamptz, 'UTC')), 0)::text`
-  const { rows } = await sql<{ total: string; day: string; week: string; month: string }>`
-    select coalesce(sum(charged), 0)::text as total, ${since('day')} as day, ${since('week')} as week,
-      ${since('month')} as month
-    from (${selectUsage(span, [sql`key_id = ${key.id}`])}) u`.execute(db)
-  const { total = '0', day = '0', week = '0', month = '0' } = rows[0] ?? {}
-  return { totalNano: total, dayNano: day, weekNano: week, monthNano: month }
+): Promise<KeyState> {
+  const { created_at: since } = await db
+    .selectFrom('accounts')
+    .select('created_at')
+    .where('id', '=', accountId)
+    .executeTakeFirstOrThrow()
+  const usageOf = await readUsage(db, { column: 'account_id', ids: [accountId], since }, now)
+  return {
+    label,
+    name,
+    expiresAtMs: String(expiresAt?.getTime() ?? 0),
+    usage: usageOf(accountId),
+    ...(await readFunds(db, accountId)),
+  }
 }
 
 /** In one statement: the sums belong to the balance. */

@@ -4,6 +4,7 @@ import type { OperationError } from './operation-description.ts'
 export const GENERATION_ERRORS: readonly OperationError[] = [
   'invalid_request',
   'invalid_key',
+  'wrong_key',
   'insufficient_credits',
   'model_not_found',
   'request_too_large',

@@ -37,7 +37,7 @@ export function createAuthenticate(deps: {
   /** Null: unknown, revoked or expired. Throws `BillingUnavailable` when billing does not answer. */
   lookUpKey: (sha256: Buffer) => Promise<BillingKey | null>
   hashApiKey: (key: string) => Buffer
-  isWellFormedApiKey: (key: string) => boolean
+  isWellFormed: (key: string) => boolean
   nowMs: () => number
 }): { authenticate: Authenticate; applyKeyChanges: (changes: KeyChanges) => void } {
   const { nowMs } = deps
@@ -49,7 +49,7 @@ export function createAuthenticate(deps: {
     const text = readBearer(authorization)
     if (text === null)
       throw new ApiError('invalid_key', 'An API key is required: Authorization: Bearer <API_KEY>.')
-    if (!deps.isWellFormedApiKey(text)) throw invalidKey()
+    if (!deps.isWellFormed(text)) throw invalidKey()
     const sha256 = deps.hashApiKey(text)
     const name = sha256.toString('base64')
 

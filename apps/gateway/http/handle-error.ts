@@ -51,7 +51,7 @@ export function createReportError(options: {
 }): ReportError {
   const { log, recordFailure, traceIdOf, bodyBytes } = options
   return (error, request) => {
-    const failure = toApiError(error, bodyBytes)
+    const failure = toApiError(error, request.routeOptions.bodyLimit ?? bodyBytes)
     const code = toCodeOfOperation(failure.code, request)
     recordFailure(request, code)
     const { status } = API_ERRORS[code]

@@ -36,8 +36,10 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, body: JsonOb
   const result = schema.safeParse(body)
   if (result.success) return result.data
   const issue = result.error.issues[0]
-  const param = issue === undefined ? '' : toFieldName(issue.path)
-  const expected = issue?.message ?? 'expected another value'
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : []
+  const param = issue === undefined ? '' : toFieldName([...issue.path, ...unknown])
+  const expected =
+    unknown.length > 0 ? 'expected no field of this name' : (issue?.message ?? 'expected another value')
   throw new ApiError('invalid_request', `'${param}': ${expected}.`, { param })
 }
 

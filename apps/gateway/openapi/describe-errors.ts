@@ -12,6 +12,10 @@ const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }
     message: toTooLargeMessage(LARGEST_BODY_BYTES),
   },
   invalid_key: { meaning: 'The API key is missing or not valid.', message: 'The API key is not valid.' },
+  wrong_key: {
+    meaning: 'The key is of the other kind: API keys run requests, management keys manage API keys.',
+    message: 'This is a management key: it manages the API keys of its account and can run no request.',
+  },
   insufficient_credits: {
     meaning: 'The account does not have enough credits for this request.',
     message: 'Not enough credits.',
@@ -21,8 +25,17 @@ const ROWS: Readonly<Record<OperationError, { meaning: string; message: string }
     message: "Unknown model 'nope'",
   },
   generation_not_found: {
-    meaning: 'This API key has made no such request, or it is archived.',
+    meaning:
+      'This API key, or the account of this management key, has made no such request, or it is archived.',
     message: 'There is no request with this id.',
+  },
+  key_not_found: {
+    meaning: 'The account has no such API key.',
+    message: 'There is no key with this id.',
+  },
+  key_conflict: {
+    meaning: 'The change contradicts the state of the API key or of the account, or an earlier request.',
+    message: 'The key is revoked, and a revocation is permanent.',
   },
   model_busy: { meaning: 'The model is busy; try again later.', message: 'The model is busy.' },
   model_warming: { meaning: 'The model is starting; try again later.', message: 'The model is warming.' },

@@ -6,6 +6,14 @@ import { describeModelDescription, listModelsDescription } from '../endpoints/mo
 import type { BodyDescription, OperationDescription } from '../endpoints/operation-description.ts'
 import { responsesDescription } from '../endpoints/responses/describe.ts'
 import {
+  changeKeyDescription,
+  createKeyDescription,
+  listKeysDescription,
+  readAccountKeyDescription,
+  revokeKeyDescription,
+  rotateKeyDescription,
+} from '../endpoints/self-service/describe-keys.ts'
+import {
   activityDescription,
   creditsDescription,
   generationDescription,
@@ -29,13 +37,20 @@ const OPERATIONS: readonly OperationDescription[] = [
   generationDescription,
   generationsDescription,
   activityDescription,
+  listKeysDescription,
+  createKeyDescription,
+  readAccountKeyDescription,
+  changeKeyDescription,
+  revokeKeyDescription,
+  rotateKeyDescription,
 ]
 
 const ABOUT = `Hosted language models over HTTP with JSON bodies, paid from prepaid credits.
 
 Clients must ignore unknown fields in responses. In requests, null on an optional field is the same as its absence.
 Properties that are not described here are ignored, except known ones that would change the output and are not
-supported: they are rejected with 400.
+supported: they are rejected with 400. The operations of /v1/keys reject every property that is not described, and in
+their changes null removes a value.
 
 A stream consists of server-sent events, with comments as keep-alives. Its schema here describes one event, as in
 OpenAPI 3.2. An error after the start of a stream is sent as an event.`
@@ -55,7 +70,11 @@ export function describeInterface() {
     paths: describePaths(),
     components: {
       securitySchemes: {
-        apiKey: { type: 'http', scheme: 'bearer', description: 'Authorization: Bearer <API_KEY>' },
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'Authorization: Bearer <API_KEY>; for /v1/keys a management key.',
+        },
       },
       schemas: describeSchemas(),
       responses: describeErrors(new Set(OPERATIONS.flatMap(({ errors }) => errors))),

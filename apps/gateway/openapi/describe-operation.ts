@@ -25,7 +25,7 @@ export function describeOperation(operation: OperationDescription) {
       ? {}
       : { requestBody: { required: true, content: { 'application/json': describeBody(request) } } }),
     responses: {
-      200: {
+      [answer.status ?? 200]: {
         description: stream === null ? 'The answer.' : 'The answer, whole or as a stream.',
         headers: { ...EVERY_ANSWER, ...describeHeaders(stream?.headers ?? {}) },
         content: {

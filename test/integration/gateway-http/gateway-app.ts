@@ -12,6 +12,7 @@ import { BODY_THREAD_LIMITS, GatewayConfig, toHttpLimits } from '#apps/gateway/c
 import { createBodyThread } from '#apps/gateway/endpoints/body-thread.ts'
 import type { PrepareOnThread } from '#apps/gateway/endpoints/prepare-request.ts'
 import type { Generate, GenerationCall, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import { createOwnKeys } from './own-keys.ts'
 import { createOwnReads } from './own-reads.ts'
 
 export const KEY = 'good-key'
@@ -21,6 +22,9 @@ export const AUTHORIZED = { authorization: `Bearer ${KEY}` }
 
 /** A key that may use only `plain`, and a model that the catalog does not have. */
 export const NARROW = { authorization: 'Bearer narrow-key' }
+
+/** A management key of the account. */
+export const MANAGES = { authorization: 'Bearer mr_manage_good' }
 
 /** The gateway's defaults, but with a keep-alive interval that differs from the delay of the headers. */
 const LIMITS: HttpLimits = {
@@ -115,8 +119,18 @@ const prepareOnThread: PrepareOnThread = async (...work) => {
   return await bodyThread.prepareOnThread(...work)
 }
 
-/** The gateway's app on a free loopback port, closed after the test. `seconds` advances its clock. */
-export async function serveApp(generate: Generate, given: Partial<HttpLimits> = {}) {
+type Replaced = Partial<
+  Pick<
+    Parameters<typeof buildApp>[0],
+    'authenticate' | 'authenticateManager' | 'reads' | 'management' | 'nowMs'
+  >
+>
+
+/**
+ * The gateway's app on a free loopback port, closed after the test. `seconds` advances its clock. `replaced`: by the
+ * real ones.
+ */
+export async function serveApp(generate: Generate, given: Partial<HttpLimits> = {}, replaced: Replaced = {}) {
   const limits = { ...LIMITS, ...given }
   const catalog = {
     list: () => CATALOG,
@@ -138,8 +152,15 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
       if (authorization === 'Bearer broken') throw new Error('test: the look-up broke')
       throw new ApiError('invalid_key', 'The API key is not valid.')
     },
+    async authenticateManager(authorization) {
+      if (authorization === MANAGES.authorization) {
+        return { managementKeyId: 'manager-1', accountId: 'account-1' }
+      }
+      throw new ApiError('invalid_key', 'The API key is not valid.')
+    },
     catalog,
     reads: own.reads,
+    management: createOwnKeys(),
     prepareOnThread,
     newId: randomUUIDv7,
     nowMs: Date.now,
@@ -151,6 +172,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
     tracing: NO_TRACING,
     log: pino({ level: 'trace' }, { write: (line) => logged.push(line) }),
     limits,
+    ...replaced,
   })
   onTestFinished(async () => {
     app.server.closeAllConnections()

@@ -6,8 +6,20 @@ import { API_ERRORS, ApiError } from '#libs/contracts/api-error.ts'
 import type { Generate, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
 import { describeInterface } from '#apps/gateway/openapi/describe-interface.ts'
 import { createConformance } from '#test/support/openapi-conformance.ts'
+import { OWN_KEY_ID } from './own-keys.ts'
 import { SETTLED_ID } from './own-reads.ts'
-import { always, AUTHORIZED, CHAT, END, failing, MODEL, serveApp, text, USAGE } from './gateway-app.ts'
+import {
+  always,
+  AUTHORIZED,
+  CHAT,
+  END,
+  failing,
+  MANAGES,
+  MODEL,
+  serveApp,
+  text,
+  USAGE,
+} from './gateway-app.ts'
 
 const document = describeInterface()
 const conformance = createConformance(document)
@@ -38,7 +50,10 @@ test('the description is public, and valid by the meta-schema of OpenAPI 3.1', a
 })
 
 /** The request for each operation; every operation of the description must be here. */
-const OPERATIONS: Record<string, { path: string; body?: Record<string, unknown> }> = {
+const OPERATIONS: Record<
+  string,
+  { path: string; method?: string; body?: Record<string, unknown>; manages?: true }
+> = {
   createChatCompletion: { path: '/v1/chat/completions', body: CHAT },
   createResponse: { path: '/v1/responses', body: { model: MODEL, input: 'Hi' } },
   createEmbedding: { path: '/v1/embeddings', body: { model: 'vectors', input: ['a', 'b'] } },
@@ -50,17 +65,36 @@ const OPERATIONS: Record<string, { path: string; body?: Record<string, unknown> 
   readGeneration: { path: `/v1/generation?id=${SETTLED_ID}` },
   listGenerations: { path: '/v1/generations' },
   readActivity: { path: '/v1/activity' },
+  listKeys: { path: '/v1/keys', manages: true },
+  createKey: { path: '/v1/keys', body: { name: 'laptop' }, manages: true },
+  readAccountKey: { path: `/v1/keys/${OWN_KEY_ID}`, manages: true },
+  changeKey: { path: `/v1/keys/${OWN_KEY_ID}`, method: 'PATCH', body: { limit: 0.5 }, manages: true },
+  revokeKey: { path: `/v1/keys/${OWN_KEY_ID}`, method: 'DELETE', manages: true },
+  rotateKey: { path: `/v1/keys/${OWN_KEY_ID}/rotate`, body: { overlap_seconds: 60 }, manages: true },
 }
 
-type Ask = { path?: string; body?: unknown; headers?: Record<string, string>; bodyBytes?: number }
+type Ask = {
+  path?: string
+  method?: string | undefined
+  body?: unknown
+  headers?: Record<string, string>
+  bodyBytes?: number
+}
+
+const keyOf = (operationId: string) => (OPERATIONS[operationId]?.manages ? MANAGES : AUTHORIZED)
+
+/** Operations that run a generation. */
+const runs = (operationId: string) =>
+  OPERATIONS[operationId]?.body !== undefined && !OPERATIONS[operationId].manages
 
 /** Calls an operation of an app with this core; the fields of `ask` replace those of the usual request. */
 async function answerOf(operationId: string, core: Generate, ask: Ask = {}): Promise<Response> {
-  const { path, body } = { ...OPERATIONS[operationId], ...ask }
+  const { path, method, body } = { ...OPERATIONS[operationId], ...ask }
   const { url } = await serveApp(core, ask.bodyBytes === undefined ? {} : { bodyBytes: ask.bodyBytes })
   return await fetch(new URL(path ?? '', url), {
-    headers: ask.headers ?? { ...AUTHORIZED, 'x-request-id': 'mine' },
-    ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+    headers: ask.headers ?? { ...keyOf(operationId), 'x-request-id': 'mine' },
+    method: method ?? (body === undefined ? 'GET' : 'POST'),
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
 }
 
@@ -139,9 +173,15 @@ describe('an answer is as described', () => {
     'readGeneration',
     'listGenerations',
     'readActivity',
+    'listKeys',
+    'createKey',
+    'readAccountKey',
+    'changeKey',
+    'revokeKey',
+    'rotateKey',
   ])('of %s', async (operationId) => {
     const response = await answerOf(operationId, always([END]))
-    expect(response.status).toBe(200)
+    expect(response.status).toBe(['createKey', 'rotateKey'].includes(operationId) ? 201 : 200)
     await conformance.assertAnswer(operationId, response)
   })
 })
@@ -149,12 +189,12 @@ describe('an answer is as described', () => {
 /** Every row of the error table that the description lists for an operation; its examples name the rows. */
 const rows = [...conformance.operations].flatMap(([operationId, { responses }]) =>
   Object.entries(responses)
-    .filter(([status]) => status !== '200')
+    .filter(([status]) => !status.startsWith('2'))
     .flatMap(([status, { content }]) =>
       Object.keys(content['application/json']?.examples ?? {}).map((code) => ({ operationId, status, code })),
     )
     // Operations with the same status share its description; a model that starts refuses no reads.
-    .filter(({ code }) => code !== 'model_warming' || OPERATIONS[operationId]?.body !== undefined),
+    .filter(({ code }) => code !== 'model_warming' || runs(operationId)),
 )
 
 test('the rows are those of the error table', () => {
@@ -169,39 +209,63 @@ it.each(rows)('a refusal by $operationId with $status $code is as described', as
   const response = await refusalOf(row)
   expect(response.status).toBe(Number(row.status))
   const body = await conformance.assertAnswer(row.operationId, response)
-  const isUnnamed = ['request_too_large', 'generation_not_found'].includes(row.code)
+  const isUnnamed = ['request_too_large', 'generation_not_found', 'key_not_found', 'key_conflict'].includes(
+    row.code,
+  )
   expect(body).toContain(`"code":"${isUnnamed ? 'invalid_request' : row.code}"`)
 })
+
+const MANAGES_MINE = { ...MANAGES, 'x-request-id': 'mine' }
 
 const INVALID_PATHS: Record<string, string> = {
   readGeneration: '/v1/generation',
   listGenerations: '/v1/generations?limit=0',
   readActivity: '/v1/activity?from=x',
+  listKeys: '/v1/keys?limit=0',
 }
 
 /** The answer after its key has read too often. */
 async function untilBusy(operationId: string): Promise<Response> {
   const { url } = await serveApp(always([END]))
-  const get = async (path: string) =>
-    await fetch(new URL(path, url), { headers: { ...AUTHORIZED, 'x-request-id': 'mine' } })
+  const { path = '', method = 'GET', body } = OPERATIONS[operationId] ?? {}
+  const headers = { ...keyOf(operationId), 'x-request-id': 'mine' }
+  const get = async (path: string) => await fetch(new URL(path, url), { headers })
   const ids = Array.from({ length: 20 }, (_, n) => SETTLED_ID.slice(0, -2) + String(n + 50))
   for (const id of ids) await get(`/v1/generation?id=${id}`)
-  return await get(OPERATIONS[operationId]?.path ?? '')
+  return await fetch(new URL(path, url), {
+    headers,
+    method: method === 'GET' && body !== undefined ? 'POST' : method,
+    ...(body && { body: JSON.stringify(body) }),
+  })
 }
 
 async function refusalOf({ operationId, code }: { operationId: string; code: string }): Promise<Response> {
-  const { body } = OPERATIONS[operationId] ?? {}
+  const { body, manages } = OPERATIONS[operationId] ?? {}
+  const get = { method: 'GET', body: undefined }
   switch (code) {
     case 'invalid_request':
       return await answerOf(
         operationId,
         always([END]),
-        body === undefined ? { path: INVALID_PATHS[operationId] ?? '/v1/models/%zz' } : { body: {} },
+        body === undefined
+          ? { path: INVALID_PATHS[operationId] ?? '/v1/models/%zz' }
+          : { body: { nonsense: 1 } },
       )
     case 'generation_not_found':
-      return await answerOf(operationId, always([END]), { path: '/v1/generation?id=x' })
+      return await answerOf(operationId, always([END]), { path: '/v1/generation?id=x', ...(manages && get) })
+    case 'key_not_found':
+      return await answerOf(operationId, always([END]), { path: '/v1/keys/x', ...get, headers: MANAGES_MINE })
+    case 'key_conflict':
+      return await answerOf(operationId, always([END]), {
+        headers: { ...MANAGES_MINE, 'idempotency-key': 'used' },
+        ...(operationId === 'changeKey' && { body: { name: 'conflict' } }),
+      })
+    case 'wrong_key':
+      return await answerOf(operationId, always([END]), {
+        headers: { ...(manages ? AUTHORIZED : MANAGES), 'x-request-id': 'mine' },
+      })
     case 'model_busy':
-      return body === undefined
+      return !runs(operationId)
         ? await untilBusy(operationId)
         : await answerOf(operationId, failing(new ApiError(code, 'Refused.')))
     case 'invalid_key':
@@ -210,13 +274,13 @@ async function refusalOf({ operationId, code }: { operationId: string; code: str
       return await answerOf(
         operationId,
         always([END]),
-        body === undefined ? { path: '/v1/models/nope' } : { body: { ...body, model: 'nope' } },
+        runs(operationId) ? { body: { ...body, model: 'nope' } } : { path: '/v1/models/nope', ...get },
       )
     case 'request_too_large':
       return await answerOf(operationId, always([END]), { bodyBytes: 10 })
     default: {
       const error = new ApiError(z.enum(ERROR_CODES).parse(code), 'Refused.')
-      return body === undefined
+      return !runs(operationId)
         ? await answerOf(operationId, always([END]), { headers: { authorization: 'Bearer broken' } })
         : await answerOf(operationId, failing(error))
     }
@@ -236,11 +300,11 @@ describe('the examples', () => {
     const schema =
       conformance.operations.get(operationId)?.requestBody?.content['application/json'].schema ?? {}
     conformance.assertValid(schema, value)
-    const model = OPERATIONS[operationId]?.body?.['model']
+    const model = runs(operationId) ? OPERATIONS[operationId]?.body?.['model'] : undefined
     const body = { ...z.record(z.string(), z.unknown()).parse(value), model }
     const core = operationId === 'createEmbedding' ? embedding : always([text('{}'), END])
     const response = await answerOf(operationId, core, { body })
-    expect([response.status, await response.text()]).toEqual([200, expect.any(String)])
+    expect([response.ok, await response.text()]).toEqual([true, expect.any(String)])
   })
 
   it('of answers are as described', () => {

@@ -1,5 +1,5 @@
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
-import type { CallerReads } from '#libs/billing-client/caller-reads.ts'
+import type { CallerReads, Reader } from '#libs/billing-client/caller-reads.ts'
 import type { Generation__Output } from '#proto/types/millrace/billing/Generation.ts'
 import type { KeyState__Output } from '#proto/types/millrace/billing/KeyState.ts'
 
@@ -53,6 +53,8 @@ const SETTLED: Generation__Output = {
 
 const RUNNING: Generation__Output = { ...SETTLED, id: RUNNING_ID, state: 'held', settled: null, timing: null }
 
+const idOf = (reader: Reader) => ('keyId' in reader ? reader.keyId : reader.managementKeyId)
+
 /** Billing, as far as a caller reads: key-1 has two requests, other keys none. */
 export function createOwnReads() {
   const asked: string[] = []
@@ -62,18 +64,18 @@ export function createOwnReads() {
     return state.isAway ? Promise.reject(new BillingUnavailable('away')) : Promise.resolve(value)
   }
   const reads: CallerReads = {
-    readKey: (keyId) => answer(`key ${keyId}`, KEY),
-    readGeneration(keyId, id) {
-      const own = keyId === 'key-1' ? [SETTLED, RUNNING] : []
+    readKey: (reader) => answer(`key ${idOf(reader)}`, KEY),
+    readGeneration(reader, id) {
+      const own = ['key-1', 'manager-1'].includes(idOf(reader)) ? [SETTLED, RUNNING] : []
       const generation = own.find((each) => each.id === id) ?? null
       return answer(`generation ${id}`, { generation, archivedMonth: id === ARCHIVED_ID ? '2022-07' : '' })
     },
-    listGenerations: (_keyId, { limit, cursor }) =>
+    listGenerations: (_reader, { limit, cursor }) =>
       answer(`list ${limit} ${cursor}`, {
         generations: [RUNNING, SETTLED],
         nextCursor: cursor === '' ? `1795281192001000-${SETTLED_ID}` : '',
       }),
-    readActivity: (_keyId, { from, to }) =>
+    readActivity: (_reader, { from, to }) =>
       answer(`activity ${from} ${to}`, {
         days: [
           {

@@ -11,7 +11,7 @@ import {
   type AccountKey,
 } from './key-schemas.ts'
 
-const ERRORS: readonly OperationError[] = ['invalid_key', 'model_busy', 'model_unavailable']
+const ERRORS: readonly OperationError[] = ['invalid_key', 'wrong_key', 'model_busy', 'model_unavailable']
 
 const BY_MANAGEMENT_KEY =
   'Needs a management key (`mr_manage_…`), which an operator makes; a management key can never spend. A management key may ' +
@@ -112,7 +112,7 @@ export const createKeyDescription: OperationDescription = {
   id: 'createKey',
   summary: 'Makes an API key and shows its secret, once.',
   description:
-    `${BY_MANAGEMENT_KEY} ${ONCE} An account has at most 1,000 keys that are not revoked, and makes at most 1,000 a day. ` +
+    `${BY_MANAGEMENT_KEY} ${ONCE} An account has at most 1,000 keys that work, and makes at most 1,000 a day. ` +
     'Unknown properties are refused.',
   parameters: [onceParameter],
   request: {
@@ -129,7 +129,7 @@ export const createKeyDescription: OperationDescription = {
     status: 201,
   },
   stream: null,
-  errors: ['invalid_request', 'request_too_large', ...ERRORS],
+  errors: ['invalid_request', 'request_too_large', 'key_conflict', ...ERRORS],
 }
 
 export const readAccountKeyDescription: OperationDescription = {
@@ -142,7 +142,7 @@ export const readAccountKeyDescription: OperationDescription = {
   request: null,
   answer: { name: 'AccountKey', schema: AccountKeyAnswer, examples: { key: { data: key } } },
   stream: null,
-  errors: [...ERRORS],
+  errors: ['key_not_found', ...ERRORS],
 }
 
 export const changeKeyDescription: OperationDescription = {
@@ -161,7 +161,7 @@ export const changeKeyDescription: OperationDescription = {
   },
   answer: { name: 'AccountKey', schema: AccountKeyAnswer, examples: { key: { data: key } } },
   stream: null,
-  errors: ['invalid_request', 'request_too_large', ...ERRORS],
+  errors: ['invalid_request', 'request_too_large', 'key_not_found', 'key_conflict', ...ERRORS],
 }
 
 export const revokeKeyDescription: OperationDescription = {
@@ -185,7 +185,7 @@ export const revokeKeyDescription: OperationDescription = {
     },
   },
   stream: null,
-  errors: [...ERRORS],
+  errors: ['key_not_found', ...ERRORS],
 }
 
 export const rotateKeyDescription: OperationDescription = {
@@ -215,5 +215,5 @@ export const rotateKeyDescription: OperationDescription = {
     status: 201,
   },
   stream: null,
-  errors: ['invalid_request', 'request_too_large', ...ERRORS],
+  errors: ['invalid_request', 'request_too_large', 'key_not_found', 'key_conflict', ...ERRORS],
 }

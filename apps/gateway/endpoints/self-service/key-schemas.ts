@@ -48,7 +48,7 @@ const ACCOUNT_KEY = {
 }
 
 /** A key of the account as a management key sees it. */
-const AccountKey = z.object(ACCOUNT_KEY)
+export const AccountKey = z.object(ACCOUNT_KEY)
 export type AccountKey = z.infer<typeof AccountKey>
 
 export const AccountKeyAnswer = z.object({ data: AccountKey })

@@ -1,9 +1,10 @@
 import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { z } from 'zod'
-import type { CallerReads } from '#libs/billing-client/caller-reads.ts'
+import type { CallerReads, Reader } from '#libs/billing-client/caller-reads.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { Caller } from '../../caller.ts'
-import { createShareRead, createSpendRead } from './share-reads.ts'
+import type { Caller, Manager } from '../../caller.ts'
+import { parseQuery } from './parse-query.ts'
+import { createShareRead, type SpendRead } from './share-reads.ts'
 import { toActivity, toCreditsAnswer, toCsv, toKeyAnswer, toReceipt } from './to-answers.ts'
 
 /** Any id that an answer has: `x-request-id`, or that with the prefix of its operation. */
@@ -19,42 +20,47 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const MAX_DAYS = 366
 
 /**
- * What a caller reads of its own key: `GET /v1/key`, `/v1/credits`, `/v1/generation`, `/v1/generations`, `/v1/activity`.
+ * What a caller reads of its own key, or with a management key of its account: `GET /v1/key`, `/v1/credits`, `/v1/generation`, `/v1/generations`, `/v1/activity`.
  * They cost nothing and need no credits.
  */
 export function selfService(deps: {
   reads: CallerReads
-  callerOf: (request: FastifyRequest) => Caller
+  readerOf: (request: FastifyRequest) => Caller | Manager
+  spend: SpendRead
   nowMs: () => number
 }): Record<'key' | 'credits' | 'generation' | 'generations' | 'activity', RouteHandlerMethod> {
-  const { reads, callerOf, nowMs } = deps
-  const shared = { spend: createSpendRead(nowMs), nowMs }
+  const { reads, spend, nowMs } = deps
+  const shared = { spend, nowMs }
   const readKey = createShareRead<object, Awaited<ReturnType<CallerReads['readKey']>>>({
-    read: async (keyId) => await reads.readKey(keyId),
+    read: async (reader) => await reads.readKey(reader),
     ...shared,
   })
   const readGeneration = createShareRead({
-    read: async (keyId, { id }: { id: string }) => await reads.readGeneration(keyId, id),
+    read: async (reader, { id }: { id: string }) => await reads.readGeneration(reader, id),
     ...shared,
   })
   const listGenerations = createShareRead({ read: reads.listGenerations, ...shared })
   const readActivity = createShareRead({ read: reads.readActivity, ...shared })
 
+  const readerOf = (request: FastifyRequest): Reader => {
+    const reader = deps.readerOf(request)
+    return 'keyId' in reader ? { keyId: reader.keyId } : { managementKeyId: reader.managementKeyId }
+  }
   const ownKey = async (request: FastifyRequest) => {
-    const key = await readKey(callerOf(request).keyId, {})
+    const key = await readKey(readerOf(request), {})
     if (key === null) throw new ApiError('invalid_key', 'The API key is no longer valid.')
     return key
   }
 
   return {
-    key: async (request) => toKeyAnswer(await ownKey(request)),
+    key: async (request) => toKeyAnswer(await ownKey(request), 'managementKeyId' in deps.readerOf(request)),
     credits: async (request) => toCreditsAnswer(await ownKey(request)),
 
     async generation(request) {
       const { id: given } = parseQuery(z.object({ id: z.string() }), request)
       const id = ANY_ID.exec(given)?.[1]?.toLowerCase()
       if (id === undefined) throw notFound('There is no request with this id.')
-      const { generation, archivedMonth } = await readGeneration(callerOf(request).keyId, { id })
+      const { generation, archivedMonth } = await readGeneration(readerOf(request), { id })
       if (generation !== null) return { data: toReceipt(generation) }
       if (archivedMonth === '') throw notFound('There is no request with this id.')
       throw notFound(`Requests of ${archivedMonth} are archived: ask the operator for this one.`)
@@ -62,14 +68,14 @@ export function selfService(deps: {
 
     async generations(request) {
       const { limit, cursor = '' } = parseQuery(Page, request)
-      const answer = await listGenerations(callerOf(request).keyId, { limit, cursor })
+      const answer = await listGenerations(readerOf(request), { limit, cursor })
       const next = answer.nextCursor
       return { data: answer.generations.map(toReceipt), next_cursor: next === '' ? null : next }
     },
 
     async activity(request, reply) {
       const days = toDays(parseQuery(Days, request), nowMs())
-      const answer = await readActivity(callerOf(request).keyId, days)
+      const answer = await readActivity(readerOf(request), days)
       if (answer.archivedMonth !== '') {
         const message = `Usage up to ${answer.archivedMonth} is archived: begin after that month.`
         throw new ApiError('invalid_request', message, { param: 'from' })
@@ -100,11 +106,3 @@ const toDay = (ms: number) => new Date(ms).toISOString().slice(0, 10)
 const wantsCsv = ({ headers }: FastifyRequest) => /(^|[\s,])text\/csv\b/i.test(headers.accept ?? '')
 
 const notFound = (message: string) => new ApiError('generation_not_found', message, { param: 'id' })
-
-function parseQuery<Schema extends z.ZodType>(schema: Schema, request: FastifyRequest): z.infer<Schema> {
-  const result = schema.safeParse(request.query)
-  if (result.success) return result.data
-  const [issue] = result.error.issues
-  const param = String(issue?.path[0] ?? '')
-  throw new ApiError('invalid_request', `'${param}': ${issue?.message ?? 'not valid'}`, { param })
-}

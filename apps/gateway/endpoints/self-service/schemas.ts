@@ -26,12 +26,9 @@ export const KeyAnswer = z.object({
       .nullable()
       .meta({ description: 'When the spend limit begins anew; null: never, or no limit.' }),
     expires_at: Time.nullable(),
-    is_management_key: z
-      .boolean()
-      .meta({
-        description:
-          'Whether it is a management key: its usage is that of the account, and it spends nothing.',
-      }),
+    is_management_key: z.boolean().meta({
+      description: 'Whether it is a management key: its usage is that of the account, and it spends nothing.',
+    }),
     is_free_tier: z.literal(false),
     models: z.array(z.string()).nullable().meta({ description: 'What the key may use; null: all.' }),
     requests_per_minute: Count.nullable(),

@@ -12,7 +12,8 @@ const textOrNull = (text: string) => (text === '' ? null : text)
 const countOrNull = (count: number) => (count === 0 ? null : count)
 const timeOf = (ms: string) => new Date(Number(ms)).toISOString()
 
-export function toKeyAnswer(key: KeyState__Output): KeyAnswer {
+/** A management key spends nothing. */
+export function toKeyAnswer(key: KeyState__Output, isManagementKey: boolean): KeyAnswer {
   const { limit, usage } = key
   const available = String(BigInt(key.postedNano) - BigInt(key.heldNano))
   const left = limit?.leftNano ?? available
@@ -25,7 +26,7 @@ export function toKeyAnswer(key: KeyState__Output): KeyAnswer {
     limit_remaining: limit?.leftNano ?? null,
     available,
     held: key.heldNano,
-    spendable: BigInt(left) < BigInt(available) ? left : available,
+    spendable: isManagementKey ? '0' : BigInt(left) < BigInt(available) ? left : available,
   }
   const period = limit?.period
   return {
@@ -40,7 +41,7 @@ export function toKeyAnswer(key: KeyState__Output): KeyAnswer {
       limit_remaining: nano.limit_remaining === null ? null : toCredits(nano.limit_remaining),
       limit_reset: period === 'day' || period === 'week' || period === 'month' ? RESETS[period] : null,
       expires_at: key.expiresAtMs === '0' ? null : timeOf(key.expiresAtMs),
-      is_management_key: false,
+      is_management_key: isManagementKey,
       is_free_tier: false,
       models: key.models?.ids ?? null,
       requests_per_minute: countOrNull(key.requestsPerMinute),

@@ -4,10 +4,14 @@ import type * as grpc from '@grpc/grpc-js'
 import type { MethodDefinition } from '@grpc/proto-loader'
 import type { Catalog as _millrace_billing_Catalog, Catalog__Output as _millrace_billing_Catalog__Output } from '../../millrace/billing/Catalog.ts';
 import type { KeyChanges as _millrace_billing_KeyChanges, KeyChanges__Output as _millrace_billing_KeyChanges__Output } from '../../millrace/billing/KeyChanges.ts';
+import type { ListAccountKeysRequest as _millrace_billing_ListAccountKeysRequest, ListAccountKeysRequest__Output as _millrace_billing_ListAccountKeysRequest__Output } from '../../millrace/billing/ListAccountKeysRequest.ts';
+import type { ListAccountKeysResponse as _millrace_billing_ListAccountKeysResponse, ListAccountKeysResponse__Output as _millrace_billing_ListAccountKeysResponse__Output } from '../../millrace/billing/ListAccountKeysResponse.ts';
 import type { ListGenerationsRequest as _millrace_billing_ListGenerationsRequest, ListGenerationsRequest__Output as _millrace_billing_ListGenerationsRequest__Output } from '../../millrace/billing/ListGenerationsRequest.ts';
 import type { ListGenerationsResponse as _millrace_billing_ListGenerationsResponse, ListGenerationsResponse__Output as _millrace_billing_ListGenerationsResponse__Output } from '../../millrace/billing/ListGenerationsResponse.ts';
 import type { LookUpKeyRequest as _millrace_billing_LookUpKeyRequest, LookUpKeyRequest__Output as _millrace_billing_LookUpKeyRequest__Output } from '../../millrace/billing/LookUpKeyRequest.ts';
 import type { LookUpKeyResponse as _millrace_billing_LookUpKeyResponse, LookUpKeyResponse__Output as _millrace_billing_LookUpKeyResponse__Output } from '../../millrace/billing/LookUpKeyResponse.ts';
+import type { ManageKeyRequest as _millrace_billing_ManageKeyRequest, ManageKeyRequest__Output as _millrace_billing_ManageKeyRequest__Output } from '../../millrace/billing/ManageKeyRequest.ts';
+import type { ManageKeyResponse as _millrace_billing_ManageKeyResponse, ManageKeyResponse__Output as _millrace_billing_ManageKeyResponse__Output } from '../../millrace/billing/ManageKeyResponse.ts';
 import type { MoneyCalls as _millrace_billing_MoneyCalls, MoneyCalls__Output as _millrace_billing_MoneyCalls__Output } from '../../millrace/billing/MoneyCalls.ts';
 import type { MoneyReplies as _millrace_billing_MoneyReplies, MoneyReplies__Output as _millrace_billing_MoneyReplies__Output } from '../../millrace/billing/MoneyReplies.ts';
 import type { ReadActivityRequest as _millrace_billing_ReadActivityRequest, ReadActivityRequest__Output as _millrace_billing_ReadActivityRequest__Output } from '../../millrace/billing/ReadActivityRequest.ts';
@@ -20,6 +24,15 @@ import type { WatchCatalogRequest as _millrace_billing_WatchCatalogRequest, Watc
 import type { WatchKeysRequest as _millrace_billing_WatchKeysRequest, WatchKeysRequest__Output as _millrace_billing_WatchKeysRequest__Output } from '../../millrace/billing/WatchKeysRequest.ts';
 
 export interface BillingClient extends grpc.Client {
+  ListAccountKeys(argument: _millrace_billing_ListAccountKeysRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_millrace_billing_ListAccountKeysResponse__Output>): grpc.ClientUnaryCall;
+  ListAccountKeys(argument: _millrace_billing_ListAccountKeysRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_millrace_billing_ListAccountKeysResponse__Output>): grpc.ClientUnaryCall;
+  ListAccountKeys(argument: _millrace_billing_ListAccountKeysRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_millrace_billing_ListAccountKeysResponse__Output>): grpc.ClientUnaryCall;
+  ListAccountKeys(argument: _millrace_billing_ListAccountKeysRequest, callback: grpc.requestCallback<_millrace_billing_ListAccountKeysResponse__Output>): grpc.ClientUnaryCall;
+  listAccountKeys(argument: _millrace_billing_ListAccountKeysRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_millrace_billing_ListAccountKeysResponse__Output>): grpc.ClientUnaryCall;
+  listAccountKeys(argument: _millrace_billing_ListAccountKeysRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_millrace_billing_ListAccountKeysResponse__Output>): grpc.ClientUnaryCall;
+  listAccountKeys(argument: _millrace_billing_ListAccountKeysRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_millrace_billing_ListAccountKeysResponse__Output>): grpc.ClientUnaryCall;
+  listAccountKeys(argument: _millrace_billing_ListAccountKeysRequest, callback: grpc.requestCallback<_millrace_billing_ListAccountKeysResponse__Output>): grpc.ClientUnaryCall;
+  
   ListGenerations(argument: _millrace_billing_ListGenerationsRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_millrace_billing_ListGenerationsResponse__Output>): grpc.ClientUnaryCall;
   ListGenerations(argument: _millrace_billing_ListGenerationsRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_millrace_billing_ListGenerationsResponse__Output>): grpc.ClientUnaryCall;
   ListGenerations(argument: _millrace_billing_ListGenerationsRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_millrace_billing_ListGenerationsResponse__Output>): grpc.ClientUnaryCall;
@@ -37,6 +50,24 @@ export interface BillingClient extends grpc.Client {
   lookUpKey(argument: _millrace_billing_LookUpKeyRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_millrace_billing_LookUpKeyResponse__Output>): grpc.ClientUnaryCall;
   lookUpKey(argument: _millrace_billing_LookUpKeyRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_millrace_billing_LookUpKeyResponse__Output>): grpc.ClientUnaryCall;
   lookUpKey(argument: _millrace_billing_LookUpKeyRequest, callback: grpc.requestCallback<_millrace_billing_LookUpKeyResponse__Output>): grpc.ClientUnaryCall;
+  
+  LookUpManagementKey(argument: _millrace_billing_LookUpKeyRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_millrace_billing_LookUpKeyResponse__Output>): grpc.ClientUnaryCall;
+  LookUpManagementKey(argument: _millrace_billing_LookUpKeyRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_millrace_billing_LookUpKeyResponse__Output>): grpc.ClientUnaryCall;
+  LookUpManagementKey(argument: _millrace_billing_LookUpKeyRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_millrace_billing_LookUpKeyResponse__Output>): grpc.ClientUnaryCall;
+  LookUpManagementKey(argument: _millrace_billing_LookUpKeyRequest, callback: grpc.requestCallback<_millrace_billing_LookUpKeyResponse__Output>): grpc.ClientUnaryCall;
+  lookUpManagementKey(argument: _millrace_billing_LookUpKeyRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_millrace_billing_LookUpKeyResponse__Output>): grpc.ClientUnaryCall;
+  lookUpManagementKey(argument: _millrace_billing_LookUpKeyRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_millrace_billing_LookUpKeyResponse__Output>): grpc.ClientUnaryCall;
+  lookUpManagementKey(argument: _millrace_billing_LookUpKeyRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_millrace_billing_LookUpKeyResponse__Output>): grpc.ClientUnaryCall;
+  lookUpManagementKey(argument: _millrace_billing_LookUpKeyRequest, callback: grpc.requestCallback<_millrace_billing_LookUpKeyResponse__Output>): grpc.ClientUnaryCall;
+  
+  ManageKey(argument: _millrace_billing_ManageKeyRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_millrace_billing_ManageKeyResponse__Output>): grpc.ClientUnaryCall;
+  ManageKey(argument: _millrace_billing_ManageKeyRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_millrace_billing_ManageKeyResponse__Output>): grpc.ClientUnaryCall;
+  ManageKey(argument: _millrace_billing_ManageKeyRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_millrace_billing_ManageKeyResponse__Output>): grpc.ClientUnaryCall;
+  ManageKey(argument: _millrace_billing_ManageKeyRequest, callback: grpc.requestCallback<_millrace_billing_ManageKeyResponse__Output>): grpc.ClientUnaryCall;
+  manageKey(argument: _millrace_billing_ManageKeyRequest, metadata: grpc.Metadata, options: grpc.CallOptions, callback: grpc.requestCallback<_millrace_billing_ManageKeyResponse__Output>): grpc.ClientUnaryCall;
+  manageKey(argument: _millrace_billing_ManageKeyRequest, metadata: grpc.Metadata, callback: grpc.requestCallback<_millrace_billing_ManageKeyResponse__Output>): grpc.ClientUnaryCall;
+  manageKey(argument: _millrace_billing_ManageKeyRequest, options: grpc.CallOptions, callback: grpc.requestCallback<_millrace_billing_ManageKeyResponse__Output>): grpc.ClientUnaryCall;
+  manageKey(argument: _millrace_billing_ManageKeyRequest, callback: grpc.requestCallback<_millrace_billing_ManageKeyResponse__Output>): grpc.ClientUnaryCall;
   
   Money(metadata: grpc.Metadata, options?: grpc.CallOptions): grpc.ClientDuplexStream<_millrace_billing_MoneyCalls, _millrace_billing_MoneyReplies__Output>;
   Money(options?: grpc.CallOptions): grpc.ClientDuplexStream<_millrace_billing_MoneyCalls, _millrace_billing_MoneyReplies__Output>;
@@ -83,9 +114,15 @@ export interface BillingClient extends grpc.Client {
 }
 
 export interface BillingHandlers extends grpc.UntypedServiceImplementation {
+  ListAccountKeys: grpc.handleUnaryCall<_millrace_billing_ListAccountKeysRequest__Output, _millrace_billing_ListAccountKeysResponse>;
+  
   ListGenerations: grpc.handleUnaryCall<_millrace_billing_ListGenerationsRequest__Output, _millrace_billing_ListGenerationsResponse>;
   
   LookUpKey: grpc.handleUnaryCall<_millrace_billing_LookUpKeyRequest__Output, _millrace_billing_LookUpKeyResponse>;
+  
+  LookUpManagementKey: grpc.handleUnaryCall<_millrace_billing_LookUpKeyRequest__Output, _millrace_billing_LookUpKeyResponse>;
+  
+  ManageKey: grpc.handleUnaryCall<_millrace_billing_ManageKeyRequest__Output, _millrace_billing_ManageKeyResponse>;
   
   Money: grpc.handleBidiStreamingCall<_millrace_billing_MoneyCalls__Output, _millrace_billing_MoneyReplies>;
   
@@ -102,8 +139,11 @@ export interface BillingHandlers extends grpc.UntypedServiceImplementation {
 }
 
 export interface BillingDefinition extends grpc.ServiceDefinition {
+  ListAccountKeys: MethodDefinition<_millrace_billing_ListAccountKeysRequest, _millrace_billing_ListAccountKeysResponse, _millrace_billing_ListAccountKeysRequest__Output, _millrace_billing_ListAccountKeysResponse__Output>
   ListGenerations: MethodDefinition<_millrace_billing_ListGenerationsRequest, _millrace_billing_ListGenerationsResponse, _millrace_billing_ListGenerationsRequest__Output, _millrace_billing_ListGenerationsResponse__Output>
   LookUpKey: MethodDefinition<_millrace_billing_LookUpKeyRequest, _millrace_billing_LookUpKeyResponse, _millrace_billing_LookUpKeyRequest__Output, _millrace_billing_LookUpKeyResponse__Output>
+  LookUpManagementKey: MethodDefinition<_millrace_billing_LookUpKeyRequest, _millrace_billing_LookUpKeyResponse, _millrace_billing_LookUpKeyRequest__Output, _millrace_billing_LookUpKeyResponse__Output>
+  ManageKey: MethodDefinition<_millrace_billing_ManageKeyRequest, _millrace_billing_ManageKeyResponse, _millrace_billing_ManageKeyRequest__Output, _millrace_billing_ManageKeyResponse__Output>
   Money: MethodDefinition<_millrace_billing_MoneyCalls, _millrace_billing_MoneyReplies, _millrace_billing_MoneyCalls__Output, _millrace_billing_MoneyReplies__Output>
   ReadActivity: MethodDefinition<_millrace_billing_ReadActivityRequest, _millrace_billing_ReadActivityResponse, _millrace_billing_ReadActivityRequest__Output, _millrace_billing_ReadActivityResponse__Output>
   ReadGeneration: MethodDefinition<_millrace_billing_ReadGenerationRequest, _millrace_billing_ReadGenerationResponse, _millrace_billing_ReadGenerationRequest__Output, _millrace_billing_ReadGenerationResponse__Output>

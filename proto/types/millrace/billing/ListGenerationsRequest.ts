@@ -5,10 +5,12 @@ export interface ListGenerationsRequest {
   'keyId'?: (string);
   'limit'?: (number);
   'cursor'?: (string);
+  'managementKeyId'?: (string);
 }
 
 export interface ListGenerationsRequest__Output {
   'keyId': (string);
   'limit': (number);
   'cursor': (string);
+  'managementKeyId': (string);
 }

@@ -5,10 +5,12 @@ export interface ReadActivityRequest {
   'keyId'?: (string);
   'from'?: (string);
   'to'?: (string);
+  'managementKeyId'?: (string);
 }
 
 export interface ReadActivityRequest__Output {
   'keyId': (string);
   'from': (string);
   'to': (string);
+  'managementKeyId': (string);
 }

@@ -4,9 +4,11 @@
 export interface ReadGenerationRequest {
   'keyId'?: (string);
   'reservationId'?: (string);
+  'managementKeyId'?: (string);
 }
 
 export interface ReadGenerationRequest__Output {
   'keyId': (string);
   'reservationId': (string);
+  'managementKeyId': (string);
 }

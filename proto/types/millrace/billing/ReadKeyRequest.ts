@@ -3,8 +3,10 @@
 
 export interface ReadKeyRequest {
   'keyId'?: (string);
+  'managementKeyId'?: (string);
 }
 
 export interface ReadKeyRequest__Output {
   'keyId': (string);
+  'managementKeyId': (string);
 }

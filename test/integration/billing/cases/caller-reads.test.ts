@@ -34,7 +34,7 @@ test('a key reads its balance, its spending by period and its limit', async () =
   const [open, done] = [callAt(keyId, START_MS), callAt(keyId, START_MS)]
   await database.money.reserve([open, done])
   await database.money.settle([settlement(done.reservationId)])
-  expect(await billing.readKey(keyId)).toMatchObject({
+  expect(await billing.readKey({ keyId })).toMatchObject({
     label: expect.stringMatching(/^\S+…\S{4}$/),
     models: null,
     expiresAtMs: '0',
@@ -44,7 +44,7 @@ test('a key reads its balance, its spending by period and its limit', async () =
     heldNano: '700',
     creditedNano: '10000',
   })
-  expect(await billing.readKey(uuidV7(START_MS))).toBeNull()
+  expect(await billing.readKey({ keyId: uuidV7(START_MS) })).toBeNull()
 })
 
 test('a request is there from its hold on, and only for its key', async () => {
@@ -52,7 +52,7 @@ test('a request is there from its hold on, and only for its key', async () => {
   const other = await database.createAccount(10_000n)
   const call = callAt(keyId, START_MS)
   await database.money.reserve([call])
-  const { generation: running } = await billing.readGeneration(keyId, call.reservationId)
+  const { generation: running } = await billing.readGeneration({ keyId }, call.reservationId)
   expect(running).toMatchObject({ state: 'held', holdNano: '700', settled: null, timing: null })
   expect(running?.createdAtMs).toBe(String(START_MS))
 
@@ -61,7 +61,7 @@ test('a request is there from its hold on, and only for its key', async () => {
   const timings = createTimingWriter({ pool: database.servicePool, nowMs: () => START_MS, log })
   timings.add([{ id: call.reservationId, timing }])
   await timings.drain()
-  const { generation } = await billing.readGeneration(keyId, call.reservationId)
+  const { generation } = await billing.readGeneration({ keyId }, call.reservationId)
   expect(generation).toMatchObject({
     state: 'settled',
     settled: { outcome: 'completed', chargedNano: '700' },
@@ -70,8 +70,8 @@ test('a request is there from its hold on, and only for its key', async () => {
   expect(generation?.timing).not.toHaveProperty('ahead')
 
   const nothing = { generation: null, archivedMonth: '' }
-  expect(await billing.readGeneration(other.keyId, call.reservationId)).toEqual(nothing)
-  expect(await billing.readGeneration(keyId, uuidV7(START_MS))).toEqual(nothing)
+  expect(await billing.readGeneration({ keyId: other.keyId }, call.reservationId)).toEqual(nothing)
+  expect(await billing.readGeneration({ keyId }, uuidV7(START_MS))).toEqual(nothing)
 })
 
 test('requests are listed newest first: those that run, then pages of settled ones', async () => {
@@ -80,13 +80,13 @@ test('requests are listed newest first: those that run, then pages of settled on
   await database.money.reserve(calls)
   const [running, ...settled] = calls.map(({ reservationId }) => reservationId)
   for (const id of settled) await database.money.settle([settlement(id)])
-  const first = await billing.listGenerations(keyId, { limit: 3, cursor: '' })
-  const rest = await billing.listGenerations(keyId, { limit: 3, cursor: first.nextCursor })
+  const first = await billing.listGenerations({ keyId }, { limit: 3, cursor: '' })
+  const rest = await billing.listGenerations({ keyId }, { limit: 3, cursor: first.nextCursor })
   const ids = [first, rest].map(({ generations }) => generations.map(({ id }) => id))
   expect(ids.flat()).toEqual([running, ...settled.toReversed()])
   expect(ids.map(({ length }) => length)).toEqual([4, 1])
   expect(rest.nextCursor).toBe('')
-  await expect(billing.listGenerations(keyId, { limit: 3, cursor: 'x' })).rejects.toThrow(RangeError)
+  await expect(billing.listGenerations({ keyId }, { limit: 3, cursor: 'x' })).rejects.toThrow(RangeError)
 })
 
 test('activity is summed up by day and model', async () => {
@@ -95,10 +95,10 @@ test('activity is summed up by day and model', async () => {
   await database.money.reserve(calls)
   await database.money.settle(calls.map(({ reservationId }) => settlement(reservationId)))
   const day = new Date(START_MS).toISOString().slice(0, 10)
-  const { days } = await billing.readActivity(keyId, { from: day, to: day })
+  const { days } = await billing.readActivity({ keyId }, { from: day, to: day })
   expect(days).toMatchObject([{ day, model: 'chat', requests: '2', chargedNano: '1400' }])
-  await expect(billing.readActivity(keyId, { from: '2028-01-01', to: day })).rejects.toThrow(RangeError)
-  await expect(billing.readActivity(keyId, { from: 'x', to: day })).rejects.toThrow(RangeError)
+  await expect(billing.readActivity({ keyId }, { from: '2028-01-01', to: day })).rejects.toThrow(RangeError)
+  await expect(billing.readActivity({ keyId }, { from: 'x', to: day })).rejects.toThrow(RangeError)
 })
 
 const callAt = (keyId: string, atMs: number) => reserveCall(keyId, { reservationId: uuidV7(atMs) })

@@ -33,7 +33,7 @@ function setUp() {
       return answer
     },
     hashApiKey,
-    isWellFormedApiKey,
+    isWellFormed: isWellFormedApiKey,
     nowMs: () => clock.ms,
   })
   const know = (key: BillingKey) => billing.keys.set(key.sha256.toString('base64'), key)

@@ -1,0 +1,35 @@
+import { hashApiKey, isWellFormedApiKey, isWellFormedManagementKey } from '#libs/api-key/api-key.ts'
+import type { BillingClient } from '#libs/billing-client/billing-client.ts'
+import { createAuthenticate, type Authenticate } from './http/authenticate.ts'
+import type { AuthenticateManager } from './http/identify.ts'
+
+/** Of the two kinds of keys, by billing's answers. Changes of API keys are followed until `billing` is closed. */
+export function createAuthentication({
+  billing,
+  nowMs,
+}: {
+  billing: Pick<BillingClient, 'lookUpKey' | 'lookUpManagementKey' | 'watchKeys'>
+  nowMs: () => number
+}): { authenticate: Authenticate; authenticateManager: AuthenticateManager } {
+  const { authenticate, applyKeyChanges } = createAuthenticate({
+    lookUpKey: billing.lookUpKey,
+    hashApiKey,
+    isWellFormed: isWellFormedApiKey,
+    nowMs,
+  })
+  billing.watchKeys({ onChanges: applyKeyChanges })
+  // Changes of management keys are not pushed: billing checks the key again in each call, so a revoked one does nothing.
+  const managers = createAuthenticate({
+    lookUpKey: billing.lookUpManagementKey,
+    hashApiKey,
+    isWellFormed: isWellFormedManagementKey,
+    nowMs,
+  })
+  return {
+    authenticate,
+    async authenticateManager(authorization) {
+      const { keyId: managementKeyId, accountId } = await managers.authenticate(authorization)
+      return { managementKeyId, accountId }
+    },
+  }
+}
