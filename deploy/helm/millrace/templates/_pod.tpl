@@ -133,7 +133,7 @@ annotations:
 {{- toJson $names }}
 {{- end }}
 
-{{/* One volume with secrets as files: root, volume, names (of the files). */}}
+{{/* One volume with secrets as files: root, volume, names (of the files); places: those of a role's own. */}}
 {{- define "millrace.secretVolume" -}}
 {{- $root := .root }}
 {{- $values := .root.Values }}
@@ -147,6 +147,7 @@ annotations:
   "database-direct-url" $values.database.directUrlSecret
   "admin-token" (dict "name" $values.secrets.existingSecret "key" "admin-token")
   "receipt-secrets" (dict "name" $values.secrets.existingSecret "key" "receipt-secrets") }}
+{{- $places = merge (deepCopy (.places | default dict)) $places }}
 - name: {{ .volume }}
   projected:
     defaultMode: 0440
@@ -168,13 +169,16 @@ limits: { memory: 768Mi }
 {{- end }}
 {{- end }}
 
-{{/* Probes of a role. Takes the number of seconds that a start may take before /healthz answers. */}}
+{{/* Where a busy node starts everything at once, a minute is too short, and a start that is cut off and begun anew slows all others. */}}
+{{- define "millrace.startSeconds" -}}300{{- end }}
+
+{{/* Probes of a role. Takes startSeconds where they are not the common ones; /healthz answers before the role is ready. */}}
 {{- define "millrace.probes" -}}
 startupProbe:
   httpGet: { path: /healthz, port: ops }
   periodSeconds: 1
   timeoutSeconds: 5
-  failureThreshold: {{ . }}
+  failureThreshold: {{ .startSeconds | default (include "millrace.startSeconds" .) }}
 livenessProbe:
   httpGet: { path: /healthz, port: ops }
   periodSeconds: 10
