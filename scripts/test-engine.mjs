@@ -10,7 +10,7 @@
 // seconds and misses states that it waits for.
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
-import { runTests } from './bootstrap/run-tests.mjs'
+import { runAndCount } from './bootstrap/run-tests.mjs'
 
 const CALLS = ['engine-wire', 'engine-rpcs']
 /** Recorded without further arguments only. */
@@ -30,7 +30,5 @@ await runScript(async () => {
   const suite = args.length === 0 ? [...CALLS, ...SCENARIOS] : CALLS
   const files = suite.map((name) => `test/contract/${name}.test.ts`)
   const options = ['--project', 'contract', '--no-file-parallelism', '--test-timeout', '120000']
-  const { passed, failed } = await runTests([...options, ...files])
-  console.log(`${passed} passed, ${failed} failed`)
-  return failed === 0 ? 0 : 1
+  return await runAndCount([...options, ...files])
 })

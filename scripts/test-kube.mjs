@@ -1,12 +1,10 @@
 // `npm run test:kube`: the Helm chart and the scaler on a real Kubernetes control plane with KEDA, as processes on loopback. It
 // starts that lab by the scripts up.sh and down.sh of the folder KUBE_LAB, from the programs in KUBE_LAB_BIN; without them it
 // ends with status 3, which is not a pass. Arguments are Vitest's. KUBE_LAB_STATE names a lab that runs already.
-import { accessSync, constants } from 'node:fs'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
-import { runTests } from './bootstrap/run-tests.mjs'
+import { labPrograms, missingIn, refuse } from './bootstrap/lab.mjs'
+import { runAndCount } from './bootstrap/run-tests.mjs'
 
 const SCRIPTS = ['up.sh', 'down.sh']
 const CONTROL_PLANE = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kwok']
@@ -15,35 +13,17 @@ const CLIENTS = ['kubectl', 'helm', 'helm3']
 
 await runScript(async () => {
   const scripts = process.env.KUBE_LAB
-  if (scripts === undefined) return refuse('KUBE_LAB is not set: it names the folder of up.sh and down.sh')
-  const programs = process.env.KUBE_LAB_BIN ?? join(homedir(), '.cache/kube-lab')
+  if (scripts === undefined) {
+    return refuse('test:kube', 'KUBE_LAB is not set: it names the folder of up.sh and down.sh')
+  }
+  const programs = labPrograms()
   const missing = [
     ...missingIn(scripts, SCRIPTS),
     ...missingIn(programs, [...CONTROL_PLANE, ...KEDA, ...CLIENTS]),
   ]
-  if (missing.length > 0) return refuse(`these programs are missing: ${missing.join(', ')}`)
+  if (missing.length > 0) return refuse('test:kube', `these programs are missing: ${missing.join(', ')}`)
   checkPlatform()
   await ensureDependencies({ dev: true })
   process.env.KUBE_LAB_BIN = programs
-  const { passed, failed } = await runTests(['--project', 'kube', ...process.argv.slice(2)])
-  console.log(`${passed} passed, ${failed} failed`)
-  return failed === 0 ? 0 : 1
+  return await runAndCount(['--project', 'kube', ...process.argv.slice(2)])
 })
-
-function refuse(reason) {
-  console.error(`test:kube: ${reason}`)
-  return 3
-}
-
-function missingIn(folder, names) {
-  return names.map((name) => join(folder, name)).filter((path) => !isExecutable(path))
-}
-
-function isExecutable(path) {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
-}

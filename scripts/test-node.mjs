@@ -4,13 +4,14 @@
 // programs, or a Docker engine with redis:7 and postgres:18 it ends with status 3, which is not a pass. Arguments are
 // Vitest's. KUBE_NODE_STATE names a lab that runs already.
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
-import { homedir, tmpdir } from 'node:os'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { checkPlatform, ensureDependencies, REPOSITORY } from './bootstrap/dependencies.mjs'
 import { runScript, SetupError } from './bootstrap/fail.mjs'
+import { labPrograms, missingIn, refuse } from './bootstrap/lab.mjs'
 import { say } from './bootstrap/progress.mjs'
-import { runTests } from './bootstrap/run-tests.mjs'
+import { runAndCount } from './bootstrap/run-tests.mjs'
 
 const SCRIPTS = ['up.sh', 'in.sh', 'load.sh', 'down.sh']
 const PROGRAMS = [
@@ -45,14 +46,17 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => (interrupte
 await runScript(async () => {
   const scripts = process.env.KUBE_NODE
   if (scripts === undefined)
-    return refuse('KUBE_NODE is not set: it names the folder of up.sh, in.sh, load.sh and down.sh')
-  const programs = process.env.KUBE_LAB_BIN ?? join(homedir(), '.cache/kube-lab')
+    return refuse(
+      'test:node',
+      'KUBE_NODE is not set: it names the folder of up.sh, in.sh, load.sh and down.sh',
+    )
+  const programs = labPrograms()
   const missing = [...missingIn(scripts, SCRIPTS), ...missingIn(programs, PROGRAMS)]
-  if (missing.length > 0) return refuse(`these programs are missing: ${missing.join(', ')}`)
-  if (process.getuid() !== 0) return refuse('a node needs root')
+  if (missing.length > 0) return refuse('test:node', `these programs are missing: ${missing.join(', ')}`)
+  if (process.getuid() !== 0) return refuse('test:node', 'a node needs root')
   const problem = run('docker', ['image', 'inspect', ...SERVER_IMAGES], { stdio: 'pipe' })
   if (problem !== undefined)
-    return refuse(`it needs a Docker engine that has ${SERVER_IMAGES.join(' and ')}: ${problem}`)
+    return refuse('test:node', `it needs a Docker engine that has ${SERVER_IMAGES.join(' and ')}: ${problem}`)
   checkPlatform()
   await ensureDependencies({ dev: true })
   process.env.KUBE_LAB_BIN = programs
@@ -68,9 +72,7 @@ await runScript(async () => {
     const names = ['load', IMAGE, ...SERVER_IMAGES]
     step('bash', ['-o', 'pipefail', '-c', load, ...names], { LOAD: join(scripts, 'load.sh'), STATE: state })
     const options = ['--project', 'node', ...process.argv.slice(2)]
-    const { passed, failed } = await runTests(options, [join(scripts, 'in.sh'), state])
-    console.log(`${passed} passed, ${failed} failed`)
-    return failed === 0 ? 0 : 1
+    return await runAndCount(options, [join(scripts, 'in.sh'), state])
   } finally {
     run('docker', ['image', 'rm', IMAGE], { stdio: 'ignore' })
     if (given === undefined) {
@@ -80,11 +82,6 @@ await runScript(async () => {
     }
   }
 })
-
-function refuse(reason) {
-  console.error(`test:node: ${reason}`)
-  return 3
-}
 
 /** Runs a program in this terminal. Throws a SetupError when it fails, or when the user has interrupted. */
 function step(program, args, env = {}) {
@@ -103,17 +100,4 @@ function run(program, args, options = {}) {
   })
   if (status === 0) return undefined
   return error?.message ?? (stderr?.trim().split('\n').at(-1) || `${program} ${args[0]} ended with ${status}`)
-}
-
-function missingIn(folder, names) {
-  return names.map((name) => join(folder, name)).filter((path) => !isExecutable(path))
-}
-
-function isExecutable(path) {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
 }

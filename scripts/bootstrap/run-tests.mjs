@@ -19,6 +19,13 @@ export async function runTests(args, within = []) {
   }
 }
 
+/** Runs Vitest as `runTests` does and prints how many tests passed and failed; resolves with the exit code. */
+export async function runAndCount(args, within) {
+  const { passed, failed } = await runTests(args, within)
+  console.log(`${passed} passed, ${failed} failed`)
+  return failed === 0 ? 0 : 1
+}
+
 function readCounts(file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8'))
