@@ -1,20 +1,24 @@
-import { LOAD_CASES } from './load-cases.ts'
-import { PARTS_CASES } from './parts-cases.ts'
+import { readFileSync } from 'node:fs'
+import { parse } from 'yaml'
+import { z } from 'zod'
 
-/** The input of one promtool test: values by series, in promtool's notation, one each minute. */
-export type Series = Readonly<Record<string, string>>
+/** The input of one promtool test: values by series. */
+const Series = z.record(z.string(), z.string())
+export type Series = z.infer<typeof Series>
 
-/** Shows for one alert that it fires, with these labels and this text, and that it stays silent in a similar situation. */
-export type AlertCase = {
-  readonly alert: string
-  /** When both situations are looked at. */
-  readonly at: string
-  readonly fires: {
-    readonly series: Series
-    readonly labels: Readonly<Record<string, string>>
-    readonly summary: string
-  }
-  readonly silent: Series
+const AlertCase = z.strictObject({
+  alert: z.string(),
+  at: z.string(),
+  fires: Series,
+  silent: Series,
+  /** Beside those that every alert has. */
+  labels: Series.default({}),
+  summary: z.string(),
+})
+export type AlertCase = z.infer<typeof AlertCase>
+
+/** alert-cases.yaml says what a case is. */
+export function readAlertCases(): readonly AlertCase[] {
+  const text = readFileSync(new URL('alert-cases.yaml', import.meta.url), 'utf8')
+  return z.array(AlertCase).parse(parse(text))
 }
-
-export const ALERT_CASES: readonly AlertCase[] = [...LOAD_CASES, ...PARTS_CASES]

@@ -1,6 +1,6 @@
 // `npm run test:rules`: the alert rules and dashboards of the chart under promtool. Each alert must fire once and stay
 // silent once, and each expression of a dashboard must parse.
-import { ALERT_CASES } from './alert-cases.ts'
+import { readAlertCases } from './alert-cases.ts'
 import { findPromtool, runPromtool } from './promtool.ts'
 import { readDashboards } from './read-dashboards.ts'
 import { readRules } from './read-rules.ts'
@@ -8,11 +8,12 @@ import { toTestFile } from './test-file.ts'
 
 const promtool = findPromtool()
 if (promtool === null) {
-  console.error('promtool is missing: build it with test/kube/lab/build.sh chart, or install Prometheus.')
+  console.error('promtool is missing: set KUBE_LAB_BIN to a folder that has it, or install Prometheus.')
   process.exit(1)
 }
 
 const { paths, alerts } = readRules()
+const alertCases = readAlertCases()
 const counts = { passed: 0, failed: 0 }
 
 function check(name: string, run: () => void): void {
@@ -28,12 +29,12 @@ function check(name: string, run: () => void): void {
 check('the rules are correct', () => runPromtool(promtool, ['check', 'rules', '--lint-fatal', ...paths], {}))
 
 for (const { alert } of alerts) {
-  const cases = ALERT_CASES.filter((one) => one.alert === alert)
+  const cases = alertCases.filter((one) => one.alert === alert)
   check(`${alert} has exactly one case`, () => {
     if (cases.length !== 1) throw new Error(`it has ${cases.length}`)
   })
 }
-for (const alertCase of ALERT_CASES) {
+for (const alertCase of alertCases) {
   check(`${alertCase.alert} fires and stays silent`, () => {
     const alert = alerts.find((one) => one.alert === alertCase.alert)
     if (alert === undefined) throw new Error('there is no such alert')

@@ -6,16 +6,16 @@ export function toTestFile(
   alertCase: AlertCase,
   { alert, rulePaths }: { alert: Alert; rulePaths: string[] },
 ): object {
-  const { at, fires, silent } = alertCase
+  const { at, fires, silent, labels, summary } = alertCase
   const firing = {
-    exp_labels: fires.labels,
-    exp_annotations: { summary: fires.summary, runbook_url: alert.annotations.runbook_url },
+    exp_labels: { namespace: 'ai', ...alert.labels, ...labels },
+    exp_annotations: { summary, runbook_url: alert.annotations.runbook_url },
   }
   return {
     rule_files: rulePaths,
     evaluation_interval: '1m',
     tests: [
-      { series: fires.series, name: `${alert.alert} fires`, expected: [firing] },
+      { series: fires, name: `${alert.alert} fires`, expected: [firing] },
       { series: silent, name: `${alert.alert} stays silent`, expected: [] },
     ].map(({ series, name, expected }) => ({
       name,
