@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { chat, chatOk, type ChatAnswer } from '#test/support/chat.ts'
 import { startChat } from '#test/support/start-chat.ts'
 import { until } from '#test/support/until.ts'
-import { baseUrl, compose, docker, image, serviceStates } from './docker.ts'
+import { baseUrl, compose, consoleUrl, docker, image, serviceStates } from './docker.ts'
 
 const SERVERS = ['redis', 'postgres'] as const
-const APPS = ['billing', 'simulator', 'worker', 'gateway'] as const
+const APPS = ['billing', 'simulator', 'worker', 'gateway', 'console'] as const
 
 const Services = z.record(
   z.string(),
@@ -33,6 +33,11 @@ test('a chat streams to [DONE], with the key that the bootstrap printed', async 
   const answer = await chatOk({ baseUrl: baseUrl(), apiKey, content: 'Hello!' })
   expect(answer.text).toContain('Hello!')
   expect(answer.finishReason).toBe('stop')
+})
+
+test('the console answers at its published port', async () => {
+  const response = await fetch(consoleUrl())
+  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('<script')])
 })
 
 test.for([...SERVERS, ...APPS])(

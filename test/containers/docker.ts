@@ -7,8 +7,9 @@ const run = promisify(execFile)
 
 /** The name of the Compose project and of its image; scripts/test-containers.mjs sets it. */
 const PROJECT_VARIABLE = 'MILLRACE_TEST_PROJECT'
-/** The gateway's port on loopback; the global set-up chooses a free one. */
+/** The ports of the gateway and of the console on loopback; the global set-up chooses free ones. */
 export const PORT_VARIABLE = 'MILLRACE_TEST_PORT'
+export const CONSOLE_PORT_VARIABLE = 'MILLRACE_TEST_CONSOLE_PORT'
 
 const LIMIT_MS = 300_000
 
@@ -32,6 +33,9 @@ export const image = () => setting(PROJECT_VARIABLE)
 /** Where the gateway's public interface is reached. */
 export const baseUrl = () => `http://127.0.0.1:${setting(PORT_VARIABLE)}/v1`
 
+/** Where the console is reached. */
+export const consoleUrl = () => `http://127.0.0.1:${setting(CONSOLE_PORT_VARIABLE)}`
+
 const ServiceState = z.object({ Service: z.string(), State: z.string(), ExitCode: z.number() })
 
 /** Every service's container, also those that have ended. */
@@ -45,6 +49,7 @@ function environment(): NodeJS.ProcessEnv {
     ...process.env,
     MILLRACE_IMAGE: image(),
     MILLRACE_PORT: setting(PORT_VARIABLE),
+    MILLRACE_CONSOLE_PORT: setting(CONSOLE_PORT_VARIABLE),
     // As it stands it would break the URL of a database.
     MILLRACE_POSTGRES_PASSWORD: 'p@ss:w/or#d?%41',
   }
