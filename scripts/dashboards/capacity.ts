@@ -49,6 +49,18 @@ export const CAPACITY: Dashboard = {
       shows: { '{{model}}': `max by (model) (${select('millrace_queue_oldest_seconds')})` },
     },
     {
+      title: 'Expected wait of the last in the queue',
+      help: 'As the console computes it from the queue and from how fast it drains. Empty where no console runs.',
+      unit: 's',
+      shows: { '{{model}}': `max by (model) (${select('millrace_queue_expected_wait_seconds')})` },
+    },
+    {
+      title: 'Missing slots',
+      help: 'Of a model that has to keep up and to empty its queue within 30 s, as the console computes them. Empty where no console runs.',
+      unit: 'short',
+      shows: { '{{model}}': `max by (model) (${select('millrace_queue_short_slots')})` },
+    },
+    {
       title: 'Slots in use',
       help: 'Generations that run, of those that the engines can run at once.',
       unit: 'percentunit',

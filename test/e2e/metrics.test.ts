@@ -6,22 +6,31 @@ import { startFakeCluster, type FakeCluster } from '../integration/scaler/fake-c
 import { poolOf, startScaler, type RunningScaler } from '../integration/scaler/scaler-under-test.ts'
 import { chatOk } from '../support/chat.ts'
 import { startCluster, type TestCluster } from '../support/cluster.ts'
+import { startApp, type RunningApp } from '../support/processes.ts'
 import { until } from '../support/until.ts'
 
 let cluster: TestCluster
 let kubernetes: FakeCluster
 let scaler: RunningScaler
+let console_: RunningApp
 
 beforeAll(async () => {
   cluster = await startCluster({})
   kubernetes = await startFakeCluster(cluster.redis.url)
   const pools = [poolOf('demo-chat')]
   scaler = await startScaler({ redisUrl: cluster.redis.url, apiUrl: kubernetes.url, name: 'metrics', pools })
+  console_ = await startApp('console', {
+    PORT: '0',
+    BILLING_ADMIN_URL: cluster.adminUrl,
+    QUEUE_REDIS_URL: cluster.redis.url,
+    BUS_REDIS_URL: cluster.redis.url,
+  })
   const account = await cluster.createAccount('10')
   await chatOk({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Hello' })
 })
 
 afterAll(async () => {
+  await console_.stop()
   await scaler.end()
   await kubernetes.close()
   await cluster.stop()
@@ -36,7 +45,7 @@ async function exportedMetrics(urls: readonly string[]): Promise<ReadonlySet<str
 }
 
 test('every metric of the alerts and dashboards is exported by a running cluster, or is foreign', async () => {
-  const apps = [cluster.billing, scaler, ...cluster.workers, ...cluster.gateways]
+  const apps = [cluster.billing, scaler, console_, ...cluster.workers, ...cluster.gateways]
   const exported = await exportedMetrics(apps.map(({ opsUrl }) => opsUrl))
   const used = [...usedMetrics()].filter((name) => !(name in FOREIGN_METRICS))
   expect(used.length).toBeGreaterThan(40)
