@@ -2,16 +2,13 @@ import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { ADMIN_TOKEN, startCluster, type TestCluster } from '../support/cluster.ts'
+import { consoleReader } from '../support/console-reader.ts'
 import { freePort } from '../support/free-port.ts'
 import { readLive } from '../support/live-stream.ts'
 import { startApp, type RunningApp } from '../support/processes.ts'
 import { until } from '../support/until.ts'
 
 const WAIT = { timeout: 30_000, interval: 20 }
-
-/** The user of docs/operators.md: it reads, and publishes requests to report. */
-const READER =
-  'console on >secret resetkeys resetchannels %R~mr2:* &mr2:observe &mr2:reports &mr2:capacity &mr2:demand &mr2:model-states -@all +hello +ping +info +client|setname +zcard +xinfo|stream +subscribe +unsubscribe +publish'
 
 let cluster: TestCluster
 let console_: RunningApp
@@ -21,7 +18,7 @@ beforeAll(async () => {
   // A token each 100 ms: a stream lasts long enough to be seen.
   cluster = await startCluster({ workers: [[{ model: 'demo-chat', files: 'demo', stepMs: 100 }]] })
   const redis = new Redis(cluster.redis.url)
-  await redis.call('ACL', 'SETUSER', ...READER.split(' '))
+  await redis.call('ACL', 'SETUSER', ...consoleReader('secret'))
   redis.disconnect()
   const url = Object.assign(new URL(cluster.redis.url), { username: 'console', password: 'secret' }).href
   const port = await freePort()
@@ -161,7 +158,7 @@ test('the workers and all processes are there once too, by name, release and hos
 
 test('the documented Redis user is the one of this test', () => {
   expect(readFileSync('docs/operators.md', 'utf8')).toContain(
-    `ACL SETUSER ${READER.replace('>secret', '>PASSWORD')}`,
+    `ACL SETUSER ${consoleReader('PASSWORD').join(' ')}\n`,
   )
 })
 
