@@ -50,6 +50,10 @@ export const REFUSED_BY_SCHEMA: readonly BadValues[] = [
   bad('GPUs on several nodes', '/models/llama-8b/gpu', model({ gpu: { nodes: 2 } })),
   bad('a negative budget', '/scaler/gpuBudget/h100', { scaler: { gpuBudget: { h100: -1 } } }),
   bad('an id with a blank', '/models/llama-8b/id', model({ id: 'my model' })),
+  bad('a console for plain http elsewhere', '/console/origin', {
+    console: { origin: 'http://console.example' },
+  }),
+  bad('a console below a path', '/console/origin', { console: { origin: 'https://console.example/a' } }),
   bad('an unknown log level', '/logLevel', { logLevel: 'verbose' }),
 ]
 
@@ -90,6 +94,19 @@ export const REFUSED_BY_RULES: readonly BadValues[] = [
     tls: { certManager: { enabled: true } },
   }),
   bad('an Ingress without a host', 'gateway.ingress.host', { gateway: { ingress: { enabled: true } } }),
+  bad('a console at an edge without its address', 'console.origin: expected', {
+    console: { enabled: true, ingress: { enabled: true } },
+  }),
+  bad('a console of this machine at an edge', 'console.origin: expected', {
+    console: { enabled: true, origin: 'http://127.0.0.1:8091', route: { parentRefs: [{ name: 'a' }] } },
+  }),
+  bad('half a login of the console', 'console.redis.busUrlSecret: expected', {
+    console: { redis: { busUrlSecret: { name: 'a' } } },
+  }),
+  bad("dev mode with the console's own login", 'console.redis.queueUrlSecret: dev.enabled starts', {
+    dev: { enabled: true },
+    console: { redis: { queueUrlSecret: { name: 'a', key: 'b' } } },
+  }),
   bad('a test key without its key', 'tests.keySecret.key', { tests: { keySecret: { name: 'a' } } }),
   bad('fewer gateways at most than at least', 'gateway.replicas.min: 3 is above max, 2', {
     gateway: { replicas: { max: 2 } },

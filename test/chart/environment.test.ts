@@ -54,7 +54,9 @@ describe.each(VALUE_SETS)('the value set %s', (set) => {
         expect(() => loadConfig(schema, { ...BY_KUBERNETES, ...environment })).not.toThrow()
       }
     }
-    const expected = ['billing', 'gateway', 'scaler', 'worker', ...(set === 'dev' ? ['simulator'] : [])]
+    const expected = ['billing', 'gateway', 'scaler', 'worker']
+    if (set === 'dev') expected.push('simulator')
+    if (!['minimal', 'many-models'].includes(set)) expected.push('console')
     expect([...seen].toSorted()).toEqual(expected.toSorted())
   })
 

@@ -51,10 +51,15 @@ describe.each(VALUE_SETS)('the value set %s', (set) => {
     }
   })
 
-  test('billing and the scaler have the time of their own limits', async () => {
-    for (const app of ['billing', 'scaler']) {
+  test('billing, the scaler and the console have the time of their own limits', async () => {
+    const components = toWorkloads(await renderSet(set)).map(
+      ({ labels }) => labels['app.kubernetes.io/component'] ?? '',
+    )
+    for (const app of ['billing', 'scaler', 'console'].filter((one) => components.includes(one))) {
       for (const { name, pod } of await load(app)) {
-        const needed = readLimits(app, only(pod.containers)).total + OTHER_RELEASES_MS
+        const container = only(pod.containers)
+        const waits = Sleep.safeParse(container['lifecycle']).data?.preStop.sleep.seconds ?? 0
+        const needed = waits * 1_000 + readLimits(app, container).total + OTHER_RELEASES_MS
         expect([name, pod.terminationGracePeriodSeconds * 1_000 >= needed]).toEqual([name, true])
       }
     }

@@ -62,6 +62,18 @@ What the schema cannot say: rules between fields. Every message names its value;
 {{- if and $values.gateway.ingress.enabled (not $values.gateway.ingress.host) }}
 {{- $problems = append $problems "gateway.ingress.host: expected where gateway.ingress.enabled" }}
 {{- end }}
+{{- $console := $values.console }}
+{{- if and $console.enabled (or $console.route.parentRefs $console.ingress.enabled) (not (hasPrefix "https://" $console.origin)) }}
+{{- $problems = append $problems "console.origin: expected, as https://HOST, where console.route or console.ingress is used" }}
+{{- end }}
+{{- range $field, $secret := $console.redis }}
+{{- if ne (empty $secret.name) (empty $secret.key) }}
+{{- $problems = append $problems (printf "console.redis.%s: expected name and key, or neither" $field) }}
+{{- end }}
+{{- if and $values.dev.enabled $secret.name }}
+{{- $problems = append $problems (printf "console.redis.%s: dev.enabled starts a Redis of its own; set one of the two" $field) }}
+{{- end }}
+{{- end }}
 {{- if and $values.tests.keySecret.name (not $values.tests.keySecret.key) }}
 {{- $problems = append $problems "tests.keySecret.key: expected beside its name" }}
 {{- end }}
@@ -209,7 +221,7 @@ What the schema cannot say: rules between fields. Every message names its value;
 {{- $problems := list }}
 {{- $names := dict }}
 {{- $ids := dict }}
-{{- range $component := list "gateway" "billing" "scaler" "redis" "postgres" }}
+{{- range $component := list "gateway" "billing" "scaler" "console" "redis" "postgres" }}
 {{- $_ := set $names (printf "%s-%s" $.Release.Name $component) $component }}
 {{- end }}
 {{- range $class, $_ := .Values.placeholders }}
