@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { embed } from '../support/embeddings.ts'
+import { askConsole } from './ask-console.ts'
 import { createCustomer, type Customer } from './customer.ts'
 import { engineOf, setFaults, signalEngine, workerOf } from './engine.ts'
 import { applyObjects } from './programs.ts'
@@ -70,6 +71,22 @@ test('every pod is ready, and `helm test` passes with a key of a customer', asyn
     stringData: { key: customer.apiKey },
   })
   await release.test()
+})
+
+test('the console answers through its Service, at its own host alone: its page, the cluster, and billing', async () => {
+  const { release, adminToken } = production
+  const ask = async (path: string, host = 'console.example') =>
+    await askConsole(release.consoleUrl + path, { host, authorization: `Bearer ${adminToken}` })
+  expect(await ask('/')).toMatchObject({ status: 200, body: expect.stringContaining('<script') })
+  expect(await ask('/', new URL(release.consoleUrl).host)).toMatchObject({ status: 421 })
+  const me = await ask('/api/admin/me')
+  expect([me.status, JSON.parse(me.body)]).toMatchObject([200, { role: 'owner' }])
+  // With logins of Redis that only read.
+  await expect
+    .poll(async () => JSON.parse((await ask('/live/v1/cluster')).body), POLL)
+    .toMatchObject({ view: { cluster: { workers: { ready: CHAT.min }, gateways: GATEWAYS } } })
+  const { view } = JSON.parse((await ask('/live/v1/workers')).body)
+  expect(view).toMatchObject({ sources: { busAwayMs: 0, queueAwayMs: 0 } })
 })
 
 test('an upgrade without a change replaces no pod', async () => {

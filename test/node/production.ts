@@ -29,6 +29,7 @@ export const productionValues = (over: Values = {}): Values =>
       engineDefaults: { simulate: true },
       gateway: { replicas: { min: GATEWAYS, max: 6 }, resources: LITTLE },
       billing: { resources: LITTLE },
+      console: { replicas: 1, resources: LITTLE },
       scaler: { resources: LITTLE },
       worker: { resources: LITTLE },
       models: {
@@ -68,6 +69,10 @@ export async function prepareProduction(): Promise<Production> {
   }
   await applyObjects(
     secret('millrace-redis', { 'queue-url': servers.queueUrl, 'bus-urls': servers.busUrl }),
+    secret('millrace-console-redis', {
+      'queue-url': servers.consoleQueueUrl,
+      'bus-urls': servers.consoleBusUrl,
+    }),
     secret('millrace-db', { url: servers.databaseUrl, 'owner-url': servers.ownerUrl }),
     secret('millrace', { 'admin-token': ADMIN_TOKEN, 'receipt-secrets': randomUUID() }),
     certificate('tls-billing', 'mr-billing'),

@@ -51,6 +51,7 @@ export type Release = {
   /** The gateway's Service, at the root of the public interface. */
   readonly baseUrl: string
   readonly adminUrl: string
+  readonly consoleUrl: string
   /** kubectl in the release's namespace. */
   kubectl(args: readonly string[]): Promise<string>
   /** Installs or upgrades by Helm with these values; resolves when `settled` does. */
@@ -104,6 +105,7 @@ export function toRelease(name: string, namespace: string): Release {
     namespace,
     baseUrl: `http://${name}-gateway.${namespace}:8080/v1`,
     adminUrl: `http://${name}-billing-admin.${namespace}:8090`,
+    consoleUrl: `http://${name}-console.${namespace}:8091`,
     kubectl: run,
     async upgrade(values) {
       const file = join(scratchFolder('values'), 'values.yaml')

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { consoleReader } from '../support/console-reader.ts'
 import { applyObjects, kubectl } from './programs.ts'
 
 /** It breaks a URL that does not encode it. */
@@ -10,6 +11,9 @@ const SERVERS = ['queue', 'bus', 'postgres'] as const
 export type Servers = {
   readonly queueUrl: string
   readonly busUrl: string
+  /** Of the login that docs/operators.md gives to the console. */
+  readonly consoleQueueUrl: string
+  readonly consoleBusUrl: string
   /** Of the login that serves, and of the one that owns the tables. */
   readonly databaseUrl: string
   readonly ownerUrl: string
@@ -35,6 +39,10 @@ export async function startServers(): Promise<Servers> {
     ...server({ namespace, name: 'postgres', image: 'postgres:18', port: 5432, env: postgresEnv }),
   )
   for (const name of SERVERS) await run(['rollout', 'status', `deployment/${name}`, '--timeout', '180s'])
+  for (const name of ['queue', 'bus']) {
+    const asOwner = ['redis-cli', '-e', '--no-auth-warning', '-a', PASSWORD]
+    await run(['exec', `deployment/${name}`, '--', ...asOwner, 'ACL', 'SETUSER', ...consoleReader(PASSWORD)])
+  }
   for (const statement of [
     'create role millrace_service',
     `create role billing_owner login password ${SQL}`,
@@ -48,6 +56,8 @@ export async function startServers(): Promise<Servers> {
   return {
     queueUrl: `redis://:${ENCODED}@queue.${namespace}:6379`,
     busUrl: `redis://:${ENCODED}@bus.${namespace}:6379`,
+    consoleQueueUrl: `redis://console:${ENCODED}@queue.${namespace}:6379`,
+    consoleBusUrl: `redis://console:${ENCODED}@bus.${namespace}:6379`,
     databaseUrl: `postgres://billing:${ENCODED}@${database}`,
     ownerUrl: `postgres://billing_owner:${ENCODED}@${database}`,
     close: async () => void (await kubectl(['delete', 'namespace', namespace, '--wait=false'])),
