@@ -23,6 +23,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'model-files': ['chat-template', 'contracts', 'dialect', 'grpc', 'tokenizer'],
   'live-view': [],
   money: [],
+  'page-parts': ['money'],
   pages: [],
   redis: ['config', 'telemetry'],
   telemetry: [],

@@ -1,5 +1,6 @@
 import type { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { AnswerOf, InputOf } from '#libs/admin-contract/operation.ts'
+import { createAsk } from '#libs/page-parts/ask.ts'
 
 type Operation = (typeof ADMIN)[keyof typeof ADMIN]
 type Reading = Extract<Operation, { kind: 'read' }>
@@ -17,38 +18,18 @@ export type Item<Path extends Reading['path']> =
 
 type Input = Readonly<Record<string, unknown>>
 
-const READ_LIMIT_MS = 60_000
-
-/** Billing answers a change within seconds. */
-const CHANGE_LIMIT_MS = 60_000
-
-/** An answer that is not the wanted one; the message is for the viewer. */
-export class Failure extends Error {
-  readonly status: number
-  readonly code: string
-  /** The field of the request that is wrong. */
-  readonly param: string | undefined
-
-  constructor(status: number, details: { code: string; message: string; param?: string | undefined }) {
-    super(details.message)
-    this.name = 'Failure'
-    this.status = status
-    this.code = details.code
-    this.param = details.param
-  }
-
-  /** The change may have been made: the answer is missing, not negative. */
-  get isUnknown(): boolean {
-    return this.code === 'outcome_unknown'
-  }
-}
-
 /** Called once, when the session has ended. */
 let onSignedOut = (): void => {}
 
 export function whenSignedOut(run: () => void): void {
   onSignedOut = run
 }
+
+const ask = createAsk({
+  server: 'console',
+  headers: { 'x-millrace-page': '1' },
+  onSignedOut: () => onSignedOut(),
+})
 
 /** Asks billing, through the console. Throws a Failure. */
 export async function read<const Path extends Reading['path']>(
@@ -58,10 +39,7 @@ export async function read<const Path extends Reading['path']>(
 ): Promise<Answer<Path>> {
   const { filled, rest } = fill(path, input)
   const query = new URLSearchParams(rest.map(([name, value]) => [name, String(value)])).toString()
-  return await ask('GET', `/api/admin${filled}${query === '' ? '' : `?${query}`}`, {
-    limitMs: READ_LIMIT_MS,
-    ...(signal === undefined ? {} : { signal }),
-  })
+  return await ask('GET', `/api/admin${filled}${query === '' ? '' : `?${query}`}`, { signal })
 }
 
 /** Changes something. `query` is for the few operations that have one besides their body. Throws a Failure. */
@@ -72,20 +50,20 @@ export async function change<const Path extends Changing['path']>(
 ): Promise<Changed<Path>> {
   const { filled, rest } = fill(path, input)
   const body = JSON.stringify(Object.fromEntries(rest))
-  return await ask(method, `/api/admin${filled}${query}`, { limitMs: CHANGE_LIMIT_MS, body })
+  return await ask(method, `/api/admin${filled}${query}`, { body })
 }
 
 export async function signIn(given: { token: string } | { ticket: string }): Promise<void> {
-  await ask('POST', '/api/session', { limitMs: CHANGE_LIMIT_MS, body: JSON.stringify(given), quiet: true })
+  await ask('POST', '/api/session', { body: JSON.stringify(given), isQuiet: true })
 }
 
 export async function signOut(): Promise<void> {
-  await ask('DELETE', '/api/session', { limitMs: CHANGE_LIMIT_MS, body: '{}', quiet: true })
+  await ask('DELETE', '/api/session', { body: '{}', isQuiet: true })
 }
 
 /** Any other answer of the console. */
 export async function readJson(path: string): Promise<unknown> {
-  return await ask('GET', path, { limitMs: READ_LIMIT_MS })
+  return await ask('GET', path)
 }
 
 function fill(path: string, input: Input): { filled: string; rest: [string, unknown][] } {
@@ -96,44 +74,4 @@ function fill(path: string, input: Input): { filled: string; rest: [string, unkn
   })
   const rest = Object.entries(input).filter(([name, value]) => !inPath.has(name) && value !== undefined)
   return { filled, rest }
-}
-
-type Asking = { limitMs: number; body?: string; signal?: AbortSignal; quiet?: boolean }
-
-// The contract describes what comes back: JSON has no type of its own.
-// oxlint-disable-next-line typescript/no-explicit-any
-async function ask(method: string, target: string, { limitMs, body, signal, quiet }: Asking): Promise<any> {
-  const limit = AbortSignal.timeout(limitMs)
-  let response: Response
-  let text: string
-  try {
-    response = await fetch(target, {
-      method,
-      signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
-      ...(body === undefined
-        ? {}
-        : { body, headers: { 'content-type': 'application/json', 'x-millrace-page': '1' } }),
-    })
-    text = await response.text()
-  } catch (error) {
-    if (signal?.aborted === true) throw error
-    throw method === 'GET'
-      ? new Failure(0, { code: 'console_unreachable', message: 'The console does not answer.' })
-      : new Failure(0, { code: 'outcome_unknown', message: 'No answer came: it may have been done.' })
-  }
-  if (response.ok) return text === '' ? undefined : JSON.parse(text)
-  if (response.status === 401 && quiet !== true) onSignedOut()
-  throw new Failure(response.status, toDetails(response.status, text))
-}
-
-function toDetails(status: number, text: string): { code: string; message: string; param?: string } {
-  try {
-    const { error } = JSON.parse(text)
-    if (typeof error.message === 'string') return error
-  } catch {
-    // An answer of something else than the console, such as a proxy.
-  }
-  return status === 502 || status === 504
-    ? { code: 'outcome_unknown', message: `Something between here and the console answered ${status}.` }
-    : { code: 'unknown', message: `Something between here and the console answered ${status}.` }
 }

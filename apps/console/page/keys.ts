@@ -1,4 +1,4 @@
-import { toHash } from './route.ts'
+import { toHash } from '#libs/page-parts/route.ts'
 
 /** The screens of the navigation, in order, with the key that goes there after `g`. */
 export const PLACES = [

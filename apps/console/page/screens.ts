@@ -1,5 +1,5 @@
+import type { Route } from '#libs/page-parts/route.ts'
 import type { OpenScreen } from './app.ts'
-import type { Route } from './route.ts'
 
 /** The first part of an address, and the module with its screen: fetched when a viewer goes there. */
 const SCREENS: Readonly<Record<string, () => Promise<{ open: OpenScreen }>>> = {

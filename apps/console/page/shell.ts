@@ -1,14 +1,11 @@
-import { html, nothing, type TemplateResult } from 'lit-html'
-import { ref } from 'lit-html/directives/ref.js'
+import { html, type TemplateResult } from 'lit-html'
+import { createDialogs } from '#libs/page-parts/dialogs.ts'
+import { createFrame } from '#libs/page-parts/frame.ts'
+import { showFailure, toFailure } from '#libs/page-parts/load.ts'
+import { toHash, type Route } from '#libs/page-parts/route.ts'
 import { signOut, type Answer } from './api.ts'
 import type { App } from './app.ts'
 import { KEYS, listenForKeys, PLACES } from './keys.ts'
-import { showFailure, toFailure } from './parts/load.ts'
-import { toHash, type Route } from './route.ts'
-import { currentTheme, switchTheme } from './theme.ts'
-
-/** How long a sentence about something that was done stays. */
-const SAID_MS = 6_000
 
 /** Screens without a place of their own in the navigation stand below another. */
 const PARENTS: Readonly<Record<string, string>> = { account: 'accounts', model: '', request: 'requests' }
@@ -16,7 +13,7 @@ const PARENTS: Readonly<Record<string, string>> = { account: 'accounts', model: 
 export type Shell = {
   readonly forScreens: Pick<App, 'openDialog' | 'closeDialog' | 'say'>
   view(route: Route | undefined, screen: TemplateResult): TemplateResult
-  /** Another screen: it begins at its top, and screen readers read its heading. */
+  /** The viewer has come to another screen. */
   arrive(): void
   close(): void
 }
@@ -24,30 +21,9 @@ export type Shell = {
 /** What stands around every screen: navigation, search, the viewer, one dialog, and what was just said. */
 export function createShell(deps: { me: Answer<'/me'>; redraw: () => void; onSignedOut: () => void }): Shell {
   const { me, redraw, onSignedOut } = deps
-  let dialog: (() => TemplateResult) | undefined
-  let said = ''
-  let saidTimer: ReturnType<typeof setTimeout> | undefined
-  let arrived = false
-
-  const forScreens: Shell['forScreens'] = {
-    openDialog(content) {
-      dialog = content
-      redraw()
-    },
-    closeDialog() {
-      dialog = undefined
-      redraw()
-    },
-    say(text) {
-      said = text
-      clearTimeout(saidTimer)
-      saidTimer = setTimeout(() => {
-        said = ''
-        redraw()
-      }, SAID_MS)
-      redraw()
-    },
-  }
+  const dialogs = createDialogs(redraw)
+  const { openDialog } = dialogs.forScreens
+  const frame = createFrame({ dialogs, redraw })
 
   async function leave(): Promise<void> {
     try {
@@ -55,7 +31,7 @@ export function createShell(deps: { me: Answer<'/me'>; redraw: () => void; onSig
       onSignedOut()
     } catch (error) {
       const failure = toFailure(error)
-      forScreens.openDialog(
+      openDialog(
         () =>
           html`<h2 id="dialog-title">Sign out</h2>
             ${showFailure(failure)}`,
@@ -63,115 +39,53 @@ export function createShell(deps: { me: Answer<'/me'>; redraw: () => void; onSig
     }
   }
 
-  function search(event: SubmitEvent): void {
-    event.preventDefault()
-    if (!(event.target instanceof HTMLFormElement)) return
-    const text = new FormData(event.target).get('q')
-    if (typeof text === 'string' && text.trim() !== '')
-      location.hash = toHash(['find'], { q: shorten(text.trim()) })
-  }
-
   const stopKeys = listenForKeys({
-    isBlocked: () => dialog !== undefined,
-    openHelp: () => forScreens.openDialog(showKeys),
+    isBlocked: () => dialogs.isOpen,
+    openHelp: () => openDialog(showKeys),
   })
 
   return {
-    forScreens,
-    arrive() {
-      arrived = true
-      dialog = undefined
-    },
+    forScreens: dialogs.forScreens,
+    arrive: () => frame.arrive(),
     view(route, screen) {
       const first = route?.path[0] ?? ''
-      const place = PARENTS[first] ?? first
-      return html`<a class="skip" href="#content" @click=${skip}>Skip to the content</a>
-        <header class="top">
-          <a class="brand" href="#/">Millrace</a>
-          <nav aria-label="Screens">
-            <ul>
-              ${PLACES.map(
-                ({ name, path }) =>
-                  html`<li>
-                    <a
-                      href=${toHash(path === '' ? [] : [path])}
-                      aria-current=${place === path ? 'page' : nothing}
-                      >${name}</a
-                    >
-                  </li>`,
-              )}
-            </ul>
-          </nav>
-          <form class="search" role="search" @submit=${search}>
-            <input
-              id="search"
-              name="q"
-              type="search"
-              autocomplete="off"
-              spellcheck="false"
-              aria-label="Search an id, a key or an account"
-              placeholder="id, key, account   /"
-            />
-          </form>
-          <div class="viewer">
-            <span title="Signed in as ${me.name}"><bdi>${me.name}</bdi> · ${me.role}</span>
-            <button type="button" class="quiet" @click=${() => turn()}>theme: ${currentTheme()}</button>
-            <button type="button" class="quiet" @click=${() => void leave()}>sign out</button>
-          </div>
-        </header>
-        <main id="content" tabindex="-1" ${ref(focusWhenArrived)}>${screen}</main>
-        <p class="said" role="status">${said}</p>
-        ${
-          dialog === undefined
-            ? nothing
-            : html`<dialog
-                aria-labelledby="dialog-title"
-                ${ref(showModal)}
-                @close=${() => forScreens.closeDialog()}
-                @cancel=${() => forScreens.closeDialog()}
-              >
-                ${dialog()}
-              </dialog>`
-        }`
+      return frame.view({
+        places: PLACES,
+        current: PARENTS[first] ?? first,
+        search: html`<form class="search" role="search" @submit=${search}>
+          <input
+            id="search"
+            name="q"
+            type="search"
+            autocomplete="off"
+            spellcheck="false"
+            aria-label="Search an id, a key or an account"
+            placeholder="id, key, account   /"
+          />
+        </form>`,
+        viewer: html`<span title="Signed in as ${me.name}"><bdi>${me.name}</bdi> · ${me.role}</span>`,
+        signOut: () => void leave(),
+        screen,
+      })
     },
     close() {
-      clearTimeout(saidTimer)
+      dialogs.close()
       stopKeys()
     },
   }
+}
 
-  function turn(): void {
-    switchTheme()
-    redraw()
-  }
-
-  function focusWhenArrived(element: Element | undefined): void {
-    if (!arrived || !(element instanceof HTMLElement)) return
-    arrived = false
-    scrollTo(0, 0)
-    element.focus({ preventScroll: true })
-  }
+function search(event: SubmitEvent): void {
+  event.preventDefault()
+  if (!(event.target instanceof HTMLFormElement)) return
+  const text = new FormData(event.target).get('q')
+  if (typeof text === 'string' && text.trim() !== '')
+    location.hash = toHash(['find'], { q: shorten(text.trim()) })
 }
 
 /** The address stays in the browser's history, so no secret may be in it: its ends are enough to find its key. */
 function shorten(text: string): string {
   return text.length > 16 && text.startsWith('mr_live_') ? `${text.slice(0, 12)}…${text.slice(-4)}` : text
-}
-
-function skip(event: Event): void {
-  // The address belongs to the screens.
-  event.preventDefault()
-  document.getElementById('content')?.focus()
-}
-
-/** After the drawing: lit-html makes elements before it puts them into the document. */
-function showModal(element: Element | undefined): void {
-  queueMicrotask(() => {
-    if (!(element instanceof HTMLDialogElement) || element.open || !element.isConnected) return
-    element.showModal()
-    const field = element.querySelector('input, select, textarea')
-    if (field instanceof HTMLElement) field.focus()
-  })
 }
 
 function showKeys(): TemplateResult {

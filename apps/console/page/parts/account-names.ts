@@ -1,9 +1,9 @@
 import { html, type TemplateResult } from 'lit-html'
+import { shortId } from '#libs/page-parts/id.ts'
+import { load } from '#libs/page-parts/load.ts'
+import { toHash } from '#libs/page-parts/route.ts'
 import { read } from '../api.ts'
 import type { App } from '../app.ts'
-import { toHash } from '../route.ts'
-import { load } from './load.ts'
-import { shortId } from './id.ts'
 
 /** The newest accounts, read once: a request for each row would be a request too many. Others are shown by their id. */
 const MOST = '500'

@@ -1,7 +1,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
+import { showWaiting } from '#libs/page-parts/load.ts'
+import { duration, toUtcText } from '#libs/page-parts/time.ts'
 import type { Live } from '../live.ts'
-import { showWaiting } from './load.ts'
-import { duration, toUtcText } from './time.ts'
 
 type Sources = { readonly busAwayMs: number; readonly queueAwayMs: number }
 

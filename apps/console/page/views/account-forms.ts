@@ -1,8 +1,8 @@
 import { html } from 'lit-html'
+import { openForm } from '#libs/page-parts/form.ts'
+import { credits, exactCredits } from '#libs/page-parts/money.ts'
 import { change, type Answer } from '../api.ts'
 import type { App } from '../app.ts'
-import { openForm } from '../parts/form.ts'
-import { credits, exactCredits } from '../parts/money.ts'
 
 type Account = Answer<'/accounts/{account}'>
 

@@ -1,8 +1,9 @@
 import { html, type TemplateResult } from 'lit-html'
-import { Failure, read } from '../api.ts'
+import { Failure } from '#libs/page-parts/failure.ts'
+import { load, showLoaded } from '#libs/page-parts/load.ts'
+import { toHash } from '#libs/page-parts/route.ts'
+import { read } from '../api.ts'
 import type { OpenScreen } from '../app.ts'
-import { load, showLoaded } from '../parts/load.ts'
-import { toHash } from '../route.ts'
 
 type Hit = { readonly what: string; readonly name: string; readonly href: string }
 

@@ -1,14 +1,14 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
+import { openForm, type Field, type Values } from '#libs/page-parts/form.ts'
+import { mark, type Meaning } from '#libs/page-parts/mark.ts'
+import { credits, exactCredits } from '#libs/page-parts/money.ts'
+import { whole } from '#libs/page-parts/number.ts'
+import { showSecret } from '#libs/page-parts/secret.ts'
+import { table, type Column } from '#libs/page-parts/table.ts'
+import { moment } from '#libs/page-parts/time.ts'
 import { change, type Answer, type Item } from '../api.ts'
 import type { App } from '../app.ts'
-import { openForm, type Field, type Values } from '../parts/form.ts'
-import { mark, type Meaning } from '../parts/mark.ts'
-import { credits, exactCredits } from '../parts/money.ts'
-import { whole } from '../parts/number.ts'
-import { table, type Column } from '../parts/table.ts'
-import { moment } from '../parts/time.ts'
 import { may } from '../roles.ts'
-import { showSecret } from './secret.ts'
 
 type Account = Answer<'/accounts/{account}'>
 type Key = Item<'/keys'>
@@ -201,7 +201,7 @@ export function createKey(app: App, account: Account, changed: () => void): void
     async run(values) {
       const made = await change('/accounts/{account}/keys', { account: account.id, ...toLimits(values) })
       changed()
-      return showSecret(app, made.secret, 'models')
+      return showSecret(made.secret, { base: '"$OPENAI_BASE_URL"', say: app.say })
     },
   })
 }
@@ -242,7 +242,7 @@ function rotateKey(app: App, key: Key, changed: () => void): void {
       const input = { key: key.id, overlapSeconds: Number(overlap), ...(reason === '' ? {} : { reason }) }
       const made = await change('/keys/{key}/rotate', input)
       changed()
-      return showSecret(app, made.secret, 'models')
+      return showSecret(made.secret, { base: '"$OPENAI_BASE_URL"', say: app.say })
     },
   })
 }

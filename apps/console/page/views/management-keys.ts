@@ -1,12 +1,12 @@
 import { html, type TemplateResult } from 'lit-html'
+import { openForm } from '#libs/page-parts/form.ts'
+import { mark, type Meaning } from '#libs/page-parts/mark.ts'
+import { showSecret } from '#libs/page-parts/secret.ts'
+import { table, type Column } from '#libs/page-parts/table.ts'
+import { DAY_MS, moment } from '#libs/page-parts/time.ts'
 import { change, type Answer, type Item } from '../api.ts'
 import type { App } from '../app.ts'
-import { openForm } from '../parts/form.ts'
-import { mark, type Meaning } from '../parts/mark.ts'
-import { table, type Column } from '../parts/table.ts'
-import { moment } from '../parts/time.ts'
 import { may } from '../roles.ts'
-import { showSecret } from './secret.ts'
 
 type Account = Answer<'/accounts/{account}'>
 type ManagementKey = Item<'/management-keys'>
@@ -22,8 +22,6 @@ const LIVES = [
   { value: '365', label: 'a year' },
   { value: '', label: 'until it is revoked' },
 ]
-
-const DAY_MS = 24 * 60 * 60 * 1000
 
 /** By them the account manages its keys itself. */
 export function managementKeyTable(
@@ -90,7 +88,7 @@ export function createManagementKey(app: App, account: Account, changed: () => v
         ...(reason === '' ? {} : { reason }),
       })
       changed()
-      return showSecret(app, made.secret, 'keys')
+      return showSecret(made.secret, { base: '"$OPENAI_BASE_URL"', path: 'keys', say: app.say })
     },
   })
 }

@@ -1,8 +1,8 @@
+import { shortCredits } from '#libs/page-parts/money.ts'
+import { short } from '#libs/page-parts/number.ts'
+import { DAY_MS, toDay } from '#libs/page-parts/time.ts'
 import type { Item } from '../api.ts'
 import type { ChartView } from '../parts/chart.ts'
-import { shortCredits } from '../parts/money.ts'
-import { short } from '../parts/number.ts'
-import { DAY_MS, toDay } from '../parts/time.ts'
 
 type Usage = Item<'/usage'>
 

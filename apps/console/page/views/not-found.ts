@@ -1,5 +1,5 @@
 import { html } from 'lit-html'
-import type { Screen } from '../app.ts'
+import type { Screen } from '#libs/page-parts/page-app.ts'
 
 export function open(): Screen {
   return {

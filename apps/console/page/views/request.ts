@@ -1,13 +1,15 @@
-import { html, nothing, svg, type TemplateResult } from 'lit-html'
+import { html, nothing, type TemplateResult } from 'lit-html'
+import { showTokens } from '#libs/page-parts/charge.ts'
+import { shortId, wholeId, copy } from '#libs/page-parts/id.ts'
+import { load, showFailure, showWaiting } from '#libs/page-parts/load.ts'
+import { mark, type Meaning } from '#libs/page-parts/mark.ts'
+import { exactCredits } from '#libs/page-parts/money.ts'
+import { whole } from '#libs/page-parts/number.ts'
+import { showTimes } from '#libs/page-parts/request-times.ts'
+import { toHash } from '#libs/page-parts/route.ts'
+import { moment } from '#libs/page-parts/time.ts'
 import { read, type Answer } from '../api.ts'
 import type { App, OpenScreen } from '../app.ts'
-import { shortId, wholeId, copy } from '../parts/id.ts'
-import { load, showFailure, showWaiting } from '../parts/load.ts'
-import { mark, type Meaning } from '../parts/mark.ts'
-import { exactCredits, pricePerMillion } from '../parts/money.ts'
-import { whole } from '../parts/number.ts'
-import { duration, moment } from '../parts/time.ts'
-import { toHash } from '../route.ts'
 
 type RequestRecord = Answer<'/requests/{request}'>
 type Settlement = NonNullable<RequestRecord['settlement']>
@@ -109,7 +111,7 @@ function show(app: App, record: RequestRecord): TemplateResult {
                   : 'No times are kept: it is older than 90 days, or ran in an older release.'
               }
             </p>`
-          : times(timing, settlement)
+          : showTimes({ ...timing, completionTokens: settlement?.completionTokens ?? 0 })
       }
     </section>
     ${
@@ -150,74 +152,18 @@ function state(settlement: Settlement | null, hold: Hold | null, timing: Timing 
   return mark(OUTCOMES[settlement.outcome], reason ? `${settlement.outcome} · ${reason}` : settlement.outcome)
 }
 
-function times(timing: Timing, settlement: Settlement | null): TemplateResult {
-  const { waitedMs, firstTokenMs, ranMs } = timing
-  const wroteMs = ranMs === null ? null : ranMs - (firstTokenMs ?? 0)
-  const tokens = settlement?.completionTokens ?? 0
-  const perS =
-    wroteMs !== null && wroteMs > 0 && firstTokenMs !== null ? Math.round((tokens * 1_000) / wroteMs) : null
-  const parts = [
-    { name: 'waited', ms: waitedMs, text: `waited ${duration(waitedMs)}` },
-    { name: 'first', ms: firstTokenMs, text: `first token after ${duration(firstTokenMs)}` },
-    {
-      name: 'wrote',
-      ms: wroteMs,
-      text: `wrote ${whole(tokens)} tokens in ${duration(wroteMs)}${perS === null ? '' : ` · ${whole(perS)} tokens/s`}`,
-    },
-  ]
-  return html`${timeline(parts)}
-    <ol>
-      ${parts.map(({ ms, text }) => (ms === null ? nothing : html`<li>${text}</li>`))}
-    </ol>
-    ${why(timing)}`
-}
-
-/** One bar for each part of a request's time, each beginning where the one before ends. */
-function timeline(parts: readonly { name: string; ms: number | null; text: string }[]): TemplateResult {
-  const known = parts.map(({ name, ms }) => ({ name, ms: Math.max(0, ms ?? 0) }))
-  const all = known.reduce((sum, { ms }) => sum + ms, 0)
-  if (all === 0) return html``
-  let start = 0
-  const bars = known.map(({ name, ms }, index) => {
-    const x = (1_000 * start) / all
-    start += ms
-    const width = Math.max(ms === 0 ? 0 : 2, (1_000 * ms) / all)
-    return svg`<rect class=${name} x=${x.toFixed(1)} y=${index * 16} width=${width.toFixed(1)} height="12" rx="2" />`
-  })
-  return html`<svg
-    class="timeline"
-    viewBox="0 0 1000 48"
-    preserveAspectRatio="none"
-    role="img"
-    aria-label=${parts.map(({ text }) => text).join(', ')}
-  >
-    ${bars}
-  </svg>`
-}
-
-function why({ waitedMs, firstTokenMs, ranMs, ahead }: Timing) {
-  const all = (waitedMs ?? 0) + (ranMs ?? 0)
-  if (all === 0) return nothing
-  const queue = ahead === null ? '' : `: ${whole(ahead)} were ahead when it was admitted`
-  if ((waitedMs ?? 0) > all / 2) return html`<p>Most of its time it waited${queue}.</p>`
-  if ((firstTokenMs ?? 0) > all / 2)
-    return html`<p>Most of its time the engine read the prompt, before the first token.</p>`
-  return html`<p>
-    Most of its time it wrote.${ahead === null ? '' : ` ${whole(ahead)} were ahead when it was admitted.`}
-  </p>`
-}
-
 function charge(settlement: Settlement, prices: Prices): TemplateResult {
   const { promptTokens, cachedTokens, completionTokens, chargedNano, costNano, writtenOffNano, late } =
     settlement
-  const fresh = promptTokens - cachedTokens
   return html`<dl class="facts">
-    <dt>Input</dt>
-    <dd>${whole(fresh)} tokens × ${pricePerMillion(prices.inputPriceNano)} credits a million</dd>
-    <dt>Cached input</dt>
-    <dd>${whole(cachedTokens)} tokens × ${pricePerMillion(prices.cachedInputPriceNano)}</dd>
-    <dt>Output</dt>
-    <dd>${whole(completionTokens)} tokens × ${pricePerMillion(prices.outputPriceNano)}</dd>
+    ${showTokens(
+      { prompt: promptTokens, cached: cachedTokens, completion: completionTokens },
+      {
+        input: prices.inputPriceNano,
+        cachedInput: prices.cachedInputPriceNano,
+        output: prices.outputPriceNano,
+      },
+    )}
     <dt>Cost</dt>
     <dd>${whole(Number(costNano))} nano-credits</dd>
     <dt>Charged</dt>

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
+import { toFailure } from '#libs/page-parts/load.ts'
 import { signIn } from '../api.ts'
-import { toFailure } from '../parts/load.ts'
 
 /** The ticket of a link that `millrace console` printed. It is taken out of the address, so that it is not kept there. */
 export function takeTicket(): string | undefined {

@@ -1,13 +1,13 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
-import type { Failure } from '../api.ts'
-import type { App } from '../app.ts'
+import type { Failure } from './failure.ts'
 import { readFields } from './filters.ts'
 import { toFailure } from './load.ts'
+import type { PageApp } from './page-app.ts'
 
 export type Field = {
   readonly name: string
   readonly label: string
-  readonly kind?: 'text' | 'lines' | 'choice' | 'number'
+  readonly kind?: 'text' | 'lines' | 'choice' | 'number' | 'date'
   readonly value?: string
   readonly isRequired?: boolean
   /** A sentence below the field. */
@@ -37,7 +37,7 @@ const CONFIRM = 'confirm'
  * Opens a form. It is sent once: while it is under way its button does nothing. When the answer is lost the form says
  * that it is not known whether it was done, and offers the same request again only where that is safe.
  */
-export function openForm(app: App, form: Form): void {
+export function openForm(app: PageApp, form: Form): void {
   let phase: 'open' | 'sending' | 'unknown' = 'open'
   let failure: Failure | undefined
   let wrong: string | undefined
@@ -148,6 +148,7 @@ ${value}</textarea>`
           : html`<input
               id=${id}
               name=${name}
+              type=${kind === 'date' ? 'date' : 'text'}
               value=${value}
               autocomplete="off"
               inputmode=${kind === 'number' ? 'decimal' : nothing}

@@ -1,6 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
-import { Failure } from '../api.ts'
-import type { App } from '../app.ts'
+import { Failure } from './failure.ts'
+import type { PageApp } from './page-app.ts'
 
 export type Loading<Value> = {
   readonly value: Value | undefined
@@ -15,7 +15,7 @@ export type Loading<Value> = {
  * leaves it, so that the screen can show both.
  */
 export function load<Value>(
-  app: Pick<App, 'redraw'>,
+  app: Pick<PageApp, 'redraw'>,
   read: (signal: AbortSignal) => Promise<Value>,
   { everyMs }: { everyMs?: number } = {},
 ): Loading<Value> {
@@ -85,7 +85,7 @@ export type LoadingList<Entry> = Omit<Loading<readonly Entry[]>, 'value'> & {
 
 /** Reads a list page after page, each when the viewer asks for it. */
 export function loadList<Entry>(
-  app: Pick<App, 'redraw'>,
+  app: Pick<PageApp, 'redraw'>,
   readPage: (
     cursor: string | undefined,
     signal: AbortSignal,

@@ -1,4 +1,4 @@
-import { toHash } from '../route.ts'
+import { toHash } from './route.ts'
 
 /** The fields of a form by name; a file is no text. */
 export function readFields(form: HTMLFormElement): Record<string, string> {

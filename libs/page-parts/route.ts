@@ -12,7 +12,7 @@ export function parseRoute(hash: string): Route {
   }
 }
 
-/** The address of a place in the console. Empty values are left out. */
+/** The address of a place in the page. Empty values are left out. */
 export function toHash(
   path: readonly string[],
   query: Readonly<Record<string, string | undefined>> = {},

@@ -1,0 +1,82 @@
+import { html, nothing, type TemplateResult } from 'lit-html'
+import { ref } from 'lit-html/directives/ref.js'
+import type { PageApp } from './page-app.ts'
+
+/** How long a sentence about something that was done stays. */
+const SAID_MS = 6_000
+
+export type Dialogs = {
+  readonly forScreens: Pick<PageApp, 'openDialog' | 'closeDialog' | 'say'>
+  readonly isOpen: boolean
+  /** Drawn after the content of the page. */
+  view(): TemplateResult
+  close(): void
+}
+
+/** One dialog at a time, and what was just said. */
+export function createDialogs(redraw: () => void): Dialogs {
+  let dialog: (() => TemplateResult) | undefined
+  let opener: Element | null = null
+  let said = ''
+  let saidTimer: ReturnType<typeof setTimeout> | undefined
+
+  const forScreens: Dialogs['forScreens'] = {
+    openDialog(content) {
+      if (dialog === undefined) opener = document.activeElement
+      dialog = content
+      redraw()
+    },
+    closeDialog() {
+      dialog = undefined
+      redraw()
+    },
+    say(text) {
+      said = text
+      clearTimeout(saidTimer)
+      saidTimer = setTimeout(() => {
+        said = ''
+        redraw()
+      }, SAID_MS)
+      redraw()
+    },
+  }
+
+  /** After the drawing: lit-html makes elements before it puts them into the document. */
+  function showModal(element: Element | undefined): void {
+    if (element === undefined) return returnFocus()
+    queueMicrotask(() => {
+      if (!(element instanceof HTMLDialogElement) || element.open || !element.isConnected) return
+      element.showModal()
+      const field = element.querySelector('input, select, textarea')
+      if (field instanceof HTMLElement) field.focus()
+    })
+  }
+
+  /** A dialog that is taken out of the document takes the focus with it. */
+  function returnFocus(): void {
+    if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
+    opener = null
+  }
+
+  return {
+    forScreens,
+    get isOpen() {
+      return dialog !== undefined
+    },
+    view: () =>
+      html`<p class="said" role="status">${said}</p>
+        ${
+          dialog === undefined
+            ? nothing
+            : html`<dialog
+                aria-labelledby="dialog-title"
+                ${ref(showModal)}
+                @close=${() => forScreens.closeDialog()}
+                @cancel=${() => forScreens.closeDialog()}
+              >
+                ${dialog()}
+              </dialog>`
+        }`,
+    close: () => clearTimeout(saidTimer),
+  }
+}

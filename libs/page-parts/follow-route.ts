@@ -1,0 +1,57 @@
+import { html, type TemplateResult } from 'lit-html'
+import type { Failure } from './failure.ts'
+import { showFailure, toFailure } from './load.ts'
+import type { Screen } from './page-app.ts'
+import { parseRoute, type Route } from './route.ts'
+
+/** Shows the screen of the address, and the next one when the address changes; until it is closed. */
+export function followRoute(deps: {
+  /** The name of the whole page, in the title of a screen that cannot be opened. */
+  readonly name: string
+  findScreen(route: Route): Promise<Screen>
+  /** Called when the viewer has come to another screen. */
+  onArrived(): void
+  redraw(): void
+}): { readonly route: Route | undefined; view(): TemplateResult; close(): void } {
+  const { name, findScreen, onArrived, redraw } = deps
+  let screen: Screen | undefined
+  let failure: Failure | undefined
+  let shown: Route | undefined
+  let closed = false
+
+  async function follow(): Promise<void> {
+    const route = parseRoute(location.hash)
+    const isSameScreen = shown?.path.join('/') === route.path.join('/')
+    shown = route
+    try {
+      const opened = await findScreen(route)
+      if (closed || shown !== route) return opened.close()
+      screen?.close()
+      screen = opened
+      failure = undefined
+    } catch (error) {
+      failure = toFailure(error)
+    }
+    document.title = `${screen?.title ?? name} · Millrace`
+    if (!isSameScreen) onArrived()
+    redraw()
+  }
+
+  const onHash = () => void follow()
+  addEventListener('hashchange', onHash)
+  void follow()
+  return {
+    get route() {
+      return shown
+    },
+    view: () =>
+      failure === undefined
+        ? (screen?.view() ?? html`<p class="waiting">Loading …</p>`)
+        : showFailure(failure, () => void follow()),
+    close() {
+      closed = true
+      removeEventListener('hashchange', onHash)
+      screen?.close()
+    },
+  }
+}

@@ -1,0 +1,17 @@
+import { html, type TemplateResult } from 'lit-html'
+import { copy } from './id.ts'
+
+/**
+ * The secret of a new key, in the dialog in which it was made. `base` is the address of the API, quoted for a shell;
+ * `path` is a read that tries the key.
+ */
+export function showSecret(
+  secret: string,
+  { base, path = 'models', say }: { base: string; path?: 'models' | 'keys'; say: (text: string) => void },
+): TemplateResult {
+  return html`<p>This is the only time that the secret is shown.</p>
+    <p class="secret"><code id="secret">${secret}</code></p>
+    <p><button type="button" @click=${() => void copy(secret, say)}>Copy the secret</button></p>
+    <p>To try it:</p>
+    <pre class="scroll" tabindex="0">curl ${base}/${path} -H "authorization: Bearer ${secret}"</pre>`
+}
