@@ -8,6 +8,11 @@ export function stripTypes(path: string, text: string): string {
   return path.endsWith('.ts') ? stripTypeScriptTypes(text, { mode: 'strip' }) : text
 }
 
+/** Every module that the module names. */
+export function readSpecifiers(text: string): string[] {
+  return [...text.matchAll(SPECIFIER)].map(([, , , , specifier = '']) => specifier)
+}
+
 /**
  * The module with every specifier replaced. A `static` one is needed before the module runs, a `dynamic` one when it
  * asks for it.

@@ -4,12 +4,21 @@ import type { Asset, Page } from './load-page.ts'
 /** An address changes with its body. */
 const FOREVER = 'public, max-age=31536000, immutable'
 
-/** Serves the page at `path`, and its files below `/assets/`. */
+/** Serves the page at `path`, and each of its files at its address, which begins with `/`. */
 export function servePage(app: FastifyInstance, { path, page }: { path: string; page: Page }): void {
-  app.get(path, async (request, reply) => send(request, reply.header('cache-control', 'no-store'), page.html))
+  app.get(path, async (request, reply) => sendDocument(request, reply, page))
   for (const [address, asset] of page.assets) {
-    app.get(address, async (request, reply) => send(request, reply.header('cache-control', FOREVER), asset))
+    app.get(address, async (request, reply) => sendAsset(request, reply, asset))
   }
+}
+
+export function sendDocument(request: FastifyRequest, reply: FastifyReply, { html }: Page): FastifyReply {
+  return send(request, reply.header('cache-control', 'no-store'), html)
+}
+
+/** A file of a page; browsers keep it. */
+export function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset): FastifyReply {
+  return send(request, reply.header('cache-control', FOREVER), asset)
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, asset: Asset): FastifyReply {

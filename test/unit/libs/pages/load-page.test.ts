@@ -21,7 +21,7 @@ async function load(files: Readonly<Record<string, string>>): Promise<Page> {
     writeFileSync(join(folder, name), text)
   }
   const html = pathToFileURL(join(folder, 'index.html'))
-  return await loadPage({ html, packages: { 'lit-html': 'lit-html.js' } })
+  return await loadPage({ html, assets: '/assets', packages: { 'lit-html': 'lit-html.js' } })
 }
 
 function addressOf(page: Page, name: string): string {

@@ -1,0 +1,27 @@
+/** Nothing comes from another host, no script or style stands in the document, and only lit-html makes HTML of text. */
+const CONTENT_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  'trusted-types lit-html',
+].join('; ')
+
+/** Of a file that a page loads: what it may do is decided by the page. */
+export const ASSET_HEADERS = {
+  'cross-origin-resource-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+} as const
+
+/** Of the page itself. */
+export const PAGE_HEADERS = {
+  ...ASSET_HEADERS,
+  'content-security-policy': CONTENT_POLICY,
+  'cross-origin-opener-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+} as const
