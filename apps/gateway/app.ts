@@ -5,6 +5,7 @@ import type { CallerReads } from '#libs/billing-client/caller-reads.ts'
 import type { KeyManagement } from '#libs/billing-client/key-management.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
+import { serveAccountPage } from './account-page.ts'
 import { narrowCatalog, type Catalog } from './catalog.ts'
 import { chatCompletionsDescription } from './endpoints/chat-completions/describe.ts'
 import { chatCompletions } from './endpoints/chat-completions/endpoint.ts'
@@ -87,6 +88,7 @@ type AppDeps = {
   readonly tracing: Tracing
   readonly log: Logger
   readonly limits: HttpLimits
+  readonly hasAccountPage: boolean
 }
 
 /**
@@ -210,6 +212,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   app.delete('/v1/keys/:id', managing(revokeKeyDescription), keys.revoke)
   app.post('/v1/keys/:id/rotate', managing(rotateKeyDescription), keys.rotate)
   app.get('/openapi.json', serveDescription)
+  if (deps.hasAccountPage) serveAccountPage(app)
   return { app, drain }
 }
 

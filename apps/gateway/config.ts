@@ -36,6 +36,8 @@ const Fields = z.object({
   FALLBACK_CATALOG: CatalogPaths.optional(),
   /** Whether `usage` in answers has the charge, as `cost`. */
   USAGE_COST: z.enum(['on', 'off']).default('on'),
+  /** Whether `GET /account` serves the page on which the owner of a key reads what the key may read. */
+  ACCOUNT_PAGE: z.enum(['on', 'off']).default('on'),
   /** The longest time of one generation, queueing included. */
   GENERATION_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(600_000),
   /** A model is busy when the generations queued ahead of a new one take longer than this. */

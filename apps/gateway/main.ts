@@ -291,6 +291,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     tracing,
     log,
     limits: toHttpLimits(config),
+    hasAccountPage: config.ACCOUNT_PAGE === 'on',
   })
   await app.listen({ host: config.HOST, port: config.PORT })
   readiness.enter('serving')

@@ -6,7 +6,8 @@ const FOLDERS = ['apps', 'libs', 'test', 'scripts', 'bench']
 const CHECKS = [
   { name: 'types', args: ['node_modules/typescript/bin/tsc'] },
   // Code of browsers: without the types of Node.
-  { name: 'types of the page', args: ['node_modules/typescript/bin/tsc', '-p', 'apps/console/page'] },
+  { name: 'types of the console', args: ['node_modules/typescript/bin/tsc', '-p', 'apps/console/page'] },
+  { name: 'types of the account page', args: ['node_modules/typescript/bin/tsc', '-p', 'apps/gateway/page'] },
   { name: 'lint', args: ['node_modules/oxlint/bin/oxlint', '--type-aware', ...FOLDERS] },
   { name: 'format', args: ['node_modules/oxfmt/bin/oxfmt', '--check', ...FOLDERS] },
   { name: 'dead code', args: ['node_modules/knip/bin/knip.js', '--no-progress'] },

@@ -51,6 +51,7 @@ async function run(): Promise<never> {
     await waitUntilServing({ url, key, signal })
     say(`Millrace is ready at ${url}/v1 (address and key: ${home}/client.env). Try it:\n`)
     console.log(curlLine({ url, key }))
+    say(`the key's owner sees what it spends at ${url}/account`)
     say(`the operators' page is at ${consoleUrl}; its token is adminToken in ${home}/secrets.json`)
     console.log('\nCtrl-C stops everything; the state stays for the next start.')
     return await untilAborted(signal)

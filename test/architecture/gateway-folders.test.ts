@@ -9,6 +9,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   http: ['caller.ts', 'retry-after.ts'],
   generation: ['caller.ts', 'cluster-picture', 'demand', 'reports', 'retry-after.ts'],
   endpoints: ['caller.ts', 'catalog.ts', 'generation', 'http', 'retry-after.ts'],
+  page: ['endpoints'],
   reports: [],
   openapi: ['endpoints', 'http', 'retry-after.ts'],
 }

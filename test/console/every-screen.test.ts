@@ -1,19 +1,9 @@
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
+import { checkAccessibility } from './support/axe.ts'
 import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
 import { signIn } from './support/console-server.ts'
 import { startDemo, type Demo } from './support/demo.ts'
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-/** Runs in the page; injected through the debugger, so that the page's policy stays as it is. */
-const RUN_AXE = `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }).then(
-  ({ violations, passes }) => ({
-    passes: passes.length,
-    violations: violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 160)).join(' | ')),
-  }))`
 
 describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
   let demo: Demo
@@ -40,8 +30,7 @@ describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
         await page.goto(`${demo.served.origin}/${hash}`)
         await page.getByRole('heading', { level: 1 }).waitFor()
         await expect.poll(async () => page.locator('.waiting').count(), { timeout: 10_000 }).toBe(0)
-        await page.evaluate(AXE)
-        const { passes, violations } = await page.evaluate<{ passes: number; violations: string[] }>(RUN_AXE)
+        const { passes, violations } = await checkAccessibility(page)
         checks += passes
         if (violations.length > 0) found[screen] = violations
       }

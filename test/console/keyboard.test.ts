@@ -5,6 +5,7 @@ import { ADMIN_TOKEN } from '#test/support/cluster.ts'
 import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
 import { signIn } from './support/console-server.ts'
 import { startDemo, type Demo } from './support/demo.ts'
+import { tabTo } from './support/tab-to.ts'
 
 describe.skipIf(!HAS_BROWSER)('the console without a pointer', () => {
   let demo: Demo
@@ -18,18 +19,6 @@ describe.skipIf(!HAS_BROWSER)('the console without a pointer', () => {
     await browser?.close()
     await demo?.stop()
   })
-
-  /** Presses Tab until the element with this name has the focus; a walk that does not arrive fails. */
-  async function tabTo(page: Page, name: string): Promise<void> {
-    for (let steps = 0; steps < 60; steps += 1) {
-      await page.keyboard.press('Tab')
-      const focused = await page.evaluate<string>(
-        `(() => { const e = document.activeElement; return (e.getAttribute('aria-label') ?? e.textContent ?? '').trim() })()`,
-      )
-      if (focused === name) return
-    }
-    throw new Error(`Tab does not reach ${name}`)
-  }
 
   test('signs in, finds an account, tops it up, makes a key and reads a receipt', async () => {
     const { page, problems } = await openPage(browser)

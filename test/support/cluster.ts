@@ -36,6 +36,8 @@ export type AccountCalls = {
   reconcile(): Promise<Record<string, number>>
 }
 
+export type TestGateway = RunningApp & { baseUrl: string }
+
 /** A whole cluster of real processes, for one test file: nothing of it is shared with another. */
 export type TestCluster = AccountCalls & {
   redis: TestRedis
@@ -45,8 +47,10 @@ export type TestCluster = AccountCalls & {
   billing: RunningApp
   simulator: RunningApp
   workers: RunningApp[]
-  gateways: (RunningApp & { baseUrl: string })[]
+  gateways: TestGateway[]
   baseUrl: string
+  /** One more gateway; the cluster stops it. */
+  addGateway(env: Record<string, string>): Promise<TestGateway>
   restartBilling(): Promise<void>
   /** Starts the engines again after their process has ended. */
   restartSimulator(): Promise<void>
@@ -114,18 +118,20 @@ export async function startCluster(options: {
     })
   const [billing, simulator] = await Promise.all([startBilling(), startSimulator()])
   const workers = await Promise.all(placed.map(startWorker))
+  const startGateway = async (env: Record<string, string> = {}) => {
+    const port = await freePort()
+    const app = await startApp('gateway', {
+      ...logging,
+      ...urls,
+      PORT: String(port),
+      BILLING_ADDRESS: `${options.billingHost ?? '127.0.0.1'}:${grpcPort}`,
+      ...options.gatewayEnv,
+      ...env,
+    })
+    return { ...app, baseUrl: `http://127.0.0.1:${port}/v1` }
+  }
   const gateways = await Promise.all(
-    Array.from({ length: options.gateways ?? 1 }, async () => {
-      const port = await freePort()
-      const app = await startApp('gateway', {
-        ...logging,
-        ...urls,
-        PORT: String(port),
-        BILLING_ADDRESS: `${options.billingHost ?? '127.0.0.1'}:${grpcPort}`,
-        ...options.gatewayEnv,
-      })
-      return { ...app, baseUrl: `http://127.0.0.1:${port}/v1` }
-    }),
+    Array.from({ length: options.gateways ?? 1 }, async () => await startGateway()),
   )
 
   const admin = createAdminClient({ url: adminUrl, token: ADMIN_TOKEN })
@@ -139,6 +145,11 @@ export async function startCluster(options: {
     workers,
     gateways,
     baseUrl: gateways[0]?.baseUrl ?? '',
+    async addGateway(env) {
+      const gateway = await startGateway(env)
+      cluster.gateways.push(gateway)
+      return gateway
+    },
     async restartBilling() {
       cluster.billing = await startBilling()
     },

@@ -4,6 +4,7 @@ import { startCluster, type TestCluster } from '#test/support/cluster.ts'
 import { startConsole, type TestConsole } from './console-server.ts'
 import { createFakeLive } from './fake-live.ts'
 import { createFakePicture } from './fake-picture.ts'
+import { askDemo, waitUntilSettled } from './settled.ts'
 
 const MODELS = ['demo-chat', 'demo-reasoning', 'qwen3-32b', 'gpt-oss-120b']
 
@@ -34,19 +35,7 @@ export async function startDemo(): Promise<Demo> {
   await admin.call(ADMIN.closeAccount, { account: closed.id, reason: 'left' })
   await admin.call(ADMIN.createCredential, { name: 'ann', role: 'support', reason: randomUUID() })
   const ids: string[] = []
-  for (const tokens of [20, 60, 120]) {
-    const response = await fetch(`${cluster.baseUrl}/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        model: 'demo-chat',
-        messages: [{ role: 'user', content: `Hello [[tokens=${tokens}]]` }],
-      }),
-    })
-    if (!response.ok) throw new Error(`the gateway answered ${response.status}`)
-    await response.arrayBuffer()
-    ids.push(response.headers.get('x-request-id') ?? '')
-  }
+  for (const tokens of [20, 60, 120]) ids.push(await askDemo(cluster, { apiKey: account.apiKey, tokens }))
   const [request = ''] = ids
   await waitUntilSettled(cluster, ids)
   const live = createFakeLive(
@@ -77,16 +66,5 @@ export async function startDemo(): Promise<Demo> {
       await served.stop()
       await cluster.stop()
     },
-  }
-}
-
-async function waitUntilSettled({ admin }: TestCluster, ids: readonly string[]): Promise<void> {
-  for (const request of ids) {
-    for (let tries = 0; ; tries += 1) {
-      const found = await admin.call(ADMIN.readRequest, { request })
-      if (found.settlement !== null) break
-      if (tries > 200) throw new Error(`${request} is not settled`)
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
   }
 }

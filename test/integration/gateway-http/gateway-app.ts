@@ -172,6 +172,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
     tracing: NO_TRACING,
     log: pino({ level: 'trace' }, { write: (line) => logged.push(line) }),
     limits,
+    hasAccountPage: true,
     ...replaced,
   })
   onTestFinished(async () => {

@@ -1,0 +1,105 @@
+import { createAsk } from '#libs/page-parts/ask.ts'
+import { Failure } from '#libs/page-parts/failure.ts'
+import type { AccountKey, KeyChangeBody, NewKeyAnswer } from '../endpoints/self-service/key-schemas.ts'
+import type { Activity, GenerationsAnswer, KeyAnswer, Receipt } from '../endpoints/self-service/schemas.ts'
+
+export type OwnKey = KeyAnswer['data']
+export type KeyChange = KeyChangeBody
+
+/** A gateway serves a key one read a second after a burst, and asks a faster reader to wait for a second. */
+const WAITS = 3
+const LONGEST_WAIT_S = 5
+
+/** The operations of the gateway, with one key. The key is in this closure and nowhere else. */
+export type Api = {
+  readKey(options?: { signal?: AbortSignal; isQuiet?: boolean }): Promise<OwnKey>
+  /** The last 30 days. */
+  readActivity(signal: AbortSignal): Promise<readonly Activity[]>
+  listReceipts(cursor: string | undefined, signal: AbortSignal): Promise<GenerationsAnswer>
+  readReceipt(id: string, signal: AbortSignal): Promise<Receipt>
+  listModels(signal: AbortSignal): Promise<readonly string[]>
+  /** The keys of the account. These need a management key. */
+  listKeys(
+    cursor: string | undefined,
+    signal: AbortSignal,
+  ): Promise<{ data: AccountKey[]; next_cursor: string | null }>
+  /** The same `idempotencyKey` makes one key. */
+  createKey(limits: KeyChange, idempotencyKey: string): Promise<NewKeyAnswer>
+  rotateKey(id: string, overlapSeconds: number, idempotencyKey: string): Promise<NewKeyAnswer>
+  changeKey(id: string, changed: KeyChange): Promise<void>
+  revokeKey(id: string): Promise<void>
+}
+
+/** The address of the API as this page was reached: also behind a proxy that puts a path before it. */
+export function toBaseAddress(page: string): string {
+  const { origin, pathname } = new URL('v1', page)
+  return origin + pathname
+}
+
+export function createApi({ apiKey, onSignedOut }: { apiKey: string; onSignedOut: () => void }): Api {
+  const base = toBaseAddress(location.href)
+  const ask = createAsk({ server: 'gateway', headers: { authorization: `Bearer ${apiKey}` }, onSignedOut })
+
+  // The gateway's schemas describe what comes back: JSON has no type of its own.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  async function read(path: string, options: { signal?: AbortSignal; isQuiet?: boolean }): Promise<any> {
+    for (let waits = 0; ; waits += 1) {
+      try {
+        return await ask('GET', `${base}/${path}`, options)
+      } catch (error) {
+        const waitS = error instanceof Failure && error.status === 429 ? error.retryAfterS : undefined
+        if (waitS === undefined || waitS > LONGEST_WAIT_S || waits === WAITS) throw error
+        await wait(waitS * 1_000, options.signal)
+      }
+    }
+  }
+
+  return {
+    readKey: async (options = {}) => (await read('key', options)).data,
+    readActivity: async (signal) => (await read('activity', { signal })).data,
+    async listReceipts(cursor, signal) {
+      const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
+      return await read(`generations${query}`, { signal })
+    },
+    readReceipt: async (id, signal) =>
+      (await read(`generation?id=${encodeURIComponent(id)}`, { signal })).data,
+    async listKeys(cursor, signal) {
+      const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
+      return await read(`keys${query}`, { signal })
+    },
+    async createKey(limits, idempotencyKey) {
+      const headers = { 'idempotency-key': idempotencyKey }
+      return await ask('POST', `${base}/keys`, { headers, body: JSON.stringify(limits) })
+    },
+    async rotateKey(id, overlapSeconds, idempotencyKey) {
+      const headers = { 'idempotency-key': idempotencyKey }
+      const body = JSON.stringify({ overlap_seconds: overlapSeconds })
+      return await ask('POST', `${base}/keys/${id}/rotate`, { headers, body })
+    },
+    async changeKey(id, changed) {
+      await ask('PATCH', `${base}/keys/${id}`, { body: JSON.stringify(changed) })
+    },
+    async revokeKey(id) {
+      await ask('DELETE', `${base}/keys/${id}`)
+    },
+    async listModels(signal) {
+      const { data } = await read('models', { signal })
+      return data.map(({ id }: { id: string }) => id)
+    },
+  }
+}
+
+/** Rejects when `signal` is aborted. */
+async function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const onAbort = () => reject(new DOMException('aborted', 'AbortError'))
+  const timer = setTimeout(resolve, ms)
+  signal?.addEventListener('abort', onAbort, { once: true })
+  try {
+    signal?.throwIfAborted()
+    await promise
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', onAbort)
+  }
+}

@@ -1,0 +1,13 @@
+import type { Loading } from '#libs/page-parts/load.ts'
+import type { PageApp, Screen } from '#libs/page-parts/page-app.ts'
+import type { Route } from '#libs/page-parts/route.ts'
+import type { Api, OwnKey } from './api.ts'
+
+/** What a screen has of the rest of the page. */
+export type App = PageApp & {
+  readonly api: Api
+  /** The key that is signed in, read again while the page is visible. */
+  readonly key: Loading<OwnKey>
+}
+
+export type OpenScreen = (app: App, route: Route) => Screen

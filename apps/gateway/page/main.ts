@@ -1,0 +1,73 @@
+import { createDrawing } from '#libs/page-parts/drawing.ts'
+import { followRoute } from '#libs/page-parts/follow-route.ts'
+import { copyWholes } from '#libs/page-parts/id.ts'
+import { load } from '#libs/page-parts/load.ts'
+import { applyTheme } from '#libs/page-parts/theme.ts'
+import { createApi, type Api } from './api.ts'
+import type { App } from './app.ts'
+import { findScreen } from './screens.ts'
+import { createShell } from './shell.ts'
+import { createSignIn } from './views/sign-in.ts'
+
+/** How often the balance is read again while the page is visible. */
+const EVERY_MS = 10_000
+
+const place = document.getElementById('app')
+if (place === null) throw new Error('the document has no place for the page')
+
+applyTheme()
+document.addEventListener('copy', copyWholes)
+start(place)
+
+/**
+ * Asks for a key, then shows the screen of the address until the viewer signs out or leaves. The key is in the memory of
+ * this page alone: in no storage, in no address, and in nothing that is drawn.
+ */
+function start(place: HTMLElement): void {
+  const { show, redraw, drawNow } = createDrawing(place)
+  let end: (() => void) | undefined
+
+  function askForKey(reason?: string): void {
+    end?.()
+    end = undefined
+    document.title = 'Sign in · Millrace'
+    show(createSignIn({ redraw, reason, open: createSession }))
+  }
+
+  /** Resolves when the gateway knows the key. Throws a Failure. */
+  async function createSession(apiKey: string): Promise<void> {
+    const api = createApi({
+      apiKey,
+      onSignedOut: () => askForKey('The gateway no longer accepts the key.'),
+    })
+    await api.readKey({ isQuiet: true })
+    enter(api)
+  }
+
+  function enter(api: Api): void {
+    const key = load({ redraw }, async (signal) => await api.readKey({ signal }), { everyMs: EVERY_MS })
+    const shell = createShell({ key, redraw, onSignedOut: () => askForKey('You have signed out.') })
+    const app: App = { api, key, redraw, ...shell.forScreens }
+    const screens = followRoute({
+      name: 'Account',
+      findScreen: async (route) => (await findScreen(route))(app, route),
+      onArrived: () => shell.arrive(),
+      redraw,
+    })
+    end = () => {
+      screens.close()
+      shell.close()
+      key.close()
+    }
+    show(() => shell.view(screens.route, screens.view()))
+  }
+
+  // A browser may keep a page for the way back to it: what it keeps has neither the key nor what the key read.
+  addEventListener('pagehide', () => {
+    askForKey('You have left the page, so its key is forgotten.')
+    drawNow()
+    const field = document.getElementById('key')
+    if (field instanceof HTMLInputElement) field.value = ''
+  })
+  askForKey()
+}

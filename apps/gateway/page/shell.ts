@@ -1,0 +1,56 @@
+import { html, type TemplateResult } from 'lit-html'
+import { createDialogs } from '#libs/page-parts/dialogs.ts'
+import { createFrame } from '#libs/page-parts/frame.ts'
+import type { Loading } from '#libs/page-parts/load.ts'
+import type { Route } from '#libs/page-parts/route.ts'
+import type { OwnKey } from './api.ts'
+import type { App } from './app.ts'
+
+const PLACES = [
+  { name: 'Overview', path: '' },
+  { name: 'Requests', path: 'requests' },
+  { name: 'Use it', path: 'use' },
+] as const
+
+/** Of a management key besides. */
+const KEYS = { name: 'Keys', path: 'keys' } as const
+
+export type Shell = {
+  readonly forScreens: Pick<App, 'openDialog' | 'closeDialog' | 'say'>
+  view(route: Route | undefined, screen: TemplateResult): TemplateResult
+  /** The viewer has come to another screen. */
+  arrive(): void
+  close(): void
+}
+
+/** What stands around every screen: navigation, the key, one dialog, and what was just said. */
+export function createShell(deps: {
+  key: Loading<OwnKey>
+  redraw: () => void
+  onSignedOut: () => void
+}): Shell {
+  const { key, redraw, onSignedOut } = deps
+  const dialogs = createDialogs(redraw)
+  const frame = createFrame({ dialogs, redraw })
+  return {
+    forScreens: dialogs.forScreens,
+    arrive: () => frame.arrive(),
+    view(route, screen) {
+      const first = route?.path[0] ?? ''
+      return frame.view({
+        places: key.value?.is_management_key === true ? [...PLACES, KEYS] : PLACES,
+        current: first === 'request' ? 'requests' : first,
+        viewer: html`<span>${showKey(key.value)}</span>`,
+        signOut: onSignedOut,
+        screen,
+      })
+    },
+    close: () => dialogs.close(),
+  }
+}
+
+function showKey(key: OwnKey | undefined): TemplateResult {
+  if (key === undefined) return html``
+  const label = html`<code class="id">${key.label}</code>`
+  return key.name === null ? label : html`<bdi>${key.name}</bdi> · ${label}`
+}

@@ -1,0 +1,72 @@
+/** The lines that use the API at `base`, for each kind of client. The key stays in the environment. */
+export function toSnippets(
+  base: string,
+  model: string,
+): readonly { name: string; about: string; text: string }[] {
+  const [inJson, inShell] = [JSON.stringify(model), quote(base)]
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello!' }] })
+  return [
+    {
+      name: 'Environment',
+      about: 'The clients of OpenAI read both variables; paste your key in place of the dots.',
+      text: `export OPENAI_BASE_URL=${inShell}\nexport OPENAI_API_KEY='…'`,
+    },
+    {
+      name: 'curl',
+      about: '',
+      text: [
+        `curl ${quote(`${base}/chat/completions`)} \\`,
+        `  -H "authorization: Bearer $OPENAI_API_KEY" \\`,
+        `  -H 'content-type: application/json' \\`,
+        `  -d ${quote(body)}`,
+      ].join('\n'),
+    },
+    {
+      name: 'Python',
+      about: 'pip install openai',
+      text: [
+        'from openai import OpenAI',
+        '',
+        `client = OpenAI(base_url=${JSON.stringify(base)})  # the key is OPENAI_API_KEY`,
+        'answer = client.chat.completions.create(',
+        `    model=${inJson},`,
+        '    messages=[{"role": "user", "content": "Hello!"}],',
+        ')',
+        'print(answer.choices[0].message.content)',
+      ].join('\n'),
+    },
+    {
+      name: 'JavaScript',
+      about: 'npm install openai',
+      text: [
+        "import OpenAI from 'openai'",
+        '',
+        `const client = new OpenAI({ baseURL: ${JSON.stringify(base)} }) // the key is OPENAI_API_KEY`,
+        'const answer = await client.chat.completions.create({',
+        `  model: ${inJson},`,
+        "  messages: [{ role: 'user', content: 'Hello!' }],",
+        '})',
+        'console.log(answer.choices[0].message.content)',
+      ].join('\n'),
+    },
+    {
+      name: 'Codex',
+      about: 'Codex reads ~/.codex/config.toml.',
+      text: [
+        `model = ${inJson}`,
+        'model_provider = "millrace"',
+        '',
+        '[model_providers.millrace]',
+        'name = "Millrace"',
+        `base_url = ${JSON.stringify(base)}`,
+        'env_key = "OPENAI_API_KEY"',
+        'wire_api = "responses"',
+      ].join('\n'),
+    },
+  ]
+}
+
+/** As one word of a POSIX shell, whatever is in it. */
+export function quote(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+}

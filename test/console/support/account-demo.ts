@@ -1,0 +1,73 @@
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import { startCluster, type TestCluster } from '#test/support/cluster.ts'
+import type { Page } from 'playwright-core'
+import { askDemo, waitUntilSettled } from './settled.ts'
+
+/** A name that would run as a script where text became HTML. */
+export const HOSTILE = '<img src=x onerror=alert(1)>'
+
+export type AccountDemo = {
+  cluster: TestCluster
+  /** The address of the page. */
+  url: string
+  accountId: string
+  keys: {
+    /** With requests, limits, and a hostile name. */
+    full: string
+    /** Without any request or limit. */
+    empty: string
+  }
+  /** Settled requests of the full key. */
+  requests: readonly string[]
+  /** Every screen by its name, with its address. */
+  screens: Readonly<Record<string, string>>
+  stop(): Promise<void>
+}
+
+/** A real cluster with an account whose keys have everything to show, and one that has nothing. */
+export async function startAccountDemo(): Promise<AccountDemo> {
+  const cluster = await startCluster({})
+  const { admin } = cluster
+  const { id: account, apiKey: empty } = await cluster.createAccount('81.4')
+  const { secret: full } = await admin.call(ADMIN.createKey, {
+    account,
+    name: HOSTILE,
+    spendLimit: { amountNano: '25000000000', period: 'month' },
+    requestsPerMinute: 600,
+    models: ['demo-chat'],
+    expiresAt: new Date(Date.now() + 90 * 24 * 60 * 60_000).toISOString(),
+  })
+  const requests: string[] = []
+  for (const tokens of [20, 60, 120]) requests.push(await askDemo(cluster, { apiKey: full, tokens }))
+  await waitUntilSettled(cluster, requests)
+  const [request = ''] = requests
+  return {
+    cluster,
+    url: cluster.baseUrl.replace(/v1$/, 'account'),
+    accountId: account,
+    keys: { full, empty },
+    requests,
+    screens: {
+      overview: '#/',
+      requests: '#/requests',
+      request: `#/request/${request}`,
+      'request-unknown': '#/request/00000000-0000-4000-8000-000000000000',
+      use: '#/use',
+    },
+    stop: async () => await cluster.stop(),
+  }
+}
+
+/** Opens the page, types the key, and resolves when the page shows what it is for. */
+export async function signInWithKey(page: Page, url: string, apiKey: string): Promise<void> {
+  await page.goto(url)
+  await page.getByLabel('API key').fill(apiKey)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('navigation', { name: 'Screens' }).waitFor()
+}
+
+/** Goes to another screen as a link does: a new document would have forgotten the key. */
+export async function goTo(page: Page, hash: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
+  await page.getByRole('heading', { level: 1 }).waitFor()
+}

@@ -1,0 +1,18 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Page } from 'playwright-core'
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** Runs in the page; injected through the debugger, so that the page's policy stays as it is. */
+const RUN_AXE = `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }).then(
+  ({ violations, passes }) => ({
+    passes: passes.length,
+    violations: violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 160)).join(' | ')),
+  }))`
+
+/** What WCAG 2.2 AA finds wrong in the page as it is now, and how many rules found nothing. */
+export async function checkAccessibility(page: Page): Promise<{ passes: number; violations: string[] }> {
+  await page.evaluate(AXE)
+  return await page.evaluate<{ passes: number; violations: string[] }>(RUN_AXE)
+}
