@@ -20,6 +20,8 @@ export type MeasuredEngine = {
   readonly model: string
   readonly phase: WorkerPhase
   readonly kv: { readonly used: number | null; readonly capacity: number | null }
+  /** As the engine reports them; null where it does not. */
+  readonly engine: { readonly version: string | null; readonly waiting: number | null }
   /** Null until the engine has answered. */
   readonly tokens: Omit<Totals, 'ended'> | null
 }
@@ -58,6 +60,29 @@ export function createEngineMetrics(options: {
         if (kv.used !== null) this.inc({ model, state: 'used' }, kv.used)
         if (kv.capacity !== null) this.inc({ model, state: 'capacity' }, kv.capacity)
       }
+    },
+  })
+  new Gauge({
+    name: 'millrace_worker_engine_info',
+    help: 'How many engines of the model run this release of the engine; absent where they do not report it',
+    labelNames: ['model', 'version'],
+    registers,
+    collect() {
+      this.reset()
+      for (const { model, engine } of engines()) {
+        if (engine.version !== null) this.inc({ model, version: engine.version })
+      }
+    },
+  })
+  new Gauge({
+    name: 'millrace_worker_engine_waiting',
+    help: 'Generations that the engine has accepted and not begun; absent where it does not report them',
+    labelNames: ['model'],
+    registers,
+    collect() {
+      this.reset()
+      for (const { model, engine } of engines())
+        if (engine.waiting !== null) this.inc({ model }, engine.waiting)
     },
   })
   new Counter({

@@ -17,7 +17,7 @@ export type WorkerEngine = {
 type ReportedEngine = {
   readonly config: Pick<EngineConfig, 'model'>
   readonly life: Pick<EngineLife, 'isSick' | 'loadingMs'>
-  readonly served: Pick<ServedEngine, 'state' | 'isHealthy' | 'totals' | 'kv'> | null
+  readonly served: Pick<ServedEngine, 'state' | 'isHealthy' | 'totals' | 'kv' | 'engine'> | null
 }
 
 export type CapacityReports = {
@@ -29,6 +29,7 @@ export type CapacityReports = {
 
 const REPORT_MS = 1_000
 const UNKNOWN_KV = { used: null, capacity: null } as const
+const UNKNOWN_ENGINE = { version: null, waiting: null } as const
 const NOTHING = { ended: 0, promptTokens: 0, cachedTokens: 0, outputTokens: 0 }
 
 /**
@@ -51,7 +52,13 @@ export function createCapacityReports(deps: {
       healthy: served?.isHealthy() ?? false,
       cordoned: cordon.isCordoned(),
     })
-    return { model: config.model, phase, kv: served?.kv() ?? UNKNOWN_KV, tokens: served?.totals() ?? null }
+    return {
+      model: config.model,
+      phase,
+      kv: served?.kv() ?? UNKNOWN_KV,
+      engine: served?.engine() ?? UNKNOWN_ENGINE,
+      tokens: served?.totals() ?? null,
+    }
   }
 
   function toCapacity(engine: ReportedEngine): Capacity {

@@ -57,6 +57,7 @@ async function startWorker(
           isHealthy: () => true,
           totals: () => totals,
           kv: () => ({ used: null, capacity: null }),
+          engine: () => ({ version: null, waiting: null }),
         },
       },
       ...(loading === undefined ? [] : [{ config: { model: loading }, life, served: null }]),

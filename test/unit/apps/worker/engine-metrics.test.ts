@@ -7,11 +7,18 @@ test('an engine shows its phase, its cache where it is known, its tokens, starts
   const metrics = createEngineMetrics({
     registry,
     engines: () => [
-      { model: 'demo', phase: 'cordoned', kv: { used: null, capacity: 100 }, tokens: null },
+      {
+        model: 'demo',
+        phase: 'cordoned',
+        kv: { used: null, capacity: 100 },
+        engine: { version: null, waiting: null },
+        tokens: null,
+      },
       {
         model: 'demo',
         phase: 'ready',
         kv: { used: 40, capacity: 100 },
+        engine: { version: '0.32.0', waiting: 3 },
         tokens: { promptTokens: 300, cachedTokens: 100, outputTokens: 20 },
       },
     ],
@@ -30,6 +37,8 @@ test('an engine shows its phase, its cache where it is known, its tokens, starts
       'millrace_worker_phase{model="demo",phase="cordoned"} 1',
       'millrace_worker_kv_tokens{model="demo",state="used"} 40',
       'millrace_worker_kv_tokens{model="demo",state="capacity"} 200',
+      'millrace_worker_engine_info{model="demo",version="0.32.0"} 1',
+      'millrace_worker_engine_waiting{model="demo"} 3',
       'millrace_worker_tokens_total{model="demo",kind="prompt"} 300',
       'millrace_worker_tokens_total{model="demo",kind="cached"} 100',
       'millrace_worker_tokens_total{model="demo",kind="output"} 20',

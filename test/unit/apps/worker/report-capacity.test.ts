@@ -21,6 +21,7 @@ function setUp() {
     isHealthy: () => state.healthy,
     totals: () => TOTALS,
     kv: () => ({ used: 40, capacity: 100 }),
+    engine: () => ({ version: null, waiting: null }),
   }
   const life = { isSick: () => state.sick, loadingMs: () => 9_000 }
   const published: Capacity[] = []
