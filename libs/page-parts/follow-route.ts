@@ -1,5 +1,5 @@
 import { html, type TemplateResult } from 'lit-html'
-import type { Failure } from './failure.ts'
+import { Failure } from './failure.ts'
 import { showFailure, toFailure } from './load.ts'
 import type { Screen } from './page-app.ts'
 import { parseRoute, type Route } from './route.ts'
@@ -8,6 +8,8 @@ import { parseRoute, type Route } from './route.ts'
 export function followRoute(deps: {
   /** The name of the whole page, in the title of a screen that cannot be opened. */
   readonly name: string
+  /** What the viewer reads in place of a screen whose drawing fails; the cause is in the browser's console. */
+  readonly cannotDraw: string
   findScreen(route: Route): Promise<Screen>
   /** Called when the viewer has come to another screen. */
   onArrived(): void
@@ -37,6 +39,19 @@ export function followRoute(deps: {
     redraw()
   }
 
+  /** A screen that cannot be drawn must not take the navigation with it. */
+  function draw(): TemplateResult {
+    try {
+      if (failure === undefined) return screen?.view() ?? html`<p class="waiting">Loading …</p>`
+    } catch (error) {
+      console.error(error)
+      screen?.close()
+      screen = undefined
+      failure = new Failure(0, { code: 'page', message: deps.cannotDraw })
+    }
+    return showFailure(failure, () => void follow())
+  }
+
   const onHash = () => void follow()
   addEventListener('hashchange', onHash)
   void follow()
@@ -44,10 +59,7 @@ export function followRoute(deps: {
     get route() {
       return shown
     },
-    view: () =>
-      failure === undefined
-        ? (screen?.view() ?? html`<p class="waiting">Loading …</p>`)
-        : showFailure(failure, () => void follow()),
+    view: draw,
     close() {
       closed = true
       removeEventListener('hashchange', onHash)

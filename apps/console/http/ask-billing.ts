@@ -18,13 +18,14 @@ export type AskBilling = (request: BillingRequest) => Promise<Response>
 
 /**
  * Sends one request to billing's admin interface, with nothing of the browser's request but what is named. Throws a
- * ConsoleError that says whether billing may have received it.
+ * ConsoleError that says whether billing may have received it, or that its release is too old to know the operation.
  */
 export function createAskBilling(billingUrl: string): AskBilling {
   return async ({ method, target, token, body, userAgent, signal }) => {
     const limit = AbortSignal.timeout(LIMIT_MS)
+    let answer: Response
     try {
-      return await fetch(billingUrl + target, {
+      answer = await fetch(billingUrl + target, {
         method,
         headers: {
           authorization: `Bearer ${token}`,
@@ -39,7 +40,17 @@ export function createAskBilling(billingUrl: string): AskBilling {
       const notSent = method === 'GET' || isRefused(error)
       throw new ConsoleError(notSent ? 'billing_unreachable' : 'outcome_unknown', { cause: error })
     }
+    return answer.status === 404 ? await orOlder(answer) : answer
   }
+}
+
+/** What every release of billing says of a path that it does not serve; the console asks only for those of the contract. */
+const NO_SUCH_OPERATION = 'There is no such operation.'
+
+async function orOlder(answer: Response): Promise<Response> {
+  const text = await answer.text()
+  if (text.includes(NO_SUCH_OPERATION)) throw new ConsoleError('older_billing')
+  return new Response(text, { status: answer.status, headers: answer.headers })
 }
 
 /** The connection was never made, so the request was never sent. */

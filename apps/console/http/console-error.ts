@@ -11,6 +11,10 @@ const CONSOLE_ERRORS = {
   request_too_large: { status: 413, message: 'The body is too large.' },
   too_many_attempts: { status: 429, message: 'Too many failed sign-ins; try again in a minute.' },
   internal_error: { status: 500, message: 'The console failed; its log has the cause.' },
+  older_billing: {
+    status: 501,
+    message: 'Billing is of an older release than this console and does not have this; upgrade it.',
+  },
   billing_unreachable: { status: 503, message: 'Billing does not answer; nothing was done.' },
   outcome_unknown: { status: 504, message: 'Billing was asked and did not answer: it may have been done.' },
 } as const

@@ -11,6 +11,9 @@ import { findScreen } from './screens.ts'
 import { createShell } from './shell.ts'
 import { createSignIn, takeTicket } from './views/sign-in.ts'
 
+const CANNOT_DRAW =
+  'This screen cannot be drawn. Billing may be of another release than this console; upgrade the older one.'
+
 const place = document.getElementById('app')
 if (place === null) throw new Error('the document has no place for the console')
 
@@ -38,6 +41,7 @@ function start(place: HTMLElement): void {
       const app: App = { me, settings, redraw, ...shell.forScreens }
       const screens = followRoute({
         name: 'Console',
+        cannotDraw: CANNOT_DRAW,
         findScreen: async (route) => (await findScreen(route))(app, route),
         onArrived: () => shell.arrive(),
         redraw,

@@ -1,5 +1,7 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { loadConsolePage } from '#apps/console/http/load-console-page.ts'
 import { createConsoleServer } from '#apps/console/http/serve-console.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
@@ -195,6 +197,29 @@ describe('a request', () => {
     })
     expect([response.statusCode, response.json().error.code]).toEqual([503, 'billing_unreachable'])
   })
+})
+
+test('a billing that lacks an operation is said to be older, and what it does not find is not', async () => {
+  const older = createServer((request, response) => {
+    const isKnown = request.url?.startsWith('/admin/v1/accounts') === true
+    const message = isKnown ? 'There is no such account.' : 'There is no such operation.'
+    response.writeHead(404, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ error: { message, type: 'api_error', code: 'not_found' } }))
+  })
+  older.listen(0, '127.0.0.1')
+  await once(older, 'listening')
+  onTestFinished(() => void older.close())
+  const address = older.address()
+  if (address === null || typeof address === 'string') throw new Error('the server has no port')
+  const app = createConsole(`http://127.0.0.1:${address.port}`)
+  const headers = { ...HEADERS, cookie: '__Host-mr=mr_session_x' }
+  const state = await app.inject({ url: '/api/admin/state', headers })
+  expect([state.statusCode, state.json().error.code]).toEqual([501, 'older_billing'])
+  const signedIn = await signIn(app)
+  expect([signedIn.statusCode, signedIn.json().error.code]).toEqual([501, 'older_billing'])
+  const id = '00000000-0000-7000-8000-000000000000'
+  const account = await app.inject({ url: `/api/admin/accounts/${id}`, headers })
+  expect([account.statusCode, account.json().error.message]).toEqual([404, 'There is no such account.'])
 })
 
 test('every answer has the strict policy, and only files with their hash in the address are kept', async () => {
