@@ -23,6 +23,15 @@ const HttpUrl = z
   .url({ protocol: /^https?$/, error: 'expected an http:// or https:// URL' })
   .transform((text) => text.replace(/\/$/, ''))
 
+const ProxyAddress = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+  error: 'expected addresses or ranges, such as 10.0.0.0/8, separated by commas',
+})
+
+const TrustedProxies = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .pipe(z.array(ProxyAddress))
+
 const Fields = z.object({
   ...OpsFields,
   OPS_PORT: Port.default(9105),
@@ -34,8 +43,12 @@ const Fields = z.object({
   CONSOLE_ORIGIN: Origin.optional(),
   /** Billing's admin interface; no credential: each request carries its viewer's. */
   BILLING_ADMIN_URL: HttpUrl,
+  /** Proxies whose `X-Forwarded-For` names the viewer's address, by which failed sign-ins are counted. */
+  TRUSTED_PROXIES: TrustedProxies.optional(),
   /** For links to longer histories. */
   GRAFANA_URL: HttpUrl.optional(),
+  /** Below which the files of this repository are, for links to runbooks. */
+  DOCS_URL: HttpUrl.optional(),
 })
 
 export const ConsoleConfig = Fields.superRefine(checkQueueRedis).superRefine(checkBusRedis)

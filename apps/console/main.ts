@@ -69,14 +69,20 @@ await runApp({ name: 'console', schema: ConsoleConfig, environment: process.env 
     origin: toOrigin(config),
     billingUrl: config.BILLING_ADMIN_URL,
     page,
-    settings: { version: VERSION, grafanaUrl: config.GRAFANA_URL ?? null },
+    trustedProxies: config.TRUSTED_PROXIES,
+    settings: {
+      version: VERSION,
+      grafanaUrl: config.GRAFANA_URL ?? null,
+      docsUrl: config.DOCS_URL ?? null,
+    },
     serveLive(server, tokenOf) {
       const authorize = async (request: FastifyRequest) => {
         const answer = await checkViewer(tokenOf(request))
         if (answer === 'refused') throw new ConsoleError('invalid_token')
         if (answer === 'not-known') throw new ConsoleError('billing_unreachable')
       }
-      serveLive(server, { live, authorize, unixMs })
+      const isRevoked = async (request: FastifyRequest) => (await checkViewer(tokenOf(request))) === 'refused'
+      serveLive(server, { live, authorize, isRevoked, unixMs })
     },
     nowMs,
     log,

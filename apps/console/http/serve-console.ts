@@ -24,6 +24,8 @@ export type ConsoleSettings = {
   readonly version: string
   /** Where charts over more than six hours are. */
   readonly grafanaUrl: string | null
+  /** Below which runbooks are. */
+  readonly docsUrl: string | null
 }
 
 /**
@@ -34,19 +36,22 @@ export function createConsoleServer(deps: {
   origin: URL
   billingUrl: string
   page: Page
+  /** Addresses and ranges of proxies whose `X-Forwarded-For` is believed; of all others it is ignored. */
+  trustedProxies?: readonly string[] | undefined
   settings: ConsoleSettings
   /** Serves `/live/v1`; `tokenOf` throws for a request without a credential. */
   serveLive: (app: FastifyInstance, tokenOf: (request: FastifyRequest) => string) => void
   nowMs: () => number
   log: Logger
 }): FastifyInstance {
-  const { origin, billingUrl, page, settings, serveLive, nowMs, log } = deps
+  const { origin, billingUrl, page, trustedProxies = [], settings, serveLive, nowMs, log } = deps
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: UPLOAD_LIMIT_MS,
     connectionTimeout: IDLE_LIMIT_MS,
     forceCloseConnections: true,
     exposeHeadRoutes: false,
+    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     logger: false,
     frameworkErrors: (_error, _request, reply) => void sendError(reply, 'invalid_request'),
   })

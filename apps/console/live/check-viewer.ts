@@ -8,7 +8,7 @@ const MOST_KNOWN = 1_000
 
 /**
  * Asks billing, and remembers the answer for 5 s. A session that has ended opens nothing after that time; a stream that it
- * has open ends within ten minutes (`serve-live.ts`). While billing does not answer, what it said last holds no longer.
+ * has open ends within 20 s (`serve-live.ts`). While billing does not answer, what it said last holds no longer.
  */
 export function createCheckViewer(deps: {
   /** Billing's HTTP status for the question who the sender of this token is. Rejects when it does not answer. */

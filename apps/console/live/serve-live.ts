@@ -6,18 +6,27 @@ import type { Live } from './live.ts'
 
 /** Viewers of one console; each has a socket. */
 const MOST_VIEWERS = 200
-/** A stream ends then, so that the right to read is checked again; the page opens it anew. */
+/** A stream ends then; the page opens it anew. */
 const STREAM_LIMIT_MS = 10 * 60_000
+/** How often the right to read of those who have a stream is checked. */
+const CHECK_MS = 15_000
 
 /**
  * Serves the live picture: `GET /live/v1/stream?view=…` as server-sent events, and each view once as JSON. `authorize`
- * rejects for a request whose sender may not read it.
+ * rejects for a request whose sender may not read it. `isRevoked` is asked again and again while a stream is open: it is
+ * true where billing refuses the sender now, and false while billing does not answer.
  */
 export function serveLive(
   app: FastifyInstance,
-  deps: { live: Live; authorize: (request: FastifyRequest) => Promise<void>; unixMs: () => number },
+  deps: {
+    live: Live
+    authorize: (request: FastifyRequest) => Promise<void>
+    isRevoked: (request: FastifyRequest) => Promise<boolean>
+    unixMs: () => number
+    checkEveryMs?: number
+  },
 ): void {
-  const { live, authorize, unixMs } = deps
+  const { live, authorize, isRevoked, unixMs, checkEveryMs = CHECK_MS } = deps
   const { picture } = live
 
   const once = (address: string, read: (request: FastifyRequest) => Parts) =>
@@ -50,7 +59,7 @@ export function serveLive(
       if (value !== undefined) reply.raw.setHeader(name, value)
     }
     reply.hijack()
-    stream(reply.raw, { live, view })
+    stream(reply.raw, { live, view, checkEveryMs, isRevoked: async () => await isRevoked(request) })
     return reply
   })
 }
@@ -59,7 +68,11 @@ async function refuse(reply: FastifyReply, status: number, message: string): Pro
   return await reply.code(status).send({ error: { code: 'invalid_request', message } })
 }
 
-function stream(response: ServerResponse, { live, view }: { live: Live; view: string }): void {
+function stream(
+  response: ServerResponse,
+  of: { live: Live; view: string; checkEveryMs: number; isRevoked: () => Promise<boolean> },
+): void {
+  const { live, view, checkEveryMs, isRevoked } = of
   response.writeHead(200, {
     'content-type': 'text/event-stream; charset=utf-8',
     'cache-control': 'no-store',
@@ -71,8 +84,15 @@ function stream(response: ServerResponse, { live, view }: { live: Live; view: st
     onDrain: (resume) => response.once('drain', resume),
   })
   const limit = setTimeout(() => response.end(), STREAM_LIMIT_MS)
+  // A check that is late delays the next one, so that they do not pile up.
+  const check = async () => {
+    if (await isRevoked()) response.end()
+    else if (!response.destroyed) next = setTimeout(() => void check(), checkEveryMs)
+  }
+  let next = setTimeout(() => void check(), checkEveryMs)
   response.on('close', () => {
     clearTimeout(limit)
+    clearTimeout(next)
     remove()
   })
   // The next call is the end of the connection.

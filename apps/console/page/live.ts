@@ -1,5 +1,6 @@
 import { streamAddress, type ViewName } from '#libs/live-view/addresses.ts'
 import { applyDelta, type Delta, type Parts, type Snapshot } from '#libs/live-view/deltas.ts'
+import { read } from './api.ts'
 import type { App } from './app.ts'
 
 /** After this long without a message the picture is old: the server sends one a second. */
@@ -61,7 +62,10 @@ export function followLive<View extends Parts>(
     })
     // The browser gives up after an answer that is no stream, such as that of a proxy while the console restarts.
     source.addEventListener('error', () => {
-      if (source?.readyState === EventSource.CLOSED) retry()
+      if (source?.readyState !== EventSource.CLOSED) return
+      // A stream has no status to look at: this answer says whether the session has ended.
+      void read('/me', {}).catch(() => {})
+      retry()
     })
   }
 

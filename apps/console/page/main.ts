@@ -74,5 +74,6 @@ async function readSettings(): Promise<Settings> {
   const version = 'version' in answer && typeof answer.version === 'string' ? answer.version : 'unknown'
   const grafanaUrl =
     'grafanaUrl' in answer && typeof answer.grafanaUrl === 'string' ? answer.grafanaUrl : null
-  return { version, grafanaUrl }
+  const docsUrl = 'docsUrl' in answer && typeof answer.docsUrl === 'string' ? answer.docsUrl : null
+  return { version, grafanaUrl, docsUrl }
 }

@@ -22,7 +22,7 @@ export async function startConsole({
     origin,
     billingUrl,
     page: await loadConsolePage(),
-    settings: { version: 'test', grafanaUrl: null },
+    settings: { version: 'test', grafanaUrl: null, docsUrl: null },
     serveLive,
     nowMs: () => Date.now(),
     log: createLogger('console', 'silent'),

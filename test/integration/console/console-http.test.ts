@@ -36,12 +36,17 @@ afterAll(async () => {
   await database.close()
 })
 
-function createConsole(url = billingUrl, origin = ORIGIN): FastifyInstance {
+function createConsole(
+  url = billingUrl,
+  origin = ORIGIN,
+  trustedProxies: readonly string[] = [],
+): FastifyInstance {
   return createConsoleServer({
     origin,
+    trustedProxies,
     billingUrl: url,
     page,
-    settings: { version: 'test', grafanaUrl: null },
+    settings: { version: 'test', grafanaUrl: null, docsUrl: null },
     serveLive: () => {},
     nowMs: () => nowMs,
     log,
@@ -116,6 +121,33 @@ describe('a session', () => {
     expect((await signIn(app)).statusCode).toBe(429)
     nowMs += 1
     expect((await signIn(app)).statusCode).toBe(201)
+  })
+})
+
+describe('failed sign-ins behind a proxy', () => {
+  async function signInFrom(app: FastifyInstance, remoteAddress: string, forwarded: string) {
+    const headers = { ...HEADERS, 'x-forwarded-for': forwarded }
+    const asked = { method: 'POST', url: '/api/session', headers, remoteAddress } as const
+    return (await app.inject({ ...asked, payload: { token: 'wrong' } })).statusCode
+  }
+
+  test('are counted by the address that a trusted proxy names', async () => {
+    const app = createConsole(billingUrl, ORIGIN, ['10.0.0.0/8'])
+    for (let tries = 0; tries < 10; tries += 1) await signInFrom(app, '10.1.2.3', '192.0.2.1')
+    expect(await signInFrom(app, '10.9.9.9', '192.0.2.1')).toBe(429)
+    expect(await signInFrom(app, '10.1.2.3', '192.0.2.2')).toBe(401)
+    // What the viewer itself wrote stands before what the proxy added.
+    expect(await signInFrom(app, '10.1.2.3', '192.0.2.3, 192.0.2.1')).toBe(429)
+  })
+
+  test.each([
+    ['no proxy is trusted', []],
+    ['the sender is not one that is trusted', ['10.0.0.0/8']],
+  ])('are counted by the connection when %s', async (_, trusted) => {
+    const app = createConsole(billingUrl, ORIGIN, trusted)
+    for (let tries = 0; tries < 10; tries += 1) await signInFrom(app, '198.51.100.7', `192.0.2.${tries}`)
+    expect(await signInFrom(app, '198.51.100.7', '192.0.2.99')).toBe(429)
+    expect(await signInFrom(app, '198.51.100.8', '192.0.2.1')).toBe(401)
   })
 })
 

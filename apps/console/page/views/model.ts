@@ -60,8 +60,8 @@ export const open: OpenScreen = (app, { path }) => {
             ? html`<p class="empty">
                 No process of the cluster knows this model. <a href="#/catalog">Catalog</a>
               </p>`
-            : html`${view.problems.length === 0 ? nothing : problemList(view.problems)} ${tiles(view.model)}
-                ${needed(view.model)}
+            : html`${view.problems.length === 0 ? nothing : problemList(app, view.problems)}
+                ${tiles(view.model)} ${needed(view.model)}
                 <section>
                   <h2>Waiting and running, 6 hours</h2>
                   ${history(view)}

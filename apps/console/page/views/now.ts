@@ -9,7 +9,7 @@ import { bar, sparkline } from '#libs/page-parts/sparkline.ts'
 import { sortRows, table, type Column, type Sorting } from '#libs/page-parts/table.ts'
 import { duration, moment } from '#libs/page-parts/time.ts'
 import { read, type Answer } from '../api.ts'
-import type { OpenScreen } from '../app.ts'
+import type { App, OpenScreen } from '../app.ts'
 import { followLive } from '../live.ts'
 import { growHistories, type Histories } from '../parts/histories.ts'
 import { asOf, liveFrame } from '../parts/live-frame.ts'
@@ -89,7 +89,7 @@ export const open: OpenScreen = (app) => {
         ${liveFrame(
           live,
           (view) =>
-            html`${problemList(view.problems)} ${tiles(view.cluster, histories)}
+            html`${problemList(app, view.problems)} ${tiles(view.cluster, histories)}
               <section>
                 <h2>Models</h2>
                 ${models(view)}
@@ -104,7 +104,7 @@ function byTrouble(models: readonly ModelNow[]): readonly ModelNow[] {
 }
 
 /** The worst first; in words that a screen reader announces when they change. */
-export function problemList(problems: readonly Problem[]): TemplateResult {
+export function problemList(app: App, problems: readonly Problem[]): TemplateResult {
   const ranked = problems.toSorted((a, b) => (a.severity === b.severity ? 0 : a.severity === 'page' ? -1 : 1))
   return html`<div role="status">
     ${
@@ -118,12 +118,19 @@ export function problemList(problems: readonly Problem[]): TemplateResult {
                     <span>${mark(severity === 'page' ? 'bad' : 'warn', text)}</span>
                     <span class="dim">since ${moment(since)}</span>
                     ${model === null ? nothing : html`<a href=${toHash(['model', model])}>model</a>`}
-                    <span class="dim">runbook: <code>${runbook}</code></span>
+                    ${runbookOf(app, runbook)}
                   </li>`,
               )}
             </ul>`
     }
   </div>`
+}
+
+/** A link where the deployment says where the runbooks are. */
+function runbookOf({ settings: { docsUrl } }: App, runbook: string): TemplateResult {
+  return docsUrl === null
+    ? html`<span class="dim">runbook: <code>${runbook}</code></span>`
+    : html`<a href="${docsUrl}/${runbook}">runbook</a>`
 }
 
 /** What only billing knows. */

@@ -1,0 +1,174 @@
+import { fastify } from 'fastify'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createCheckViewer } from '#apps/console/live/check-viewer.ts'
+import { startLive, type Live } from '#apps/console/live/live.ts'
+import { serveLive } from '#apps/console/live/serve-live.ts'
+import type { RedisPlace, RedisServerPlace } from '#libs/config/redis-fields.ts'
+import { CAPACITY as CAPACITY_SIGNAL, publishSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
+import { waitingExpiryKey } from '#libs/generation-record/keys.ts'
+import { connectRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { createCluster } from '../../support/redis-cluster.ts'
+import { createSentinelGroup } from '../../support/redis-sentinel.ts'
+import { createRedis } from '../../support/redis.ts'
+import { log } from '../billing/support/billing-database.ts'
+
+const WAIT = { timeout: 30_000, interval: 20 }
+const CAPACITY: Capacity = {
+  id: 'w1',
+  name: 'worker-0',
+  podUid: null,
+  node: null,
+  pool: null,
+  model: 'demo-chat',
+  phase: 'ready',
+  slots: 8,
+  running: 0,
+  meanGenerationMs: null,
+  ended: 0,
+  promptTokens: 0,
+  cachedTokens: 0,
+  outputTokens: 0,
+  kvUsed: null,
+  kvCapacity: null,
+  loadingMs: null,
+  cordonTerm: null,
+}
+
+type Servers = { queue: RedisPlace; bus: RedisServerPlace; killMaster?: () => Promise<void> }
+
+async function startServers(mode: 'single' | 'sentinel' | 'cluster'): Promise<Servers> {
+  if (mode === 'sentinel') {
+    const group = await createSentinelGroup()
+    onTestFinished(group.stop)
+    return { queue: group.place, bus: group.place, killMaster: group.killMaster }
+  }
+  const redis = await createRedis()
+  onTestFinished(redis.stop)
+  const bus = { mode: 'single', url: redis.url } as const
+  if (mode === 'single') return { queue: bus, bus }
+  const cluster = await createCluster()
+  onTestFinished(cluster.stop)
+  return { queue: cluster.place, bus, killMaster: cluster.killMaster }
+}
+
+async function connect(place: RedisPlace, patience: RedisPatience) {
+  const redis = await connectRedis({ place, name: 'test', patience, log })
+  onTestFinished(() => redis.disconnect())
+  return redis
+}
+
+async function connectBus(place: RedisServerPlace, patience: RedisPatience) {
+  const redis = await connectRedis({ place, name: 'test', patience, log })
+  onTestFinished(() => redis.disconnect())
+  return redis
+}
+
+/** The live picture of these servers, watched by one viewer. */
+async function follow({ queue, bus }: Servers): Promise<Live> {
+  const live = await startLive({
+    servers: [{ bus: await connectBus(bus, 'fail-fast'), subscriber: await connectBus(bus, 'patient') }],
+    queue: await connect(queue, 'fail-fast'),
+    nowMs: () => performance.now(),
+    unixMs: () => Date.now(),
+    log,
+  })
+  onTestFinished(() => live.stop())
+  live.streams.add('now', { write: () => true, onDrain: () => {} })
+  return live
+}
+
+test.each(['single', 'sentinel', 'cluster'] as const)(
+  'with Redis as %s the picture has what waits in each queue and who is on the bus, after a failover too',
+  async (mode) => {
+    const servers = await startServers(mode)
+    const live = await follow(servers)
+    const writer = await connect(servers.queue, 'patient')
+    const publisher = await connectBus(servers.bus, 'patient')
+    /** One worker for each model, and so many that wait. */
+    async function write(waiting: Readonly<Record<string, number>>) {
+      for (const [model, count] of Object.entries(waiting)) {
+        await publishSignal({ redis: publisher, log }, CAPACITY_SIGNAL, {
+          ...CAPACITY,
+          id: `worker ${model}`,
+          model,
+        })
+        for (let each = 0; each < count; each += 1)
+          await writer.zadd(waitingExpiryKey(model), each, `${each}`)
+      }
+    }
+    const read = () => Object.fromEntries(live.picture.rows().map((row) => [row.id, row.waiting]))
+    async function expectPicture(waiting: Readonly<Record<string, number>>) {
+      const writeAndRead = async () => {
+        await write(waiting)
+        return read()
+      }
+      await expect.poll(writeAndRead, WAIT).toEqual(waiting)
+    }
+
+    await expectPicture({ 'demo-chat': 1, one: 2, two: 3, three: 0, four: 4 })
+    expect(live.isComplete()).toBe(true)
+    if (servers.killMaster === undefined) return
+    await servers.killMaster()
+    // More than before, so that the numbers are not those of the last answer.
+    await expectPicture({ 'demo-chat': 5, one: 6, two: 7, three: 3, four: 8 })
+    expect(live.picture.now().sources).toEqual({ busAwayMs: 0, queueAwayMs: 0 })
+    // Those of the new connections to the bus: the worker was not there before.
+    await expectPicture({ 'demo-chat': 5, one: 6, two: 7, three: 3, four: 8, five: 1 })
+  },
+)
+
+describe('an open stream', () => {
+  /** A server with one viewer's stream open; `state.answer` is what billing says of its token. */
+  async function openStream() {
+    const redis = await createRedis()
+    onTestFinished(redis.stop)
+    const place = { mode: 'single', url: redis.url } as const
+    const live = await follow({ queue: place, bus: place })
+    const state: { answer: number | null; asked: number } = { answer: 200, asked: 0 }
+    let nowMs = 0
+    const check = createCheckViewer({
+      async askWhoami() {
+        state.asked += 1
+        if (state.answer === null) throw new Error('billing is away')
+        return state.answer
+      },
+      // Each question reaches billing: its answers count for 5 s.
+      nowMs: () => (nowMs += 10_000),
+    })
+    const app = fastify()
+    serveLive(app, {
+      live,
+      async authorize() {
+        if ((await check('token')) !== 'accepted') throw new Error('refused')
+      },
+      isRevoked: async () => (await check('token')) === 'refused',
+      unixMs: () => Date.now(),
+      checkEveryMs: 20,
+    })
+    const origin = await app.listen({ host: '127.0.0.1', port: 0 })
+    onTestFinished(async () => await app.close())
+    const response = await fetch(`${origin}/live/v1/stream?view=now`)
+    expect(response.status).toBe(200)
+    let isOpen = true
+    const ended = response.text().finally(() => (isOpen = false))
+    return { live, state, ended, isOpen: () => isOpen }
+  }
+
+  test('ends when billing refuses its viewer, and is a viewer no more', async () => {
+    const { live, state, ended } = await openStream()
+    expect(live.streams.viewers()).toBe(2)
+    state.answer = 401
+    expect(await ended).toMatch(/^event: snapshot\n/)
+    await expect.poll(() => live.streams.viewers(), WAIT).toBe(1)
+  })
+
+  test('goes on while billing does not answer, and ends when it answers that the session is over', async () => {
+    const { state, ended, isOpen } = await openStream()
+    state.answer = null
+    const { asked } = state
+    await expect.poll(() => state.asked, WAIT).toBeGreaterThan(asked + 3)
+    expect(isOpen()).toBe(true)
+    state.answer = 401
+    await ended
+  })
+})

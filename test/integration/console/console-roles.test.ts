@@ -1,0 +1,108 @@
+import type { FastifyInstance } from 'fastify'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { loadConsolePage } from '#apps/console/http/load-console-page.ts'
+import { createConsoleServer } from '#apps/console/http/serve-console.ts'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import type { Operation } from '#libs/admin-contract/operation.ts'
+import { log, openBillingDatabase, type BillingDatabase } from '../billing/support/billing-database.ts'
+
+const ORIGIN = new URL('https://console.example')
+const HEADERS = {
+  host: 'console.example',
+  'sec-fetch-site': 'same-origin',
+  'content-type': 'application/json',
+  'x-millrace-page': '1',
+}
+
+const CUSTOMERS = [
+  'adjust',
+  'changeKey',
+  'closeAccount',
+  'createAccount',
+  'createKey',
+  'disableKey',
+  'enableKey',
+  'reopenAccount',
+  'revokeKey',
+  'rotateKey',
+  'topUp',
+]
+const SERVICE = ['exportMonth', 'publishCatalog', 'reconcile', 'releaseHold']
+const OWNER = ['archiveMonth', 'createCredential', 'listCredentials', 'revokeCredential']
+
+/** What a role is refused; the console serves neither openSession nor claimSession. */
+const REFUSED = {
+  owner: [],
+  support: [...SERVICE, ...OWNER],
+  ops: [...CUSTOMERS, ...OWNER],
+  viewer: [...CUSTOMERS, ...SERVICE, ...OWNER],
+} as const
+
+let database: BillingDatabase
+let app: FastifyInstance
+
+beforeAll(async () => {
+  database = await openBillingDatabase()
+  app = createConsoleServer({
+    origin: ORIGIN,
+    billingUrl: await database.admin.listen({ host: '127.0.0.1', port: 0 }),
+    page: await loadConsolePage(),
+    settings: { version: 'test', grafanaUrl: null, docsUrl: null },
+    serveLive: () => {},
+    nowMs: () => 0,
+    log,
+  })
+})
+afterAll(async () => {
+  await app.close()
+  await database.close()
+})
+
+async function openSession(role: keyof typeof REFUSED, name: string) {
+  const { token, id } = await database.operator.call(ADMIN.createCredential, { name, role })
+  const asked = { method: 'POST', url: '/api/session', headers: HEADERS, payload: { token } } as const
+  const response = await app.inject(asked)
+  return { cookie: String(response.headers['set-cookie']).split(';')[0] ?? '', credential: id }
+}
+
+/** With parameters that name nothing. */
+function toUrl({ path }: Operation): string {
+  return `/api/admin${path.replaceAll(/\{\w+\}/g, '00000000-0000-7000-8000-000000000000')}`
+}
+
+test.each(['owner', 'support', 'ops', 'viewer'] as const)(
+  'a session of the role %s is refused what the role may not do, and nothing else',
+  async (role) => {
+    const { cookie } = await openSession(role, `a ${role}`)
+    const before = await database.operator.ask('GET', '/audit')
+    const refused: string[] = []
+    const done: string[] = []
+    for (const [id, operation] of Object.entries<Operation>(ADMIN)) {
+      const { statusCode } = await app.inject({
+        method: operation.method,
+        url: toUrl(operation),
+        headers: { ...HEADERS, cookie },
+        // No operation accepts this field, so none that the role may call does anything.
+        ...(operation.kind === 'change' ? { payload: { nothing: 'is done' } } : {}),
+      })
+      if (statusCode === 403) refused.push(id)
+      else if (operation.kind === 'change')
+        expect([id, statusCode]).toEqual([id, expect.toBeOneOf([400, 404])])
+    }
+    expect(refused.toSorted()).toEqual(REFUSED[role].toSorted())
+    expect(done).toEqual([])
+    expect(await database.operator.ask('GET', '/audit')).toEqual(before)
+  },
+)
+
+test('a session whose credential is revoked reads and changes nothing more, and its cookie is cleared', async () => {
+  const change = { method: 'POST', url: '/api/admin/accounts', payload: { name: 'made' } } as const
+  const { cookie, credential } = await openSession('support', 'revoked later')
+  const headers = { ...HEADERS, cookie }
+  expect((await app.inject({ ...change, headers })).statusCode).toBe(201)
+  await database.operator.call(ADMIN.revokeCredential, { credential })
+  const refused = await app.inject({ ...change, headers })
+  expect(refused.statusCode).toBe(401)
+  expect(String(refused.headers['set-cookie'])).toMatch(/^__Host-mr=; Max-Age=0/)
+  expect((await app.inject({ url: '/api/admin/me', headers })).statusCode).toBe(401)
+})
