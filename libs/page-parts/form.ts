@@ -7,7 +7,7 @@ import type { PageApp } from './page-app.ts'
 export type Field = {
   readonly name: string
   readonly label: string
-  readonly kind?: 'text' | 'lines' | 'choice' | 'number' | 'date'
+  readonly kind?: 'text' | 'lines' | 'file' | 'choice' | 'number' | 'date'
   readonly value?: string
   readonly isRequired?: boolean
   /** A sentence below the field. */
@@ -142,8 +142,14 @@ function showField({ name, label, kind, value = '', isRequired, help, choices = 
                 </option>`,
             )}
           </select>`
-        : kind === 'lines'
-          ? html`<textarea id=${id} name=${name} rows="8" aria-invalid=${invalid} aria-describedby=${by}>
+        : kind === 'lines' || kind === 'file'
+          ? html`${kind === 'file' ? filePicker(id, label) : nothing}<textarea
+                id=${id}
+                name=${name}
+                rows="8"
+                aria-invalid=${invalid}
+                aria-describedby=${by}
+              >
 ${value}</textarea>`
           : html`<input
               id=${id}
@@ -158,4 +164,19 @@ ${value}</textarea>`
     }
     ${note === undefined ? nothing : html`<p id=${described} class=${error === undefined ? 'dim' : 'wrong'}>${note}</p>`}
   </div>`
+}
+
+/** A file's text goes into the field below it, where it can be read and changed; pasted text does as well. */
+function filePicker(field: string, label: string): TemplateResult {
+  async function fill({ target }: Event): Promise<void> {
+    const text = target instanceof HTMLInputElement ? await target.files?.[0]?.text() : undefined
+    const area = document.getElementById(field)
+    if (text !== undefined && area instanceof HTMLTextAreaElement) area.value = text
+  }
+  return html`<input
+    type="file"
+    accept=".json,application/json"
+    aria-label="${label}: a file"
+    @change=${(event: Event) => void fill(event)}
+  />`
 }

@@ -8,13 +8,13 @@ import { short } from '#libs/page-parts/number.ts'
 import { toHash } from '#libs/page-parts/route.ts'
 import { table } from '#libs/page-parts/table.ts'
 import { moment } from '#libs/page-parts/time.ts'
-import { change, read, type Answer, type Changed, type Item } from '../api.ts'
+import { read, type Answer, type Item } from '../api.ts'
 import type { App, OpenScreen } from '../app.ts'
 import { may } from '../roles.ts'
+import { EFFECTIVE_AT, proposeCatalog, publishFile, REASON } from './publish-catalog.ts'
 
 type Catalog = Answer<'/catalog'>
 type Model = Catalog['models'][number]
-type Change = Changed<'/catalog'>['changes'][number]
 type PriceVersion = Item<'/price-versions'>
 
 /** What is sold, at which prices, past and to come. */
@@ -34,7 +34,14 @@ export const open: OpenScreen = (app) => {
       versions.close()
     },
     view: () =>
-      html`<h1>Catalog</h1>
+      html`<div class="head">
+          <h1>Catalog</h1>
+          ${
+            may(app, 'publishCatalog')
+              ? html`<button type="button" @click=${() => publishFile(app, changed)}>Publish a file</button>`
+              : nothing
+          }
+        </div>
         <p class="dim">Prices are in credits for 1,000,000 tokens.</p>
         ${showLoaded(
           catalog,
@@ -138,64 +145,23 @@ function changeModel(app: App, model: Model, changed: () => void): void {
           { value: 'false', label: 'disabled: requests are refused' },
         ],
       },
-      { name: 'reason', label: 'Reason', help: 'For the readers of the log.' },
+      EFFECTIVE_AT,
+      REASON,
     ],
     button: 'List the changes',
     // A dry run changes nothing.
     mayRepeat: true,
-    async run({ input = '', cached = '', output = '', enabled, reason = '' }) {
-      const body = {
-        models: [
-          {
-            ...model,
-            inputPriceNano: toNano(input),
-            cachedInputPriceNano: toNano(cached),
-            outputPriceNano: toNano(output),
-            enabled: enabled === 'true',
-          },
-        ],
-        keep: 'all' as const,
-        ...(reason === '' ? {} : { reason }),
+    async run({ input = '', cached = '', output = '', enabled, effectiveAt = '', reason = '' }) {
+      const changedModel = {
+        ...model,
+        inputPriceNano: toNano(input),
+        cachedInputPriceNano: toNano(cached),
+        outputPriceNano: toNano(output),
+        enabled: enabled === 'true',
       }
-      const { changes } = await change('/catalog', body, { query: '?dryRun=true' })
-      if (changes.length === 0) return html`<p>Nothing would change.</p>`
-      const count = changes.length === 1 ? '1 change' : `${changes.length} changes`
-      openForm(app, {
-        title: `Publish ${count}`,
-        intro: changeList(changes),
-        fields: [],
-        button: `Publish ${count}`,
-        isDangerous: true,
-        // The same catalog again changes nothing.
-        mayRepeat: true,
-        async run() {
-          await change('/catalog', body)
-          app.say(`Published ${count}.`)
-          changed()
-          return undefined
-        },
-      })
-      return html`<p>${count}.</p>`
+      return await proposeCatalog(app, [changedModel], { keep: 'all', effectiveAt, reason }, changed)
     },
   })
-}
-
-function changeList(changes: readonly Change[]): TemplateResult {
-  return table<Change>({
-    caption: 'Changes',
-    rows: changes,
-    key: ({ model, field }) => `${model} ${field}`,
-    empty: '',
-    columns: [
-      { name: 'Field', cell: ({ field }) => field },
-      { name: 'Before', isNumber: true, cell: ({ before }) => toText(before) },
-      { name: 'After', isNumber: true, cell: ({ after }) => toText(after) },
-    ],
-  })
-}
-
-function toText(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 function plain(nano: string): string {

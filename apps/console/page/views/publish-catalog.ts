@@ -1,0 +1,131 @@
+import { html, type TemplateResult } from 'lit-html'
+import { Failure } from '#libs/page-parts/failure.ts'
+import { openForm, type Field } from '#libs/page-parts/form.ts'
+import { pricePerMillion } from '#libs/page-parts/money.ts'
+import { table } from '#libs/page-parts/table.ts'
+import { moment } from '#libs/page-parts/time.ts'
+import { change, type Changed } from '../api.ts'
+import type { App } from '../app.ts'
+
+type Body = Parameters<typeof change<'/catalog'>>[1]
+type Publication = Changed<'/catalog'>
+type Change = Publication['changes'][number]
+
+export const EFFECTIVE_AT: Field = {
+  name: 'effectiveAt',
+  label: 'From',
+  help: 'UTC, such as 2030-01-31 00:00; empty: now. Later, only prices and new models may differ.',
+}
+export const REASON: Field = { name: 'reason', label: 'Reason', help: 'For the readers of the log.' }
+
+/** Lists what would change, and publishes it after one more click. Returns what stands in place of the first form. */
+export async function proposeCatalog(
+  app: App,
+  models: Body['models'],
+  given: { keep?: Body['keep']; effectiveAt: string; reason: string },
+  changed: () => void,
+): Promise<TemplateResult> {
+  const { keep, effectiveAt, reason } = given
+  const body = {
+    models,
+    ...(keep === undefined ? {} : { keep }),
+    ...(effectiveAt === '' ? {} : { effectiveAt: toTime(effectiveAt) }),
+    ...(reason === '' ? {} : { reason }),
+  }
+  const { changes, effectiveAt: from } = await change('/catalog', body, { query: '?dryRun=true' })
+  if (changes.length === 0) return html`<p>Nothing would change.</p>`
+  const count = changes.length === 1 ? '1 change' : `${changes.length} changes`
+  openForm(app, {
+    title: `Publish ${count}`,
+    intro: html`<p>${effectiveAt === '' ? 'From now on.' : html`From ${moment(from)} on.`}</p>
+      ${changeList(changes)}`,
+    fields: [],
+    button: `Publish ${count}`,
+    isDangerous: true,
+    // The same catalog again changes nothing.
+    mayRepeat: true,
+    async run() {
+      await change('/catalog', body)
+      app.say(`Published ${count}.`)
+      changed()
+      return undefined
+    },
+  })
+  return html`<p>${count}.</p>`
+}
+
+/** A catalog file; as on the command line, models that it lacks stay unless they are to be disabled. */
+export function publishFile(app: App, changed: () => void): void {
+  openForm(app, {
+    title: 'Publish a catalog file',
+    intro: html`<p>
+      The file of a deployment, as <code>millrace models publish</code> takes it. Nothing is published yet.
+    </p>`,
+    fields: [
+      { name: 'file', label: 'Catalog, as JSON', kind: 'file' },
+      {
+        name: 'keep',
+        label: 'Models that the file lacks',
+        kind: 'choice',
+        value: 'all',
+        choices: [
+          { value: 'all', label: 'stay as they are' },
+          { value: 'disable', label: 'are disabled: their requests are refused' },
+        ],
+      },
+      EFFECTIVE_AT,
+      REASON,
+    ],
+    button: 'List the changes',
+    // A dry run changes nothing.
+    mayRepeat: true,
+    async run({ file = '', keep, effectiveAt = '', reason = '' }) {
+      const kept = keep === 'all' ? ({ keep: 'all' } as const) : {}
+      return await proposeCatalog(app, toModels(file), { ...kept, effectiveAt, reason }, changed)
+    },
+  })
+}
+
+/** Billing checks what is in the list, and names what is wrong. */
+function toModels(text: string): Body['models'] {
+  const refuse = (message: string) => new Failure(0, { code: 'invalid_request', message, param: 'file' })
+  let file: { models?: unknown } | null
+  try {
+    file = JSON.parse(text)
+  } catch {
+    throw refuse('This is no JSON.')
+  }
+  const models = file?.models
+  if (!Array.isArray(models)) throw refuse('Expected an object with a list of models.')
+  return models
+}
+
+/** What is typed without a zone is UTC; anything else goes as it is typed, and billing refuses it by name. */
+function toTime(text: string): string {
+  const parts = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?)?(Z|[+-]\d\d:\d\d)?$/i.exec(text.trim())
+  if (parts === null) return text
+  const [, day = '', minute = '00:00', second = ':00', zone = 'Z'] = parts
+  return `${day}T${minute}${second}${zone}`
+}
+
+function changeList(changes: readonly Change[]): TemplateResult {
+  return table<Change>({
+    caption: 'Changes',
+    rows: changes,
+    key: ({ model, field }) => `${model} ${field}`,
+    empty: '',
+    columns: [
+      { name: 'Model', cell: ({ model }) => model },
+      { name: 'Field', cell: ({ field }) => field.replace(/Nano$/, '') },
+      { name: 'Before', isNumber: true, cell: ({ field, before }) => toText(field, before) },
+      { name: 'After', isNumber: true, cell: ({ field, after }) => toText(field, after) },
+    ],
+  })
+}
+
+/** Prices in credits, as they are typed. */
+function toText(field: string, value: unknown): string {
+  if (value === null) return 'none'
+  if (field.endsWith('Nano') && typeof value === 'string') return pricePerMillion(value)
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
