@@ -92,6 +92,7 @@ export default defineConfig({
           include: ['test/console/**/*.test.ts'],
           ...WITH_SERVERS,
           globalSetup: ['test/support/global-setup.ts', 'test/console/support/global-setup.ts'],
+          setupFiles: ['test/console/support/check-pages.ts'],
           // One file after the other: a browser takes a core.
           maxWorkers: 1,
           sequence: { groupOrder: 3 },

@@ -1,4 +1,10 @@
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type Page,
+} from 'playwright-core'
 
 export const CHROMIUM_VARIABLE = 'MILLRACE_TEST_CHROMIUM'
 
@@ -13,6 +19,22 @@ export async function openBrowser(): Promise<Browser> {
   })
 }
 
+/** The contexts that are open, each with what its pages complained of. */
+const opened = new Map<BrowserContext, string[]>()
+
+/** Closes all pages, and returns what they complained of. */
+export async function closePages(): Promise<readonly string[]> {
+  const found = [...opened.values()].flat()
+  const contexts = [...opened.keys()]
+  opened.clear()
+  for (const context of contexts) await context.close()
+  return found
+}
+
+/** Runs before the scripts of a page. */
+const REPORT_VIOLATIONS = `document.addEventListener('securitypolicyviolation', (event) =>
+  reportViolation(event.effectiveDirective + ' ' + event.blockedURI + ' ' + event.sourceFile + ':' + event.lineNumber))`
+
 /** A page in a browser profile of its own. `problems` are what its console, its scripts and its policy complained of. */
 export async function openPage(
   browser: Browser,
@@ -20,8 +42,11 @@ export async function openPage(
 ): Promise<{ page: Page; problems: string[] }> {
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
   context.setDefaultTimeout(10_000)
-  const page = await context.newPage()
   const problems: string[] = []
+  opened.set(context, problems)
+  await context.exposeFunction('reportViolation', (text: string) => problems.push(`policy: ${text}`))
+  await context.addInitScript(REPORT_VIOLATIONS)
+  const page = await context.newPage()
   page.on('pageerror', (error) => problems.push(`error: ${error.message}`))
   page.on('console', (message) => {
     // A refused sign-in is an answer with a status, which Chromium writes to the console by itself.

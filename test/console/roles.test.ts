@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Browser } from 'playwright-core'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import { startCluster, type TestAccount, type TestCluster } from '#test/support/cluster.ts'
+import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { signIn, startConsole, type TestConsole } from './support/console-server.ts'
+import { startStream } from './support/live-cluster.ts'
+
+/** Buttons that change something, by the roles that have them. Those of rows begin with what they do. */
+const CUSTOMERS = [
+  'Adjust',
+  'Close account',
+  'New account',
+  'New key',
+  'Top up',
+  'change test',
+  'disable test',
+  'revoke test',
+  'rotate test',
+]
+const SERVICE = ['Compare the books now', 'Publish a file', 'change demo-chat', 'release']
+const OWNER = ['New credential', 'revoke seen-by-owner']
+const EXPECTED = {
+  owner: [...CUSTOMERS, ...SERVICE, ...OWNER],
+  support: CUSTOMERS,
+  ops: SERVICE,
+  viewer: [],
+} as const
+
+/** Without those of headings, which sort. */
+const NAMES_OF_BUTTONS = `[...document.querySelectorAll('main button:not(.sort)')].map((button) =>
+  (button.getAttribute('aria-label') ?? button.textContent ?? '').trim())`
+
+describe.skipIf(!HAS_BROWSER)('the roles of operators in the console', () => {
+  let cluster: TestCluster
+  let account: TestAccount
+  let served: TestConsole
+  let browser: Browser
+  let stream: Awaited<ReturnType<typeof startStream>>
+
+  beforeAll(async () => {
+    // So slow that the stream, and its hold, are there during all tests.
+    cluster = await startCluster({ workers: [[{ model: 'demo-chat', files: 'demo', stepMs: 400 }]] })
+    account = await cluster.createAccount('10')
+    served = await startConsole({ billingUrl: cluster.adminUrl })
+    browser = await openBrowser()
+    stream = await startStream(cluster, { apiKey: account.apiKey, tokens: 2_000 })
+  })
+  afterAll(async () => {
+    stream?.leave()
+    await browser?.close()
+    await served?.stop()
+    await cluster?.stop()
+  })
+
+  test.each(['owner', 'support', 'ops', 'viewer'] as const)(
+    'the page of the role %s has the buttons of what it may do, and no other',
+    async (role) => {
+      const { token } = await cluster.admin.call(ADMIN.createCredential, { name: `seen-by-${role}`, role })
+      const { page } = await openPage(browser)
+      await signIn(page, served.origin, token)
+      const found: string[] = []
+      for (const [hash, shown] of Object.entries({
+        '#/accounts': 'table',
+        [`#/account/${account.id}`]: 'section:has(h2:text("Open holds")) table',
+        '#/money': 'table',
+        '#/catalog': 'table',
+        '#/log': 'table',
+      })) {
+        await page.goto(`${served.origin}/${hash}`)
+        await page.locator(`main ${shown}`).first().waitFor()
+        await expect.poll(async () => page.locator('.waiting').count(), { timeout: 10_000 }).toBe(0)
+        found.push(...(await page.evaluate<string[]>(NAMES_OF_BUTTONS)))
+      }
+      const all: readonly string[] = EXPECTED.owner
+      expect([...new Set(found.filter((name) => all.includes(name)))].toSorted()).toEqual(
+        EXPECTED[role].toSorted(),
+      )
+    },
+  )
+})
