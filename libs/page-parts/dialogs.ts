@@ -41,10 +41,10 @@ export function createDialogs(redraw: () => void): Dialogs {
     },
   }
 
-  /** After the drawing: lit-html makes elements before it puts them into the document. */
+  /** After the drawing: lit-html calls it before an element is put into the document, and before it is taken out. */
   function showModal(element: Element | undefined): void {
-    if (element === undefined) return returnFocus()
     queueMicrotask(() => {
+      if (element === undefined) returnFocus()
       if (!(element instanceof HTMLDialogElement) || element.open || !element.isConnected) return
       element.showModal()
       const field = element.querySelector('input, select, textarea')

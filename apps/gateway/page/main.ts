@@ -26,8 +26,11 @@ start(place)
 function start(place: HTMLElement): void {
   const { show, redraw, drawNow } = createDrawing(place)
   let end: (() => void) | undefined
+  /** Counts what was asked for, so that an answer for a page that was left meanwhile opens nothing. */
+  let asked = 0
 
   function askForKey(reason?: string): void {
+    asked += 1
     end?.()
     end = undefined
     document.title = 'Sign in · Millrace'
@@ -40,8 +43,9 @@ function start(place: HTMLElement): void {
       apiKey,
       onSignedOut: () => askForKey('The gateway no longer accepts the key.'),
     })
+    const before = asked
     await api.readKey({ isQuiet: true })
-    enter(api)
+    if (asked === before) enter(api)
   }
 
   function enter(api: Api): void {
