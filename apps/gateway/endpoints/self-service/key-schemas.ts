@@ -12,7 +12,7 @@ const Text = z
   .string('expected a string')
   .refine((text) => text.isWellFormed() && !text.includes('\0'), 'expected text without NUL')
 
-const Reset = z.enum(['daily', 'weekly', 'monthly'])
+const Reset = z.enum(['daily', 'weekly', 'monthly'], 'expected daily, weekly or monthly')
 
 const ACCOUNT_KEY = {
   id: z.uuid().meta({ description: 'For `/v1/keys/{id}`. It is no secret.' }),
