@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { ADMIN_TOKEN } from '#test/support/cluster.ts'
 import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'

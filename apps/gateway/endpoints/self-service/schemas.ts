@@ -97,6 +97,7 @@ export const GenerationsAnswer = z.object({
   data: z.array(Receipt),
   next_cursor: z.string().nullable().meta({ description: 'For the next page; null: this is the last one.' }),
 })
+export type GenerationsAnswer = z.infer<typeof GenerationsAnswer>
 
 const Activity = z.object({
   date: z.iso.date(),
