@@ -104,18 +104,15 @@ export async function loadPage({ html, assets, packages }: PageSource): Promise<
     (_, attribute: string, name: string) => `${attribute}="${addresses.get(name)}"`,
   )
   const links = [...preloaded].map((address) => `<link rel="modulepreload" href="${address}" />`)
-  const compressed = await Promise.all(
-    Array.from(
-      bodies,
-      async ([address, { text, type }]) => [address, { ...(await compress(text)), type }] as const,
-    ),
-  )
+  const assets = new Map<string, Asset>()
+  // One after the other: an encoder takes megabytes, which the process would keep.
+  for (const [address, { text, type }] of bodies) assets.set(address, { ...(await compress(text)), type })
   return {
     html: {
       ...(await compress(document.replace('</head>', `${links.join('')}</head>`))),
       type: TYPES['.html'] ?? '',
     },
-    assets: new Map(compressed),
+    assets,
   }
 }
 
