@@ -24,12 +24,11 @@ export type Delta = {
   readonly values: Readonly<Record<string, unknown>>
 }
 
-/** What changed from one state of a view to the next. Parts named in `omit` are never part of a delta. */
-export function toDelta(before: Parts, after: Parts, of: { asOf: string; omit: readonly string[] }): Delta {
+/** What changed from one state of a view to the next. */
+export function toDelta(before: Parts, after: Parts, asOf: string): Delta {
   const tables: Record<string, Changes> = {}
   const values: Record<string, unknown> = {}
   for (const [name, part] of Object.entries(after)) {
-    if (of.omit.includes(name)) continue
     const old = before[name]
     if (isTable(part)) {
       const changes = toChanges(isTable(old) ? old : [], part)
@@ -38,7 +37,7 @@ export function toDelta(before: Parts, after: Parts, of: { asOf: string; omit: r
       values[name] = part
     }
   }
-  return { asOf: of.asOf, tables, values }
+  return { asOf, tables, values }
 }
 
 /** The view after a delta. What it does not name stays the same object. */
@@ -72,9 +71,8 @@ function toChanges(before: readonly Row[], after: readonly Row[]): Changes {
 }
 
 /** Null when no field changed. */
-function changedFields(before: Row, after: Row): Row | null {
-  const old = new Map<string, unknown>(Object.entries(before))
-  const fields = Object.entries(after).filter(([name, value]) => !isEqual(old.get(name), value))
+function changedFields(before: Parts, after: Row): Row | null {
+  const fields = Object.entries(after).filter(([name, value]) => !isEqual(before[name], value))
   return fields.length === 0 ? null : { ...Object.fromEntries(fields), id: after.id }
 }
 
@@ -90,10 +88,13 @@ function isRow(value: unknown): value is Row {
 /** Of JSON values. */
 function isEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
-  const [left, right] = [Object.entries(a), new Map<string, unknown>(Object.entries(b))]
+  if (!isObject(a) || !isObject(b)) return false
+  const names = Object.keys(a)
   return (
-    left.length === right.size &&
-    left.every(([name, value]) => right.has(name) && isEqual(value, right.get(name)))
+    names.length === Object.keys(b).length && names.every((name) => name in b && isEqual(a[name], b[name]))
   )
+}
+
+function isObject(value: unknown): value is Parts {
+  return typeof value === 'object' && value !== null
 }

@@ -2,8 +2,9 @@ import { z } from 'zod'
 
 /**
  * The live picture of a cluster as the console serves it: rows of models, workers, tenants and requests. The page and
- * `millrace top` read them; both ignore fields that they do not know. Numbers are rounded to three digits, so that a
- * value that hardly moves is not sent again. `null` means not known; it is never 0.
+ * `millrace top` read them; both ignore fields that they do not know. Numbers are rounded to three digits, and the rates
+ * and means of models and engines stay while they are within 2 % of what was sent, so that noise is not sent again.
+ * `null` means not known; it is never 0.
  */
 
 const count = z.number()

@@ -5,14 +5,19 @@ import type { EndedRequest, OpenRequest, TenantNow } from '#libs/live-view/rows.
 import type { ModelLoad } from './model-load.ts'
 import { createRate, growth, type Rate } from './rates.ts'
 
+/** What of a gateway's demand is shown. */
+export type GatewayLoad = Pick<Demand, 'id' | 'openStreams' | 'loopDelayMs'>
+
 /** What the catalog says of a model, by the gateways; null while none has reported. */
 export type CatalogState = ModelReport['catalog'] | null
 
 export type FollowGateways = {
-  receive(demand: Demand): void
+  receive(load: GatewayLoad): void
   receiveReport(report: GatewayReport): void
   /** Those that were heard lately. */
-  gateways(silentMs: number): readonly { id: string; demand: Demand | null; report: GatewayReport | null }[]
+  gateways(
+    silentMs: number,
+  ): readonly { id: string; load: GatewayLoad | null; report: GatewayReport | null }[]
   models(): ReadonlyMap<string, { readonly catalog: CatalogState; readonly oldestWaitMs: number | null }>
   tenants(windowMs: number): readonly TenantNow[]
   /** The oldest first. */
@@ -21,7 +26,7 @@ export type FollowGateways = {
   ended(): readonly EndedRequest[]
 }
 
-type Gateway = { demand: Demand | null; report: GatewayReport | null; heardMs: number }
+type Gateway = { load: GatewayLoad | null; report: GatewayReport | null; heardMs: number }
 
 const FORGET_MS = 60_000
 const MOST_GATEWAYS = 1_000
@@ -45,7 +50,7 @@ export function createFollowGateways(deps: {
   function gatewayOf(id: string): Gateway | null {
     const known = gateways.get(id)
     if (known === undefined && gateways.size >= MOST_GATEWAYS) return null
-    const gateway = known ?? { demand: null, report: null, heardMs: 0 }
+    const gateway = known ?? { load: null, report: null, heardMs: 0 }
     gateway.heardMs = nowMs()
     gateways.set(id, gateway)
     return gateway
@@ -80,9 +85,9 @@ export function createFollowGateways(deps: {
   }
 
   return {
-    receive(demand) {
-      const gateway = gatewayOf(demand.id)
-      if (gateway !== null) gateway.demand = demand
+    receive(load) {
+      const gateway = gatewayOf(load.id)
+      if (gateway !== null) gateway.load = load
     },
     receiveReport(report) {
       const gateway = gatewayOf(report.id)
@@ -160,6 +165,8 @@ function addGrowth(load: ModelLoad, before: ModelReport | undefined, now: ModelR
     ['queue', 'queueMs'],
     ['firstToken', 'firstTokenMs'],
   ] as const) {
+    // Most models were asked for nothing since the report before: no bucket has grown.
+    if (isSame(before[field], now[field])) continue
     const [old, present] = [unpackBuckets(before[field]), unpackBuckets(now[field])]
     load.addTimes(
       name,
@@ -167,6 +174,9 @@ function addGrowth(load: ModelLoad, before: ModelReport | undefined, now: ModelR
     )
   }
 }
+
+const isSame = (a: readonly number[], b: readonly number[]) =>
+  a.length === b.length && a.every((value, index) => value === b[index])
 
 const toTenantId = (tenant: { accountId: string; model: string }) => `${tenant.accountId} ${tenant.model}`
 

@@ -1,13 +1,13 @@
 import type { Report } from '#libs/event-bus/reports.ts'
-import type { Demand } from '#libs/event-bus/scaling-signals.ts'
 import type { ProcessNow } from '#libs/live-view/rows.ts'
+import type { GatewayLoad } from './follow-gateways.ts'
 
 /** The processes that send reports. */
 export type FollowProcesses = {
   receive(report: Report): void
   /** Forgets those that were silent for a minute more than `silentMs`. */
   rows(of: {
-    demands: readonly { readonly id: string; readonly demand: Demand | null }[]
+    gateways: readonly { readonly id: string; readonly load: GatewayLoad | null }[]
     silentMs: number
   }): readonly ProcessNow[]
 }
@@ -24,15 +24,15 @@ export function createFollowProcesses({ nowMs }: { nowMs: () => number }): Follo
         processes.set(report.id, { report, heardMs: nowMs() })
       }
     },
-    rows({ demands, silentMs }) {
+    rows({ gateways, silentMs }) {
       const now = nowMs()
-      const demandOf = new Map(demands.map(({ id, demand }) => [id, demand]))
+      const loadOf = new Map(gateways.map(({ id, load }) => [id, load]))
       for (const [id, { heardMs }] of processes) {
         if (now - heardMs > silentMs + FORGET_MS) processes.delete(id)
       }
       return Array.from(processes.values(), ({ report, heardMs }): ProcessNow => {
         const { id, kind, name, host, pid, version, startedAt, pendingSettlements } = report
-        const demand = demandOf.get(id) ?? null
+        const load = loadOf.get(id) ?? null
         return {
           id,
           kind,
@@ -43,8 +43,8 @@ export function createFollowProcesses({ nowMs }: { nowMs: () => number }): Follo
           startedAt,
           pendingSettlements,
           seenMs: now - heardMs > silentMs ? Math.round(now - heardMs) : 0,
-          openStreams: demand?.openStreams ?? null,
-          loopDelayMs: demand === null ? null : Math.round(demand.loopDelayMs),
+          openStreams: load?.openStreams ?? null,
+          loopDelayMs: load === null ? null : Math.round(load.loopDelayMs),
         }
       })
     },

@@ -66,7 +66,7 @@ export function createFollowWorkers(deps: {
       running: state === 'silent' ? 0 : capacity.running,
       slots: capacity.slots,
       kvUse: toKvUse(capacity),
-      cacheHits: prompt === 0 ? null : round(engine.cached.perS(now, of.windowMs) / prompt),
+      cacheHits: prompt === 0 ? null : toShare(engine.cached.perS(now, of.windowMs) / prompt),
       outputPerS: engine.output.perS(now, of.windowMs),
       meanGenerationMs: capacity.meanGenerationMs === null ? null : round(capacity.meanGenerationMs),
       loadingMs: capacity.loadingMs === null ? null : Math.round(capacity.loadingMs / 1_000) * 1_000,
@@ -130,8 +130,11 @@ export function createFollowWorkers(deps: {
 }
 
 function toKvUse({ kvUsed, kvCapacity }: Capacity): number | null {
-  return kvUsed === null || kvCapacity === null || kvCapacity === 0 ? null : round(kvUsed / kvCapacity)
+  return kvUsed === null || kvCapacity === null || kvCapacity === 0 ? null : toShare(kvUsed / kvCapacity)
 }
+
+/** In whole percent, as it is shown. */
+const toShare = (share: number) => Math.round(share * 100) / 100
 
 function ofReport(report: WorkerReport | undefined, engine: EngineReport | undefined) {
   return {

@@ -1,6 +1,6 @@
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
-import { parseViewName } from '#libs/live-view/addresses.ts'
+import type { Parts } from '#libs/live-view/deltas.ts'
 import { observeBus, type BusServer } from './observe-bus.ts'
 import { createPicture, type Picture } from './picture.ts'
 import { createQueueReader, type QueueReader } from './read-queues.ts'
@@ -8,7 +8,9 @@ import { createViewStreams, type ViewStreams } from './stream-views.ts'
 
 /** The live picture, kept up to date. */
 export type Live = {
-  readonly picture: Pick<Picture, 'now' | 'workers' | 'requests' | 'model' | 'rows'>
+  readonly picture: Pick<Picture, 'rows'>
+  /** A view as a whole, its histories included. */
+  read(view: string): Parts
   readonly queues: Pick<QueueReader, 'commands'>
   readonly streams: Pick<ViewStreams, 'add' | 'viewers'>
   /** Somebody reads it once: it is watched for some seconds more. Resolves when it is complete. */
@@ -19,6 +21,8 @@ export type Live = {
 }
 
 const TICK_MS = 1_000
+/** Signals come for a moment every 15 s then. */
+const TICK_UNWATCHED_MS = 5_000
 const QUEUES_UNWATCHED_MS = 5_000
 const MEMORY_MS = 10_000
 /** How long one read counts as watching: so that a script that repeats it has fresh numbers. */
@@ -37,19 +41,13 @@ export async function startLive(deps: {
   const picture = createPicture({ nowMs, unixMs })
   const observer = await observeBus({ servers, picture, log })
   const queues = createQueueReader({ redis: queue, log })
-  const streams = createViewStreams({
-    read(name) {
-      const view = parseViewName(name)
-      if (view === 'workers') return picture.workers()
-      if (view === 'requests') return picture.requests()
-      return view === null || view === 'now' ? picture.now() : picture.model(view.slice('model:'.length))
-    },
-    asOf: () => new Date(unixMs()).toISOString(),
-  })
+  const { read, readHistories } = createViews(picture)
+  const streams = createViewStreams({ read, readHistories, asOf: () => new Date(unixMs()).toISOString() })
   let touchedUntilMs = -Infinity
   let watchedSinceMs: number | null = null
   let reading = false
   let queuesAtMs = -Infinity
+  let tickedMs = -Infinity
   let memoryAtMs = -Infinity
 
   function follow() {
@@ -59,12 +57,19 @@ export async function startLive(deps: {
     else watchedSinceMs = null
   }
 
+  /** Whether something that is done each second while watched is due. A timer may be early by a little. */
+  const isDue = (lastMs: number, unwatchedMs: number) =>
+    nowMs() - lastMs >= (watchedSinceMs === null ? unwatchedMs : TICK_MS) - TICK_MS / 2
+
+  function tick() {
+    tickedMs = nowMs()
+    picture.tick()
+    streams.tick()
+  }
+
   async function readQueues() {
-    if (reading) return
     const now = nowMs()
-    // A timer may be early by a little.
-    const pauseMs = watchedSinceMs === null ? QUEUES_UNWATCHED_MS : TICK_MS
-    if (now - queuesAtMs < pauseMs - TICK_MS / 2) return
+    if (reading || !isDue(queuesAtMs, QUEUES_UNWATCHED_MS)) return
     reading = true
     queuesAtMs = now
     try {
@@ -80,18 +85,20 @@ export async function startLive(deps: {
 
   const timer = setInterval(() => {
     follow()
-    picture.tick()
-    streams.tick()
+    if (isDue(tickedMs, TICK_UNWATCHED_MS)) tick()
     void readQueues()
   }, TICK_MS)
   void readQueues()
 
   return {
     picture,
+    read: (view) => ({ ...read(view), ...readHistories(view) }),
     queues,
     streams: {
       viewers: streams.viewers,
       add(view, viewer) {
+        // The rows may be those of 5 s ago.
+        if (watchedSinceMs === null) tick()
         const remove = streams.add(view, viewer)
         follow()
         return remove
@@ -110,6 +117,24 @@ export async function startLive(deps: {
     stop() {
       clearInterval(timer)
       observer.stop()
+    },
+  }
+}
+
+/** The views of a picture by their names; a name of none is `now`. */
+function createViews(picture: Picture): { read(name: string): Parts; readHistories(name: string): Parts } {
+  const toModel = (name: string) => (name.startsWith('model:') ? name.slice('model:'.length) : null)
+  return {
+    read(name) {
+      if (name === 'workers') return picture.workers()
+      if (name === 'requests') return picture.requests()
+      const model = toModel(name)
+      return model === null ? picture.now() : picture.model(model)
+    },
+    readHistories(name) {
+      if (name === 'workers' || name === 'requests') return {}
+      const model = toModel(name)
+      return model === null ? picture.nowHistories() : picture.modelHistories(model)
     },
   }
 }

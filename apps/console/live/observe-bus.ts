@@ -1,7 +1,15 @@
 import type { Redis } from 'ioredis'
 import { publishObserve, REPORTS } from '#libs/event-bus/reports.ts'
-import { CAPACITY, DEMAND, MODEL_STATES, subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
+import {
+  CAPACITY,
+  DEMAND,
+  Demand,
+  MODEL_STATES,
+  subscribeSignal,
+  type Signal,
+} from '#libs/event-bus/scaling-signals.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
+import type { GatewayLoad } from './follow-gateways.ts'
 import type { Picture } from './picture.ts'
 
 /** The connections to one server of the bus. */
@@ -19,6 +27,12 @@ const OBSERVE_FOR_MS = 12_000
 /** Between two listenings of an unwatched console, and how long one lasts: each process sends its signals each second. */
 const LISTEN_EVERY_MS = 15_000
 const LISTEN_FOR_MS = 1_500
+
+/** A gateway's demand by model is for scalers: checking it each second is most of the work that a message is. */
+const GATEWAY_LOAD: Signal<GatewayLoad> = {
+  channel: DEMAND.channel,
+  schema: Demand.pick({ id: true, openStreams: true, loopDelayMs: true }),
+}
 
 const SIGNALS = [CAPACITY.channel, DEMAND.channel, MODEL_STATES.channel]
 
@@ -43,7 +57,7 @@ export async function observeBus(deps: {
     servers.map(async ({ subscriber }) => {
       await subscribeSignal({ subscriber, log }, REPORTS, picture.receiveReport)
       await subscribeSignal({ subscriber, log }, CAPACITY, picture.receiveCapacity)
-      await subscribeSignal({ subscriber, log }, DEMAND, picture.receiveDemand)
+      await subscribeSignal({ subscriber, log }, GATEWAY_LOAD, picture.receiveDemand)
       await subscribeSignal({ subscriber, log }, MODEL_STATES, picture.receiveStates)
     }),
   )

@@ -1,14 +1,15 @@
 import type { Report } from '#libs/event-bus/reports.ts'
-import type { Capacity, Demand, ModelState, ModelStates } from '#libs/event-bus/scaling-signals.ts'
+import type { Capacity, ModelState, ModelStates } from '#libs/event-bus/scaling-signals.ts'
 import type { ClusterNow, ModelNow, ProcessNow, WorkerNow } from '#libs/live-view/rows.ts'
 import type { ModelView, NowView, RequestsView, WorkersView } from '#libs/live-view/views.ts'
-import { createFollowGateways } from './follow-gateways.ts'
+import { createFollowGateways, type GatewayLoad } from './follow-gateways.ts'
 import { createFollowProcesses } from './follow-processes.ts'
 import { createFollowWorkers } from './follow-workers.ts'
 import { createHistories, type Histories, type Values } from './histories.ts'
 import { createModelLoad, type ModelLoad } from './model-load.ts'
 import { createProblems } from './problems.ts'
 import { growth } from './rates.ts'
+import { toSteadyModel, toSteadyWorker } from './steady.ts'
 import { toClusterNow } from './to-cluster-now.ts'
 import { toModelNow } from './to-model-now.ts'
 
@@ -17,7 +18,7 @@ export type QueueFacts = { readonly waiting: number; readonly settled: number }
 
 export type Picture = {
   receiveCapacity(capacity: Capacity): void
-  receiveDemand(demand: Demand): void
+  receiveDemand(load: GatewayLoad): void
   receiveStates(states: ModelStates): void
   receiveReport(report: Report): void
   /** As read just now; of models that it does not name nothing is known. */
@@ -27,15 +28,21 @@ export type Picture = {
   setWatched(watched: boolean): void
   /** All models that were named by any source. */
   models(): readonly string[]
-  /** Call it each second: computes the rows and writes the histories. */
+  /** Call it each second, or each 5 s: computes the rows and writes the histories. */
   tick(): void
   /** The rows of the last tick. */
   rows(): readonly ModelNow[]
-  now(): NowView
+  now(): Omit<NowView, keyof NowHistories>
+  nowHistories(): NowHistories
   workers(): WorkersView
   requests(): RequestsView
-  model(id: string): ModelView
+  model(id: string): Omit<ModelView, keyof ModelHistories>
+  modelHistories(id: string): ModelHistories
 }
+
+/** Thousands of values: for those who ask for the whole, not for each tick. */
+type NowHistories = Pick<NowView, 'histories' | 'sparklines'>
+type ModelHistories = Pick<ModelView, 'histories' | 'longHistories'>
 
 /** Signals come each second while watched, else for a moment every 15 s. */
 const SILENT_MS = { watched: 5_000, unwatched: 40_000 }
@@ -47,6 +54,8 @@ const AWAY_MS = 5_000
 /** More than any catalog; names come from the bus. */
 const MOST_MODELS = 2_000
 const STATES_FRESH_MS = 5_000
+/** A tick stands for the seconds since the one before, up to this many; those of a longer pause are not known. */
+const MOST_SECONDS = 5
 
 /** The live picture of a cluster: what its processes send and its queues hold, as rows. In memory; without connections. */
 export function createPicture(deps: { nowMs: () => number; unixMs: () => number }): Picture {
@@ -70,6 +79,7 @@ export function createPicture(deps: { nowMs: () => number; unixMs: () => number 
   let processes: readonly ProcessNow[] = []
   let found: NowView['problems'] = []
   let cluster: ClusterNow
+  let tickedAt = -Infinity
 
   const mode = () => (watched ? 'watched' : 'unwatched')
 
@@ -100,12 +110,16 @@ export function createPicture(deps: { nowMs: () => number; unixMs: () => number 
 
   function compute() {
     const windowMs = WINDOW_MS[mode()]
-    workers = followWorkers.rows({ silentMs: SILENT_MS[mode()], windowMs, listeningSinceMs })
+    const workersBefore = new Map(workers.map((row) => [row.id, row]))
+    workers = followWorkers
+      .rows({ silentMs: SILENT_MS[mode()], windowMs, listeningSinceMs })
+      .map((row) => toSteadyWorker(workersBefore.get(row.id), row))
     const byModel = Map.groupBy(workers, ({ model }) => model)
     const ofGateways = followGateways.models()
     for (const id of [...byModel.keys(), ...ofGateways.keys()]) modelOf(id)
     const queueAway = sources().queueAwayMs > 0
     const scaled = nowMs() - states.atMs < STATES_FRESH_MS ? states.byModel : null
+    const modelsBefore = new Map(models.map((row) => [row.id, row]))
     models = Array.from(known, ([id, { load, queue }]) => {
       const { catalog = null, oldestWaitMs = null } = ofGateways.get(id) ?? {}
       const facts = {
@@ -117,16 +131,16 @@ export function createPicture(deps: { nowMs: () => number; unixMs: () => number 
         catalog,
         scaler: scaled?.get(id) ?? null,
       }
-      return toModelNow(facts, windowMs)
+      return toSteadyModel(modelsBefore.get(id), toModelNow(facts, windowMs))
     })
-    const demands = followGateways.gateways(REPORT_SILENT_MS[mode()])
-    processes = followProcesses.rows({ demands, silentMs: REPORT_SILENT_MS[mode()] })
+    const gateways = followGateways.gateways(REPORT_SILENT_MS[mode()])
+    processes = followProcesses.rows({ gateways, silentMs: REPORT_SILENT_MS[mode()] })
     cluster = toClusterNow({
       models,
       whole,
       windowMs,
       processes,
-      gateways: demands.length,
+      gateways: gateways.length,
       redisMemory: memory,
     })
     found = [...problems.list({ models, workers, processes, cluster, sources: sources() })]
@@ -139,9 +153,9 @@ export function createPicture(deps: { nowMs: () => number; unixMs: () => number 
       busHeardMs = nowMs()
       followWorkers.receive(capacity)
     },
-    receiveDemand(demand) {
+    receiveDemand(load) {
       busHeardMs = nowMs()
-      followGateways.receive(demand)
+      followGateways.receive(load)
     },
     receiveStates(message) {
       const byModel = new Map(message.models.map((state) => [state.model, state]))
@@ -172,16 +186,19 @@ export function createPicture(deps: { nowMs: () => number; unixMs: () => number 
     models: () => [...known.keys()],
     tick() {
       compute()
-      const at = unixMs()
-      histories.write(at, toValues(cluster))
-      for (const row of models) known.get(row.id)?.histories.write(at, toValues(row))
+      const now = unixMs()
+      const passed = Math.round((now - tickedAt) / 1_000)
+      const seconds = passed >= 1 && passed <= MOST_SECONDS ? passed : 1
+      tickedAt = now
+      const write = (to: Histories | undefined, values: Values) => {
+        for (let ago = seconds - 1; ago >= 0; ago -= 1) to?.write(now - ago * 1_000, values)
+      }
+      write(histories, toValues(cluster))
+      for (const row of models) write(known.get(row.id)?.histories, toValues(row))
     },
     rows: () => models,
-    now: () => ({
-      sources: sources(),
-      cluster,
-      problems: found,
-      models: [...models],
+    now: () => ({ sources: sources(), cluster, problems: found, models: [...models] }),
+    nowHistories: () => ({
       histories: histories.short(),
       sparklines: Object.fromEntries(
         Array.from(known, ([id, model]) => [id, model.histories.sparkline()] as const),
@@ -200,6 +217,8 @@ export function createPicture(deps: { nowMs: () => number; unixMs: () => number 
       tenants: followGateways.tenants(WINDOW_MS[mode()]).filter(({ model }) => model === id),
       workers: workers.filter(({ model }) => model === id),
       open: [...followGateways.open(id)],
+    }),
+    modelHistories: (id) => ({
       histories: (known.get(id)?.histories ?? EMPTY).short(),
       longHistories: (known.get(id)?.histories ?? EMPTY).long(),
     }),

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { LIVE_ADDRESSES, MODELS, parseViewName } from '#libs/live-view/addresses.ts'
-import type { Parts } from '#libs/live-view/deltas.ts'
+import { LIVE_ADDRESSES, MODELS, parseViewName, type ViewName } from '#libs/live-view/addresses.ts'
 import type { Live } from './live.ts'
 
 /** Viewers of one console; each has a socket. */
@@ -27,23 +26,22 @@ export function serveLive(
   },
 ): void {
   const { live, authorize, isRevoked, unixMs, checkEveryMs = CHECK_MS } = deps
-  const { picture } = live
 
-  const once = (address: string, read: (request: FastifyRequest) => Parts) =>
+  const once = (address: string, view: ViewName) =>
     app.get(address, async (request, reply) => {
       await authorize(request)
       await live.touch()
       void reply.header('cache-control', 'no-store')
-      return { asOf: new Date(unixMs()).toISOString(), view: read(request) }
+      return { asOf: new Date(unixMs()).toISOString(), view: live.read(view) }
     })
-  once(LIVE_ADDRESSES.now, picture.now)
-  once(LIVE_ADDRESSES.workers, picture.workers)
-  once(LIVE_ADDRESSES.requests, picture.requests)
+  once(LIVE_ADDRESSES.now, 'now')
+  once(LIVE_ADDRESSES.workers, 'workers')
+  once(LIVE_ADDRESSES.requests, 'requests')
   app.get<{ Params: { id: string } }>(`${MODELS}:id`, async (request, reply) => {
     await authorize(request)
     await live.touch()
     void reply.header('cache-control', 'no-store')
-    return { asOf: new Date(unixMs()).toISOString(), view: picture.model(request.params.id) }
+    return { asOf: new Date(unixMs()).toISOString(), view: live.read(`model:${request.params.id}`) }
   })
 
   app.get<{ Querystring: { view?: unknown } }>('/live/v1/stream', async (request, reply) => {

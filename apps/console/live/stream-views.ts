@@ -16,10 +16,8 @@ export type ViewStreams = {
   viewers(): number
 }
 
-/** Parts that only snapshots have: a viewer continues them with what deltas bring. */
-const SNAPSHOT_ONLY = ['histories', 'longHistories', 'sparklines']
-
 type Stream = {
+  readonly view: string
   /** As of the last event. */
   state: Parts
   /** `missed`: a delta passed while it was slow. */
@@ -31,14 +29,18 @@ type Stream = {
  * gets no events meanwhile, so a slow one costs no memory, and then a new snapshot.
  */
 export function createViewStreams(deps: {
+  /** What deltas carry. */
   read: (view: string) => Parts
+  /** What only snapshots have: a viewer continues it with what deltas bring. */
+  readHistories: (view: string) => Parts
   /** UTC. */
   asOf: () => string
 }): ViewStreams {
-  const { read, asOf } = deps
+  const { read, readHistories, asOf } = deps
   const streams = new Map<string, Stream>()
 
-  const toSnapshot = (state: Parts) => encode('snapshot', { asOf: asOf(), view: state })
+  const toSnapshot = ({ view, state }: Stream) =>
+    encode('snapshot', { asOf: asOf(), view: { ...state, ...readHistories(view) } })
 
   function write(stream: Stream, viewer: Viewer, text: string) {
     const place = stream.viewers.get(viewer)
@@ -50,18 +52,17 @@ export function createViewStreams(deps: {
       place.slow = false
       place.missed = false
       // A large event fills the buffer of any socket: only one that has missed something begins anew.
-      if (missed) write(stream, viewer, toSnapshot(stream.state))
+      if (missed) write(stream, viewer, toSnapshot(stream))
     })
   }
 
   return {
     add(view, viewer) {
-      const state = read(view)
-      const stream = streams.get(view) ?? { state, viewers: new Map() }
-      // Others have the deltas up to the state before this one, so theirs stays the base of the next delta.
+      // Others have the deltas up to the last tick, so its state stays the base of the next delta.
+      const stream = streams.get(view) ?? { view, state: read(view), viewers: new Map() }
       streams.set(view, stream)
       stream.viewers.set(viewer, { slow: false, missed: false })
-      write(stream, viewer, toSnapshot({ ...state, ...stream.state, ...onlyInSnapshots(state) }))
+      write(stream, viewer, toSnapshot(stream))
       return () => {
         stream.viewers.delete(viewer)
         if (stream.viewers.size === 0) streams.delete(view)
@@ -70,7 +71,7 @@ export function createViewStreams(deps: {
     tick() {
       for (const [view, stream] of streams) {
         const state = read(view)
-        const text = encode('delta', toDelta(stream.state, state, { asOf: asOf(), omit: SNAPSHOT_ONLY }))
+        const text = encode('delta', toDelta(stream.state, state, asOf()))
         stream.state = state
         for (const [viewer, place] of stream.viewers) {
           if (place.slow) place.missed = true
@@ -80,10 +81,6 @@ export function createViewStreams(deps: {
     },
     viewers: () => [...streams.values()].reduce((sum, { viewers }) => sum + viewers.size, 0),
   }
-}
-
-function onlyInSnapshots(state: Parts): Parts {
-  return Object.fromEntries(Object.entries(state).filter(([name]) => SNAPSHOT_ONLY.includes(name)))
 }
 
 /** JSON has no line breaks of its own, so an event is one line of data. */

@@ -44,11 +44,15 @@ export function createFakeLive(picture: FakePicture): {
           if (isFrozen) return
           tick += 1
           const after = viewOf(name, tick)
-          send('delta', toDelta(before, after, { asOf: new Date().toISOString(), omit: OMITTED }))
+          send('delta', toDelta(omit(before), omit(after), new Date().toISOString()))
           before = after
         }, 1_000)
         raw.once('close', () => clearInterval(timer))
       })
     },
   }
+}
+
+function omit(view: Parts): Parts {
+  return Object.fromEntries(Object.entries(view).filter(([name]) => !OMITTED.includes(name)))
 }

@@ -3,7 +3,11 @@ import { createViewStreams, type Viewer } from '#apps/console/live/stream-views.
 
 function setUp() {
   const source = { rows: [{ id: 'a', n: 1 }], histories: { waiting: [1, 2] } }
-  const streams = createViewStreams({ read: () => ({ ...source }), asOf: () => 'now' })
+  const streams = createViewStreams({
+    read: () => ({ rows: source.rows }),
+    readHistories: () => ({ histories: source.histories }),
+    asOf: () => 'now',
+  })
   const viewer = () => {
     const state: { slow: boolean; texts: string[]; resume: () => void } = {
       slow: false,
@@ -100,6 +104,7 @@ test('a viewer that left gets nothing, and a view without viewers is not read', 
       reads += 1
       return {}
     },
+    readHistories: () => ({}),
     asOf: () => 'now',
   })
   const texts: string[] = []

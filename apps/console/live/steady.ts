@@ -1,0 +1,41 @@
+import type { ModelNow, WorkerNow } from '#libs/live-view/rows.ts'
+
+/** A rate or a mean that moves by less is noise: it is not sent again to every viewer each second. */
+const BAND = 0.02
+
+/** The row with the rates and means of the row before where they are within 2 % of it. Counts are exact. */
+export function toSteadyModel(before: ModelNow | undefined, now: ModelNow): ModelNow {
+  if (before === undefined) return now
+  return {
+    ...now,
+    askedPerS: steady(before.askedPerS, now.askedPerS),
+    endsPerS: steady(before.endsPerS, now.endsPerS),
+    failedPerS: steady(before.failedPerS, now.failedPerS),
+    meanGenerationMs: steadyOrNull(before.meanGenerationMs, now.meanGenerationMs),
+    tokensPerS: {
+      prompt: steady(before.tokensPerS.prompt, now.tokensPerS.prompt),
+      cached: steady(before.tokensPerS.cached, now.tokensPerS.cached),
+      completion: steady(before.tokensPerS.completion, now.tokensPerS.completion),
+    },
+    refusedPerS: Object.fromEntries(
+      Object.entries(now.refusedPerS).map(([code, perS]) => [code, steady(before.refusedPerS[code], perS)]),
+    ),
+  }
+}
+
+/** The same for an engine. */
+export function toSteadyWorker(before: WorkerNow | undefined, now: WorkerNow): WorkerNow {
+  if (before === undefined) return now
+  return {
+    ...now,
+    outputPerS: steady(before.outputPerS, now.outputPerS),
+    meanGenerationMs: steadyOrNull(before.meanGenerationMs, now.meanGenerationMs),
+  }
+}
+
+function steady(before: number | undefined, now: number): number {
+  return before !== undefined && Math.abs(now - before) <= before * BAND ? before : now
+}
+
+const steadyOrNull = (before: number | null, now: number | null) =>
+  before === null || now === null ? now : steady(before, now)
