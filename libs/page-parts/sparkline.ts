@@ -5,13 +5,6 @@ const HEIGHT = 24
 
 /** A line of values over time, the newest at the right. `sentence` is what it shows, in words. */
 export function sparkline(values: readonly (number | null)[], sentence: string): TemplateResult {
-  const known = values.filter((value) => value !== null)
-  const top = Math.max(...known, 0)
-  const step = WIDTH / Math.max(values.length - 1, 1)
-  const toY = (value: number) => (top === 0 ? HEIGHT - 1 : HEIGHT - 1 - (value / top) * (HEIGHT - 3))
-  const points = values
-    .map((value, index) => (value === null ? '' : `${(index * step).toFixed(1)},${toY(value).toFixed(1)}`))
-    .join(' ')
   return html`<svg
     class="spark"
     viewBox="0 0 ${WIDTH} ${HEIGHT}"
@@ -19,8 +12,27 @@ export function sparkline(values: readonly (number | null)[], sentence: string):
     role="img"
     aria-label=${sentence}
   >
-    ${svg`<polyline points=${points} fill="none" stroke="currentColor" vector-effect="non-scaling-stroke" />`}
+    ${svg`<polyline points=${pointsOf(values)} fill="none" stroke="currentColor" vector-effect="non-scaling-stroke" />`}
   </svg>`
+}
+
+/** By values: a table draws hundreds of lines each second, and most are those of the second before. */
+const drawn = new WeakMap<readonly (number | null)[], string>()
+
+function pointsOf(values: readonly (number | null)[]): string {
+  const points = drawn.get(values) ?? toPoints(values)
+  drawn.set(values, points)
+  return points
+}
+
+function toPoints(values: readonly (number | null)[]): string {
+  const known = values.filter((value) => value !== null)
+  const top = Math.max(...known, 0)
+  const step = WIDTH / Math.max(values.length - 1, 1)
+  const toY = (value: number) => (top === 0 ? HEIGHT - 1 : HEIGHT - 1 - (value / top) * (HEIGHT - 3))
+  return values
+    .map((value, index) => (value === null ? '' : `${(index * step).toFixed(1)},${toY(value).toFixed(1)}`))
+    .join(' ')
 }
 
 /** A part of a whole as a bar. The number stands beside it, so screen readers skip it. */

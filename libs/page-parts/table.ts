@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
+import { guard } from 'lit-html/directives/guard.js'
 import { repeat } from 'lit-html/directives/repeat.js'
 
 export type Column<Row> = {
@@ -20,6 +21,8 @@ type Table<Row> = {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
   key(row: Row): string
+  /** All that the cells of a row are made of: while each is the same object, the row is not drawn again. */
+  drawnFrom?(row: Row): readonly unknown[]
   /** In place of a table without rows. */
   readonly empty: unknown
   readonly sorting?: Sorting | undefined
@@ -28,7 +31,7 @@ type Table<Row> = {
 
 /** A table that scrolls sideways within its own frame. */
 export function table<Row>(given: Table<Row>): TemplateResult {
-  const { caption, columns, rows, key, empty } = given
+  const { caption, columns, rows, key, drawnFrom, empty } = given
   if (rows.length === 0) return html`<p class="empty">${empty}</p>`
   return html`<div class="scroll" role="region" aria-label=${caption} tabindex="0">
     <table>
@@ -41,21 +44,24 @@ export function table<Row>(given: Table<Row>): TemplateResult {
         </tr>
       </thead>
       <tbody>
-        ${repeat(
-          rows,
-          key,
-          (row) =>
-            html`<tr>
-              ${columns.map((column, index) =>
-                index === 0
-                  ? html`<th scope="row" class=${classOf(column)}>${column.cell(row)}</th>`
-                  : html`<td class=${classOf(column)}>${column.cell(row)}</td>`,
-              )}
-            </tr>`,
+        ${repeat(rows, key, (row) =>
+          drawnFrom === undefined
+            ? tableRow(columns, row)
+            : guard([...drawnFrom(row)], () => tableRow(columns, row)),
         )}
       </tbody>
     </table>
   </div>`
+}
+
+function tableRow<Row>(columns: readonly Column<Row>[], row: Row): TemplateResult {
+  return html`<tr>
+    ${columns.map((column, index) =>
+      index === 0
+        ? html`<th scope="row" class=${classOf(column)}>${column.cell(row)}</th>`
+        : html`<td class=${classOf(column)}>${column.cell(row)}</td>`,
+    )}
+  </tr>`
 }
 
 function heading<Row>(column: Column<Row>, { sorting, onSort }: Table<Row>): TemplateResult {

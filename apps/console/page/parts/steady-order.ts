@@ -7,7 +7,11 @@ const EVERY_MS = 10_000
  * New rows come last until then.
  */
 export function createSteadyOrder(nowMs: () => number = () => performance.now()): {
-  order<Row extends { readonly id: string }>(sorted: readonly Row[], choice: string): readonly Row[]
+  /** Sorts only when the order is taken: the comparisons of hundreds of rows are more work than their drawing. */
+  order<Row extends { readonly id: string }>(
+    rows: readonly Row[],
+    by: { choice: string; sort: (rows: readonly Row[]) => readonly Row[] },
+  ): readonly Row[]
   setPointed(isOver: boolean): void
 } {
   let places = new Map<string, number>()
@@ -15,16 +19,17 @@ export function createSteadyOrder(nowMs: () => number = () => performance.now())
   let taken = ''
   let isPointed = false
   return {
-    order(sorted, choice) {
+    order(rows, { choice, sort }) {
       const isDue = !isPointed && nowMs() - takenMs >= EVERY_MS
       if (isDue || choice !== taken) {
+        const sorted = sort(rows)
         places = new Map(sorted.map(({ id }, index) => [id, index]))
         takenMs = nowMs()
         taken = choice
         return sorted
       }
       const placeOf = (id: string) => places.get(id) ?? Infinity
-      return sorted.toSorted((a, b) => compare(placeOf(a.id), placeOf(b.id)))
+      return rows.toSorted((a, b) => compare(placeOf(a.id), placeOf(b.id)))
     },
     setPointed(isOver) {
       isPointed = isOver

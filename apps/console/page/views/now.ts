@@ -47,7 +47,6 @@ export const open: OpenScreen = (app) => {
 
   function models(view: NowView): TemplateResult {
     const columns = modelColumns(sparklines)
-    const sorted = sortRows(sorting === undefined ? byTrouble(view.models) : view.models, columns, sorting)
     return html`<div
       @pointerenter=${() => steady.setPointed(true)}
       @pointerleave=${() => steady.setPointed(false)}
@@ -55,8 +54,12 @@ export const open: OpenScreen = (app) => {
       ${table({
         caption: 'Models now',
         columns,
-        rows: steady.order(sorted, JSON.stringify(sorting ?? null)),
+        rows: steady.order(view.models, {
+          choice: JSON.stringify(sorting ?? null),
+          sort: (rows) => (sorting === undefined ? byTrouble(rows) : sortRows(rows, columns, sorting)),
+        }),
         key: ({ id }) => id,
+        drawnFrom: (row) => [row, sparklines[row.id]],
         empty: html`No model is known. <a href="#/first-steps">First steps</a>`,
         sorting,
         onSort(chosen) {

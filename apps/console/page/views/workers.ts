@@ -99,7 +99,6 @@ export const open: OpenScreen = (app, { query }) => {
   }
 
   function workers(all: readonly WorkerNow[]): TemplateResult {
-    const rows = sorting === undefined ? byTrouble(all.filter(matches)) : all.filter(matches)
     return html`<div
       class="many"
       @pointerenter=${() => steady.setPointed(true)}
@@ -108,8 +107,12 @@ export const open: OpenScreen = (app, { query }) => {
       ${table({
         caption: 'Workers',
         columns: workerColumns,
-        rows: steady.order(sortRows(rows, workerColumns, sorting), JSON.stringify(sorting ?? null)),
+        rows: steady.order(all.filter(matches), {
+          choice: JSON.stringify(sorting ?? null),
+          sort: (rows) => (sorting === undefined ? byTrouble(rows) : sortRows(rows, workerColumns, sorting)),
+        }),
         key: ({ id }) => id,
+        drawnFrom: (row) => [row],
         empty: all.length === 0 ? 'No worker is running.' : 'No worker matches.',
         sorting,
         onSort(chosen) {
