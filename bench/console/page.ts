@@ -7,6 +7,7 @@ import { signIn, startConsole } from '#test/console/support/console-server.ts'
 import { createFakeLive } from '#test/console/support/fake-live.ts'
 import { createFakePicture } from '#test/console/support/fake-picture.ts'
 import { ensureChromium } from '#scripts/servers/ensure-chromium.ts'
+import { printBars, type Bar } from '../harness/bars.ts'
 
 const MODELS = Array.from({ length: 200 }, (_, index) => `model-${index}`)
 const SECONDS = 30
@@ -31,16 +32,31 @@ const cluster = await startCluster({ gateways: 0 })
 const picture = createFakePicture({ models: MODELS, workersPerModel: 3, accounts: [] })
 const served = await startConsole({ billingUrl: cluster.adminUrl, serveLive: createFakeLive(picture).serve })
 const browser = await openBrowser()
+const bars: Bar[] = []
 try {
   const { page } = await openPage(browser)
   await page.addInitScript(WATCH)
-  await signIn(page, served.origin)
   const debug = await page.context().newCDPSession(page)
-  await page.goto(`${served.origin}/`)
+  await debug.send('Network.enable')
+  const table = page.getByRole('table').first()
+  const cold = await countTransfers(debug, async () => {
+    await signIn(page, served.origin)
+    await table.waitFor()
+  })
+  await page.goto('about:blank')
+  const warm = await countTransfers(debug, async () => {
+    await page.goto(`${served.origin}/`)
+    await table.waitFor()
+  })
+  bars.push(
+    { title: 'cold visit, signing in included', unit: ' requests', bar: 25, values: [cold.requests] },
+    { title: 'cold visit, over the wire', unit: ' KB', bar: 90, values: [cold.bytes / 1_000] },
+    { title: 'warm visit, over the wire', unit: ' KB', bar: 5, values: [warm.bytes / 1_000] },
+  )
   const painted = await page.evaluate<number>(
     `performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN`,
   )
-  console.log(`first paint ${Math.round(painted)} ms (bound 500)`)
+  bars.push({ title: 'first paint, warm', unit: ' ms', bar: 500, values: [painted] })
   for (const [name, hash] of [
     ['Now, 200 models', '#/'],
     ['Workers, 600 engines', '#/workers'],
@@ -52,10 +68,12 @@ try {
     const ticks = (await page.evaluate<number[]>('window.tickMs')).toSorted((a, b) => a - b)
     if (ticks.length < SECONDS / 2) throw new Error(`only ${ticks.length} ticks were drawn`)
     const p95 = ticks[Math.floor(ticks.length * 0.95)] ?? Number.NaN
-    console.log(
-      `${name}: tick p95 ${p95.toFixed(1)} ms of ${ticks.length} (bound 50), heap ${await heapMb(debug)} MB (bound 40)`,
+    bars.push(
+      { title: `${name}: tick p95`, unit: ' ms', bar: 50, values: [p95] },
+      { title: `${name}: heap after ${SECONDS} s`, unit: ' MB', bar: 40, values: [await heapMb(debug)] },
     )
   }
+  if (!printBars(bars)) process.exitCode = 1
 } finally {
   await browser.close()
   await served.stop()
@@ -63,8 +81,30 @@ try {
   await teardown()
 }
 
-async function heapMb(debug: CDPSession): Promise<string> {
+async function heapMb(debug: CDPSession): Promise<number> {
   await debug.send('HeapProfiler.collectGarbage')
   const { usedSize } = await debug.send('Runtime.getHeapUsage')
-  return (usedSize / 1024 / 1024).toFixed(1)
+  return usedSize / 1e6
+}
+
+/** What goes over the wire meanwhile, answers that are complete: the live stream does not end. */
+async function countTransfers(
+  debug: CDPSession,
+  visit: () => Promise<void>,
+): Promise<{ requests: number; bytes: number }> {
+  const count = { requests: 0, bytes: 0 }
+  const onResponse = ({ response }: { response: { fromDiskCache?: boolean } }) => {
+    if (response.fromDiskCache !== true) count.requests += 1
+  }
+  const onCached = () => (count.requests -= 1)
+  const onFinished = ({ encodedDataLength }: { encodedDataLength: number }) =>
+    (count.bytes += encodedDataLength)
+  debug.on('Network.responseReceived', onResponse)
+  debug.on('Network.requestServedFromCache', onCached)
+  debug.on('Network.loadingFinished', onFinished)
+  await visit()
+  debug.off('Network.responseReceived', onResponse)
+  debug.off('Network.requestServedFromCache', onCached)
+  debug.off('Network.loadingFinished', onFinished)
+  return count
 }

@@ -37,6 +37,8 @@ const [workers, gateways, viewers, seconds] = [
 const models = Array.from({ length: Number(values.models) }, (_, index) => `model-${index}`)
 const VIEWS: readonly ViewName[] = ['now', 'workers', 'requests', `model:${models[0] ?? ''}`]
 const SETTLE_MS = 5_000
+/** In KB/s to each viewer. */
+const VIEW_BARS: Readonly<Partial<Record<ViewName, number>>> = { now: 20, workers: 60 }
 /** Of the published messages, which are not the console's doing. */
 const PUBLISHED = ['publish']
 
@@ -61,8 +63,8 @@ const over = new AbortController()
 try {
   await sleep(SETTLE_MS)
   const unwatched = await measure()
-  const bytes = new Map<string, number>()
-  const open = new Map<string, number>()
+  const bytes = new Map<ViewName, number>()
+  const open = new Map<ViewName, number>()
   for (let number = 0; number < viewers; number += 1) {
     const view = VIEWS[number % VIEWS.length] ?? 'now'
     open.set(view, (open.get(view) ?? 0) + 1)
@@ -74,11 +76,19 @@ try {
   console.log(
     `${models.length} models, ${workers} workers, ${gateways} gateways, ${viewers} viewers, ${seconds} s`,
   )
-  for (const [view, count] of bytes) {
-    const perS = count / seconds / (open.get(view) ?? 1)
-    console.log(`  ${view.padEnd(16)} ${(perS / 1_000).toFixed(1)} KB/s to each viewer, uncompressed`)
+  const kbPerS = (view: ViewName) => (bytes.get(view) ?? 0) / seconds / (open.get(view) ?? 1) / 1_000
+  for (const view of bytes.keys()) {
+    if (!(view in VIEW_BARS)) console.log(`  ${view}: ${kbPerS(view).toFixed(1)} KB/s to each viewer`)
   }
+  const { heapMib, externalMib } = await readHeap()
+  console.log(`  of the memory ${heapMib.toFixed(0)} MiB V8's heap, ${externalMib.toFixed(0)} MiB buffers`)
   const noneMissed = printBars([
+    ...VIEWS.filter((view) => open.has(view) && view in VIEW_BARS).map((view) => ({
+      title: `${view}, to each viewer, uncompressed`,
+      unit: ' KB/s',
+      bar: VIEW_BARS[view] ?? Number.NaN,
+      values: [kbPerS(view)],
+    })),
     { title: 'CPU with viewers', unit: ' cores', bar: 0.1, values: [watched.cores] },
     { title: 'CPU without', unit: ' cores', bar: 0.01, values: [unwatched.cores] },
     { title: 'memory', unit: ' MiB', bar: 150, values: [watched.mib] },
@@ -105,6 +115,20 @@ async function measure() {
     cores: (readThreadsCpuUs(app.pid) - cpuUs) / (seconds * 1e6),
     mib: readResidentKib(app.pid) / 1_024,
     commandsPerS: commands.reduce((sum, [, count]) => sum + count, 0) / seconds,
+  }
+}
+
+/** What of its memory the process itself accounts for. */
+async function readHeap(): Promise<{ heapMib: number; externalMib: number }> {
+  const text = await (await fetch(`${app.opsUrl}/metrics`)).text()
+  const read = (name: string) => {
+    const value = new RegExp(String.raw`^${name} (\S+)$`, 'm').exec(text)?.[1]
+    if (value === undefined) throw new Error(`there is no metric ${name}`)
+    return Number(value) / 2 ** 20
+  }
+  return {
+    heapMib: read('nodejs_heap_size_total_bytes'),
+    externalMib: read('nodejs_external_memory_bytes'),
   }
 }
 
