@@ -104,15 +104,15 @@ export async function loadPage({ html, assets, packages }: PageSource): Promise<
     (_, attribute: string, name: string) => `${attribute}="${addresses.get(name)}"`,
   )
   const links = [...preloaded].map((address) => `<link rel="modulepreload" href="${address}" />`)
-  const assets = new Map<string, Asset>()
+  const compressed = new Map<string, Asset>()
   // One after the other: an encoder takes megabytes, which the process would keep.
-  for (const [address, { text, type }] of bodies) assets.set(address, { ...(await compress(text)), type })
+  for (const [address, { text, type }] of bodies) compressed.set(address, { ...(await compress(text)), type })
   return {
     html: {
       ...(await compress(document.replace('</head>', `${links.join('')}</head>`))),
       type: TYPES['.html'] ?? '',
     },
-    assets,
+    assets: compressed,
   }
 }
 

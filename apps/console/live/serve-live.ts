@@ -68,7 +68,7 @@ async function refuse(reply: FastifyReply, status: number, message: string): Pro
 
 function stream(
   response: ServerResponse,
-  of: { live: Live; view: string; checkEveryMs: number; isRevoked: () => Promise<boolean> },
+  of: { live: Live; view: ViewName; checkEveryMs: number; isRevoked: () => Promise<boolean> },
 ): void {
   const { live, view, checkEveryMs, isRevoked } = of
   response.writeHead(200, {
