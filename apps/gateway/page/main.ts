@@ -54,7 +54,8 @@ function start(place: HTMLElement): void {
     const app: App = { api, key, redraw, ...shell.forScreens }
     const screens = followRoute({
       name: 'Account',
-      cannotDraw: 'This screen cannot be drawn: the gateway is of another release than this page. Load the page again.',
+      cannotDraw:
+        'This screen cannot be drawn: the gateway is of another release than this page. Load the page again.',
       findScreen: async (route) => (await findScreen(route))(app, route),
       onArrived: () => shell.arrive(),
       redraw,

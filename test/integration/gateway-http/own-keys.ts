@@ -35,7 +35,8 @@ export function createOwnKeys(): Pick<KeyManagement, 'listAccountKeys' | 'manage
   return {
     listAccountKeys: async () => ({ keys: [OWN_KEY], nextCursor: '' }),
     async manageKey({ keyId, idempotencyKey, create, change, rotate }) {
-      if (create == null && keyId !== OWN_KEY_ID) return refuse('NOT_FOUND', `There is no key ${keyId ?? ''}.`)
+      if (create == null && keyId !== OWN_KEY_ID)
+        return refuse('NOT_FOUND', `There is no key ${keyId ?? ''}.`)
       if (idempotencyKey === 'used' || change?.name === 'conflict') return refuse('CONFLICT', 'It was used.')
       const makes = create != null || rotate != null
       return { key: OWN_KEY, secret: makes ? SECRET : '', replayed: false, refusal: null }
