@@ -121,6 +121,7 @@ describe.skipIf(!HAS_BROWSER)('the account page', () => {
     await page.getByText('short-lived').waitFor()
     await admin.call(ADMIN.revokeKey, { key: key.id })
     await page.getByText('The gateway no longer accepts the key.').waitFor({ timeout: 20_000 })
+    expect(await page.getByLabel('API key').inputValue()).toBe('')
     await page.context().close()
   })
 

@@ -71,5 +71,6 @@ describe.skipIf(!HAS_BROWSER)('the catalog in the console', () => {
     await upload(page, '{ "models": [{ "id": "x" }] }')
     await send()
     await page.getByText(/^'models\.0\./).waitFor()
+    expect(await page.getByRole('button', { name: 'List the changes' }).count()).toBe(1)
   })
 })

@@ -46,6 +46,7 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
     stream.leave()
     await stream.end
     await running(page, 0).waitFor()
+    expect(await rowOf(page).count()).toBe(1)
   })
 
   test("the screen of a request follows it to its receipt, whose every number is billing's", async () => {
@@ -154,6 +155,7 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
     await page.getByText(/^as of [\d:]+ UTC$/).waitFor()
     await admin.call(ADMIN.revokeCredential, { credential: made.id })
     await page.getByText('Your session has ended.').waitFor({ timeout: 60_000 })
+    expect(await page.getByLabel('Token of your credential').count()).toBe(1)
   })
 })
 

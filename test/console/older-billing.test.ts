@@ -68,6 +68,7 @@ describe.skipIf(!HAS_BROWSER)('the console before a billing of an older release'
     await page.getByRole('rowheader', { name: 'demo-reasoning' }).first().waitFor()
     await page.goto(`${served.origin}/#/requests?account=00000000-0000-4000-8000-000000000000`)
     await page.getByText(OLDER).waitFor()
+    expect(await page.getByLabel('Token of your credential').count()).toBe(1)
     lacks.operations = []
     await page.getByRole('button', { name: 'Try again' }).click()
     await expect.poll(async () => page.getByText(OLDER).count()).toBe(0)
@@ -94,6 +95,7 @@ describe.skipIf(!HAS_BROWSER)('the console before a billing of an older release'
     await page.getByLabel('Token of your credential').fill('a-token')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByText(OLDER).waitFor()
+    expect(await page.getByLabel('Token of your credential').count()).toBe(1)
     lacks.operations = []
   })
 })

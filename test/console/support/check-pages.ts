@@ -1,7 +1,8 @@
 // Runs after every test with a browser: no page may have had an error, a warning or a violation of its policy.
-import { afterEach, expect } from 'vitest'
+import { afterEach } from 'vitest'
 import { closePages } from './browser.ts'
 
 afterEach(async () => {
-  expect(await closePages()).toEqual([])
+  const problems = await closePages()
+  if (problems.length > 0) throw new Error(`the pages had problems:\n${problems.join('\n')}`)
 })

@@ -76,7 +76,7 @@ test.each(['owner', 'support', 'ops', 'viewer'] as const)(
     const { cookie } = await openSession(role, `a ${role}`)
     const before = await database.operator.ask('GET', '/audit')
     const refused: string[] = []
-    const done: string[] = []
+    const done: (readonly [id: string, status: number])[] = []
     for (const [id, operation] of Object.entries<Operation>(ADMIN)) {
       const { statusCode } = await app.inject({
         method: operation.method,
@@ -86,10 +86,10 @@ test.each(['owner', 'support', 'ops', 'viewer'] as const)(
         ...(operation.kind === 'change' ? { payload: { nothing: 'is done' } } : {}),
       })
       if (statusCode === 403) refused.push(id)
-      else if (operation.kind === 'change')
-        expect([id, statusCode]).toEqual([id, expect.toBeOneOf([400, 404])])
+      else if (operation.kind === 'change' && statusCode !== 400 && statusCode !== 404)
+        done.push([id, statusCode])
     }
-    expect(refused.toSorted()).toEqual(REFUSED[role].toSorted())
+    expect(new Set(refused)).toEqual(new Set<string>(REFUSED[role]))
     expect(done).toEqual([])
     expect(await database.operator.ask('GET', '/audit')).toEqual(before)
   },

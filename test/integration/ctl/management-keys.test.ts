@@ -28,8 +28,15 @@ async function shown(...words: string[]): Promise<string> {
 test('management-keys: create, list, revoke', async () => {
   const account = await database.operator.createAccount()
   const created = await shown(
-    ...['management-keys', 'create', account, '--name', 'deployment'],
-    ...['--expires-at', '2030-06-01T00:00:00Z', '--reason', 'ticket 12'],
+    'management-keys',
+    'create',
+    account,
+    '--name',
+    'deployment',
+    '--expires-at',
+    '2030-06-01T00:00:00Z',
+    '--reason',
+    'ticket 12',
   )
   const secret = /^mr_manage_.*$/m.exec(created)?.[0] ?? ''
   expect(isWellFormedManagementKey(secret)).toBe(true)

@@ -274,7 +274,7 @@ test('the same idempotency-key makes one key', async () => {
   const body = { name: 'once', limit: 2 }
   const [first, again] = await Promise.all([create(body, headers), create(body, headers)])
   expect(first.data.id).toBe(again.data.id)
-  expect([first.replayed, again.replayed].toSorted()).toEqual([false, true])
+  expect(new Set([first.replayed, again.replayed])).toEqual(new Set([false, true]))
   expect([first.key, again.key].filter((key) => key === null)).toHaveLength(1)
   expect(await refusalOf('/keys', { method: 'POST', body: { name: 'other' }, headers })).toEqual([
     409,

@@ -27,7 +27,8 @@ function asConsole(text: string): string {
   return Object.assign(new URL(text), { username: 'console', password: PASSWORD }).href
 }
 
-async function expectReadable(owner: RedisClient, place: RedisPlace): Promise<void> {
+/** What the user of the console reads on a place, and the answer to a write. */
+async function readAsConsole(owner: RedisClient, place: RedisPlace) {
   for (const model of MODELS) {
     await owner.zadd(waitingExpiryKey(model), 1, 'a', 2, 'b')
     await owner.xadd(settlementStreamKey(model), '*', 'field', 'value')
@@ -36,25 +37,30 @@ async function expectReadable(owner: RedisClient, place: RedisPlace): Promise<vo
   for (const server of servers) await server.call('ACL', 'SETUSER', ...consoleReader(PASSWORD))
   const redis = await connect(place)
   const reader = createQueueReader({ redis, log: pino({ level: 'silent' }) })
-  expect(await reader.read(MODELS)).toEqual(
-    new Map(MODELS.map((model) => [model, { waiting: 2, settled: 1 }])),
-  )
-  expect(await redis.info('memory')).toContain('maxmemory:')
-  await expect(redis.set('mr2:x', '1')).rejects.toThrow('NOPERM')
+  return {
+    queues: await reader.read(MODELS),
+    memory: await redis.info('memory'),
+    write: await redis.set('mr2:x', '1').catch(String),
+  }
+}
+
+const READABLE = {
+  queues: new Map(MODELS.map((model) => [model, { waiting: 2, settled: 1 }])),
+  memory: expect.stringContaining('maxmemory:'),
+  write: expect.stringContaining('NOPERM'),
 }
 
 test('the user of the console reads the queues of a Sentinel group', async () => {
   const group = await createSentinelGroup()
   onTestFinished(async () => await group.stop())
-  await expectReadable(await connect(group.place), { ...group.place, url: asConsole(group.place.url) })
+  const place = { ...group.place, url: asConsole(group.place.url) }
+  expect(await readAsConsole(await connect(group.place), place)).toEqual(READABLE)
 })
 
 test('the user of the console reads the queues of a Cluster', async () => {
   const cluster = await createCluster()
   onTestFinished(async () => await cluster.stop())
   const [first, ...others] = cluster.place.urls
-  await expectReadable(await connect(cluster.place), {
-    mode: 'cluster',
-    urls: [asConsole(first), ...others],
-  })
+  const place = { mode: 'cluster', urls: [asConsole(first), ...others] } as const
+  expect(await readAsConsole(await connect(cluster.place), place)).toEqual(READABLE)
 })

@@ -159,7 +159,7 @@ function changeModel(app: App, model: Model, changed: () => void): void {
         outputPriceNano: toNano(output),
         enabled: enabled === 'true',
       }
-      return await proposeCatalog(app, [changedModel], { keep: 'all', effectiveAt, reason }, changed)
+      return await proposeCatalog(app, [changedModel], { keep: 'all', effectiveAt, reason, changed })
     },
   })
 }

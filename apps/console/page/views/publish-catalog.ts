@@ -22,10 +22,9 @@ export const REASON: Field = { name: 'reason', label: 'Reason', help: 'For the r
 export async function proposeCatalog(
   app: App,
   models: Body['models'],
-  given: { keep?: Body['keep']; effectiveAt: string; reason: string },
-  changed: () => void,
+  given: { keep?: Body['keep']; effectiveAt: string; reason: string; changed: () => void },
 ): Promise<TemplateResult> {
-  const { keep, effectiveAt, reason } = given
+  const { keep, effectiveAt, reason, changed } = given
   const body = {
     models,
     ...(keep === undefined ? {} : { keep }),
@@ -81,7 +80,7 @@ export function publishFile(app: App, changed: () => void): void {
     mayRepeat: true,
     async run({ file = '', keep, effectiveAt = '', reason = '' }) {
       const kept = keep === 'all' ? ({ keep: 'all' } as const) : {}
-      return await proposeCatalog(app, toModels(file), { ...kept, effectiveAt, reason }, changed)
+      return await proposeCatalog(app, toModels(file), { ...kept, effectiveAt, reason, changed })
     },
   })
 }
