@@ -39,7 +39,8 @@ export function toSnippets(
       name: 'JavaScript',
       about: 'npm install openai',
       text: [
-        "import OpenAI from 'openai'",
+        // Where pages are served, a quoted name after `from` is a module of the page.
+        `import OpenAI from ${quote('openai')}`,
         '',
         `const client = new OpenAI({ baseURL: ${JSON.stringify(base)} }) // the key is OPENAI_API_KEY`,
         'const answer = await client.chat.completions.create({',

@@ -20,10 +20,12 @@ const CUSTOMERS = [
   'closeAccount',
   'createAccount',
   'createKey',
+  'createManagementKey',
   'disableKey',
   'enableKey',
   'reopenAccount',
   'revokeKey',
+  'revokeManagementKey',
   'rotateKey',
   'topUp',
 ]

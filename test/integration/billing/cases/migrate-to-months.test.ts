@@ -20,7 +20,7 @@ const EARLIER_FUNCTIONS = ['next_version.sql', 'ledger_line.sql', 'chain_ledger.
 
 /** Indexes that did not exist then; most of their tables did not either. */
 const LATER_INDEXES =
-  /\b(usage_by_settling|usage_not_completed|usage_hours_\w+|settlement_alarms_by_time|ledger_write_offs_by_time|admin_sessions_by_age)\b/
+  /\b(usage_by_settling|usage_not_completed|usage_hours_\w+|settlement_alarms_by_time|ledger_write_offs_by_time|admin_sessions_by_age|management_keys_\w+|key_requests_by_age)\b/
 
 test('a database from before there were months keeps its holds, entries, numbers and seals', async () => {
   const empty = await openEmptyDatabase()

@@ -9,6 +9,14 @@ test('types become blanks, and every line stays where it is', () => {
   expect(lines[3]).toBe('export { one }')
 })
 
+test('comments that have their lines to themselves become empty lines', () => {
+  const source =
+    "/**\n * One.\n */\nconst one = 1 // its number\n  // Two.\nconst two = 'http://two' // * */\n"
+  expect(stripTypes('x.ts', source)).toBe(
+    "\n\n\nconst one = 1 // its number\n\nconst two = 'http://two' // * */\n",
+  )
+})
+
 test('every form of import is rewritten, and those at run time are said to be dynamic', () => {
   const seen: string[] = []
   const text = [
