@@ -7,9 +7,8 @@ export function showList<Entry>(
   view: (entries: readonly Entry[]) => TemplateResult,
 ): TemplateResult {
   const { entries, failure, hasMore, isLoading } = list
-  const again = () => (entries === undefined ? list.reload() : list.more())
   return html`${entries === undefined ? (failure === undefined ? showWaiting() : nothing) : view(entries)}
-  ${failure === undefined ? nothing : showFailure(failure, again)}
+  ${failure === undefined ? nothing : showFailure(failure, () => list.retry())}
   ${
     hasMore && failure === undefined
       ? html`<p class="more">

@@ -81,6 +81,8 @@ export type LoadingList<Entry> = Omit<Loading<readonly Entry[]>, 'value'> & {
   readonly entries: readonly Entry[] | undefined
   readonly hasMore: boolean
   more(): void
+  /** Reads what failed once more: the first page or the next one. */
+  retry(): void
 }
 
 /** Reads a list page after page, each when the viewer asks for it. */
@@ -122,6 +124,7 @@ export function loadList<Entry>(
       cursor = undefined
       page.reload()
     },
+    retry: page.reload,
     close: page.close,
   }
 }

@@ -45,7 +45,7 @@ describe.skipIf(!HAS_BROWSER)('the catalog in the console', () => {
     const page = await openCatalog()
     await upload(page, JSON.stringify({ models: [{ ...model, outputPriceNano: '1250000000' }] }))
     await page.getByLabel('From').fill('2040-01-31 00:00')
-    await page.getByLabel('Reason').fill('new year')
+    await page.getByLabel('Reason', { exact: true }).fill('new year')
     await page.getByRole('button', { name: 'List the changes' }).click()
     await page.getByRole('dialog').getByRole('cell', { name: '1.25', exact: true }).waitFor()
     // A dry run: nothing is published yet.

@@ -65,7 +65,7 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
     if (settlement === null || hold === null || prices === null || timing === null)
       throw new Error('billing has no receipt')
     const fresh = settlement.promptTokens - settlement.cachedTokens
-    expect(settlement.completionTokens).toBe(61)
+    expect(settlement.completionTokens).toBe(60)
     expect(BigInt(settlement.costNano)).toBe(
       costOf([
         [fresh, prices.inputPriceNano],
@@ -92,7 +92,7 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
     })
     await page.getByText(`version ${prices.version}, since`).waitFor()
     await page.getByText(`attempt ${settlement.epoch}`).waitFor()
-    await page.getByRole('heading', { level: 1, name: 'Request completed · stop' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Request completed · length' }).waitFor()
     expect(timing).toMatchObject({ ranMs: expect.any(Number), firstTokenMs: expect.any(Number) })
     await page.getByText(`wrote ${settlement.completionTokens} tokens in`).waitFor()
   })
