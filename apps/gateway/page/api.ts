@@ -1,4 +1,4 @@
-import { createAsk } from '#libs/page-parts/ask.ts'
+import { createAsk, type Asking } from '#libs/page-parts/ask.ts'
 import { Failure } from '#libs/page-parts/failure.ts'
 import type { AccountKey, KeyChangeBody, NewKeyAnswer } from '../endpoints/self-service/key-schemas.ts'
 import type { Activity, GenerationsAnswer, KeyAnswer, Receipt } from '../endpoints/self-service/schemas.ts'
@@ -6,7 +6,10 @@ import type { Activity, GenerationsAnswer, KeyAnswer, Receipt } from '../endpoin
 export type OwnKey = KeyAnswer['data']
 export type KeyChange = KeyChangeBody
 
-/** A gateway serves a key one read a second after a burst, and asks a faster reader to wait for a second. */
+/**
+ * A gateway serves a key one of these requests a second after a burst, and asks a faster caller to wait for a second. A
+ * request that it refuses so has done nothing, so a change waits for its turn as a read does.
+ */
 const WAITS = 3
 const LONGEST_WAIT_S = 5
 
@@ -42,48 +45,48 @@ export function createApi({ apiKey, onSignedOut }: { apiKey: string; onSignedOut
 
   // The gateway's schemas describe what comes back: JSON has no type of its own.
   // oxlint-disable-next-line typescript/no-explicit-any
-  async function read(path: string, options: { signal?: AbortSignal; isQuiet?: boolean }): Promise<any> {
+  async function inTurn(method: string, path: string, asking: Asking = {}): Promise<any> {
     for (let waits = 0; ; waits += 1) {
       try {
-        return await ask('GET', `${base}/${path}`, options)
+        return await ask(method, `${base}/${path}`, asking)
       } catch (error) {
         const waitS = error instanceof Failure && error.status === 429 ? error.retryAfterS : undefined
         if (waitS === undefined || waitS > LONGEST_WAIT_S || waits === WAITS) throw error
-        await wait(waitS * 1_000, options.signal)
+        await wait(waitS * 1_000, asking.signal)
       }
     }
   }
 
   return {
-    readKey: async (options = {}) => (await read('key', options)).data,
-    readActivity: async (signal) => (await read('activity', { signal })).data,
+    readKey: async (options = {}) => (await inTurn('GET', 'key', options)).data,
+    readActivity: async (signal) => (await inTurn('GET', 'activity', { signal })).data,
     async listReceipts(cursor, signal) {
       const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
-      return await read(`generations${query}`, { signal })
+      return await inTurn('GET', `generations${query}`, { signal })
     },
     readReceipt: async (id, signal) =>
-      (await read(`generation?id=${encodeURIComponent(id)}`, { signal })).data,
+      (await inTurn('GET', `generation?id=${encodeURIComponent(id)}`, { signal })).data,
     async listKeys(cursor, signal) {
       const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
-      return await read(`keys${query}`, { signal })
+      return await inTurn('GET', `keys${query}`, { signal })
     },
     async createKey(limits, idempotencyKey) {
       const headers = { 'idempotency-key': idempotencyKey }
-      return await ask('POST', `${base}/keys`, { headers, body: JSON.stringify(limits) })
+      return await inTurn('POST', 'keys', { headers, body: JSON.stringify(limits) })
     },
     async rotateKey(id, overlapSeconds, idempotencyKey) {
       const headers = { 'idempotency-key': idempotencyKey }
       const body = JSON.stringify({ overlap_seconds: overlapSeconds })
-      return await ask('POST', `${base}/keys/${id}/rotate`, { headers, body })
+      return await inTurn('POST', `keys/${id}/rotate`, { headers, body })
     },
     async changeKey(id, changed) {
-      await ask('PATCH', `${base}/keys/${id}`, { body: JSON.stringify(changed) })
+      await inTurn('PATCH', `keys/${id}`, { body: JSON.stringify(changed) })
     },
     async revokeKey(id) {
-      await ask('DELETE', `${base}/keys/${id}`)
+      await inTurn('DELETE', `keys/${id}`)
     },
     async listModels(signal) {
-      const { data } = await read('models', { signal })
+      const { data } = await inTurn('GET', 'models', { signal })
       return data.map(({ id }: { id: string }) => id)
     },
   }
