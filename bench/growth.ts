@@ -1,7 +1,7 @@
-// How cost grows with the cell: heartbeats and pulses with processes, the record's scripts with what waits, billing's
-// functions and reads with the ledger.
+// How cost grows with the cell: heartbeats and pulses with processes, idle models with their number, the record's scripts
+// with what waits, billing's functions and reads with the ledger.
 //
-//   npm run bench:growth [-- --parts bus,record,ledger --rows 1000000]
+//   npm run bench:growth [-- --parts bus,models,record,ledger --rows 1000000]
 //
 // `--rows 1000000,10000000` takes a quarter of an hour and 12 GB. Figures are the servers' own, or CPU time in units of a
 // PING or a one-row commit of the same run, so other work on the machine matters little; durations stand beside them.
@@ -9,11 +9,12 @@ import { parseArgs } from 'node:util'
 import { setup, teardown } from '../test/support/global-setup.ts'
 import { benchBus } from './growth/bus.ts'
 import { benchLedger } from './growth/ledger.ts'
+import { benchModels } from './growth/models.ts'
 import { benchRecord } from './growth/record.ts'
 
 const { values } = parseArgs({
   options: {
-    parts: { type: 'string', default: 'bus,record,ledger' },
+    parts: { type: 'string', default: 'bus,models,record,ledger' },
     rows: { type: 'string', default: '1000000' },
   },
 })
@@ -22,6 +23,7 @@ const parts = values.parts.split(',')
 await setup()
 try {
   if (parts.includes('bus')) await benchBus(console.log)
+  if (parts.includes('models')) await benchModels(console.log)
   if (parts.includes('record')) await benchRecord(console.log)
   if (parts.includes('ledger')) await benchLedger(console.log, values.rows.split(',').map(Number))
 } finally {
