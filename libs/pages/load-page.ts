@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { extname, relative, resolve } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
+import { extname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { compress, type Body } from './compress.ts'
+import { joinModules } from './join-modules.ts'
+import { readModules } from './read-modules.ts'
 import { createResolver } from './resolve-specifier.ts'
-import { readSpecifiers, rewriteSpecifiers, stripTypes } from './rewrite-module.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -41,20 +41,16 @@ type PageSource = {
   readonly packages: Readonly<Record<string, string>>
 }
 
-type Module = { readonly address: string; readonly needs: ReadonlySet<string> }
-
 /**
- * Reads a page and everything that it imports. TypeScript loses its types and keeps its lines; every specifier becomes
- * an address with the hash of the file behind it, so that a browser may keep it forever. Modules that are needed before
- * the first paint are announced in the HTML, so that they are fetched at once. Throws for a file that is missing, an
- * import that is not allowed, and a circle of imports.
+ * Reads a page and everything that it imports. TypeScript loses its types and keeps its lines; modules are joined to few
+ * files; every specifier becomes an address with the hash of the file behind it, so that a browser may keep it forever.
+ * Files that are needed before the first paint are announced in the HTML, so that they are fetched at once. Throws for a
+ * file that is missing, an import that is not allowed, and a circle of imports.
  */
 export async function loadPage({ html, assets, packages }: PageSource): Promise<Page> {
   const root = fileURLToPath(new URL('.', html))
   const resolveSpecifier = createResolver({ root, repository: REPOSITORY, packages })
   const bodies = new Map<string, { text: string; type: string }>()
-  const modules = new Map<string, Module>()
-  const open = new Set<string>()
 
   function addFile(path: string, text: string): string {
     const type = TYPES[extname(path)]
@@ -64,45 +60,21 @@ export async function loadPage({ html, assets, packages }: PageSource): Promise<
     return address
   }
 
-  async function addModule(path: string): Promise<Module> {
-    const known = modules.get(path)
-    if (known !== undefined) return known
-    if (open.has(path)) throw new Error(`${relative(REPOSITORY, path)} imports itself through other modules`)
-    open.add(path)
-    const text = await readModule(path)
-    const imported = new Map<string, Module>()
-    for (const specifier of readSpecifiers(text)) {
-      imported.set(specifier, await addModule(resolveSpecifier(path, specifier)))
-    }
-    const needs = new Set<string>()
-    const rewritten = rewriteSpecifiers(text, (specifier, kind) => {
-      const target = imported.get(specifier)
-      if (target === undefined) throw new Error(`${specifier} was not read`)
-      if (kind === 'static') for (const address of [target.address, ...target.needs]) needs.add(address)
-      // All files are in one folder, wherever a proxy has put it.
-      return `.${target.address.slice(assets.length)}`
-    })
-    const added = { address: addFile(path, rewritten), needs }
-    open.delete(path)
-    modules.set(path, added)
-    return added
-  }
-
-  const preloaded = new Set<string>()
   const source = readFileSync(html, 'utf8')
-  const addresses = new Map<string, string>()
+  const paths = new Map<string, string>()
   for (const [, , name = ''] of source.matchAll(REFERENCE)) {
-    const path = resolveSpecifier(fileURLToPath(html), toSpecifier(name, packages))
-    if (extname(path) === '.ts' || extname(path) === '.js') {
-      const { address, needs } = await addModule(path)
-      for (const needed of needs) preloaded.add(needed)
-      addresses.set(name, address)
-    } else addresses.set(name, addFile(path, readFileSync(path, 'utf8')))
+    paths.set(name, resolveSpecifier(fileURLToPath(html), toSpecifier(name, packages)))
   }
-  const document = source.replaceAll(
-    REFERENCE,
-    (_, attribute: string, name: string) => `${attribute}="${addresses.get(name)}"`,
+  const scripts = [...paths.values()].filter(isScript)
+  const joined = joinModules(await readModules(scripts, resolveSpecifier), scripts, (file, text) =>
+    addFile(isScript(file) ? file : `${file}.js`, text),
   )
+  const document = source.replaceAll(REFERENCE, (_, attribute: string, name: string) => {
+    const path = paths.get(name) ?? ''
+    const address = isScript(path) ? joined.addressOf(path) : addFile(path, readFileSync(path, 'utf8'))
+    return `${attribute}="${address}"`
+  })
+  const preloaded = new Set(scripts.flatMap((path) => [...joined.neededBy(path)]))
   const links = [...preloaded].map((address) => `<link rel="modulepreload" href="${address}" />`)
   const compressed = new Map<string, Asset>()
   // One after the other: an encoder takes megabytes, which the process would keep.
@@ -116,10 +88,8 @@ export async function loadPage({ html, assets, packages }: PageSource): Promise<
   }
 }
 
-/** After a turn of the event loop: a server that serves others meanwhile is not held up by a whole page. */
-async function readModule(path: string): Promise<string> {
-  await setImmediate()
-  return stripTypes(path, readFileSync(path, 'utf8'))
+function isScript(path: string): boolean {
+  return extname(path) === '.ts' || extname(path) === '.js'
 }
 
 /** In HTML a bare name is a file beside the document, except where it begins with the name of a package. */

@@ -67,7 +67,7 @@ describe.skipIf(!HAS_BROWSER)('the account page', () => {
     await page.context().close()
   })
 
-  test('loads at most 50 KB in all its screens together, and nothing from another host', async () => {
+  test('loads at most 40 KB in all its screens together, and nothing from another host', async () => {
     const { page } = await openPage(browser)
     const debug = await page.context().newCDPSession(page)
     await debug.send('Network.enable')
@@ -84,7 +84,7 @@ describe.skipIf(!HAS_BROWSER)('the account page', () => {
     const own = [...urls].filter(([, url]) => new URL(url).pathname.startsWith('/account'))
     const sum = own.reduce((all, [id]) => all + (bytes.get(id) ?? 0), 0)
     expect(sum).toBeGreaterThan(10_000)
-    expect(sum).toBeLessThanOrEqual(50_000)
+    expect(sum).toBeLessThanOrEqual(40_000)
     await page.context().close()
   })
 

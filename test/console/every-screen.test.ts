@@ -56,7 +56,7 @@ describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
     await page.context().close()
   })
 
-  test('opens with at most 42 requests and 90 KB, all to its own origin, and again with at most 9 KB', async () => {
+  test('opens with at most 25 requests and 90 KB, all to its own origin, and again with at most 5 KB', async () => {
     const { page } = await openPage(browser)
     await signIn(page, demo.served.origin)
     const debug = await page.context().newCDPSession(page)
@@ -79,10 +79,10 @@ describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
     const cold = await open()
     expect(cold.bytes).toBeGreaterThan(10_000)
     expect(cold.bytes).toBeLessThan(90_000)
-    expect(cold.urls.length).toBeLessThanOrEqual(42)
+    expect(cold.urls.length).toBeLessThanOrEqual(25)
     expect(cold.urls.filter((url) => !url.startsWith(`${demo.served.origin}/`))).toEqual([])
     const warm = await open()
-    expect(warm.bytes).toBeLessThan(9_000)
+    expect(warm.bytes).toBeLessThanOrEqual(5_000)
     await page.context().close()
   })
 

@@ -30,24 +30,62 @@ function addressOf(page: Page, name: string): string {
   return found
 }
 
-test('an address changes with its file, and with every file that it imports', async () => {
-  const main = "import { b } from './b.ts'\nconsole.log(b)\n"
-  const before = await load({ 'main.ts': main, 'b.ts': 'export const b = 1\n' })
-  const after = await load({ 'main.ts': main, 'b.ts': 'export const b = 2\n' })
-  for (const name of ['main', 'b']) expect(addressOf(after, name)).not.toBe(addressOf(before, name))
+/** The files with code, by the names that they begin with. */
+function codeOf(page: Page): Record<string, string> {
+  const files = [...page.assets].filter(([address]) => address.endsWith('.js'))
+  return Object.fromEntries(
+    files.map(([address, { plain }]) => [address.split('/').at(-1)?.split('.')[0] ?? '', plain.toString()]),
+  )
+}
+
+test('an address changes with each module in its file, and with every file that it imports', async () => {
+  const files = {
+    'main.ts': "import { b } from './b.ts'\nvoid import('./c.ts')\nconsole.log(b)\n",
+    'c.ts': "import { b } from './b.ts'\nconsole.log(b)\n",
+  }
+  const before = await load({ ...files, 'b.ts': 'export const b = 1\n' })
+  const after = await load({ ...files, 'b.ts': 'export const b = 2\n' })
+  for (const name of ['main', 'c', 'shared']) {
+    expect(addressOf(after, name)).not.toBe(addressOf(before, name))
+  }
   expect(addressOf(after, 'a')).toBe(addressOf(before, 'a'))
+})
+
+test('modules are joined: what only one entry needs to it, what several need to one file', async () => {
+  const page = await load({
+    'main.ts': "import { b } from './b.ts'\nvoid import('./c.ts')\nvoid import('./e.ts')\nconsole.log(b)\n",
+    'b.ts': "export const b = 'of main alone'\n",
+    'c.ts': "import { d } from './d.ts'\nimport { f } from './f.ts'\nexport const c = d + f\n",
+    'd.ts': "export const d = 'of c and e'\n",
+    'e.ts': "import { d } from './d.ts'\nexport const e = d\n",
+    'f.ts': "export const f = 'of c alone'\n",
+  })
+  const code = codeOf(page)
+  expect(Object.keys(code).toSorted()).toEqual(['c', 'e', 'main', 'shared'])
+  expect(code['main']).toContain('of main alone')
+  expect(code['shared']).toContain('of c and e')
+  expect(code['c']).toContain('of c alone')
+})
+
+test('a shared module cannot fetch a file that needs the shared one', async () => {
+  const loading = load({
+    'main.ts': "import { b } from './b.ts'\nvoid import('./c.ts')\nconsole.log(b)\n",
+    'b.ts': "export const b = () => import('./c.ts')\n",
+    'c.ts': "import { b } from './b.ts'\nconsole.log(b)\n",
+  })
+  await expect(loading).rejects.toThrow('needs and fetches itself through other files')
 })
 
 test('the document names the addresses, and announces what runs before the first paint but not what is fetched later', async () => {
   const page = await load({
     'main.ts': "import { b } from './b.ts'\nvoid import('./c.ts')\nconsole.log(b)\n",
     'b.ts': 'export const b = 1\n',
-    'c.ts': 'export const c = 1\n',
+    'c.ts': "import { b } from './b.ts'\nexport const c = b\n",
   })
   const document = page.html.plain.toString()
   expect(document).toContain(`src="${addressOf(page, 'main')}"`)
   expect(document).toContain(`href="${addressOf(page, 'a')}"`)
-  expect(document).toContain(`<link rel="modulepreload" href="${addressOf(page, 'b')}" />`)
+  expect(document).toContain(`<link rel="modulepreload" href="${addressOf(page, 'shared')}" />`)
   expect(document).not.toContain(addressOf(page, 'c'))
   expect(document).toContain('href="#/here"')
 })
@@ -55,7 +93,7 @@ test('the document names the addresses, and announces what runs before the first
 test('each encoding holds the same body', async () => {
   const page = await load({ 'main.ts': 'const one: number = 1\nconsole.log(one)\n' })
   const main = page.assets.get(addressOf(page, 'main'))
-  expect(main?.plain.toString()).toMatch(/^const one\s+= 1/)
+  expect(main?.plain.toString()).toMatch(/const one\s+= 1/)
   expect(brotliDecompressSync(main?.br ?? Buffer.alloc(0))).toEqual(main?.plain)
   expect(gunzipSync(main?.gzip ?? Buffer.alloc(0))).toEqual(main?.plain)
 })
