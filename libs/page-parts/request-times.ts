@@ -25,9 +25,9 @@ export function showTimes(times: RequestTimes): TemplateResult {
     { name: 'wrote', ms: ranMs, text: `wrote ${whole(tokens)} tokens in ${duration(ranMs)}${perS}` },
   ]
   return html`${timeline(parts)}
-    <ol>
-      ${parts.map(({ ms, text }) => (ms === null ? nothing : html`<li>${text}</li>`))}
-    </ol>
+    <ul class="times">
+      ${parts.map(({ name, ms, text }) => (ms === null ? nothing : html`<li class=${name}>${text}</li>`))}
+    </ul>
     ${why(times)}`
 }
 

@@ -8,15 +8,9 @@ import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
 describe.skipIf(!HAS_BROWSER)('the account page with a management key', () => {
   let demo: AccountDemo
   let browser: Browser
-  let manager: string
 
   beforeAll(async () => {
     demo = await startAccountDemo()
-    const made = await demo.cluster.admin.call(ADMIN.createManagementKey, {
-      account: demo.accountId,
-      name: 'ann',
-    })
-    manager = made.secret
     browser = await openBrowser()
   })
   afterAll(async () => {
@@ -29,7 +23,7 @@ describe.skipIf(!HAS_BROWSER)('the account page with a management key', () => {
     { timeout: 240_000 },
     async (colorScheme) => {
       const { page, problems } = await openPage(browser, { colorScheme })
-      await signInWithKey(page, demo.url, manager)
+      await signInWithKey(page, demo.url, demo.keys.manager)
       const found: string[] = []
       for (const hash of ['#/', '#/requests', '#/use', '#/keys']) {
         await goTo(page, hash)
@@ -48,7 +42,7 @@ describe.skipIf(!HAS_BROWSER)('the account page with a management key', () => {
   test('makes a key whose secret is shown once, changes, rotates and deletes it, and names stay text', async () => {
     const { admin } = demo.cluster
     const { page, problems } = await openPage(browser)
-    await signInWithKey(page, demo.url, manager)
+    await signInWithKey(page, demo.url, demo.keys.manager)
     await goTo(page, '#/keys')
     await page.getByRole('rowheader', { name: HOSTILE }).waitFor()
     expect(await page.locator('img').count()).toBe(0)
@@ -97,7 +91,7 @@ describe.skipIf(!HAS_BROWSER)('the account page with a management key', () => {
 
   test('says that a lost answer may have made a key; the same again makes no second one', async () => {
     const { page } = await openPage(browser)
-    await signInWithKey(page, demo.url, manager)
+    await signInWithKey(page, demo.url, demo.keys.manager)
     await goTo(page, '#/keys')
     let isLost = false
     await page.route('**/v1/keys', async (route) => {

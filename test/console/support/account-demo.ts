@@ -16,6 +16,8 @@ export type AccountDemo = {
     full: string
     /** Without any request or limit. */
     empty: string
+    /** A management key: of the account's keys instead of requests of its own. */
+    manager: string
   }
   /** Settled requests of the full key. */
   requests: readonly string[]
@@ -37,6 +39,7 @@ export async function startAccountDemo(): Promise<AccountDemo> {
     models: ['demo-chat'],
     expiresAt: new Date(Date.now() + 90 * 24 * 60 * 60_000).toISOString(),
   })
+  const { secret: manager } = await admin.call(ADMIN.createManagementKey, { account, name: 'ann' })
   const requests: string[] = []
   for (const tokens of [20, 60, 120]) requests.push(await askDemo(cluster, { apiKey: full, tokens }))
   await waitUntilSettled(cluster, requests)
@@ -45,7 +48,7 @@ export async function startAccountDemo(): Promise<AccountDemo> {
     cluster,
     url: cluster.baseUrl.replace(/v1$/, 'account'),
     accountId: account,
-    keys: { full, empty },
+    keys: { full, empty, manager },
     requests,
     screens: {
       overview: '#/',
@@ -53,6 +56,7 @@ export async function startAccountDemo(): Promise<AccountDemo> {
       request: `#/request/${request}`,
       'request-unknown': '#/request/00000000-0000-4000-8000-000000000000',
       use: '#/use',
+      keys: '#/keys',
     },
     stop: async () => await cluster.stop(),
   }

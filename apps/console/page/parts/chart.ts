@@ -119,7 +119,7 @@ function toOptions(chart: Chart, place: HTMLElement): uPlot.Options {
     cursor: { drag: { x: false, y: false } },
     tzDate: (seconds) => new Date(seconds * 1_000 + new Date(seconds * 1_000).getTimezoneOffset() * 60_000),
     axes: [
-      { ...axis, values: (_, ticks) => ticks.map((tick) => toTick(tick, chart.times)) },
+      { ...axis, size: 30, values: (_, ticks) => ticks.map((tick) => toTick(tick, chart.times)) },
       { ...axis, size: 64, values: (_, ticks) => ticks.map((tick) => chart.format(tick)) },
     ],
     scales: { y: { range: (_, __, highest) => [0, Math.max(highest * 1.05, Number.EPSILON)] } },
