@@ -56,6 +56,8 @@ const app = await startApp('console', {
   BILLING_ADMIN_URL: `http://127.0.0.1:${billingPort}`,
   QUEUE_REDIS_URL: redis.url,
   BUS_REDIS_URL: redis.url,
+  // As the chart starts it.
+  NODE_OPTIONS: '--max-semi-space-size=4',
   LOG_LEVEL: 'warn',
 })
 const fleet = startFleet({ bus, subscriber }, { models, workers, gateways })

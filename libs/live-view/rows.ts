@@ -49,6 +49,23 @@ export const ModelNow = z.object({
 })
 export type ModelNow = z.infer<typeof ModelNow>
 
+/** A model in the list of all: what a line shows, because each second hundreds of lines change. */
+export const ModelLine = ModelNow.pick({
+  id: true,
+  state: true,
+  waiting: true,
+  running: true,
+  slots: true,
+  askedPerS: true,
+  expectedWaitMs: true,
+  shortSlots: true,
+  refusedPerS: true,
+}).extend({
+  tokensPerS: ModelNow.shape.tokensPerS.pick({ completion: true }),
+  firstTokenMs: Quantiles.pick({ p95: true }),
+})
+export type ModelLine = z.infer<typeof ModelLine>
+
 /** silent: it was there within the last 10 min, and sends nothing. The others are the phases of `Capacity`. */
 export const EngineNowState = z.enum(['ready', 'loading', 'cordoned', 'draining', 'sick', 'silent'])
 export type EngineNowState = z.infer<typeof EngineNowState>

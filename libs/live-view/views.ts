@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   ClusterNow,
   EndedRequest,
+  ModelLine,
   ModelNow,
   OpenRequest,
   Problem,
@@ -15,7 +16,12 @@ import {
 export const HISTORIES = ['waiting', 'running', 'asked', 'output', 'refused', 'firstToken'] as const
 export type HistoryName = (typeof HISTORIES)[number]
 
+/** Those that are kept for hours: of each model, so each name costs memory. */
+export const LONG_HISTORIES = ['waiting', 'running'] as const
+export type LongHistoryName = (typeof LONG_HISTORIES)[number]
+
 const Histories = z.record(z.enum(HISTORIES), Series)
+const LongHistories = z.record(z.enum(LONG_HISTORIES), Series)
 
 /** What of the picture is missing at this moment. */
 const Sources = z.object({
@@ -34,7 +40,7 @@ export const NowView = z.object({
   sources: Sources,
   cluster: ClusterNow,
   problems: z.array(Problem),
-  models: z.array(ModelNow),
+  models: z.array(ModelLine),
   /** Of the cluster: 10 min by 1 s. */
   histories: Histories,
   /** By model: `waiting` over 10 min by 10 s. */
@@ -68,6 +74,6 @@ export const ModelView = z.object({
   /** 10 min by 1 s. */
   histories: Histories,
   /** 6 h by 10 s. */
-  longHistories: Histories,
+  longHistories: LongHistories,
 })
 export type ModelView = z.infer<typeof ModelView>

@@ -1,6 +1,6 @@
 import type { Series } from '#libs/live-view/rows.ts'
-import { HISTORIES, type HistoryName } from '#libs/live-view/views.ts'
-import { createRing, type Ring } from './ring.ts'
+import { HISTORIES, LONG_HISTORIES, type HistoryName, type LongHistoryName } from '#libs/live-view/views.ts'
+import { createRing } from './ring.ts'
 
 export type Values = Readonly<Record<HistoryName, number | null>>
 
@@ -10,7 +10,7 @@ export type Histories = {
   /** 10 min by 1 s. */
   short(): Record<HistoryName, Series>
   /** 6 h by 10 s. */
-  long(): Record<HistoryName, Series>
+  long(): Record<LongHistoryName, Series>
   /** What waited, 10 min by 10 s. */
   sparkline(): Series
 }
@@ -18,41 +18,33 @@ export type Histories = {
 const SHORT = { stepMs: 1_000, length: 600 }
 const LONG = { stepMs: 10_000, length: 2_160 }
 
-/** 65 kB. */
+/** 32 kB. */
 export function createHistories(): Histories {
-  const [short, long] = [createRings(SHORT), createRings(LONG)]
+  const toShort = () => createRing(SHORT.stepMs, SHORT.length)
+  const toLong = () => createRing(LONG.stepMs, LONG.length)
+  const short = {
+    waiting: toShort(),
+    running: toShort(),
+    asked: toShort(),
+    output: toShort(),
+    refused: toShort(),
+    firstToken: toShort(),
+  }
+  const long = { waiting: toLong(), running: toLong() }
   return {
     write(unixMs, values) {
-      for (const name of HISTORIES) {
-        short[name].write(unixMs, values[name])
-        long[name].write(unixMs, values[name])
-      }
+      for (const name of HISTORIES) short[name].write(unixMs, values[name])
+      for (const name of LONG_HISTORIES) long[name].write(unixMs, values[name])
     },
-    short: () => readAll(short),
-    long: () => readAll(long),
+    short: () => ({
+      waiting: short.waiting.read(),
+      running: short.running.read(),
+      asked: short.asked.read(),
+      output: short.output.read(),
+      refused: short.refused.read(),
+      firstToken: short.firstToken.read(),
+    }),
+    long: () => ({ waiting: long.waiting.read(), running: long.running.read() }),
     sparkline: () => short.waiting.read(10),
-  }
-}
-
-function createRings({ stepMs, length }: typeof SHORT): Record<HistoryName, Ring> {
-  const ring = () => createRing(stepMs, length)
-  return {
-    waiting: ring(),
-    running: ring(),
-    asked: ring(),
-    output: ring(),
-    refused: ring(),
-    firstToken: ring(),
-  }
-}
-
-function readAll(rings: Record<HistoryName, Ring>): Record<HistoryName, Series> {
-  return {
-    waiting: rings.waiting.read(),
-    running: rings.running.read(),
-    asked: rings.asked.read(),
-    output: rings.output.read(),
-    refused: rings.refused.read(),
-    firstToken: rings.firstToken.read(),
   }
 }

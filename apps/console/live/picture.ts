@@ -11,7 +11,7 @@ import { createProblems } from './problems.ts'
 import { growth } from './rates.ts'
 import { toSteadyModel, toSteadyWorker } from './steady.ts'
 import { toClusterNow } from './to-cluster-now.ts'
-import { toModelNow } from './to-model-now.ts'
+import { toModelLine, toModelNow } from './to-model-now.ts'
 
 /** What the queue Redis has of one model. `settled`: all that were ever added to its settlement stream. */
 export type QueueFacts = { readonly waiting: number; readonly settled: number }
@@ -197,7 +197,7 @@ export function createPicture(deps: { nowMs: () => number; unixMs: () => number 
       for (const row of models) write(known.get(row.id)?.histories, toValues(row))
     },
     rows: () => models,
-    now: () => ({ sources: sources(), cluster, problems: found, models: [...models] }),
+    now: () => ({ sources: sources(), cluster, problems: found, models: models.map(toModelLine) }),
     nowHistories: () => ({
       histories: histories.short(),
       sparklines: Object.fromEntries(

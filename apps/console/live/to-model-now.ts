@@ -1,6 +1,6 @@
 import { expectedWaitMs, shortOfSlots } from '#libs/demand/demand.ts'
 import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
-import type { ModelNow, ModelNowState, WorkerNow } from '#libs/live-view/rows.ts'
+import type { ModelLine, ModelNow, ModelNowState, WorkerNow } from '#libs/live-view/rows.ts'
 import type { CatalogState } from './follow-gateways.ts'
 import type { ModelLoad } from './model-load.ts'
 import { round } from './ring.ts'
@@ -53,6 +53,24 @@ export function toModelNow(facts: ModelFacts, windowMs: number): ModelNow {
     queueMs: load.quantiles('queue'),
     firstTokenMs: load.quantiles('firstToken'),
     refusedPerS: load.refusedPerS(windowMs),
+  }
+}
+
+/** Of the row, what a list of all models shows. */
+export function toModelLine(row: ModelNow): ModelLine {
+  const { id, state, waiting, running, slots, askedPerS, expectedWaitMs, shortSlots, refusedPerS } = row
+  return {
+    id,
+    state,
+    waiting,
+    running,
+    slots,
+    askedPerS,
+    expectedWaitMs,
+    shortSlots,
+    refusedPerS,
+    tokensPerS: { completion: row.tokensPerS.completion },
+    firstTokenMs: { p95: row.firstTokenMs.p95 },
   }
 }
 

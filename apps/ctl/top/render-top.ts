@@ -1,4 +1,4 @@
-import type { ModelNow } from '#libs/live-view/rows.ts'
+import type { ModelLine } from '#libs/live-view/rows.ts'
 import type { ModelView, NowView } from '#libs/live-view/views.ts'
 import { formatTable, toPrintable, type Column } from '../table.ts'
 import type { Picture } from './follow-live.ts'
@@ -12,14 +12,14 @@ const BAR = 10
 export function chooseModels(
   { models }: NowView,
   { sort, filter }: Pick<TopState, 'sort' | 'filter'>,
-): ModelNow[] {
+): ModelLine[] {
   const wanted = filter.toLowerCase()
   return models
     .filter(({ id }) => id.toLowerCase().includes(wanted))
     .toSorted((a, b) => BY[sort](b) - BY[sort](a) || (a.id < b.id ? -1 : 1))
 }
 
-const BY: Readonly<Record<Sort, (model: ModelNow) => number>> = {
+const BY: Readonly<Record<Sort, (model: ModelLine) => number>> = {
   waiting: ({ waiting }) => waiting ?? 0,
   refused: (model) => refused(model),
   output: ({ tokensPerS }) => tokensPerS.completion,
@@ -48,7 +48,7 @@ export function toProblems({ problems }: Pick<NowView, 'problems'>): string[] {
   return more > 0 ? [...lines, `  and ${more} more`] : lines
 }
 
-export function toModelTable(models: readonly ModelNow[]): string[] {
+export function toModelTable(models: readonly ModelLine[]): string[] {
   return toLines(formatTable(MODEL_COLUMNS, models))
 }
 
@@ -67,9 +67,10 @@ export function toModelLines({ model, tenants, workers, open }: ModelView): stri
 }
 
 const toLines = (table: string) => table.split('\n').slice(0, -1)
-const refused = ({ refusedPerS }: ModelNow) => Object.values(refusedPerS).reduce((sum, each) => sum + each, 0)
+const refused = ({ refusedPerS }: ModelLine) =>
+  Object.values(refusedPerS).reduce((sum, each) => sum + each, 0)
 
-const MODEL_COLUMNS: readonly Column<ModelNow>[] = [
+const MODEL_COLUMNS: readonly Column<ModelLine>[] = [
   { title: 'MODEL', cell: ({ id }) => id },
   { title: 'STATE', cell: ({ state, shortSlots }) => (state === 'short' ? `short of ${shortSlots}` : state) },
   {

@@ -112,7 +112,7 @@ export function createFakePicture({ models, workersPerModel, accounts }: Size) {
     refused: series(5, 600, 1_000),
     firstToken: series(6, 600, 1_000),
   }
-  const longHistories = { ...histories, waiting: series(1, 2_160, 10_000), running: series(2, 2_160, 10_000) }
+  const longHistories = { waiting: series(1, 2_160, 10_000), running: series(2, 2_160, 10_000) }
   const sparklines = Object.fromEntries(models.map((id, index) => [id, series(index, 60, 10_000)]))
 
   function open(model: string | undefined): OpenRequest[] {

@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
-import type { ClusterNow, ModelNow, Problem, Series } from '#libs/live-view/rows.ts'
+import type { ClusterNow, ModelLine, Problem, Series } from '#libs/live-view/rows.ts'
 import type { NowView } from '#libs/live-view/views.ts'
 import { load } from '#libs/page-parts/load.ts'
 import { mark, type Meaning } from '#libs/page-parts/mark.ts'
@@ -20,7 +20,7 @@ const STATE_EVERY_MS = 10_000
 /** Reading settlements this far behind delays charges and the expiry of holds. */
 const OLD_WATERMARK_MS = 30_000
 
-export const STATES: Readonly<Record<ModelNow['state'], { meaning: Meaning; word: string }>> = {
+export const STATES: Readonly<Record<ModelLine['state'], { meaning: Meaning; word: string }>> = {
   ok: { meaning: 'good', word: 'ok' },
   short: { meaning: 'bad', word: 'short' },
   warming: { meaning: 'busy', word: 'warming' },
@@ -101,7 +101,7 @@ export const open: OpenScreen = (app) => {
   }
 }
 
-function byTrouble(models: readonly ModelNow[]): readonly ModelNow[] {
+function byTrouble(models: readonly ModelLine[]): readonly ModelLine[] {
   const rank = { unserved: 0, short: 1, warming: 2, ok: 3, fixed: 4, 'switched-off': 5 } as const
   return models.toSorted((a, b) => rank[a.state] - rank[b.state] || b.askedPerS - a.askedPerS)
 }
@@ -201,7 +201,7 @@ function tiles(cluster: ClusterNow, histories: Histories): TemplateResult {
   </dl>`
 }
 
-function modelColumns(sparklines: Readonly<Record<string, Series>>): readonly Column<ModelNow>[] {
+function modelColumns(sparklines: Readonly<Record<string, Series>>): readonly Column<ModelLine>[] {
   return [
     {
       name: 'Model',

@@ -85,12 +85,12 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* Environment of every role. */}}
+{{/* Environment of every role. `nodeOptions`: further ones of a role. */}}
 {{- define "millrace.commonEnv" -}}
 - { name: LOG_LEVEL, value: {{ .Values.logLevel }} }
 - { name: OPS_HOST, value: 0.0.0.0 }
 - { name: OPS_PORT, value: "9100" }
-- { name: NODE_OPTIONS, value: --max-old-space-size-percentage=65 }
+- { name: NODE_OPTIONS, value: --max-old-space-size-percentage=65{{ with .nodeOptions }} {{ . }}{{ end }} }
 {{- end }}
 
 {{/* Of the roles that send traces. */}}
