@@ -18,6 +18,8 @@ beforeAll(async () => {
   vi.stubEnv('DOCKER_HOST', `unix://${socket}`)
   // Where its containers would be reached; without it the engine is asked for its networks.
   vi.stubEnv('TESTCONTAINERS_HOST_OVERRIDE', '127.0.0.1')
+  // As it is outside of `npm run test:containers`.
+  vi.stubEnv('MILLRACE_TEST_MUST_USE_CONTAINERS', undefined)
   return () => {
     vi.unstubAllEnvs()
     engine.close()
