@@ -6,14 +6,14 @@ import { mark, type Meaning } from '#libs/page-parts/mark.ts'
 import { percent, rate, short } from '#libs/page-parts/number.ts'
 import { toHash } from '#libs/page-parts/route.ts'
 import { bar, sparkline } from '#libs/page-parts/sparkline.ts'
-import { sortRows, table, type Column, type Sorting } from '#libs/page-parts/table.ts'
+import type { Column } from '#libs/page-parts/table.ts'
 import { duration, moment } from '#libs/page-parts/time.ts'
 import { read, type Answer } from '../api.ts'
 import type { App, OpenScreen } from '../app.ts'
 import { followLive } from '../live.ts'
 import { growHistories, type Histories } from '../parts/histories.ts'
 import { asOf, liveFrame } from '../parts/live-frame.ts'
-import { createSteadyOrder } from '../parts/steady-order.ts'
+import { createLiveTable } from '../parts/live-table.ts'
 
 const STATE_EVERY_MS = 10_000
 
@@ -42,33 +42,7 @@ export const open: OpenScreen = (app) => {
     })
     sparklines = view.sparklines
   })
-  const steady = createSteadyOrder()
-  let sorting: Sorting | undefined
-
-  function models(view: NowView): TemplateResult {
-    const columns = modelColumns(sparklines)
-    return html`<div
-      @pointerenter=${() => steady.setPointed(true)}
-      @pointerleave=${() => steady.setPointed(false)}
-    >
-      ${table({
-        caption: 'Models now',
-        columns,
-        rows: steady.order(view.models, {
-          choice: JSON.stringify(sorting ?? null),
-          sort: (rows) => (sorting === undefined ? byTrouble(rows) : sortRows(rows, columns, sorting)),
-        }),
-        key: ({ id }) => id,
-        drawnFrom: (row) => [row, sparklines[row.id]],
-        empty: html`No model is known. <a href="#/first-steps">First steps</a>`,
-        sorting,
-        onSort(chosen) {
-          sorting = chosen
-          app.redraw()
-        },
-      })}
-    </div>`
-  }
+  const models = createLiveTable(app, byTrouble)
 
   return {
     title: 'Now',
@@ -95,7 +69,13 @@ export const open: OpenScreen = (app) => {
             html`${problemList(app, view.problems)} ${tiles(view.cluster, histories)}
               <section>
                 <h2>Models</h2>
-                ${models(view)}
+                ${models.view({
+                  caption: 'Models now',
+                  columns: modelColumns(sparklines),
+                  rows: view.models,
+                  drawnFrom: (row) => [row, sparklines[row.id]],
+                  empty: html`No model is known. <a href="#/first-steps">First steps</a>`,
+                })}
               </section>`,
         )}`,
   }

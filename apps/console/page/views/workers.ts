@@ -7,12 +7,12 @@ import { mark, type Meaning } from '#libs/page-parts/mark.ts'
 import { percent, short } from '#libs/page-parts/number.ts'
 import { toHash } from '#libs/page-parts/route.ts'
 import { bar } from '#libs/page-parts/sparkline.ts'
-import { sortRows, table, type Column, type Sorting } from '#libs/page-parts/table.ts'
+import { table, type Column } from '#libs/page-parts/table.ts'
 import { duration, moment } from '#libs/page-parts/time.ts'
 import type { OpenScreen } from '../app.ts'
 import { followLive } from '../live.ts'
 import { asOf, liveFrame } from '../parts/live-frame.ts'
-import { createSteadyOrder } from '../parts/steady-order.ts'
+import { createLiveTable } from '../parts/live-table.ts'
 
 const MEANINGS: Readonly<Record<WorkerNow['state'], Meaning>> = {
   ready: 'good',
@@ -85,9 +85,8 @@ export const workerColumns: readonly Column<WorkerNow>[] = [
 export const open: OpenScreen = (app, { query }) => {
   const wanted = { state: query.get('state') ?? '', model: query.get('model') ?? '', q: query.get('q') ?? '' }
   const live = followLive<WorkersView>(app, 'workers')
-  const steady = createSteadyOrder()
+  const workers = createLiveTable(app, byTrouble)
   const filter = onFilter(['workers'])
-  let sorting: Sorting | undefined
 
   function matches({ state, model, name, host, engineVersion }: WorkerNow): boolean {
     const words = `${name} ${host ?? ''} ${engineVersion ?? ''}`
@@ -96,31 +95,6 @@ export const open: OpenScreen = (app, { query }) => {
       (wanted.model === '' || model === wanted.model) &&
       words.includes(wanted.q)
     )
-  }
-
-  function workers(all: readonly WorkerNow[]): TemplateResult {
-    return html`<div
-      class="many"
-      @pointerenter=${() => steady.setPointed(true)}
-      @pointerleave=${() => steady.setPointed(false)}
-    >
-      ${table({
-        caption: 'Workers',
-        columns: workerColumns,
-        rows: steady.order(all.filter(matches), {
-          choice: JSON.stringify(sorting ?? null),
-          sort: (rows) => (sorting === undefined ? byTrouble(rows) : sortRows(rows, workerColumns, sorting)),
-        }),
-        key: ({ id }) => id,
-        drawnFrom: (row) => [row],
-        empty: all.length === 0 ? 'No worker is running.' : 'No worker matches.',
-        sorting,
-        onSort(chosen) {
-          sorting = chosen
-          app.redraw()
-        },
-      })}
-    </div>`
   }
 
   return {
@@ -149,7 +123,13 @@ export const open: OpenScreen = (app, { query }) => {
                 /></label>
                 <button type="submit">Filter</button>
               </form>
-              ${workers(view.workers)}
+              ${workers.view({
+                caption: 'Workers',
+                columns: workerColumns,
+                rows: view.workers.filter(matches),
+                drawnFrom: (row) => [row],
+                empty: view.workers.length === 0 ? 'No worker is running.' : 'No worker matches.',
+              })}
               <section>
                 <h2>Processes</h2>
                 ${processTable(view.processes)}

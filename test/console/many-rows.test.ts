@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Browser } from 'playwright-core'
+import { startCluster, type TestCluster } from '#test/support/cluster.ts'
+import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { signIn, startConsole, type TestConsole } from './support/console-server.ts'
+import { createFakeLive } from './support/fake-live.ts'
+import { createFakePicture } from './support/fake-picture.ts'
+
+const MODELS = Array.from({ length: 130 }, (_, index) => `model-${index}`)
+
+describe.skipIf(!HAS_BROWSER)('a live table of many rows', () => {
+  let cluster: TestCluster
+  let served: TestConsole
+  let browser: Browser
+
+  beforeAll(async () => {
+    cluster = await startCluster({ gateways: 0 })
+    const picture = createFakePicture({ models: MODELS, workersPerModel: 1, accounts: [] })
+    served = await startConsole({
+      billingUrl: cluster.adminUrl,
+      serveLive: createFakeLive(picture).serve,
+    })
+    browser = await openBrowser()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await served?.stop()
+    await cluster?.stop()
+  })
+
+  test.each([
+    ['Now', '#/', 'Models now'],
+    ['Workers', '#/workers', 'Workers'],
+  ])('%s draws the first hundred, and all when asked', async (_, hash, caption) => {
+    const { page } = await openPage(browser)
+    await signIn(page, served.origin)
+    await page.goto(`${served.origin}/${hash}`)
+    const rows = page.getByRole('region', { name: caption }).locator('tbody tr')
+    await rows.first().waitFor()
+    expect(await rows.count()).toBe(100)
+    await page.getByText('The first 100 of 130.').waitFor()
+    await page.getByRole('button', { name: 'Show all' }).click()
+    await expect.poll(async () => rows.count()).toBe(130)
+    expect(await page.getByRole('button', { name: 'Show all' }).count()).toBe(0)
+    await page.context().close()
+  })
+})
