@@ -26,7 +26,14 @@ export type FollowGateways = {
   ended(): readonly EndedRequest[]
 }
 
-type Gateway = { load: GatewayLoad | null; report: GatewayReport | null; heardMs: number }
+type Gateway = {
+  load: GatewayLoad | null
+  report: GatewayReport | null
+  reportedMs: number
+  /** Of the report: made once, so that a delta finds the same objects until the next one. */
+  open: readonly OpenRequest[]
+  heardMs: number
+}
 
 const FORGET_MS = 60_000
 const MOST_GATEWAYS = 1_000
@@ -50,7 +57,7 @@ export function createFollowGateways(deps: {
   function gatewayOf(id: string): Gateway | null {
     const known = gateways.get(id)
     if (known === undefined && gateways.size >= MOST_GATEWAYS) return null
-    const gateway = known ?? { load: null, report: null, heardMs: 0 }
+    const gateway = known ?? { load: null, report: null, reportedMs: 0, open: [], heardMs: 0 }
     gateway.heardMs = nowMs()
     gateways.set(id, gateway)
     return gateway
@@ -99,6 +106,8 @@ export function createFollowGateways(deps: {
       addTenants(before, report)
       addEnded(report.ended)
       gateway.report = report
+      gateway.reportedMs = nowMs()
+      gateway.open = report.open.map((request) => toOpen(request, unixMs()))
     },
     gateways(silentMs) {
       forget()
@@ -109,9 +118,9 @@ export function createFollowGateways(deps: {
     },
     models() {
       const models = new Map<string, { catalog: CatalogState; oldestWaitMs: number | null }>()
-      for (const { report, heardMs } of gateways.values()) {
+      for (const { report, reportedMs } of gateways.values()) {
         for (const [id, { catalog, oldestWaitMs }] of Object.entries(report?.models ?? {})) {
-          const agedMs = oldestWaitMs === null ? null : oldestWaitMs + nowMs() - heardMs
+          const agedMs = oldestWaitMs === null ? null : oldestWaitMs + nowMs() - reportedMs
           const other = models.get(id)?.oldestWaitMs ?? null
           models.set(id, { catalog, oldestWaitMs: longer(agedMs, other) })
         }
@@ -140,12 +149,10 @@ export function createFollowGateways(deps: {
         .slice(0, MOST_TENANTS)
     },
     open(model) {
-      const all = [...gateways.values()].flatMap(({ report, heardMs }) =>
-        (report?.open ?? []).map((request) => toOpen(request, unixMs() - (nowMs() - heardMs))),
-      )
-      return all
+      return Array.from(gateways.values(), ({ open }) => open)
+        .flat()
         .filter((request) => model === null || request.model === model)
-        .toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : 1))
+        .toSorted((a, b) => (a.startedAt < b.startedAt ? -1 : a.startedAt > b.startedAt ? 1 : 0))
         .slice(0, MOST_OPEN)
     },
     ended: () => ended,

@@ -200,3 +200,25 @@ test('tenants of several gateways add up, and the tail keeps each request once, 
   expect(picture.model('chat').tenants).toMatchObject([{ id: 'acme chat', waiting: 4, running: 2 }])
   expect(picture.requests().ended.map(({ id }) => id)).toEqual(['r2', 'r1'])
 })
+
+test('what a gateway reported ages from its report on, whatever else the gateway sends', () => {
+  const { picture, pass, chat } = setUp()
+  const open = {
+    id: 'r1',
+    accountId: 'acme',
+    model: 'chat',
+    stage: 'waiting',
+    ageMs: 5_000,
+    tokens: 0,
+  } as const
+  pass(1, () => {
+    picture.receiveReport(gateway({ oldestWaitMs: 5_000 }, { open: [open] }))
+    picture.receiveQueues(new Map([['chat', { waiting: 1, settled: 0 }]]))
+  })
+  pass(3, () => {
+    picture.receiveDemand({ id: 'g1', openStreams: 1, loopDelayMs: 1 })
+    picture.receiveQueues(new Map([['chat', { waiting: 1, settled: 0 }]]))
+  })
+  expect(chat()?.oldestWaitMs).toBe(8_000)
+  expect(picture.requests().open).toMatchObject([{ id: 'r1', startedAt: '1970-01-01T00:01:36.000Z' }])
+})
