@@ -28,4 +28,9 @@ export class Failure extends Error {
   get isUnknown(): boolean {
     return this.code === 'outcome_unknown'
   }
+
+  /** Nothing is wrong with the request: the server is busy, away or failing. */
+  get mayPass(): boolean {
+    return this.code === 'unreachable' || this.status === 429 || this.status >= 500
+  }
 }

@@ -2,6 +2,9 @@ import { html, nothing, type TemplateResult } from 'lit-html'
 import { Failure } from './failure.ts'
 import type { PageApp } from './page-app.ts'
 
+/** How soon something is read again that could not be read, where the server names no time. */
+const RETRY_MS = 5_000
+
 export type Loading<Value> = {
   readonly value: Value | undefined
   readonly failure: Failure | undefined
@@ -12,7 +15,8 @@ export type Loading<Value> = {
 
 /**
  * Reads something, and again every `everyMs` while the page is visible. A later value replaces an earlier one; a failure
- * leaves it, so that the screen can show both.
+ * leaves it, so that the screen can show both. What failed and may pass is read again by itself: a page that stands on a
+ * wall has no viewer who presses a button.
  */
 export function load<Value>(
   app: Pick<PageApp, 'redraw'>,
@@ -45,7 +49,8 @@ export function load<Value>(
     }
     state.isLoading = false
     // After the answer, so that slow ones do not pile up.
-    if (everyMs !== undefined && !closed) timer = setTimeout(again, everyMs)
+    const nextMs = state.failure?.mayPass === true ? retryMs(state.failure) : everyMs
+    if (nextMs !== undefined && !closed) timer = setTimeout(again, nextMs)
     app.redraw()
   }
 
@@ -75,6 +80,10 @@ export function load<Value>(
       running?.abort()
     },
   }
+}
+
+function retryMs({ retryAfterS }: Failure): number {
+  return retryAfterS === undefined ? RETRY_MS : retryAfterS * 1_000
 }
 
 export type LoadingList<Entry> = Omit<Loading<readonly Entry[]>, 'value'> & {

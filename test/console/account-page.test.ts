@@ -265,6 +265,7 @@ describe.skipIf(!HAS_BROWSER)('the account page', () => {
     await page.route('**/v1/generations', async (route) => route.abort(), { times: 1 })
     await page.getByRole('button', { name: 'Load anew' }).click()
     await page.getByText('The gateway does not answer.').waitFor()
+    await expect.poll(async () => page.getByRole('alert').count(), { timeout: 20_000 }).toBe(0)
     await page.context().close()
   })
 

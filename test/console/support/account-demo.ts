@@ -70,8 +70,22 @@ export async function signInWithKey(page: Page, url: string, apiKey: string): Pr
   await page.getByRole('navigation', { name: 'Screens' }).waitFor()
 }
 
-/** Goes to another screen as a link does: a new document would have forgotten the key. */
+/** What the headings of the screens begin with, by the first part of their addresses. */
+const HEADINGS = new Map([
+  ['', 'Overview'],
+  ['requests', 'Requests'],
+  ['request', 'Request'],
+  ['use', 'Use it'],
+  ['keys', 'Keys'],
+])
+
+/**
+ * Goes to another screen as a link does: a new document would have forgotten the key. Resolves when that screen is there;
+ * the one before stays until then.
+ */
 export async function goTo(page: Page, hash: string): Promise<void> {
+  const [, first = ''] = hash.split('/')
+  const name = new RegExp(`^${HEADINGS.get(first) ?? 'There is no such screen'}\\b`)
   await page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
-  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.getByRole('heading', { level: 1, name }).waitFor()
 }
