@@ -68,7 +68,7 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
   const log = context.log.child({ replica })
   const nowMs = () => Date.now()
   const registry = new Registry()
-  const tracing = openTracing('billing', { instance: replica, config, log, releasers })
+  const tracing = await openTracing('billing', { instance: replica, config, log, releasers })
 
   const grpcTls = {
     cert: config.GRPC_TLS_CERT_FILE,

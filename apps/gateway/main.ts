@@ -62,7 +62,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const nowMs = () => Date.now()
   const monotonicMs = () => performance.now()
   const registry = new Registry()
-  const tracing = openTracing('gateway', { instance: gateway, config, log, releasers })
+  const tracing = await openTracing('gateway', { instance: gateway, config, log, releasers })
 
   const catalog = createLiveCatalog(await readCatalogFiles(config.FALLBACK_CATALOG ?? []))
   const picture = createClusterPicture(nowMs)

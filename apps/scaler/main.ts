@@ -42,7 +42,7 @@ await runApp({ name: 'scaler', schema: ScalerConfig, environment: process.env },
   // For durations alone; times that outlive this process are those of the queue Redis.
   const nowMs = () => performance.now()
   const registry = new Registry()
-  const tracing = openTracing('scaler', { instance: self, config, log, releasers })
+  const tracing = await openTracing('scaler', { instance: self, config, log, releasers })
 
   const scaler = await readScalerModels(config.SCALER_MODELS_FILE)
   const specs = new Map(scaler.models.flatMap(({ pools }) => pools.map((spec) => [spec.pool, spec] as const)))

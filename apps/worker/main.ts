@@ -47,7 +47,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   // For durations alone: the clock of this machine may be wrong, and may be set.
   const nowMs = () => performance.now()
   const registry = new Registry()
-  const tracing = openTracing('worker', { instance: worker, config, log, releasers })
+  const tracing = await openTracing('worker', { instance: worker, config, log, releasers })
   const models = config.WORKERS.map(({ model }) => model)
   const problems = new Map<string, LoadProblem>()
   /** All of WORKERS. */

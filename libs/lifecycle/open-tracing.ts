@@ -3,7 +3,7 @@ import { createTracing, type Tracing } from '#libs/telemetry/tracing.ts'
 import type { Releasers } from './releasers.ts'
 
 /** The tracing of an app as its environment asks for it. What is left is sent when everything else has ended. */
-export function openTracing(
+export async function openTracing(
   app: string,
   options: {
     /** Of this process, as logs name it. */
@@ -12,10 +12,10 @@ export function openTracing(
     log: Logger
     releasers: Releasers
   },
-): Tracing {
+): Promise<Tracing> {
   const { instance, config, log, releasers } = options
   const { OTLP_ENDPOINT: endpoint, TRACE_RATIO: ratio } = config
-  return releasers.add('tracing', createTracing({ app, instance, endpoint, ratio, log }), {
+  return releasers.add('tracing', await createTracing({ app, instance, endpoint, ratio, log }), {
     run: async (tracing) => await tracing.close(),
   })
 }

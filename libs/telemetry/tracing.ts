@@ -1,91 +1,30 @@
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
-import { resourceFromAttributes } from '@opentelemetry/resources'
-import {
-  BatchSpanProcessor,
-  ParentBasedSampler,
-  TraceIdRatioBasedSampler,
-  TracerProvider,
-  type SpanExporter,
-} from '@opentelemetry/sdk-trace'
 import type { Logger } from './logger.ts'
-import { createSpanIds } from './span-ids.ts'
-import { NO_SPAN, startSpan, type Span, type StartOptions } from './span.ts'
-import { VERSION } from './version.ts'
+import { NO_SPAN, type Span, type StartOptions } from './span.ts'
 
 export type Tracing = {
   /** Begins a trace, or continues that of `parent`. Returns NO_SPAN where the request is not traced. */
   start(name: string, options?: StartOptions): Span
-  /** Sends what is left; resolves after EXPORT_LIMIT_MS at most. Never rejects. */
+  /** Sends what is left; resolves after some seconds at most. Never rejects. */
   close(): Promise<void>
 }
 
 export const NO_TRACING: Tracing = { start: () => NO_SPAN, close: async () => undefined }
 
-/** Spans beyond it are dropped: tracing must not take a process's memory while the collector is away. */
-const MOST_SPANS = 4_096
-const SPANS_PER_EXPORT = 512
-const EXPORT_EVERY_MS = 2_000
-const EXPORT_LIMIT_MS = 3_000
-
 /**
- * Traces a share of the requests and sends their spans as OTLP over HTTP. Without an endpoint it does nothing. There is
- * no context manager: what has no span in its hands is not traced.
+ * Traces a share of the requests and sends their spans as OTLP over HTTP. Without an endpoint it does nothing, and loads
+ * nothing: the packages are a sixth of the modules of a process. There is no context manager: what has no span in its
+ * hands is not traced.
  */
-export function createTracing(options: {
+export async function createTracing(options: {
   app: string
   /** Of this process, as logs and metrics name it. */
   instance: string
   endpoint: string | undefined
   ratio: number
   log: Logger
-}): Tracing {
-  const { app, instance, endpoint, ratio, log } = options
+}): Promise<Tracing> {
+  const { endpoint } = options
   if (endpoint === undefined) return NO_TRACING
-  const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: EXPORT_LIMIT_MS })
-  const ids = createSpanIds()
-  const provider = new TracerProvider({
-    idGenerator: ids.generator,
-    resource: resourceFromAttributes({
-      'service.name': `millrace-${app}`,
-      'service.version': VERSION,
-      'service.instance.id': instance,
-    }),
-    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
-    spanProcessors: [
-      new BatchSpanProcessor({
-        exporter: logFailures(exporter, log),
-        maxQueueSize: MOST_SPANS,
-        maxExportBatchSize: SPANS_PER_EXPORT,
-        scheduledDelayMillis: EXPORT_EVERY_MS,
-        exportTimeoutMillis: EXPORT_LIMIT_MS,
-      }),
-    ],
-  })
-  const tracer = provider.getTracer('millrace', VERSION)
-  return {
-    start(name, spanOptions = {}) {
-      const { key } = spanOptions
-      const start = () => startSpan(tracer, name, spanOptions)
-      return key === undefined ? start() : ids.withKey(key, start)
-    },
-    async close() {
-      await provider
-        .shutdown()
-        .catch((error: unknown) => log.warn({ err: error }, 'spans not sent at the end'))
-    },
-  }
-}
-
-/** The exporter, with a line in the log for each batch that was lost. */
-function logFailures(exporter: SpanExporter, log: Logger): SpanExporter {
-  return {
-    export(spans, report) {
-      exporter.export(spans, (result) => {
-        if (result.error !== undefined) log.warn({ err: result.error, spans: spans.length }, 'spans not sent')
-        report(result)
-      })
-    },
-    shutdown: async () => await exporter.shutdown(),
-    forceFlush: async () => await exporter.forceFlush?.(),
-  }
+  const { exportSpans } = await import('./export-spans.ts')
+  return exportSpans({ ...options, endpoint })
 }

@@ -14,11 +14,15 @@ afterEach(async () => {
 async function setup(ratio = 1): Promise<{ collector: OtlpCollector; tracing: Tracing }> {
   const collector = await startOtlpCollector()
   stops.push(collector.stop)
-  return { collector, tracing: tracingTo(collector.url, ratio) }
+  return { collector, tracing: await tracingTo(collector.url, ratio) }
 }
 
-function tracingTo(endpoint: string | undefined, ratio = 1, log = createLogger('test', 'silent')): Tracing {
-  return createTracing({ app: 'gateway', instance: 'g-1', endpoint, ratio, log })
+async function tracingTo(
+  endpoint: string | undefined,
+  ratio = 1,
+  log = createLogger('test', 'silent'),
+): Promise<Tracing> {
+  return await createTracing({ app: 'gateway', instance: 'g-1', endpoint, ratio, log })
 }
 
 test('spans of a request arrive with their kind, parent, attributes, events and links', async () => {
@@ -61,7 +65,7 @@ test('another process continues the trace by its text, whatever its own ratio', 
   const sending = tracing.start('send m', { kind: 'PRODUCER' })
   sending.end()
   await tracing.close()
-  const worker = tracingTo(collector.url, 0)
+  const worker = await tracingTo(collector.url, 0)
   const processing = worker.start('process m', { kind: 'CONSUMER', parent: sending.traceparent })
   processing.end()
   await worker.close()
@@ -80,7 +84,7 @@ test('a ratio of 0 traces nothing, and a text that cannot be read begins no trac
 })
 
 test('without an endpoint nothing is traced', async () => {
-  const tracing = tracingTo(undefined)
+  const tracing = await tracingTo(undefined)
   expect(tracing).toBe(NO_TRACING)
   const span = tracing.start('POST')
   expect(span.child('admit')).toBe(NO_SPAN)
@@ -116,7 +120,7 @@ test('a collector that is away costs a line in the log and ends within the limit
   await collector.stop()
   const log = createLogger('test', 'silent')
   const warn = vi.spyOn(log, 'warn')
-  const tracing = tracingTo(collector.url, 1, log)
+  const tracing = await tracingTo(collector.url, 1, log)
   tracing.start('POST').end()
   await tracing.close()
   expect(warn).toHaveBeenCalledWith(expect.objectContaining({ spans: 1 }), 'spans not sent')
