@@ -23,7 +23,8 @@ export default defineConfig({
     // A cluster that a process shares is stopped at the process's end, and drains before it goes.
     teardownTimeout: 60_000,
     projects: [
-      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
+      // Their files share processes: to start one for each takes a third of their time.
+      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], isolate: false } },
       { extends: true, test: { name: 'architecture', include: ['test/architecture/**/*.test.ts'] } },
       { extends: true, test: { name: 'model', include: ['test/protocol-model/**/*.test.ts'] } },
       { extends: true, test: { name: 'contract', include: ['test/contract/**/*.test.ts'], ...WITH_SERVERS } },
@@ -93,8 +94,8 @@ export default defineConfig({
           ...WITH_SERVERS,
           globalSetup: ['test/support/global-setup.ts', 'test/console/support/global-setup.ts'],
           setupFiles: ['test/console/support/check-pages.ts'],
-          // One file after the other: a browser takes a core.
-          maxWorkers: 1,
+          // After the rest: a browser takes a core while it draws, but mostly it waits.
+          maxWorkers: 2,
           sequence: { groupOrder: 3 },
         },
       },
