@@ -21,8 +21,7 @@ export function followRoute(deps: {
   let shown: Route | undefined
   let closed = false
 
-  async function follow(): Promise<void> {
-    const route = parseRoute(location.hash)
+  async function follow(route = parseRoute(location.hash)): Promise<void> {
     const isSameScreen = shown?.path.join('/') === route.path.join('/')
     shown = route
     try {
@@ -52,7 +51,11 @@ export function followRoute(deps: {
     return showFailure(failure, () => void follow())
   }
 
-  const onHash = () => void follow()
+  function onHash(): void {
+    const route = parseRoute(location.hash)
+    // `#/` after an address without it is no other place: what is shown there stays.
+    if (shown === undefined || !isSame(route, shown)) void follow(route)
+  }
   addEventListener('hashchange', onHash)
   void follow()
   return {
@@ -66,4 +69,8 @@ export function followRoute(deps: {
       screen?.close()
     },
   }
+}
+
+function isSame(a: Route, b: Route): boolean {
+  return a.path.join('/') === b.path.join('/') && a.query.toString() === b.query.toString()
 }

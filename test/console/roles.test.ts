@@ -62,11 +62,11 @@ describe.skipIf(!HAS_BROWSER)('the roles of operators in the console', () => {
       const found: string[] = []
       // The screen before stays until the code of the next one is there, so a table of any screen is no sign.
       for (const [hash, shown] of Object.entries({
-        '#/accounts': 'main:has(h1:text("Accounts")) table',
-        [`#/account/${account.id}`]: 'main section:has(h2:text("Open holds")) table',
-        '#/money': 'main:has(h1:text("Money")) table',
-        '#/catalog': 'main:has(h1:text("Catalog")) table',
-        '#/log': 'main:has(h1:text("Log")) table',
+        '#/accounts': 'main:has(h1:text-is("Accounts")) table',
+        [`#/account/${account.id}`]: 'main section:has(h2:text-is("Open holds")) table',
+        '#/money': 'main:has(h1:text-is("Money")) table',
+        '#/catalog': 'main:has(h1:text-is("Catalog")) table',
+        '#/log': 'main:has(h1:text-is("Log")) table',
       })) {
         await page.goto(`${served.origin}/${hash}`)
         await page.locator(shown).first().waitFor()
