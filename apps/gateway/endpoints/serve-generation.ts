@@ -63,7 +63,10 @@ async function answerWhole<Options>(
   { call, answer, reply }: Exchange<Options>,
 ) {
   const { signal } = abortOnHangUp(reply.raw)
-  return endpoint.renderWhole(await collect(generate({ ...call, signal })), answer)
+  return endpoint.renderWhole(
+    await collect(async (send) => await generate({ ...call, signal }, send)),
+    answer,
+  )
 }
 
 async function answerStream<Options>(
@@ -75,11 +78,11 @@ async function answerStream<Options>(
   for (const [name, value] of Object.entries(renderer.headers)) reply.raw.setHeader(name, value)
   const socket = sseSockets.attach(reply)
   try {
-    for await (const batch of generate({ ...call, signal: socket.signal })) {
+    await generate({ ...call, signal: socket.signal }, (batch) => {
       const events = renderer.render(batch)
       if (renderer.ended()) socket.end(events)
       else socket.write(events)
-    }
+    })
     if (!renderer.ended() && !socket.signal.aborted) throw brokenOutput('the output stopped without its end')
     return reply.hijack()
   } catch (error) {

@@ -1,7 +1,7 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationEnd, Usage } from '#libs/contracts/generation-event.ts'
 import type { ToolCall } from '#libs/contracts/generation-request.ts'
-import type { OutputEvent } from './generation-call.ts'
+import type { OutputEvent, SendOutput } from './generation-call.ts'
 
 /** A run of deltas of one kind, or one tool call. */
 export type OutputPart =
@@ -21,13 +21,14 @@ export type FinishedGeneration = {
 }
 
 /**
- * Collects a generation's output, for answers that are not streamed. Rethrows the iterator's errors, and throws an
+ * Collects the output that `generate` sends, for answers that are not streamed. Rethrows its errors, and throws an
  * `ApiError` `upstream_error` when the output stops without its end.
  */
-export async function collect(output: AsyncIterable<readonly OutputEvent[]>): Promise<FinishedGeneration> {
+export async function collect(generate: (send: SendOutput) => Promise<void>): Promise<FinishedGeneration> {
   const parts: OutputPart[] = []
   const toolCalls = new Map<number, { id: string; name: string; arguments: string }>()
   let written: { type: 'reasoning' | 'text'; text: string } | null = null
+  let end: GenerationEnd | null = null
 
   function write(type: 'reasoning' | 'text', text: string) {
     if (text === '') return
@@ -38,41 +39,47 @@ export async function collect(output: AsyncIterable<readonly OutputEvent[]>): Pr
     written.text += text
   }
 
-  for await (const batch of output) {
-    for (const event of batch) {
-      switch (event.type) {
-        case 'reasoning-delta':
-          write('reasoning', event.text)
-          break
-        case 'text-delta':
-          write('text', event.text)
-          break
-        case 'tool-call-start': {
-          const call = { id: event.id, name: event.name, arguments: '' }
-          toolCalls.set(event.index, call)
-          parts.push({ type: 'tool-call', call })
-          written = null
-          break
-        }
-        case 'tool-call-delta': {
-          const call = toolCalls.get(event.index)
-          if (call === undefined) throw brokenOutput('a delta of a tool call that never began')
-          call.arguments += event.text
-          break
-        }
-        case 'generation-end':
-          return {
-            parts,
-            reasoning: textOf(parts, 'reasoning'),
-            text: textOf(parts, 'text'),
-            toolCalls: [...toolCalls.values()],
-            finishReason: event.finishReason,
-            usage: event.usage,
-          }
+  function take(event: OutputEvent) {
+    switch (event.type) {
+      case 'reasoning-delta':
+        return write('reasoning', event.text)
+      case 'text-delta':
+        return write('text', event.text)
+      case 'tool-call-start': {
+        const call = { id: event.id, name: event.name, arguments: '' }
+        toolCalls.set(event.index, call)
+        parts.push({ type: 'tool-call', call })
+        written = null
+        return
       }
+      case 'tool-call-delta': {
+        const call = toolCalls.get(event.index)
+        if (call === undefined) throw brokenOutput('a delta of a tool call that never began')
+        call.arguments += event.text
+        return
+      }
+      case 'generation-end':
+        end = event
     }
   }
-  throw brokenOutput('the output stopped without its end')
+
+  await generate((batch) => {
+    for (const event of batch) take(event)
+  })
+  const { finishReason, usage } = assertEnded(end)
+  return {
+    parts,
+    reasoning: textOf(parts, 'reasoning'),
+    text: textOf(parts, 'text'),
+    toolCalls: [...toolCalls.values()],
+    finishReason,
+    usage,
+  }
+}
+
+function assertEnded(end: GenerationEnd | null): GenerationEnd {
+  if (end === null) throw brokenOutput('the output stopped without its end')
+  return end
 }
 
 function textOf(parts: readonly OutputPart[], type: 'reasoning' | 'text'): string {

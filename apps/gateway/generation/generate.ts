@@ -30,7 +30,7 @@ export function createGenerate(deps: {
 }): Generate {
   const { admit, reserve, openRun, receiveVectors, observe, limitMs, redisNowMs } = deps
 
-  return async function* generate(call) {
+  return async (call, send) => {
     const deadlineMs = redisNowMs() + limitMs
     const maxOutputTokens = Math.min(call.maxOutputTokens ?? Infinity, call.model.maxOutputTokens)
 
@@ -69,7 +69,7 @@ export function createGenerate(deps: {
             case 'stream-lost': {
               // What was received is sent before the pause.
               const received = run.takeOutput()
-              if (received.length > 0) yield received
+              if (received.length > 0) send(received)
               await run.recover(event)
               break
             }
@@ -90,7 +90,7 @@ export function createGenerate(deps: {
           }
         }
         const output = run.takeOutput()
-        if (output.length > 0) yield output
+        if (output.length > 0) send(output)
         if (run.isComplete()) return
       }
     } catch (error) {

@@ -36,8 +36,13 @@ export type OutputEvent = Extract<
 >
 
 /**
- * Runs one generation and yields its output in batches, one for each bus message. The last event of the last batch
- * is `generation-end`. Failures throw an `ApiError`, before the first batch or after it. Leaving the loop or aborting
- * the signal cancels the generation.
+ * Runs one generation and passes its output to `send` in batches, one for each bus message. The last event of the last
+ * batch is `generation-end`. Throws an `ApiError`, before the first batch or after it, and what `send` throws. Aborting
+ * the signal cancels the generation, which then resolves without an end.
+ *
+ * The output is passed on and not iterated over: an async generator costs a sixth of what a gateway spends on a token
+ * beside the write to the socket.
  */
-export type Generate = (call: GenerationCall) => AsyncIterable<readonly OutputEvent[]>
+export type Generate = (call: GenerationCall, send: SendOutput) => Promise<void>
+
+export type SendOutput = (batch: readonly OutputEvent[]) => void

@@ -113,11 +113,12 @@ export function iterateGenerate(
   signal.addEventListener('abort', abandon)
 
   return {
-    async next() {
-      const ready = take()
-      if (ready !== null) return ready
+    // Not an async function, which would make a second promise for each message.
+    next() {
       waiter = Promise.withResolvers<Result>()
-      return await waiter.promise
+      const { promise } = waiter
+      wake()
+      return promise
     },
     return() {
       abandon()

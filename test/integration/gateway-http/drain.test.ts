@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
-import { always, CHAT, createFedCore, END, serveApp, STREAM, text } from './gateway-app.ts'
+import { always, CHAT, createFedCore, END, failing, serveApp, STREAM, text } from './gateway-app.ts'
 
 test('a gateway without a request in progress is drained at once', async () => {
   const { drain, chat } = await serveApp(always([END]))
@@ -52,10 +52,7 @@ test('a connection that is idle is closed, so that its client opens the next one
 })
 
 test('a stream that begins and then fails is counted, by the reason of its end', async () => {
-  const { registry, chat } = await serveApp(async function* () {
-    yield [text('Hi')]
-    throw new Error('test: the core broke')
-  })
+  const { registry, chat } = await serveApp(failing(new Error('test: the core broke'), [text('Hi')]))
   expect(await (await chat(STREAM)).text()).toContain('upstream_error')
   expect((await chat(CHAT)).status).toBe(502)
   expect(await registry.metrics()).toContain('millrace_gateway_streams_cut_total{reason="internal"} 1\n')

@@ -18,10 +18,11 @@ async function post(generate: Generate, body: object = BODY) {
 }
 
 /** A core whose generations end after this many vectors, in batches of one. */
-const embedding = (count: number): Generate =>
-  async function* (call) {
+const embedding =
+  (count: number): Generate =>
+  async (call, send) => {
     for (let index = 0; index < count; index += 1) call.onVectors?.([VECTOR])
-    yield [END]
+    send([END])
   }
 
 it('answers with one entry an input, shortened as the caller asks', async () => {

@@ -58,28 +58,26 @@ export const CATALOG: readonly ModelSpec[] = [
   { ...spec, id: 'vectors', kind: 'embedding', embedding: { dimensions: 8, matryoshka: true } },
 ]
 
-/** A core whose generations yield these batches. */
+/** A core whose generations send these batches. */
 export function always(...batches: OutputEvent[][]): Generate {
-  return async function* () {
-    yield* batches
-  }
+  return async (_call, send) => batches.forEach(send)
 }
 
 /** A core whose generations fail after these batches. */
 export function failing(error: unknown, ...batches: OutputEvent[][]): Generate {
-  return async function* () {
-    yield* batches
+  return async (_call, send) => {
+    batches.forEach(send)
     throw error
   }
 }
 
-/** A core whose generations yield the batches that the test feeds them. */
+/** A core whose generations send the batches that the test feeds them. */
 export function createFedCore() {
   const calls: GenerationCall[] = []
   const arrivals: ((call: GenerationCall) => void)[] = []
   let queue: OutputEvent[][] = []
   let wake = Promise.withResolvers<void>()
-  const generate: Generate = async function* (call) {
+  const generate: Generate = async (call, send) => {
     calls.push(call)
     for (const arrived of arrivals.splice(0)) arrived(call)
     call.signal.addEventListener('abort', () => wake.resolve())
@@ -87,7 +85,7 @@ export function createFedCore() {
       const batches = queue
       queue = []
       for (const batch of batches) {
-        yield batch
+        send(batch)
         if (batch.some((event) => event.type === 'generation-end')) return
       }
       call.signal.throwIfAborted()

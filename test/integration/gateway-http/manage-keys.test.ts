@@ -31,9 +31,9 @@ beforeEach(async () => {
   generations = 0
   const core = always([END])
   const app = await serveApp(
-    (call) => {
+    async (...call) => {
       generations += 1
-      return core(call)
+      await core(...call)
     },
     {},
     { ...createAuthentication({ billing, nowMs }), reads: billing, management: billing, nowMs },

@@ -111,9 +111,9 @@ const CALLED: OutputEvent[][] = [
   [{ type: 'generation-end', finishReason: 'tool-calls', usage: USAGE }],
 ]
 /** A core that returns a vector for every input. */
-const embedding: Generate = async function* ({ request, onVectors }) {
+const embedding: Generate = async ({ request, onVectors }, send) => {
   if (request.kind === 'embedding') onVectors?.(request.inputs.map(() => new Float32Array(8).fill(0.5)))
-  yield [END]
+  send([END])
 }
 const CUT: OutputEvent[][] = [[text('a')], [{ type: 'generation-end', finishReason: 'length', usage: USAGE }]]
 

@@ -114,12 +114,12 @@ describe('the stream writer', () => {
   it('answers pipelined requests whole and in order', async () => {
     const { promise: othersWritten, resolve: goOn } = Promise.withResolvers<void>()
     let calls = 0
-    const { port } = await serveApp(async function* () {
+    const { port } = await serveApp(async (_call, send) => {
       calls += 1
       const own = calls
       // The first answer is the slowest, so that the others must wait for the socket.
       if (own === 1) await othersWritten
-      yield* BATCHES
+      BATCHES.forEach(send)
       if (own === 3) goOn()
     })
     const answer = await converse(
@@ -163,10 +163,9 @@ describe('a silent stream', () => {
   it('has no headers before that, so that a refusal still gets its status', async () => {
     const { promise: failing, resolve: fail } = Promise.withResolvers<void>()
     const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
-    const { chat, seconds } = await serveApp(async function* () {
+    const { chat, seconds } = await serveApp(async () => {
       ask()
       await failing
-      yield []
       throw new Error('test')
     })
     const answered = chat(STREAM)
@@ -179,10 +178,9 @@ describe('a silent stream', () => {
   it('reports a failure after that by an event', async () => {
     const { promise: failing, resolve: fail } = Promise.withResolvers<void>()
     const { promise: asked, resolve: ask } = Promise.withResolvers<void>()
-    const { chat, seconds } = await serveApp(async function* () {
+    const { chat, seconds } = await serveApp(async () => {
       ask()
       await failing
-      yield []
       throw new Error('test')
     })
     const answered = chat(STREAM)

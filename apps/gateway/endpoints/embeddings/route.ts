@@ -2,7 +2,7 @@ import type { FastifyRequest, RouteHandlerMethod } from 'fastify'
 import type { Span } from '#libs/telemetry/span.ts'
 import type { Caller } from '../../caller.ts'
 import { brokenOutput, collect } from '../../generation/collect.ts'
-import type { Generate } from '../../generation/generation-call.ts'
+import type { Generate, GenerationCall } from '../../generation/generation-call.ts'
 import { abortOnHangUp } from '../../http/abort-on-hang-up.ts'
 import { isRepeated } from '../../http/is-repeated.ts'
 import type { PrepareRequest } from '../prepare-request.ts'
@@ -25,25 +25,24 @@ export function serveEmbeddings(deps: {
     // Each vector is serialized when it arrives: thousands at once would block the event loop.
     const entries: string[] = []
 
-    const { usage } = await collect(
-      generate({
-        id: request.id,
-        caller: callerOf(request),
-        span: spanOf(request),
-        model,
-        request: prepared.request,
-        maxOutputTokens: null,
-        streamed: false,
-        isRepeated: isRepeated(request.headers),
-        receivedMs: performance.now() - reply.elapsedTime,
-        onVectors(vectors) {
-          for (const vector of vectors) {
-            entries.push(toEntry(shortenVector(vector, dimensions), entries.length, encoding))
-          }
-        },
-        signal,
-      }),
-    )
+    const call: GenerationCall = {
+      id: request.id,
+      caller: callerOf(request),
+      span: spanOf(request),
+      model,
+      request: prepared.request,
+      maxOutputTokens: null,
+      streamed: false,
+      isRepeated: isRepeated(request.headers),
+      receivedMs: performance.now() - reply.elapsedTime,
+      onVectors(vectors) {
+        for (const vector of vectors) {
+          entries.push(toEntry(shortenVector(vector, dimensions), entries.length, encoding))
+        }
+      },
+      signal,
+    }
+    const { usage } = await collect(async (send) => await generate(call, send))
     if (entries.length !== prepared.request.inputs.length) {
       throw brokenOutput('the generation ended without the vectors of all inputs')
     }

@@ -1,12 +1,13 @@
 import { expect, it } from 'vitest'
 import { collect } from '#apps/gateway/generation/collect.ts'
-import type { OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import type { OutputEvent, SendOutput } from '#apps/gateway/generation/generation-call.ts'
 
 const usage = { promptTokens: 3, cachedTokens: 1, completionTokens: 2, reasoningTokens: 1 }
 
-async function* output(...batches: OutputEvent[][]) {
-  yield* batches
-}
+const output =
+  (...batches: OutputEvent[][]) =>
+  async (send: SendOutput) =>
+    batches.forEach(send)
 
 it('folds deltas across batches and keeps tool calls apart by index', async () => {
   const finished = await collect(

@@ -6,7 +6,7 @@ import { createEndGeneration } from '#apps/gateway/generation/end-generation.ts'
 import { createInputEstimate } from '#apps/gateway/generation/estimate-input.ts'
 import { createOutputEstimate } from '#apps/gateway/generation/estimate-output.ts'
 import { createGenerate } from '#apps/gateway/generation/generate.ts'
-import type { GenerationCall, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
+import type { GenerationCall, OutputEvent, SendOutput } from '#apps/gateway/generation/generation-call.ts'
 import { createGenerationMetrics } from '#apps/gateway/generation/generation-metrics.ts'
 import { createObserve } from '#apps/gateway/generation/observe.ts'
 import { createOpenRun } from '#apps/gateway/generation/open-run.ts'
@@ -161,7 +161,7 @@ export function setUp(given: Given) {
     redisNowMs: () => 0,
   })
   return {
-    events: generate(generationCall(given.call)),
+    events: async (send: SendOutput) => await generate(generationCall(given.call), send),
     log,
     settled,
     inbox,
@@ -170,9 +170,9 @@ export function setUp(given: Given) {
   }
 }
 
-export async function collect(events: AsyncIterable<readonly OutputEvent[]>): Promise<OutputEvent[]> {
+export async function collect(events: (send: SendOutput) => Promise<void>): Promise<OutputEvent[]> {
   const all: OutputEvent[] = []
-  for await (const batch of events) all.push(...batch)
+  await events((batch) => all.push(...batch))
   return all
 }
 

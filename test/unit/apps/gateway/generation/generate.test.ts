@@ -42,7 +42,7 @@ test('what was received is passed on before the pause', async () => {
     ],
   })
   const batches: string[] = []
-  for await (const batch of events) batches.push(textOf(batch))
+  await events((batch) => batches.push(textOf(batch)))
   expect(batches).toEqual(['Hel', 'lo'])
 })
 
@@ -111,14 +111,14 @@ test('a caller who hangs up pays for what was received, and the worker is stoppe
   expect(log).toContain('stop worker-1 1')
 })
 
-test('a consumer that stops reading is a caller who hangs up', async () => {
+test('an output that cannot be sent is a failure of the service', async () => {
   const { events, log, settled } = setUp({ epochs: [(send) => send([claimed(), [text('Hello'), [1]]])] })
-  for await (const batch of events) {
-    expect(batch).toEqual([text('Hello')])
-    break
-  }
-  expect(settled).toMatchObject([{ outcome: 'cancelled', completionTokens: 1 }])
-  expect(log).toContain('close')
+  const sent = events(() => {
+    throw new Error('test: it cannot be rendered')
+  })
+  await expect(sent).rejects.toThrow('it cannot be rendered')
+  expect(settled).toMatchObject([{ outcome: 'fault', completionTokens: 1 }])
+  expect(log).toContain('stop worker-1 1')
 })
 
 test('one that waits when its caller leaves never runs', async () => {
