@@ -82,6 +82,24 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
   }
 }
 
+/**
+ * After a reconnect ioredis subscribes again and looks at no answer, and one that fails would end the process as an
+ * unhandled rejection. A connection that is closed on purpose meanwhile is no failure; any other is reported.
+ */
+class Server extends Redis {
+  override sendCommand(...sent: Parameters<Redis['sendCommand']>): unknown {
+    const [command] = sent
+    if (SUBSCRIBES.has(command.name)) {
+      command.promise.catch((error: unknown) => {
+        if (this.status !== 'end') this.emit('error', error)
+      })
+    }
+    return super.sendCommand(...sent)
+  }
+}
+
+const SUBSCRIBES = new Set(['subscribe', 'psubscribe', 'ssubscribe'])
+
 function openServer(place: RedisServerPlace, name: string, patience: RedisPatience): Redis {
   const options = {
     ...COMMON,
@@ -89,9 +107,9 @@ function openServer(place: RedisServerPlace, name: string, patience: RedisPatien
     retryStrategy: retryDelayMs,
     connectionName: name,
   }
-  if (place.mode === 'single') return new Redis(place.url, options)
+  if (place.mode === 'single') return new Server(place.url, options)
   const { tls, host, db, ...credentials } = readUrl(place.url)
-  return new Redis({
+  return new Server({
     ...options,
     ...credentials,
     name: host,

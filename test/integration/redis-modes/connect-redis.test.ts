@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { RedisPlace } from '#libs/config/redis-fields.ts'
 import { connectRedis, openRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { watchTlsConnections } from '#libs/redis/watch-tls-connections.ts'
@@ -164,3 +165,37 @@ async function giveAllSlots(url: string): Promise<void> {
   await until(async () => (await redis.cluster('INFO')).includes('cluster_state:ok'))
   redis.disconnect()
 }
+
+test('a connection that is closed while it subscribes again leaves no rejection behind', async () => {
+  const rejections: unknown[] = []
+  const note = (reason: unknown) => rejections.push(reason)
+  process.on('unhandledRejection', note)
+  onTestFinished(() => void process.off('unhandledRejection', note))
+  const redis = await connectRedis(options('patient'))
+  await redis.subscribe('news')
+  const ended = once(redis, 'end')
+  redis.once('ready', () => {
+    // It does not answer the subscription that was just sent.
+    server.signal('SIGSTOP')
+    redis.disconnect()
+  })
+  await server.kill()
+  await server.start()
+  await ended
+  server.signal('SIGCONT')
+  await setImmediate()
+  expect(rejections).toEqual([])
+})
+
+test('a subscription that is refused after a reconnect is reported', async () => {
+  const admin = await connectRedis(options('patient'))
+  const redis = await connectRedis(options('patient'))
+  await redis.subscribe('news')
+  const failed = new Promise((resolve) => redis.on('error', resolve))
+  await admin.acl('SETUSER', 'default', 'resetchannels')
+  await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+  expect(await failed).toMatchObject({ message: expect.stringMatching(/^NOPERM/u) })
+  await admin.acl('SETUSER', 'default', 'allchannels')
+  admin.disconnect()
+  redis.disconnect()
+})
