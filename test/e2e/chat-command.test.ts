@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createChatSession } from '#apps/ctl/chat/chat-session.ts'
-import { createGatewayClient } from '#apps/ctl/chat/gateway-client.ts'
+import { createGatewayClient, type GatewayClient } from '#apps/ctl/chat/gateway-client.ts'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 
@@ -30,10 +30,15 @@ async function millrace(words: readonly string[], stdin: string, env: Record<str
   return { stdout, stderr }
 }
 
-function openSession(model: string, onWrite: (written: string) => void = () => undefined) {
+const openClient = () => createGatewayClient({ baseUrl: cluster.baseUrl, apiKey: account.apiKey })
+
+function openSession(
+  model: string,
+  { onWrite = () => undefined, client = openClient() }: SessionOptions = {},
+) {
   const state = { written: '' }
   const session = createChatSession({
-    client: createGatewayClient({ baseUrl: cluster.baseUrl, apiKey: account.apiKey }),
+    client,
     model,
     isPlain: false,
     isStyled: true,
@@ -50,6 +55,12 @@ function openSession(model: string, onWrite: (written: string) => void = () => u
   return turn
 }
 
+type SessionOptions = { onWrite?: (written: string) => void; client?: GatewayClient }
+
+/** What ends a turn whose request is charged and measured. */
+const RECEIPT =
+  /^You said: Hello\n<dim>waited \d+\.\d s · first token \d+\.\d s · (\d+ tok\/s · )?\d+ \+ \d+ tokens · 0\.\d+ credits · [0-9a-f-]{36}\n/u
+
 test('a piped prompt prints the answer alone, and a refusal its message', async () => {
   const env = { OPENAI_BASE_URL: cluster.baseUrl, OPENAI_API_KEY: account.apiKey }
   const { stdout, stderr } = await millrace(['chat', 'demo-chat'], 'Hello there\n', env)
@@ -60,11 +71,25 @@ test('a piped prompt prints the answer alone, and a refusal its message', async 
   expect((await millrace(['chat'], 'Hello\n', {})).stderr).toContain('No API key')
 })
 
+test('the times of a request, which billing writes after its charge, are waited for', async () => {
+  const real = openClient()
+  let isEarly = true
+  const client: GatewayClient = {
+    ...real,
+    async receipt(id) {
+      const receipt = await real.receipt(id)
+      if (receipt === null || receipt.status === 'running' || !isEarly) return receipt
+      isEarly = false
+      return { ...receipt, waited_ms: null, latency: null, generation_time: null }
+    },
+  }
+  expect(await openSession('demo-chat', { client })('Hello')).toMatch(RECEIPT)
+  expect(isEarly).toBe(false)
+})
+
 test('a turn keeps the conversation and ends with its receipt', async () => {
   const turn = openSession('demo-chat')
-  expect(await turn('Hello')).toMatch(
-    /^You said: Hello\n<dim>waited \d+\.\d s · first token \d+\.\d s · (\d+ tok\/s · )?\d+ \+ \d+ tokens · 0\.\d+ credits · [0-9a-f-]{36}\n/u,
-  )
+  expect(await turn('Hello')).toMatch(RECEIPT)
   expect(await turn('/receipt')).toContain('credits')
   expect(await turn('And now?')).toContain('user: Hello')
   await turn('/reset')
@@ -80,8 +105,10 @@ test('a turn keeps the conversation and ends with its receipt', async () => {
 
 test('a stopped answer says what was charged for what arrived', async () => {
   const stop = new AbortController()
-  const turn = openSession(SLOW.model, (written) => {
-    if (written.length > 20) stop.abort()
+  const turn = openSession(SLOW.model, {
+    onWrite(written) {
+      if (written.length > 20) stop.abort()
+    },
   })
   expect(await turn('Talk [[tokens=400]]', stop.signal)).toMatch(/stopped[^]*\+ \d+ tokens · 0\.\d+ credits/u)
 })

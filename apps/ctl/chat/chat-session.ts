@@ -12,6 +12,8 @@ export type ChatSession = {
 /** A settlement is read by billing within a second. */
 const RECEIPT_TRIES = 4
 const RECEIPT_PAUSE_MS = 1_100
+/** Billing writes the times of a request right after its charge, or not at all. */
+const TIMES_PAUSE_MS = 300
 
 const HELP = `/model MODEL    talks to another model
 /effort LEVEL   off, low, high or max; without a level the model's own
@@ -46,10 +48,16 @@ export function createChatSession(options: {
     for (let tries = 1; ; tries += 1) {
       const receipt = await client.receipt(id)
       if (receipt === null) return await note('no receipt')
-      if (receipt.status !== 'running') return await note(toReceiptLine(receipt))
+      if (receipt.status !== 'running') return await note(toReceiptLine(await withTimes(receipt)))
       if (tries === RECEIPT_TRIES) return await note(`not settled yet · ${receipt.id}`)
       await sleep(RECEIPT_PAUSE_MS)
     }
+  }
+
+  async function withTimes(receipt: ChatReceipt): Promise<ChatReceipt> {
+    if (receipt.waited_ms !== null) return receipt
+    await sleep(TIMES_PAUSE_MS)
+    return (await client.receipt(receipt.id)) ?? receipt
   }
 
   async function answer(line: string, signal: AbortSignal): Promise<void> {
