@@ -1,4 +1,4 @@
-import { Cluster, Redis } from 'ioredis'
+import { Cluster, Redis, ReplyError } from 'ioredis'
 import type { RedisPlace, RedisServerPlace } from '#libs/config/redis-fields.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { watchTlsConnections } from './watch-tls-connections.ts'
@@ -84,14 +84,15 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
 
 /**
  * After a reconnect ioredis subscribes again and looks at no answer, and one that fails would end the process as an
- * unhandled rejection. A connection that is closed on purpose meanwhile is no failure; any other is reported.
+ * unhandled rejection. One that the server refuses is reported; that the connection is lost once more, or closed on
+ * purpose, shows otherwise.
  */
 class Server extends Redis {
   override sendCommand(...sent: Parameters<Redis['sendCommand']>): unknown {
     const [command] = sent
     if (SUBSCRIBES.has(command.name)) {
       command.promise.catch((error: unknown) => {
-        if (this.status !== 'end') this.emit('error', error)
+        if (error instanceof ReplyError) this.emit('error', error)
       })
     }
     return super.sendCommand(...sent)
