@@ -12,7 +12,8 @@ export type ChatSession = {
 /** A settlement is read by billing within a second. */
 const RECEIPT_TRIES = 4
 const RECEIPT_PAUSE_MS = 1_100
-/** Billing writes the times of a request right after its charge, or not at all. */
+/** Billing writes the times of a request after its charge, later on a busy machine, or not at all. */
+const TIMES_TRIES = 5
 const TIMES_PAUSE_MS = 300
 
 const HELP = `/model MODEL    talks to another model
@@ -55,9 +56,12 @@ export function createChatSession(options: {
   }
 
   async function withTimes(receipt: ChatReceipt): Promise<ChatReceipt> {
-    if (receipt.waited_ms !== null) return receipt
-    await sleep(TIMES_PAUSE_MS)
-    return (await client.receipt(receipt.id)) ?? receipt
+    let latest = receipt
+    for (let tries = 0; latest.waited_ms === null && tries < TIMES_TRIES; tries += 1) {
+      await sleep(TIMES_PAUSE_MS)
+      latest = (await client.receipt(receipt.id)) ?? latest
+    }
+    return latest
   }
 
   async function answer(line: string, signal: AbortSignal): Promise<void> {
