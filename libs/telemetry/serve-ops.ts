@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
+import { IDLE_MONITOR_PERIOD_MS, measureEventLoopLag } from './event-loop-lag.ts'
 import { VERSION } from './version.ts'
 
 export type Readiness = () => { ready: true } | { ready: false; reason: string }
@@ -20,7 +21,8 @@ export async function serveOps(options: {
   routes?: ReadonlyMap<string, RequestListener>
 }): Promise<Server> {
   const { registry, readiness } = options
-  collectDefaultMetrics({ register: registry })
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: IDLE_MONITOR_PERIOD_MS })
+  measureEventLoopLag(registry)
   new Gauge({
     name: 'millrace_build_info',
     help: 'Always 1; the labels name the app and its version',
