@@ -31,14 +31,14 @@ describe.skipIf(!HAS_BROWSER)('a live table of many rows', () => {
   test.each([
     ['Now', '#/', 'Models now'],
     ['Workers', '#/workers', 'Workers'],
-  ])('%s draws the first hundred, and all when asked', async (_, hash, caption) => {
+  ])('%s draws the first fifty, and all when asked', async (_, hash, caption) => {
     const { page } = await openPage(browser)
     await signIn(page, served.origin)
     await page.goto(`${served.origin}/${hash}`)
     const rows = page.getByRole('region', { name: caption }).locator('tbody tr')
     await rows.first().waitFor()
-    expect(await rows.count()).toBe(100)
-    await page.getByText('The first 100 of 130.').waitFor()
+    expect(await rows.count()).toBe(50)
+    await page.getByText('The first 50 of 130.').waitFor()
     await page.getByRole('button', { name: 'Show all' }).click()
     await expect.poll(async () => rows.count()).toBe(130)
     expect(await page.getByRole('button', { name: 'Show all' }).count()).toBe(0)

@@ -4,7 +4,7 @@ import { sortRows, table, type Column, type Sorting } from '#libs/page-parts/tab
 import { createSteadyOrder } from './steady-order.ts'
 
 /** More rows are more than a person watches, and each that changes is drawn each second: the others come when asked for. */
-const FIRST_ROWS = 100
+const FIRST_ROWS = 50
 
 type Shown<Row> = {
   /** What the table lists; read by screen readers. */
@@ -21,7 +21,7 @@ export type LiveTable<Row> = { view(shown: Shown<Row>): TemplateResult }
 
 /**
  * A table whose rows change each second: in the order that the viewer chose, else in that of `byTrouble`, which stands
- * still while the pointer is over it. The first hundred rows are drawn until the viewer asks for all.
+ * still while the pointer is over it. The first fifty rows are drawn until the viewer asks for all.
  */
 export function createLiveTable<Row extends { readonly id: string }>(
   app: Pick<PageApp, 'redraw'>,
