@@ -1,5 +1,5 @@
 // `npm run screens`: writes a picture of every screen of the console and of the account page, light and dark, wide and
-// narrow, to `.millrace/screens`. With `-- account`, those of the account page alone.
+// narrow, to `screens/`. With `-- account`, those of the account page alone.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
@@ -11,7 +11,7 @@ import { CHROMIUM_VARIABLE, openBrowser, openPage } from './support/browser.ts'
 import { signIn } from './support/console-server.ts'
 import { startDemo } from './support/demo.ts'
 
-const FOLDER = join(REPOSITORY, '.millrace/screens')
+const FOLDER = join(REPOSITORY, 'screens')
 const SIZES = [
   { name: '1280', width: 1280, height: 800 },
   { name: '375', width: 375, height: 720 },
