@@ -52,6 +52,7 @@ test('after a failed read a replica takes first what it had received: the reply 
   start({ claimIdleMs: NEVER_MS, consumer: 'replica-1' })
   await expect.poll(watermarkOfOther, WAIT).not.toBeNull()
   expect(await pendingCount()).toBe(1)
+  await redis.acl('LOG', 'RESET')
   await redis.acl('SETUSER', 'default', '-xreadgroup')
   await expect.poll(() => redis.acl('LOG'), WAIT).not.toEqual([])
   await redis.acl('SETUSER', 'default', '+xreadgroup')
