@@ -129,25 +129,14 @@ export async function subscribeSignal<Message>(
   signal: Signal<Message>,
   onMessage: (message: Message) => void,
 ): Promise<void> {
-  const { channel } = signal
-  const receive = createSignalReceiver(options.log, signal, onMessage)
+  const { channel, schema } = signal
   options.subscriber.on('message', (from: string, text: string) => {
-    if (from === channel) receive(text)
+    if (from !== channel) return
+    const message = read(schema, text)
+    if (message === null) options.log.debug({ channel }, 'signal not understood')
+    else onMessage(message)
   })
   await options.subscriber.subscribe(channel)
-}
-
-/** Reads the texts of one kind of signal; drops those that it cannot read. */
-export function createSignalReceiver<Message>(
-  log: Logger,
-  { channel, schema }: Signal<Message>,
-  onMessage: (message: Message) => void,
-): (text: string) => void {
-  return (text) => {
-    const message = read(schema, text)
-    if (message === null) log.debug({ channel }, 'signal not understood')
-    else onMessage(message)
-  }
 }
 
 function read<Message>(schema: z.ZodType<Message>, text: string): Message | null {

@@ -21,9 +21,10 @@ export type Live = {
 }
 
 const TICK_MS = 1_000
-/** Signals come for a moment every 15 s then. */
-const TICK_UNWATCHED_MS = 5_000
-const QUEUES_UNWATCHED_MS = 5_000
+/** Signals come for a moment every 15 s while nobody watches. */
+const TICK_EVERY_MS = { watched: TICK_MS, unwatched: 5_000 }
+/** While watched as often as gateways report. */
+const QUEUES_EVERY_MS = { watched: 2_000, unwatched: 5_000 }
 const MEMORY_MS = 10_000
 /** How long one read counts as watching: so that a script that repeats it has fresh numbers. */
 const TOUCHED_MS = 10_000
@@ -57,9 +58,9 @@ export async function startLive(deps: {
     else watchedSinceMs = null
   }
 
-  /** Whether something that is done each second while watched is due. A timer may be early by a little. */
-  const isDue = (lastMs: number, unwatchedMs: number) =>
-    nowMs() - lastMs >= (watchedSinceMs === null ? unwatchedMs : TICK_MS) - TICK_MS / 2
+  /** A timer may be early by a little. */
+  const isDue = (lastMs: number, everyMs: { watched: number; unwatched: number }) =>
+    nowMs() - lastMs >= (watchedSinceMs === null ? everyMs.unwatched : everyMs.watched) - TICK_MS / 2
 
   function tick() {
     tickedMs = nowMs()
@@ -69,7 +70,7 @@ export async function startLive(deps: {
 
   async function readQueues() {
     const now = nowMs()
-    if (reading || !isDue(queuesAtMs, QUEUES_UNWATCHED_MS)) return
+    if (reading || !isDue(queuesAtMs, QUEUES_EVERY_MS)) return
     reading = true
     queuesAtMs = now
     try {
@@ -85,7 +86,7 @@ export async function startLive(deps: {
 
   const timer = setInterval(() => {
     follow()
-    if (isDue(tickedMs, TICK_UNWATCHED_MS)) tick()
+    if (isDue(tickedMs, TICK_EVERY_MS)) tick()
     void readQueues()
   }, TICK_MS)
   void readQueues()

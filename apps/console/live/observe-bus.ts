@@ -5,12 +5,12 @@ import {
   DEMAND,
   Demand,
   MODEL_STATES,
-  createSignalReceiver,
+  subscribeSignal,
   type Signal,
 } from '#libs/event-bus/scaling-signals.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { GatewayLoad } from './follow-gateways.ts'
-import { createGathered } from './gather-messages.ts'
+import { gatherReads } from './gather-reads.ts'
 import type { Picture } from './picture.ts'
 
 /** The connections to one server of the bus. */
@@ -54,18 +54,15 @@ export async function observeBus(deps: {
   let listening = true
   let timers: NodeJS.Timeout[] = []
 
-  const gathered = createGathered({
-    [REPORTS.channel]: createSignalReceiver(log, REPORTS, picture.receiveReport),
-    [CAPACITY.channel]: createSignalReceiver(log, CAPACITY, picture.receiveCapacity),
-    [DEMAND.channel]: createSignalReceiver(log, GATEWAY_LOAD, picture.receiveDemand),
-    [MODEL_STATES.channel]: createSignalReceiver(log, MODEL_STATES, picture.receiveStates),
-  })
   await Promise.all(
     servers.map(async ({ subscriber }) => {
-      subscriber.on('message', gathered.add)
-      await subscriber.subscribe(REPORTS.channel, ...SIGNALS)
+      await subscribeSignal({ subscriber, log }, REPORTS, picture.receiveReport)
+      await subscribeSignal({ subscriber, log }, CAPACITY, picture.receiveCapacity)
+      await subscribeSignal({ subscriber, log }, GATEWAY_LOAD, picture.receiveDemand)
+      await subscribeSignal({ subscriber, log }, MODEL_STATES, picture.receiveStates)
     }),
   )
+  const stopGathering = servers.map(({ subscriber }) => gatherReads(subscriber))
 
   function listen(on: boolean) {
     if (on === listening) return
@@ -117,7 +114,7 @@ export async function observeBus(deps: {
     },
     stop() {
       clear()
-      gathered.stop()
+      for (const stopOne of stopGathering) stopOne()
     },
   }
 }
