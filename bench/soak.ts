@@ -5,8 +5,10 @@
 //   npm run soak -- --minutes 30 [--load 0.5] [--seed N]
 //
 // Prints a line each minute, then for each process the growth of memory and file handles beside their noise, the event
-// loop's delays, and the growth of Redis. The first third of the time is warm-up. The bars close the output; exit code 1:
-// one is missed, or an answer, a charge or a key is wrong.
+// loop's delays, and the growth of Redis. Memory is what a process holds right after a collection of its garbage, once a
+// minute: how far V8 lets its heap grow in between says nothing of a leak. Redis keeps settlements for an hour, longer than
+// most runs, so they are subtracted from its memory. The first third of the time is warm-up. The bars close the output;
+// exit code 1: one is missed, or an answer, a charge or a key is wrong.
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { Redis } from 'ioredis'
@@ -22,7 +24,7 @@ import { setup, teardown } from '../test/support/global-setup.ts'
 import { printBars } from './harness/bars.ts'
 import { quantile } from './harness/spread.ts'
 import { measureCapacity, offerRequests } from './soak/offer-requests.ts'
-import { readSample, type Sample } from './soak/read-sample.ts'
+import { collectGarbage, COLLECTS, readSample, type Sample, type Watched } from './soak/read-sample.ts'
 import { toTrend } from './soak/trend.ts'
 
 const { values } = parseArgs({
@@ -36,6 +38,7 @@ const minutes = Number(values.minutes)
 const random = createRandom(Number(values.seed))
 
 const SAMPLE_MS = 10_000
+const SAMPLES_PER_MINUTE = 6
 const CAPACITY_CLIENTS = 48
 const CAPACITY_S = 20
 const DEADLINE_MS = 60_000
@@ -52,7 +55,14 @@ const engines = ['demo-chat', 'demo-reasoning', 'demo-embed'].map((model) => ({
 }))
 
 await setup()
-const cluster = await startCluster({ gateways: 2, workers: [engines, engines], logLevel: 'warn' })
+const cluster = await startCluster({
+  gateways: 2,
+  workers: [engines, engines],
+  logLevel: 'warn',
+  gatewayEnv: COLLECTS,
+  workerEnv: COLLECTS,
+  billingEnv: COLLECTS,
+})
 const books = openBooks(cluster.databaseUrl)
 const redis = new Redis(cluster.redis.url)
 const problems: string[] = []
@@ -78,7 +88,7 @@ try {
   console.log(`seed ${values.seed}: ${capacity.toFixed(1)} requests/s with ${CAPACITY_CLIENTS} clients;`)
   console.log(`${minutes} minutes at ${perS.toFixed(1)}/s`)
 
-  const watched = [
+  const watched: readonly Watched[] = [
     ...cluster.gateways.map(({ pid, opsUrl }, index) => ({ name: `gateway ${index + 1}`, pid, opsUrl })),
     ...cluster.workers.map(({ pid, opsUrl }, index) => ({ name: `worker ${index + 1}`, pid, opsUrl })),
     { name: 'billing', pid: cluster.billing.pid, opsUrl: cluster.billing.opsUrl },
@@ -101,13 +111,19 @@ try {
     },
   })
 
+  const models = engines.map(({ model }) => model)
   const samples: Sample[] = []
+  /** Once a minute, right after a collection. */
+  const collected: Sample[] = []
   const startMs = performance.now()
   while (performance.now() - startMs < minutes * 60_000) {
     await pauseUntil(startMs + (samples.length + 1) * SAMPLE_MS)
-    const sample = await readSample(watched, redis)
-    samples.push(sample)
-    if (samples.length % 6 === 0) sayMinute(sample, samples.length / 6)
+    samples.push(await readSample(watched, { redis, models }))
+    if (samples.length % SAMPLES_PER_MINUTE !== 0) continue
+    await collectGarbage(watched)
+    const sample = await readSample(watched, { redis, models })
+    collected.push(sample)
+    sayMinute(sample, collected.length)
   }
   stopping.abort()
   await offered
@@ -121,28 +137,25 @@ try {
     if (count !== 0) problems.push(`reconciliation: ${count} ${question}`)
   problems.push(...(await checkKeys(cluster.redis.url)).problems)
 
-  if (!report(samples.slice(Math.floor(samples.length / 3)))) process.exitCode = 1
+  if (!report(withoutWarmUp(samples), withoutWarmUp(collected))) process.exitCode = 1
   const counts = Array.from(outcomes, ([kind, count]) => `${count} ${kind}`).join(', ')
   console.log(`requests: ${counts}; problems: ${problems.length}`)
   for (const problem of problems.slice(0, 20)) console.log(`  ${problem}`)
   if (problems.length > 0) process.exitCode = 1
 
-  function sayMinute({ processes, redis: { keys, usedMib } }: Sample, minute: number) {
-    const figures = Object.entries(processes).map(
-      ([name, { residentMib, files }]) => `${name} ${residentMib.toFixed(0)} MiB ${files}`,
-    )
+  function sayMinute({ processes, redis: { keys, usedMib, settlementsMib } }: Sample, minute: number) {
+    const figures = Object.entries(processes).map(([name, { residentMib, heldMib, files }]) => {
+      const held = heldMib === null ? '' : ` (holds ${heldMib.toFixed(1)})`
+      return `${name} ${residentMib.toFixed(0)}${held} MiB ${files}`
+    })
     console.log(
-      `  ${String(minute).padStart(3)} min  ${figures.join(' · ')} files; ${keys} keys ${usedMib.toFixed(1)} MiB`,
+      `  ${String(minute).padStart(3)} min  ${figures.join(' · ')} files; ` +
+        `${keys} keys ${usedMib.toFixed(1)} MiB, settlements ${settlementsMib.toFixed(1)}`,
     )
   }
 
   /** Prints what grew after the warm-up, and the bars; returns whether all are met. */
-  function report(after: readonly Sample[]): boolean {
-    const of = (name: string, read: (sample: Sample['processes'][string]) => number) =>
-      after.flatMap(({ processes }) => {
-        const sample = processes[name]
-        return sample === undefined ? [] : [read(sample)]
-      })
+  function report(after: readonly Sample[], afterCollecting: readonly Sample[]): boolean {
     const grown: number[] = []
     const line = (title: string, unit: string, figures: readonly number[]) => {
       const { median, growth, noise } = toTrend(figures)
@@ -152,32 +165,34 @@ try {
         `  ${title.padEnd(24)} ${median.toFixed(1)} ${unit}, grew ${growth.toFixed(2)}, noise ${noise.toFixed(2)}`,
       )
     }
-    for (const { name } of watched)
-      line(
-        `${name} memory`,
-        'MiB',
-        of(name, (it) => it.residentMib),
-      )
+    for (const { name, opsUrl } of watched)
+      if (opsUrl !== undefined)
+        line(
+          `${name} holds`,
+          'MiB',
+          readAll(afterCollecting, name, (it) => it.heldMib),
+        )
     for (const { name } of watched)
       line(
         `${name} files`,
         '',
-        of(name, (it) => it.files),
+        readAll(after, name, (it) => it.files),
       )
+    const redisOf = (read: (figures: Sample['redis']) => number) => after.map((it) => read(it.redis))
     line(
       'Redis keys',
       '',
-      after.map((it) => it.redis.keys),
+      redisOf((it) => it.keys),
     )
     line(
       'Redis memory',
       'MiB',
-      after.map((it) => it.redis.usedMib),
+      redisOf((it) => it.usedMib - it.settlementsMib),
     )
     const delays = watched
       .filter(({ name }) => /gateway|worker/u.test(name))
       .map(({ name }) => {
-        const sorted = of(name, (it) => it.loopP99Ms ?? Number.NaN).toSorted((a, b) => a - b)
+        const sorted = readAll(after, name, (it) => it.loopP99Ms).toSorted((a, b) => a - b)
         const [median, worst] = [quantile(sorted, 0.5), quantile(sorted, 1)]
         console.log(
           `  ${`${name} event loop`.padEnd(24)} p99 of 10 s: median ${median.toFixed(1)}, worst ${worst.toFixed(1)} ms`,
@@ -194,6 +209,21 @@ try {
   await books.close()
   await cluster.stop()
   await teardown()
+}
+
+function withoutWarmUp(samples: readonly Sample[]): Sample[] {
+  return samples.slice(Math.floor(samples.length / 3))
+}
+
+function readAll(
+  samples: readonly Sample[],
+  name: string,
+  read: (sample: Sample['processes'][string]) => number | null,
+): number[] {
+  return samples.map(({ processes }) => {
+    const sample = processes[name]
+    return (sample === undefined ? null : read(sample)) ?? Number.NaN
+  })
 }
 
 async function pauseUntil(atMs: number): Promise<void> {

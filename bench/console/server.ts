@@ -2,8 +2,9 @@
 //
 //   npm run bench:console [-- --models 200 --workers 500 --gateways 10 --viewers 10 --seconds 30]
 //
-// Prints the console's CPU, memory and Redis commands with and without viewers, and the bytes a second of each view. The
-// publishers are in this process. Exit code 1: a bar is missed.
+// Prints the console's CPU, memory and Redis commands with viewers, and after they have left, and the bytes a second of
+// each view. It is measured when it has been watched for half a minute: until then V8 compiles. The publishers are in this
+// process. Exit code 1: a bar is missed.
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -37,7 +38,9 @@ const [workers, gateways, viewers, seconds] = [
 ]
 const models = Array.from({ length: Number(values.models) }, (_, index) => `model-${index}`)
 const VIEWS: readonly ViewName[] = ['now', 'workers', 'requests', `model:${models[0] ?? ''}`]
-const SETTLE_MS = 5_000
+const WARM_UP_MS = 30_000
+/** Until the console has seen that nobody watches, and gateways and workers report seldom. */
+const SETTLE_MS = 15_000
 /** About as large as the fields of one settlement are together. */
 const SETTLEMENT_BYTES = 500
 /** In KB/s to each viewer. */
@@ -69,8 +72,6 @@ for (const model of models)
 const fleet = startFleet({ bus, subscriber }, { models, workers, gateways })
 const over = new AbortController()
 try {
-  await sleep(SETTLE_MS)
-  const unwatched = await measure()
   const bytes = new Map<ViewName, number>()
   const open = new Map<ViewName, number>()
   for (let number = 0; number < viewers; number += 1) {
@@ -78,7 +79,7 @@ try {
     open.set(view, (open.get(view) ?? 0) + 1)
     void watch(view, (count) => bytes.set(view, (bytes.get(view) ?? 0) + count))
   }
-  await sleep(SETTLE_MS)
+  await sleep(WARM_UP_MS)
   bytes.clear()
   const watched = await measure()
   console.log(
@@ -89,6 +90,9 @@ try {
     if (!(view in VIEW_BARS)) console.log(`  ${view}: ${kbPerS(view).toFixed(1)} KB/s to each viewer`)
   }
   const { heapMib, externalMib } = await readHeap()
+  over.abort()
+  await sleep(SETTLE_MS)
+  const unwatched = await measure()
   console.log(`  of the memory ${heapMib.toFixed(0)} MiB V8's heap, ${externalMib.toFixed(0)} MiB buffers`)
   const noneMissed = printBars([
     ...VIEWS.filter((view) => open.has(view) && view in VIEW_BARS).map((view) => ({

@@ -1,44 +1,85 @@
 import { readdirSync } from 'node:fs'
 import { Redis } from 'ioredis'
+import { settlementStreamKey } from '../../libs/generation-record/keys.ts'
 import { sumMetric } from '../../test/support/cluster.ts'
 import { readResidentKib } from '../harness/process-cpu.ts'
+
+/** What a process of Node runs with, so that its garbage can be collected. */
+export const COLLECTS = {
+  NODE_OPTIONS: `--import=${new URL('collect-on-signal.ts', import.meta.url).href}`,
+} as const
 
 export type Watched = { readonly name: string; readonly pid: number; readonly opsUrl?: string }
 
 /** One process at one moment. */
 export type ProcessSample = {
   readonly residentMib: number
+  /** What the heap and its buffers hold; null for Redis. */
+  readonly heldMib: number | null
   /** Open file descriptors, sockets included. */
   readonly files: number
-  /** 99th percentile of the event loop's delay since the sample before, the monitor's 10 ms included; null for Redis. */
+  /** 99th percentile of the event loop's delay since the sample before; null for Redis. */
   readonly loopP99Ms: number | null
 }
 
 export type Sample = {
   readonly processes: Readonly<Record<string, ProcessSample>>
-  readonly redis: { readonly keys: number; readonly usedMib: number }
+  readonly redis: {
+    readonly keys: number
+    readonly usedMib: number
+    /** Of it, the settlements, which are kept for an hour by design. */
+    readonly settlementsMib: number
+  }
+}
+
+/** Makes each process of Node collect its garbage. */
+export async function collectGarbage(watched: readonly Watched[]): Promise<void> {
+  await Promise.all(
+    watched.map(async ({ pid, opsUrl }) => {
+      if (opsUrl === undefined) return
+      process.kill(pid, 'SIGUSR2')
+      // Node handles a signal after the requests that it found beside it: the next request is surely after it.
+      await (await fetch(`${opsUrl}/livez`, { signal: AbortSignal.timeout(5_000) })).text()
+    }),
+  )
 }
 
 /** Reads every process and the server; each reading of `/metrics` begins a new time for the event loop's delay. */
-export async function readSample(watched: readonly Watched[], redis: Redis): Promise<Sample> {
+export async function readSample(
+  watched: readonly Watched[],
+  { redis, models }: { redis: Redis; models: readonly string[] },
+): Promise<Sample> {
   const processes = await Promise.all(
     watched.map(async ({ name, pid, opsUrl }) => {
       const sample: ProcessSample = {
+        ...(opsUrl === undefined ? { heldMib: null, loopP99Ms: null } : await readMetrics(opsUrl)),
         residentMib: readResidentKib(pid) / 1_024,
         files: readdirSync(`/proc/${pid}/fd`).length,
-        loopP99Ms: opsUrl === undefined ? null : await readLoopP99Ms(opsUrl),
       }
       return [name, sample] as const
     }),
   )
   const used = /^used_memory:(\d+)/mu.exec(await redis.info('memory'))
+  const kept = await Promise.all(
+    models.map(async (model) => await redis.memory('USAGE', settlementStreamKey(model), 'SAMPLES', 0)),
+  )
   return {
     processes: Object.fromEntries(processes),
-    redis: { keys: await redis.dbsize(), usedMib: Number(used?.[1]) / 2 ** 20 },
+    redis: {
+      keys: await redis.dbsize(),
+      usedMib: Number(used?.[1]) / 2 ** 20,
+      settlementsMib: kept.reduce<number>((sum, bytes) => sum + (bytes ?? 0), 0) / 2 ** 20,
+    },
   }
 }
 
-async function readLoopP99Ms(opsUrl: string): Promise<number> {
+async function readMetrics(opsUrl: string): Promise<Pick<ProcessSample, 'heldMib' | 'loopP99Ms'>> {
   const response = await fetch(`${opsUrl}/metrics`, { signal: AbortSignal.timeout(5_000) })
-  return sumMetric(await response.text(), 'nodejs_eventloop_lag_p99_seconds', {}) * 1_000
+  const text = await response.text()
+  const heap = sumMetric(text, 'nodejs_heap_size_used_bytes', {})
+  const external = sumMetric(text, 'nodejs_external_memory_bytes', {})
+  return {
+    heldMib: (heap + external) / 2 ** 20,
+    loopP99Ms: sumMetric(text, 'nodejs_eventloop_lag_p99_seconds', {}) * 1_000,
+  }
 }

@@ -17,7 +17,7 @@ export type FollowGateways = {
   /** Those that were heard lately. */
   gateways(
     silentMs: number,
-  ): readonly { id: string; load: GatewayLoad | null; report: GatewayReport | null }[]
+  ): readonly { id: string; load: GatewayLoad | null }[]
   models(): ReadonlyMap<string, { readonly catalog: CatalogState; readonly oldestWaitMs: number | null }>
   tenants(windowMs: number): readonly TenantNow[]
   /** The oldest first. */
@@ -26,9 +26,12 @@ export type FollowGateways = {
   ended(): readonly EndedRequest[]
 }
 
+/** What of a report is read until the next one. */
+type KeptReport = Pick<GatewayReport, 'models' | 'tenants'>
+
 type Gateway = {
   load: GatewayLoad | null
-  report: GatewayReport | null
+  report: KeptReport | null
   reportedMs: number
   /** Of the report: made once, so that a delta finds the same objects until the next one. */
   open: readonly OpenRequest[]
@@ -69,7 +72,7 @@ export function createFollowGateways(deps: {
     for (const [id, { touchedMs }] of refusals) if (now - touchedMs > TENANT_IDLE_MS) refusals.delete(id)
   }
 
-  function addTenants(before: GatewayReport | null, { tenants }: GatewayReport) {
+  function addTenants(before: KeptReport | null, { tenants }: KeptReport) {
     const known = new Map(before?.tenants.map((tenant) => [toTenantId(tenant), tenant.refused]))
     for (const tenant of tenants) {
       const id = toTenantId(tenant)
@@ -105,7 +108,7 @@ export function createFollowGateways(deps: {
       }
       addTenants(before, report)
       addEnded(report.ended)
-      gateway.report = report
+      gateway.report = { models: report.models, tenants: report.tenants }
       gateway.reportedMs = nowMs()
       gateway.open = report.open.map((request) => toOpen(request, unixMs()))
     },
@@ -159,27 +162,35 @@ export function createFollowGateways(deps: {
   }
 }
 
+/** Without a new object for a model that was asked for nothing since, as most: it runs for every model of every report. */
 function addGrowth(load: ModelLoad, before: ModelReport | undefined, now: ModelReport): void {
-  const failures = (counts: Record<string, number> | undefined) =>
-    Object.values(counts ?? {}).reduce((sum, count) => sum + count, 0)
   if (before === undefined) return
   load.add('asked', growth(before.asked, now.asked))
-  load.add('failed', growth(failures(before.failed), failures(now.failed)))
-  for (const [code, count] of Object.entries(now.refused)) {
-    load.refuse(code, growth(before.refused[code] ?? 0, count))
+  load.add('failed', growth(sumOf(before.failed), sumOf(now.failed)))
+  for (const code of Object.keys(now.refused)) {
+    load.refuse(code, growth(before.refused[code] ?? 0, now.refused[code] ?? 0))
   }
-  for (const [name, field] of [
-    ['queue', 'queueMs'],
-    ['firstToken', 'firstTokenMs'],
-  ] as const) {
-    // Most models were asked for nothing since the report before: no bucket has grown.
-    if (isSame(before[field], now[field])) continue
-    const [old, present] = [unpackBuckets(before[field]), unpackBuckets(now[field])]
-    load.addTimes(
-      name,
-      present.map((count, index) => growth(old[index], count)),
-    )
-  }
+  addTimes(load, 'queue', [before.queueMs, now.queueMs])
+  addTimes(load, 'firstToken', [before.firstTokenMs, now.firstTokenMs])
+}
+
+function addTimes(
+  load: ModelLoad,
+  name: 'queue' | 'firstToken',
+  [before, now]: readonly [packedBefore: readonly number[], packedNow: readonly number[]],
+): void {
+  if (isSame(before, now)) return
+  const [old, present] = [unpackBuckets(before), unpackBuckets(now)]
+  load.addTimes(
+    name,
+    present.map((count, index) => growth(old[index], count)),
+  )
+}
+
+function sumOf(counts: Readonly<Record<string, number>>): number {
+  let sum = 0
+  for (const code of Object.keys(counts)) sum += counts[code] ?? 0
+  return sum
 }
 
 const isSame = (a: readonly number[], b: readonly number[]) =>

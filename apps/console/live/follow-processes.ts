@@ -12,16 +12,24 @@ export type FollowProcesses = {
   }): readonly ProcessNow[]
 }
 
+type Described = Pick<
+  Report,
+  'id' | 'kind' | 'name' | 'host' | 'pid' | 'version' | 'startedAt' | 'pendingSettlements'
+>
+
 const FORGET_MS = 60_000
 const MOST_PROCESSES = 5_000
 
 export function createFollowProcesses({ nowMs }: { nowMs: () => number }): FollowProcesses {
-  const processes = new Map<string, { report: Report; heardMs: number }>()
+  /** Of a report only these fields: a gateway's is long. */
+  const processes = new Map<string, { described: Described; heardMs: number }>()
 
   return {
     receive(report) {
       if (processes.has(report.id) || processes.size < MOST_PROCESSES) {
-        processes.set(report.id, { report, heardMs: nowMs() })
+        const { id, kind, name, host, pid, version, startedAt, pendingSettlements } = report
+        const described = { id, kind, name, host, pid, version, startedAt, pendingSettlements }
+        processes.set(id, { described, heardMs: nowMs() })
       }
     },
     rows({ gateways, silentMs }) {
@@ -30,18 +38,10 @@ export function createFollowProcesses({ nowMs }: { nowMs: () => number }): Follo
       for (const [id, { heardMs }] of processes) {
         if (now - heardMs > silentMs + FORGET_MS) processes.delete(id)
       }
-      return Array.from(processes.values(), ({ report, heardMs }): ProcessNow => {
-        const { id, kind, name, host, pid, version, startedAt, pendingSettlements } = report
-        const load = loadOf.get(id) ?? null
+      return Array.from(processes.values(), ({ described, heardMs }): ProcessNow => {
+        const load = loadOf.get(described.id) ?? null
         return {
-          id,
-          kind,
-          name,
-          host,
-          pid,
-          version,
-          startedAt,
-          pendingSettlements,
+          ...described,
           seenMs: now - heardMs > silentMs ? Math.round(now - heardMs) : 0,
           openStreams: load?.openStreams ?? null,
           loopDelayMs: load === null ? null : Math.round(load.loopDelayMs),
