@@ -15,9 +15,7 @@ export type FollowGateways = {
   receive(load: GatewayLoad): void
   receiveReport(report: GatewayReport): void
   /** Those that were heard lately. */
-  gateways(
-    silentMs: number,
-  ): readonly { id: string; load: GatewayLoad | null }[]
+  gateways(silentMs: number): readonly { id: string; load: GatewayLoad | null }[]
   models(): ReadonlyMap<string, { readonly catalog: CatalogState; readonly oldestWaitMs: number | null }>
   tenants(windowMs: number): readonly TenantNow[]
   /** The oldest first. */
