@@ -37,7 +37,9 @@ export type Dispatched = {
   mayBeQueued(): boolean
 }
 
-export type Dispatch = (generation: {
+export type Dispatch = (generation: Generation) => Dispatched
+
+type Generation = {
   readonly job: GenerationJob
   readonly accountId: string
   /** Expected tokens: how far it advances its account's tag. */
@@ -51,13 +53,31 @@ export type Dispatch = (generation: {
   readonly claimFound: (worker: string) => void
   /** What remains until its deadline, in ms. */
   readonly remainingMs: () => number
-}) => Dispatched
+}
 
 /** What no worker has claimed for this long may have lost its ticket, its record, or the worker that claimed it. */
 const FIRST_LOOK_MS = 3_000
 /** While no engine has room, a longer pause: thousands that wait would cost thousands of looks a second. */
 const LAST_LOOK_MS = 12_000
 const REPEAT = { firstPauseMs: 50, lastPauseMs: 1_000 }
+
+const NO_IDS = new Uint32Array(0)
+
+type Deps = {
+  readonly record: Pick<GenerationRecord, 'lift'>
+  readonly tickets: Pick<TicketQueue, 'add'>
+  readonly picture: Pick<ClusterPicture, 'find'>
+  readonly modelStates: Pick<KnownModelStates, 'startsWithin'>
+  readonly demand: Pick<Demand, 'wait'>
+  readonly pace: Pace
+  readonly bounds: Bounds
+  /** A generation is lost when for this long no ready worker served its model and none was about to. */
+  readonly noWorkerLimitMs: number
+  readonly nowMs: () => number
+  readonly watchWorker: (worker: string) => void
+  readonly unwatchWorker: (worker: string) => void
+  readonly log: Logger
+}
 
 /**
  * A record says who may run a generation, a ticket only that something waits: so every step is a lift of the record,
@@ -68,203 +88,219 @@ const REPEAT = { firstPauseMs: 50, lastPauseMs: 1_000 }
  * While no worker is ready it waits for `noWorkerLimitMs`, since one may never come. Where a scaler predicts that a
  * worker is ready before the deadline, the limit does not run: the start of a large model takes longer than it.
  */
-export function createDispatch(deps: {
-  record: Pick<GenerationRecord, 'lift'>
-  tickets: Pick<TicketQueue, 'add'>
-  picture: Pick<ClusterPicture, 'find'>
-  modelStates: Pick<KnownModelStates, 'startsWithin'>
-  demand: Pick<Demand, 'wait'>
-  pace: Pace
-  bounds: Bounds
-  /** A generation is lost when for this long no ready worker served its model and none was about to. */
-  noWorkerLimitMs: number
-  nowMs: () => number
-  watchWorker: (worker: string) => void
-  unwatchWorker: (worker: string) => void
-  log: Logger
-}): Dispatch {
-  const { record, tickets, picture, modelStates, demand, pace, bounds, noWorkerLimitMs, nowMs, log } = deps
+export function createDispatch(deps: Deps): Dispatch {
+  return (generation) => new DispatchedGeneration(deps, generation)
+}
 
-  return (generation) => {
-    const { job, accountId, cost, admission, inbox, signal, claimFound, remainingMs } = generation
-    const { model } = job
-    let packed: PackedJob | null = null
-    let current = job
-    let tag: number | null = null
-    let epoch = 1
-    let ids: Uint32Array = new Uint32Array(0)
-    let promptTokens: number | null = null
-    let needs: Needs = { features: [job.request.kind], window: 0 }
-    let watched: string | null = null
-    let timer: NodeJS.Timeout | undefined
-    let waitsForWorker = false
-    let mayBeQueued = false
-    let leavePace = () => {}
-    let endWait = () => {}
-    let servedMs = nowMs()
+/** A class, because a gateway holds one for each open stream: twenty closures in its place take 1.2 KB. */
+class DispatchedGeneration implements Dispatched {
+  readonly #deps: Deps
+  readonly #generation: Generation
+  #packed: PackedJob | null = null
+  #current: GenerationJob
+  #tag: number | null = null
+  #epoch = 1
+  #ids: Uint32Array = NO_IDS
+  #promptTokens: number | null = null
+  #needs: Needs
+  #watched: string | null = null
+  #timer: NodeJS.Timeout | undefined
+  #waitsForWorker = false
+  #mayBeQueued = false
+  #endPace: (() => void) | null = null
+  #endWait: (() => void) | null = null
+  #servedMs: number
 
-    async function pack(): Promise<PackedJob> {
-      packed ??= await packJob(current)
-      return packed
+  constructor(deps: Deps, generation: Generation) {
+    this.#deps = deps
+    this.#generation = generation
+    this.#current = generation.job
+    this.#needs = { features: [generation.job.request.kind], window: 0 }
+    this.#servedMs = deps.nowMs()
+  }
+
+  async begin() {
+    this.#mayBeQueued = true
+    const lifted = await orUnavailable(this.#liftWithTicket(), NO_NEW_WORK)
+    if (lifted.status === 'busy') {
+      this.#mayBeQueued = false
+      throw this.#generation.admission.refuse(lifted)
     }
+    if (lifted.status === 'waiting') this.#tag = lifted.tag
+    this.#startWait()
+    this.#lookAfter()
+    return lifted.status === 'waiting' ? lifted.ahead : null
+  }
 
-    const lift = async () => await liftPacked(await pack())
+  claimed(claim: { worker: string; promptTokens: number }) {
+    this.#stopLooking()
+    this.#watch(claim.worker)
+    this.#promptTokens ??= claim.promptTokens
+    // While it runs, only a compressed request is worth its memory: a loss seldom comes, and packs a small one again.
+    if (this.#packed?.requestBytes.length === 0) this.#packed = null
+  }
 
-    /** The command is sent before this returns. */
-    async function liftPacked(packedJob: PackedJob): Promise<Lift> {
-      const place = { accountId, cost, mostAhead: admission.mostAhead }
-      return await record.lift({
-        job: packedJob,
-        epoch,
-        needs,
-        tag,
-        place,
-        bounds,
-        remainingMs: remainingMs(),
-        ids,
-        promptTokens,
-      })
+  running() {
+    this.#leavePace()
+  }
+
+  async again({ restart, need, hold }: { restart: boolean; need: string; hold: Hold | null }) {
+    const { job, inbox, signal, remainingMs } = this.#generation
+    this.#stopLooking()
+    this.#leavePace()
+    this.#unwatch()
+    // The fence first, then the ids: a late frame in between would be repeated by the next worker.
+    this.#epoch = inbox.raise({ restart })
+    this.#ids = inbox.ids()
+    if (hold !== null) {
+      this.#current = { ...this.#current, hold }
+      if (this.#packed !== null) this.#packed = repackHold(this.#packed, hold)
     }
+    this.#needs = nextNeeds(this.#needs, { need, continues: this.#ids.length > 0 })
+    this.#startWait()
+    this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + this.#ids.length)
+    if (signal.aborted) return
+    const giveUp = () => remainingMs() <= 0 || signal.aborted
+    const lift = async () => await this.#liftWithTicket()
+    await orUnavailable(untilAnswered(lift, { ...REPEAT, giveUp }), NO_NEW_WORK)
+    if (!signal.aborted) this.#lookAfter()
+  }
 
-    /** What waits without a ticket is claimed within a second, and the first look adds another. */
-    async function addTicket(): Promise<void> {
-      await tickets
-        .add(model)
-        .catch((error: unknown) => log.warn({ err: error, requestId: job.id }, 'a ticket was not added'))
-    }
+  close() {
+    this.#stopLooking()
+    this.#leavePace()
+    this.#unwatch()
+  }
 
-    /**
-     * The lift and its ticket are sent without waiting for each other: they share a connection, so Redis executes the lift
-     * first. A server that has to be sent the script's text executes it last: then the ticket is answered first, and
-     * another is added. A ticket whose lift is refused costs one empty claim.
-     */
-    async function liftWithTicket(): Promise<Lift> {
-      const packedJob = await pack()
-      let isAnswered = false
-      const lifting = liftPacked(packedJob)
-      void addTicket().then(() => (isAnswered = true))
-      const lifted = await lifting
-      if (isAnswered) void addTicket()
-      return lifted
-    }
+  job() {
+    return this.#current
+  }
 
-    function watch(worker: string): void {
-      if (watched === worker) return
-      unwatch()
-      watched = worker
-      deps.watchWorker(worker)
-    }
+  mayBeQueued() {
+    return this.#mayBeQueued
+  }
 
-    function unwatch(): void {
-      if (watched !== null) deps.unwatchWorker(watched)
-      watched = null
-    }
+  async #pack(): Promise<PackedJob> {
+    this.#packed ??= await packJob(this.#current)
+    return this.#packed
+  }
 
-    /** From here on it counts as demand. */
-    function startWait(): void {
-      endWait()
-      endWait = demand.wait(model, (promptTokens ?? generation.promptTokens) + ids.length)
-    }
+  /** The command is sent before this returns. */
+  async #lift(packedJob: PackedJob): Promise<Lift> {
+    const { accountId, cost, admission, remainingMs } = this.#generation
+    return await this.#deps.record.lift({
+      job: packedJob,
+      epoch: this.#epoch,
+      needs: this.#needs,
+      tag: this.#tag,
+      place: { accountId, cost, mostAhead: admission.mostAhead },
+      bounds: this.#deps.bounds,
+      remainingMs: remainingMs(),
+      ids: this.#ids,
+      promptTokens: this.#promptTokens,
+    })
+  }
 
-    function lookAfter(): void {
-      clearTimeout(timer)
-      waitsForWorker = true
-      servedMs = nowMs()
-      let pauseMs = FIRST_LOOK_MS
-      const later = () => {
-        timer = setTimeout(() => {
-          look()
-            .catch((error: unknown) =>
-              log.warn({ err: error, requestId: job.id }, 'a look at the record failed'),
-            )
-            .finally(() => {
-              if (!waitsForWorker) return
-              pauseMs = hasRoom() ? FIRST_LOOK_MS : Math.min(LAST_LOOK_MS, pauseMs * 2)
-              later()
-            })
-        }, pauseMs)
-      }
-      later()
-    }
+  /** What waits without a ticket is claimed within a second, and the first look adds another. */
+  async #addTicket(): Promise<void> {
+    await this.#deps.tickets
+      .add(this.#generation.job.model)
+      .catch((error: unknown) => this.#warn(error, 'a ticket was not added'))
+  }
 
-    function hasRoom(): boolean {
-      const serving = picture.find(model)
-      if (serving !== null || modelStates.startsWithin(model, remainingMs())) servedMs = nowMs()
-      return serving !== null && serving.running < serving.slots
-    }
+  /**
+   * The lift and its ticket are sent without waiting for each other: they share a connection, so Redis executes the lift
+   * first. A server that has to be sent the script's text executes it last: then the ticket is answered first, and
+   * another is added. A ticket whose lift is refused costs one empty claim.
+   */
+  async #liftWithTicket(): Promise<Lift> {
+    const packedJob = await this.#pack()
+    let isAnswered = false
+    const lifting = this.#lift(packedJob)
+    void this.#addTicket().then(() => (isAnswered = true))
+    const lifted = await lifting
+    if (isAnswered) void this.#addTicket()
+    return lifted
+  }
 
-    async function look(): Promise<void> {
-      const looked = epoch
-      const found = await lift()
-      if (!waitsForWorker || looked !== epoch) return
-      const room = hasRoom()
-      if (found.status === 'waiting' && room) await addTicket()
-      if (found.status === 'claimed') {
-        claimFound(found.worker)
-        watch(found.worker)
-        inbox.expect(found)
-      }
-      if (found.status === 'settled') inbox.lose('settled')
-      else if (nowMs() - servedMs > noWorkerLimitMs) inbox.lose('no-worker')
-    }
+  #watch(worker: string): void {
+    if (this.#watched === worker) return
+    this.#unwatch()
+    this.#watched = worker
+    this.#deps.watchWorker(worker)
+  }
 
-    function stopLooking(): void {
-      waitsForWorker = false
-      clearTimeout(timer)
-      endWait()
-    }
+  #unwatch(): void {
+    if (this.#watched !== null) this.#deps.unwatchWorker(this.#watched)
+    this.#watched = null
+  }
 
-    return {
-      async begin() {
-        mayBeQueued = true
-        const lifted = await orUnavailable(liftWithTicket(), NO_NEW_WORK)
-        if (lifted.status === 'busy') {
-          mayBeQueued = false
-          throw admission.refuse(lifted)
-        }
-        if (lifted.status === 'waiting') tag = lifted.tag
-        startWait()
-        lookAfter()
-        return lifted.status === 'waiting' ? lifted.ahead : null
-      },
-      claimed(claim) {
-        stopLooking()
-        watch(claim.worker)
-        promptTokens ??= claim.promptTokens
-        // While it runs, only a compressed request is worth its memory: a loss seldom comes, and packs a small one again.
-        if (packed?.requestBytes.length === 0) packed = null
-      },
-      running() {
-        leavePace()
-      },
-      async again({ restart, need, hold }) {
-        stopLooking()
-        leavePace()
-        unwatch()
-        // The fence first, then the ids: a late frame in between would be repeated by the next worker.
-        epoch = inbox.raise({ restart })
-        ids = inbox.ids()
-        if (hold !== null) {
-          current = { ...current, hold }
-          if (packed !== null) packed = repackHold(packed, hold)
-        }
-        needs = nextNeeds(needs, { need, continues: ids.length > 0 })
-        startWait()
-        const room = await pace(model, (promptTokens ?? 0) + ids.length)
-        leavePace = room
-        if (signal.aborted) return
-        const giveUp = () => remainingMs() <= 0 || signal.aborted
-        await orUnavailable(untilAnswered(liftWithTicket, { ...REPEAT, giveUp }), NO_NEW_WORK)
-        if (!signal.aborted) lookAfter()
-      },
-      close() {
-        stopLooking()
-        leavePace()
-        unwatch()
-      },
-      job: () => current,
-      mayBeQueued: () => mayBeQueued,
+  /** Others that were lost may follow. */
+  #leavePace(): void {
+    this.#endPace?.()
+    this.#endPace = null
+  }
+
+  /** From here on it counts as demand. */
+  #startWait(): void {
+    const { job, promptTokens } = this.#generation
+    this.#endWait?.()
+    this.#endWait = this.#deps.demand.wait(job.model, (this.#promptTokens ?? promptTokens) + this.#ids.length)
+  }
+
+  #lookAfter(): void {
+    this.#waitsForWorker = true
+    this.#servedMs = this.#deps.nowMs()
+    this.#lookLater(FIRST_LOOK_MS)
+  }
+
+  #lookLater(pauseMs: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#look()
+        .catch((error: unknown) => this.#warn(error, 'a look at the record failed'))
+        .finally(() => {
+          if (!this.#waitsForWorker) return
+          this.#lookLater(this.#hasRoom() ? FIRST_LOOK_MS : Math.min(LAST_LOOK_MS, pauseMs * 2))
+        })
+    }, pauseMs)
+  }
+
+  #hasRoom(): boolean {
+    const { picture, modelStates, nowMs } = this.#deps
+    const { job, remainingMs } = this.#generation
+    const serving = picture.find(job.model)
+    if (serving !== null || modelStates.startsWithin(job.model, remainingMs())) this.#servedMs = nowMs()
+    return serving !== null && serving.running < serving.slots
+  }
+
+  async #look(): Promise<void> {
+    const { nowMs, noWorkerLimitMs } = this.#deps
+    const { inbox, claimFound } = this.#generation
+    const looked = this.#epoch
+    const found = await this.#lift(await this.#pack())
+    if (!this.#waitsForWorker || looked !== this.#epoch) return
+    const room = this.#hasRoom()
+    if (found.status === 'waiting' && room) await this.#addTicket()
+    if (found.status === 'claimed') {
+      claimFound(found.worker)
+      this.#watch(found.worker)
+      inbox.expect(found)
     }
+    if (found.status === 'settled') inbox.lose('settled')
+    else if (nowMs() - this.#servedMs > noWorkerLimitMs) inbox.lose('no-worker')
+  }
+
+  #stopLooking(): void {
+    this.#waitsForWorker = false
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#endWait?.()
+    this.#endWait = null
+  }
+
+  #warn(error: unknown, what: string): void {
+    this.#deps.log.warn({ err: error, requestId: this.#generation.job.id }, what)
   }
 }
 

@@ -52,7 +52,7 @@ export function createGenerate(deps: {
       run = opened
 
       if (call.signal.aborted) return
-      await runWithin(sending, { toErrorType, run: run.queue })
+      await runWithin(sending, { toErrorType, run: async () => await opened.queue() })
       observed.admitted(() => opened.inbox.ids().length)
 
       for await (const batch of run.inbox) {

@@ -18,43 +18,57 @@ export type Timing = {
  * its arrival here says little. What follows is measured here. After a recovery the pause counts as running.
  */
 export function createTiming(options: { streamed: boolean; nowMs: () => number }): Timing {
-  const { streamed, nowMs } = options
-  let queuedMs: number | null = null
-  let ahead: number | null = null
-  let wasClaimed = false
-  let waitedMs: number | null = null
-  let firstMs: number | null = null
-  let errorCode: string | null = null
+  return new GenerationTiming(options)
+}
 
-  return {
-    queued(before) {
-      queuedMs = nowMs()
-      ahead = before
-    },
-    claimed(claim) {
-      if (!wasClaimed) waitedMs = claim.waitedMs ?? null
-      wasClaimed = true
-    },
-    output() {
-      firstMs ??= nowMs()
-    },
-    failed(error) {
-      errorCode = error instanceof ApiError ? error.code : 'upstream_error'
-    },
-    end(end) {
-      const endedMs = nowMs()
-      const sinceQueuedMs = queuedMs === null ? null : endedMs - queuedMs
-      const toFirstMs = queuedMs === null || firstMs === null ? null : firstMs - queuedMs
-      return {
-        waitedMs: wasClaimed ? waitedMs : sinceQueuedMs,
-        ahead,
-        firstTokenMs: toFirstMs === null || waitedMs === null ? null : Math.max(0, toFirstMs - waitedMs),
-        ranMs: firstMs === null ? null : endedMs - firstMs,
-        finishReason: end === null ? null : end.finishReason.replace('-', '_'),
-        errorCode,
-        reasoningTokens: end?.usage.reasoningTokens ?? null,
-        streamed,
-      }
-    },
+/** A class, because a gateway holds one for each open stream. */
+class GenerationTiming implements Timing {
+  readonly #streamed: boolean
+  readonly #nowMs: () => number
+  #queuedMs: number | null = null
+  #ahead: number | null = null
+  #wasClaimed = false
+  #waitedMs: number | null = null
+  #firstMs: number | null = null
+  #errorCode: string | null = null
+
+  constructor({ streamed, nowMs }: { streamed: boolean; nowMs: () => number }) {
+    this.#streamed = streamed
+    this.#nowMs = nowMs
+  }
+
+  queued(ahead: number | null) {
+    this.#queuedMs = this.#nowMs()
+    this.#ahead = ahead
+  }
+
+  claimed({ waitedMs }: Pick<GenerationClaimed, 'waitedMs'>) {
+    if (!this.#wasClaimed) this.#waitedMs = waitedMs ?? null
+    this.#wasClaimed = true
+  }
+
+  output() {
+    this.#firstMs ??= this.#nowMs()
+  }
+
+  failed(error: unknown) {
+    this.#errorCode = error instanceof ApiError ? error.code : 'upstream_error'
+  }
+
+  end(end: GenerationEnd | null): SettlementTiming {
+    const endedMs = this.#nowMs()
+    const [queuedMs, firstMs, waitedMs] = [this.#queuedMs, this.#firstMs, this.#waitedMs]
+    const sinceQueuedMs = queuedMs === null ? null : endedMs - queuedMs
+    const toFirstMs = queuedMs === null || firstMs === null ? null : firstMs - queuedMs
+    return {
+      waitedMs: this.#wasClaimed ? waitedMs : sinceQueuedMs,
+      ahead: this.#ahead,
+      firstTokenMs: toFirstMs === null || waitedMs === null ? null : Math.max(0, toFirstMs - waitedMs),
+      ranMs: firstMs === null ? null : endedMs - firstMs,
+      finishReason: end === null ? null : end.finishReason.replace('-', '_'),
+      errorCode: this.#errorCode,
+      reasoningTokens: end?.usage.reasoningTokens ?? null,
+      streamed: this.#streamed,
+    }
   }
 }

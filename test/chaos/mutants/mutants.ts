@@ -61,8 +61,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: DISPATCH,
-        from: 'epoch = inbox.raise({ restart })\n        ids = inbox.ids()',
-        to: 'ids = inbox.ids()\n        await new Promise((resolve) => setTimeout(resolve, 2_500))\n        epoch = inbox.raise({ restart })',
+        from: 'this.#epoch = inbox.raise({ restart })\n    this.#ids = inbox.ids()',
+        to: 'this.#ids = inbox.ids()\n    await new Promise((resolve) => setTimeout(resolve, 2_500))\n    this.#epoch = inbox.raise({ restart })',
       },
       { file: INBOX, from: 'event.after === this.#after', to: 'event.after >= 0' },
       // A loss ends the epoch as well.
@@ -111,7 +111,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the next worker gets no ids',
-    edits: [{ file: DISPATCH, from: '        ids = inbox.ids()\n', to: '' }],
+    edits: [{ file: DISPATCH, from: '    this.#ids = inbox.ids()\n', to: '' }],
     planned: ENDING_WORKERS,
   },
   {
@@ -147,8 +147,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'apps/gateway/generation/open-run.ts',
-        from: "outcome = 'fault'\n        timing.failed(error)",
-        to: 'timing.failed(error)',
+        from: "this.#outcome = 'fault'\n    this.#timing.failed(error)",
+        to: 'this.#timing.failed(error)',
       },
     ],
     planned: ENDING_WORKERS,
