@@ -8,7 +8,7 @@ const PERIOD_MS = 50
 export const IDLE_MONITOR_PERIOD_MS = 60_000
 
 /**
- * Replaces prom-client's metrics of the event loop by one: how late the loop was since the last scrape, without the
+ * Replaces prom-client's metrics of the event loop by two: how late the loop was since the last scrape, without the
  * period of the samples. To sample 100 times a second, as prom-client does, is half of what an idle process costs.
  */
 export function measureEventLoopLag(registry: Registry): void {
@@ -17,13 +17,22 @@ export function measureEventLoopLag(registry: Registry): void {
   }
   const monitor = monitorEventLoopDelay({ resolution: PERIOD_MS })
   monitor.enable()
+  const toLagS = (sampleNs: number) => Math.max(0, sampleNs / 1e9 - PERIOD_MS / 1e3)
   new Gauge({
     name: 'nodejs_eventloop_lag_p99_seconds',
     help: 'How late the event loop was since the last scrape: the 99th percentile of samples taken every 50 ms',
     registers: [registry],
     collect() {
-      this.set(monitor.count === 0 ? 0 : Math.max(0, monitor.percentile(99) / 1e9 - PERIOD_MS / 1e3))
+      const isSampled = monitor.count > 0
+      this.set(isSampled ? toLagS(monitor.percentile(99)) : 0)
+      longest.set(isSampled ? toLagS(monitor.max) : 0)
       monitor.reset()
     },
+  })
+  // Collected after it, as metrics are in the order of their registration.
+  const longest = new Gauge({
+    name: 'nodejs_eventloop_lag_max_seconds',
+    help: 'How late the event loop was since the last scrape, at most',
+    registers: [registry],
   })
 }
