@@ -31,23 +31,31 @@ const MODEL = 'demo-chat'
 const START_PER_S = 250
 const SETTLE_S = 2
 const LONGEST_GAP_MS = 2_000
+const BLOCK_TOKENS = 16
+/** More than the prompt has. */
+const PROMPT_TOKENS = 64
+
+/** Enough that no stream ends before the last one has been measured. */
+const tokensOf = (count: number) => Math.ceil((count / START_PER_S + SETTLE_S + seconds + 5) * rate)
+const most = Math.max(...sizes)
+/** For all streams: an engine with fewer pauses some of them. */
+const kvBlocks = most * Math.ceil((tokensOf(most) + PROMPT_TOKENS) / BLOCK_TOKENS)
 
 await setup()
 const cluster = await startCluster({
   logLevel: 'warn',
-  workers: [[{ model: MODEL, files: 'demo', maxNumSeqs: Math.max(...sizes), stepMs, sequenceMs: 0 }]],
+  workers: [[{ model: MODEL, files: 'demo', maxNumSeqs: most, kvBlocks, stepMs, sequenceMs: 0 }]],
 })
 try {
   const { apiKey } = await cluster.createAccount('100000')
   const apps = { gateway: cluster.gateways[0], worker: cluster.workers[0], simulator: cluster.simulator }
   for (const count of sizes) {
-    const tokens = Math.ceil((count / START_PER_S + SETTLE_S + seconds + 5) * rate)
     const watched = watchStreams({
       baseUrl: cluster.baseUrl,
       apiKey,
       model: MODEL,
       count,
-      tokens,
+      tokens: tokensOf(count),
       startPerS: START_PER_S,
     })
     await watched.flowing
