@@ -3,9 +3,10 @@
 //   npm run bench:long-prompt [-- --streams 20 --rate 20 --prompts 10 --tokens 128000]
 //
 // Steady streams flow for a while alone, and then while one long prompt after the other is sent on the same gateway and
-// worker. Prints the gaps between tokens in both parts, and the longest turn of each event loop (resolution 10 ms). The
-// bar is on the difference of the gaps' 99.9th percentile; exit code 1: it is missed. All parts share the processors, and
-// tokenizing takes whole ones, so a machine without spare processors cannot meet it.
+// worker. Prints the gaps between tokens in both parts, and the longest turn of each event loop (resolution 50 ms), that
+// of the simulator too: it reads a prompt's ids in one turn, and a real engine has other processes for it. The bar is on
+// the difference of the gaps' 99.9th percentile; exit code 1: it is missed. All parts share the processors, and tokenizing
+// takes whole ones, so a machine without spare processors cannot meet it.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -73,6 +74,7 @@ try {
   const lags = async () => ({
     gateway: 1_000 * (await cluster.metric(gateway, 'nodejs_eventloop_lag_max_seconds')),
     worker: 1_000 * (await cluster.metric(worker, 'nodejs_eventloop_lag_max_seconds')),
+    simulator: 1_000 * (await cluster.metric(cluster.simulator, 'nodejs_eventloop_lag_max_seconds')),
   })
   // Reading them starts them anew.
   await lags()
@@ -131,12 +133,11 @@ function writeCatalog(): string {
   return path
 }
 
-function print(title: string, gapsMs: readonly number[], lags: { gateway: number; worker: number }): void {
+function print(title: string, gapsMs: readonly number[], lags: Readonly<Record<string, number>>): void {
+  const turns = Object.entries(lags).map(([name, ms]) => `${name} ${ms.toFixed(0)}`)
   const shown = [0.5, 0.99, 0.999, 1].map((at) => `p${at * 100} ${quantile(gapsMs, at).toFixed(0)}`)
   console.log(`  ${title.padEnd(22)} gaps ${shown.join(', ')} ms`)
-  console.log(
-    `  ${''.padEnd(22)} longest turn: gateway ${lags.gateway.toFixed(0)}, worker ${lags.worker.toFixed(0)} ms`,
-  )
+  console.log(`  ${''.padEnd(22)} longest turn: ${turns.join(', ')} ms`)
 }
 
 async function pauseMs(ms: number): Promise<void> {
