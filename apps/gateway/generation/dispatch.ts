@@ -112,10 +112,11 @@ class DispatchedGeneration implements Dispatched {
   #servedMs: number
 
   constructor(deps: Deps, generation: Generation) {
+    const { job } = generation
     this.#deps = deps
     this.#generation = generation
-    this.#current = generation.job
-    this.#needs = { features: [generation.job.request.kind], window: 0 }
+    this.#current = job
+    this.#needs = { features: [job.request.kind], window: 0 }
     this.#servedMs = deps.nowMs()
   }
 
