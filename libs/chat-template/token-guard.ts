@@ -33,7 +33,8 @@ export function createTokenGuard(options: {
 }): TokenGuard {
   const markers = options.addedTokens.filter(isMarker)
   const counted = markers.filter(({ isUnknown }) => isUnknown !== true)
-  const countedIds = new Set(counted.map(({ id }) => id))
+  const isCounted = new Uint8Array(Math.max(-1, ...counted.map(({ id }) => id)) + 1)
+  for (const { id } of counted) isCounted[id] = 1
   const patterns = {
     all: toPattern(markers),
     special: toPattern(markers.filter(({ special }) => special)),
@@ -67,7 +68,7 @@ export function createTokenGuard(options: {
         .filter((piece) => piece !== ''),
     isForged(pieces, ids) {
       let found = 0
-      for (const id of ids) if (countedIds.has(id)) found += 1
+      for (let at = 0; at < ids.length; at++) found += isCounted[ids[at] ?? 0] ?? 0
       // No token spans a break, so all pieces are searched at once.
       for (const _ of pieces.join(BREAK).matchAll(patterns.counted)) found -= 1
       return found > 0

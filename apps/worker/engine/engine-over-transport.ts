@@ -4,6 +4,7 @@ import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
 import { checkRequest } from './check-request.ts'
 import { decodeChunk } from './decode-chunk.ts'
 import type { EngineClient, EngineOutput, EngineRequest } from './engine-client.ts'
+import { withPrompt } from './with-prompt.ts'
 import { EngineError, toEngineError } from './engine-error.ts'
 import { fromLoadsMessage, fromServerInfoMessage, toGenerateMessage } from './engine-wire.ts'
 import { iterateGenerate } from './generate-call.ts'
@@ -19,8 +20,12 @@ const HEALTH_SETTLES_MS = 250
 /** An engine over vLLM's own gRPC (`vllm serve --grpc`). Closing it closes the transport. */
 export function createEngineOverTransport(transport: Transport): EngineClient {
   const { service } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine.VllmEngine
-  const { path, requestSerialize } = service.Generate
-  const generate = { path, requestSerialize, responseDeserialize: decodeChunk }
+  const generate = {
+    path: service.Generate.path,
+    requestSerialize: withPrompt(service.Generate.requestSerialize),
+    responseDeserialize: decodeChunk,
+  }
+  const embed = { ...service.Embed, requestSerialize: withPrompt(service.Embed.requestSerialize) }
   const { unary } = transport
 
   const askHealth = async () => await unary(service.HealthCheck, {}, { timeoutMs: CALL_TIMEOUT_MS })
@@ -33,7 +38,7 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
 
   function start(request: EngineRequest, signal: AbortSignal): AsyncIterator<EngineOutput, undefined> {
     checkRequest(request)
-    const message = toGenerateMessage(request)
+    const message = { message: toGenerateMessage(request), promptIds: request.promptIds }
     return iterateGenerate((listener) => transport.serverStream(generate, message, listener), {
       signal,
       toError: (failure, hasTokens) => toEngineError(failure, { hasTokens, isHealthy }),
@@ -53,10 +58,10 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
     async embed({ requestId, promptIds }, signal) {
       if (signal.aborted) throw new EngineError('unavailable', 'cancelled before it began')
       if (promptIds.length === 0) throw new EngineError('refused', 'the input must not be empty')
-      const message = { requestId, tokenized: { originalText: '', inputIds: Array.from(promptIds) } }
+      const message = { message: { requestId }, promptIds }
       try {
         const options = { timeoutMs: EMBED_TIMEOUT_MS, signal }
-        const { embedding, promptTokens } = await unary(service.Embed, message, options)
+        const { embedding, promptTokens } = await unary(embed, message, options)
         return { embedding: Float32Array.from(embedding), promptTokens }
       } catch (error) {
         if (!isCallFailure(error)) throw error

@@ -10,12 +10,11 @@ import type { EngineEnd, EngineLoad, EngineRequest, EngineServerInfo } from './e
 /**
  * Converts between vLLM's protocol and our types. Source of the rules: SamplingParams of proto/vllm_engine.proto, where
  * an absent scalar is zero: 0 is off for top_k, min_p and the penalties, and is rewritten to 1 for top_p and
- * repetition_penalty.
+ * repetition_penalty. The prompt is left to `withPrompt`.
  */
 export function toGenerateMessage(request: EngineRequest): GenerateRequest {
   return {
     requestId: request.requestId,
-    tokenized: { originalText: '', inputIds: Array.from(request.promptIds) },
     samplingParams: toSamplingMessage(request),
     stream: true,
   }

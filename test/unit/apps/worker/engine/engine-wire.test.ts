@@ -21,8 +21,6 @@ describe('toGenerateMessage', () => {
     const arrived = Generate.requestDeserialize(Generate.requestSerialize(toGenerateMessage(request)))
     expect(arrived).toMatchObject({
       requestId: 'g-1',
-      input: 'tokenized',
-      tokenized: { inputIds: [2001, 7] },
       stream: true,
     })
     expect(arrived.samplingParams).toMatchObject({
