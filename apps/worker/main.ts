@@ -23,8 +23,8 @@ import { createDeliverVectors } from './embedding/deliver-vectors.ts'
 import type { EngineClient } from './engine/engine-client.ts'
 import { createEngineLife } from './engine-life.ts'
 import { createEngineMetrics } from './engine-metrics.ts'
+import { createPromptThreads } from './prompt/prompt-threads.ts'
 import { createRenderPrompt } from './prompt/render-prompt.ts'
-import { createThreadedChatRenderer, type ThreadedChatRenderer } from './prompt/threaded-chat-renderer.ts'
 import { createCapacityReports, type WorkerEngine } from './report-capacity.ts'
 import { isRefused, openRestartRequest } from './restart-request.ts'
 import { createRunningGenerations } from './running-generations.ts'
@@ -246,10 +246,8 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       for (const client of opened) client.close()
     },
   })
-  const renderers: ThreadedChatRenderer[] = []
-  releasers.add('chat renderers', renderers, {
-    run: async (opened) => await Promise.all(opened.map(async (renderer) => await renderer.close())),
-  })
+  const promptThreads = createPromptThreads(log)
+  releasers.add('prompt threads', promptThreads, { run: async (threads) => await threads.close() })
   // The first to be released: what runs needs the rest until it has ended.
   releasers.add('engines', engines, {
     async run() {
@@ -265,14 +263,11 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       createTokenizer(json, {
         cache: createPieceCache(config.PROMPT_CACHE_BYTES),
         note: metrics.notePromptTexts,
+        wrapEncoder: promptThreads.wrapEncoder,
       }),
     ),
     fetchFiles: fetchModelFiles,
-    openRenderer(template) {
-      const renderer = createThreadedChatRenderer(template, log)
-      renderers.push(renderer)
-      return renderer
-    },
+    openRenderer: promptThreads.openRenderer,
     pauses: FETCH_PAUSES,
     problems,
     log,

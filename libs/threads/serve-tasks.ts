@@ -6,19 +6,21 @@ export type Reply<Answer = unknown> =
   | { readonly status: 'failed'; readonly error: unknown }
 
 /**
- * Called on the thread: answers each task with the plain data that `handle` returns. Messages have no type, so the
- * module names that of its tasks.
+ * Called on the thread: answers each task with the plain data that `handle` returns or resolves with. Messages have no
+ * type, so the module names that of its tasks.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function serveTasks<Task>(handle: (task: Task) => unknown): void {
   if (parentPort === null) throw new Error('tasks are served on a worker thread only')
   const port = parentPort
-  port.on('message', (task: Task) => port.postMessage(toReply(() => handle(task))))
+  port.on('message', (task: Task) => {
+    void toReply(() => handle(task)).then((reply) => port.postMessage(reply))
+  })
 }
 
-function toReply(work: () => unknown): Reply {
+async function toReply(work: () => unknown): Promise<Reply> {
   try {
-    return { status: 'done', answer: work() }
+    return { status: 'done', answer: await work() }
   } catch (error) {
     return { status: 'failed', error }
   }

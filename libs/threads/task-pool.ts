@@ -1,44 +1,55 @@
-import { createTaskThread, type TaskThread } from './task-thread.ts'
+import { createTaskThread, TaskThreadError, type TaskThread } from './task-thread.ts'
 
 /**
- * Up to `size` threads for one kind of task, so that a task that takes long delays only those on its own thread. The
- * first starts at once; another one when a task arrives while all are busy. A task goes to the thread with the fewest;
- * the limits are each thread's.
+ * Up to `size` threads for one kind of task, so that a task that takes long delays no other. The first starts at once;
+ * another one when a task arrives while all are busy. Tasks wait in one queue, of `limits.waiting`, for whichever
+ * thread is free next.
  */
 export function createTaskPool<Task>(
   options: Parameters<typeof createTaskThread>[0] & { readonly size: number },
 ): TaskThread<Task> {
   const { size, ...each } = options
-  const members = [open(0)]
+  const threads: TaskThread<Task>[] = []
+  const waiting: PromiseWithResolvers<TaskThread<Task>>[] = []
+  const idle = [open()]
   let closed = false
 
-  function open(index: number) {
-    return { thread: createTaskThread<Task>({ ...each, name: `${each.name} ${index}` }), tasks: 0 }
+  function open(): TaskThread<Task> {
+    const opened = createTaskThread<Task>({ ...each, name: `${each.name} ${threads.length}` })
+    threads.push(opened)
+    return opened
   }
 
-  function pick() {
-    const [first, ...others] = members
-    if (first === undefined) throw new Error('a pool has at least one thread')
-    const calmest = others.reduce((best, member) => (member.tasks < best.tasks ? member : best), first)
-    if (calmest.tasks === 0 || members.length >= size || closed) return calmest
-    const added = open(members.length)
-    members.push(added)
-    return added
+  async function take(): Promise<TaskThread<Task>> {
+    if (closed) throw new TaskThreadError('too-many')
+    const free = idle.pop()
+    if (free !== undefined) return free
+    if (threads.length < size) return open()
+    if (waiting.length >= each.limits.waiting) throw new TaskThreadError('too-many')
+    const turn = Promise.withResolvers<TaskThread<Task>>()
+    waiting.push(turn)
+    return await turn.promise
+  }
+
+  function giveBack(thread: TaskThread<Task>): void {
+    const next = waiting.shift()
+    if (next === undefined) idle.push(thread)
+    else next.resolve(thread)
   }
 
   return {
     async run(task, transfer) {
-      const member = pick()
-      member.tasks += 1
+      const thread = await take()
       try {
-        return await member.thread.run(task, transfer)
+        return await thread.run(task, transfer)
       } finally {
-        member.tasks -= 1
+        giveBack(thread)
       }
     },
     async close() {
       closed = true
-      await Promise.all(members.map(async ({ thread }) => await thread.close()))
+      for (const turn of waiting.splice(0)) turn.reject(new TaskThreadError('too-many'))
+      await Promise.all(threads.map(async (thread) => await thread.close()))
     },
   }
 }

@@ -3,6 +3,7 @@ import { parseDecoderSteps } from './decoding/decoder-steps.ts'
 import type { TextStream, TokenDecoder } from './decoding/token-decoder.ts'
 import { createWindowDecoder } from './decoding/window-decoder.ts'
 import { createEncodePieces, type NoteEncoded } from './encoding/encode-pieces.ts'
+import type { Encoder } from './encoding/encoder.ts'
 import { openNativeEncoder } from './encoding/native-encoder.ts'
 import { createPieceCache, type PieceCache } from './encoding/piece-cache.ts'
 import { parseTokenizerFile, type TokenizerFile } from './tokenizer-file.ts'
@@ -40,15 +41,21 @@ export type AddedToken = {
 /**
  * Throws for a tokenizer.json of another shape than Hugging Face documents, or that needs an unsupported step. Without
  * `cache` nothing is kept; a cache belongs to one tokenizer.
+ * `wrapEncoder` may take over texts from the encoder of this tokenizer.json, and gives them the same ids.
  */
 export async function createTokenizer(
   json: string,
-  options: { readonly cache?: PieceCache; readonly note?: NoteEncoded } = {},
+  options: {
+    readonly cache?: PieceCache
+    readonly note?: NoteEncoded
+    readonly wrapEncoder?: (encoder: Encoder, json: string) => Encoder
+  } = {},
 ): Promise<Tokenizer> {
   const file = readTokenizerFile(json)
   const { tokens, addedTokens } = file
   const decoder = createDecoder(file)
-  const encoder = await openNativeEncoder(file)
+  const native = await openNativeEncoder(file)
+  const encoder = options.wrapEncoder?.(native, json) ?? native
   const ids = new Map(tokens.map((token, id) => [token, id]))
   const special = new Set(addedTokens.filter((token) => token.special).map((token) => token.id))
   const encodePieces = createEncodePieces({

@@ -6,7 +6,7 @@ import type { Encoder } from './encoder.ts'
  * An encoder over Hugging Face's native library, which encodes on its own threads. Throws for a tokenizer.json that
  * the library cannot use, or whose added tokens have other ids in the library than in the file.
  */
-export async function openNativeEncoder(file: TokenizerFile): Promise<Encoder> {
+export async function openNativeEncoder(file: Pick<TokenizerFile, 'json' | 'addedTokens'>): Promise<Encoder> {
   const { Tokenizer } = await loadNativeLibrary()
   const native = Tokenizer.fromString(file.json)
   native.disableTruncation()

@@ -1,0 +1,23 @@
+import type { ChatTemplate } from '#libs/chat-template/chat-renderer.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { createLongTextThreads, type LongTextThreads } from './long-text-threads.ts'
+import { createThreadedChatRenderer, type ThreadedChatRenderer } from './threaded-chat-renderer.ts'
+
+/** The threads of a process that render and encode what would hold its event loop. */
+export type PromptThreads = LongTextThreads & { openRenderer(template: ChatTemplate): ThreadedChatRenderer }
+
+export function createPromptThreads(log: Logger): PromptThreads {
+  const longTexts = createLongTextThreads(log)
+  const renderers: ThreadedChatRenderer[] = []
+  return {
+    wrapEncoder: longTexts.wrapEncoder,
+    openRenderer(template) {
+      const renderer = createThreadedChatRenderer(template, log)
+      renderers.push(renderer)
+      return renderer
+    },
+    async close() {
+      await Promise.all([...renderers, longTexts].map(async (threads) => await threads.close()))
+    },
+  }
+}

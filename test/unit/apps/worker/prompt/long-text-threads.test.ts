@@ -1,0 +1,103 @@
+import { pino } from 'pino'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createLongTextThreads } from '#apps/worker/prompt/long-text-threads.ts'
+import type { Encoder } from '#libs/tokenizer/encoding/encoder.ts'
+import { openNativeEncoder } from '#libs/tokenizer/encoding/native-encoder.ts'
+import { referenceTexts, referenceTokenizers } from '../../../libs/tokenizer/reference-tokenizers.ts'
+
+const all = referenceTexts.join(' ')
+const long = all.repeat(Math.ceil(40_000 / all.length))
+
+function openThreads() {
+  const threads = createLongTextThreads(pino({ level: 'silent' }))
+  onTestFinished(async () => await threads.close())
+  return threads
+}
+
+/** `encoder`, and the number of times it was asked. */
+function counted(encoder: Encoder) {
+  const calls = { count: 0 }
+  return {
+    calls,
+    encoder: {
+      async encode(...asked: Parameters<Encoder['encode']>) {
+        calls.count += 1
+        return await encoder.encode(...asked)
+      },
+    },
+  }
+}
+
+describe.for(referenceTokenizers)('$kind', async ({ file }) => {
+  const native = await openNativeEncoder(file)
+
+  it('a thread gives long texts the ids that the library gives them', async () => {
+    const here = counted(native)
+    const encoder = openThreads().wrapEncoder(here.encoder, file.json)
+    for (const whole of [true, false]) {
+      expect(await encoder.encode([long, 'short'], { whole })).toEqual(
+        await native.encode([long, 'short'], { whole }),
+      )
+    }
+    expect(here.calls.count).toBe(0)
+  })
+})
+
+describe('the calling thread', async () => {
+  const [{ file } = { file: null }] = referenceTokenizers
+  if (file === null) throw new Error('there are reference tokenizers')
+  const native = await openNativeEncoder(file)
+
+  it('encodes short texts', async () => {
+    const here = counted(native)
+    const encoder = openThreads().wrapEncoder(here.encoder, file.json)
+    expect(await encoder.encode(['short'], { whole: false })).toEqual(
+      await native.encode(['short'], { whole: false }),
+    )
+    expect(here.calls.count).toBe(1)
+  })
+
+  it('encodes what a thread has not ended when it is closed', async () => {
+    const threads = openThreads()
+    const encoder = threads.wrapEncoder(native, file.json)
+    const expected = await native.encode([long], { whole: true })
+    expect(await encoder.encode([long], { whole: true })).toEqual(expected)
+    const cut = encoder.encode([long], { whole: true })
+    await threads.close()
+    expect(await cut).toEqual(expected)
+  })
+
+  it('encodes all texts after the threads are closed, and starts none', async () => {
+    const threads = openThreads()
+    const encoder = threads.wrapEncoder(native, file.json)
+    await threads.close()
+    const started: unknown[] = []
+    const note = (thread: unknown) => started.push(thread)
+    process.on('worker', note)
+    onTestFinished(() => void process.off('worker', note))
+    expect(await encoder.encode([long], { whole: true })).toEqual(
+      await native.encode([long], { whole: true }),
+    )
+    expect(started).toEqual([])
+  })
+
+  it('leaves a thread to the others while one has a text of megabytes', async () => {
+    const encoder = openThreads().wrapEncoder(native, file.json)
+    const ended: string[] = []
+    const encode = async (name: string, text: string) => {
+      await encoder.encode([text], { whole: false })
+      ended.push(name)
+    }
+    const huge = encode('huge', all.repeat(Math.ceil(1_000_000 / all.length)))
+    await Promise.all(['a', 'b', 'c', 'd'].map(async (name) => await encode(name, long)))
+    await huge
+    expect(ended).toEqual(['a', 'b', 'c', 'd', 'huge'])
+  })
+
+  it('encodes long texts where a thread does not start', async () => {
+    const encoder = openThreads().wrapEncoder(native, '{}')
+    expect(await encoder.encode([long], { whole: true })).toEqual(
+      await native.encode([long], { whole: true }),
+    )
+  })
+})
