@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ServerWritableStream } from '@grpc/grpc-js'
 import type { GenerateRequest__Output } from '#proto/types/vllm/grpc/engine/GenerateRequest.ts'
 import type { EngineCore } from '../engine-core.ts'
@@ -131,6 +132,8 @@ async function prepare(
   request: GenerateRequest__Output,
   { model, encode, writeScript, traits }: GenerateParts,
 ): Promise<{ promptIds: Uint32Array; sampler: Sampler | 'uncompilable' }> {
+  const isLong = (request.tokenized?.inputIds.length ?? 0) > LONG_PROMPT
+  if (isLong) await nextTurn()
   const { settings, constraint } = validateGenerate(request, {
     vocabularySize: model.vocabularySize,
     traits,
@@ -145,6 +148,7 @@ async function prepare(
     outputTokens: 1,
   })
   if (constraint === 'uncompilable') return { promptIds, sampler: constraint }
+  if (isLong) await nextTurn()
   // Seeds may be any 32-bit number; a variant only selects among a few alternatives.
   const variant = settings.greedy ? 0 : Math.abs(settings.seed) % 1_000
   const sample = (script: Script, promptTokens: number, changed: SamplingSettings) =>
@@ -158,8 +162,12 @@ async function prepare(
       return Array.from({ length: count }, () => sampler.next().tokenId)
     },
   })
+  if (isLong) await nextTurn()
   return { promptIds, sampler: sample(script, promptIds.length, settings) }
 }
+
+/** An engine has other processes for its prompts: each step of a longer one is a turn of its own. */
+const LONG_PROMPT = 8_192
 
 /** What was written did not end. */
 const UNENDING = { maxTokens: null, minTokens: 0, ignoreEos: true, stop: [], stopTokenIds: [] }
