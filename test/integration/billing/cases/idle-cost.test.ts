@@ -80,7 +80,7 @@ test('a batch that is not full waits for more, which are committed with it', asy
   await expect.poll(pendingCount, WAIT).toBe(1)
   for (const id of ids.slice(1)) await addSettlement(redis, 'idle-0', settlement(id))
   await expect.poll(async () => (await database.balance(accountId)).held, WAIT).toBe(0n)
-  expect(replica.commits()).toEqual([4])
+  await expect.poll(() => replica.commits(), WAIT).toEqual([4])
 })
 
 test('a full batch is committed at once', async () => {
@@ -89,7 +89,7 @@ test('a full batch is committed at once', async () => {
   for (const id of ids) await addSettlement(redis, 'idle-0', settlement(id))
   const replica = start({ gatherMs: NEVER_MS })
   await expect.poll(async () => (await database.balance(accountId)).held, WAIT).toBe(0n)
-  expect(replica.commits()).toEqual([64])
+  await expect.poll(() => replica.commits(), WAIT).toEqual([64])
 })
 
 test('a replica that stops commits what it has gathered without waiting for more', async () => {
