@@ -5,14 +5,15 @@ import { connectionConfig } from '#apps/billing/database/open-pool.ts'
 import { quantile } from '../harness/spread.ts'
 import { HOLD_GRACE_MS, MODEL } from './open-bench-database.ts'
 
-const WAYS = ['commit', 'reserve_one', 'reserve', 'settle_one', 'settle'] as const
-/** A function; `commit`: one row into a table of its own, as the unit. */
+const WAYS = ['commit', 'reserve_one', 'reserve', 'reserve_32', 'settle_one', 'settle', 'settle_32'] as const
+/** A function with one entry, or with 32 of as many accounts; `commit`: one row into a table of its own, as the unit. */
 export type Way = (typeof WAYS)[number]
 
 /** Of one call in one round, in ms: median duration, and CPU time of the server's process for the connection. */
 export type SingleCalls = Readonly<Record<Way, { readonly ms: number; readonly cpuMs: number }>>
 
 const TOKENS = 100
+const BATCH = 32
 /** Calls of one way before the next way has its turn. */
 const BLOCK = 25
 
@@ -34,14 +35,18 @@ export async function measureSingleCalls(
       WAYS.map((way) => [way, { ms: [], cpuMs: 0 }]),
     )
     for (let block = -1; block < blocks; block += 1) {
-      const ids = Array.from({ length: BLOCK }, () => ({ short: randomUUIDv7(), full: randomUUIDv7() }))
+      const ids = Array.from({ length: BLOCK }, () => ({
+        short: randomUUIDv7(),
+        full: [randomUUIDv7()],
+        batch: Array.from({ length: BATCH }, () => randomUUIDv7()),
+      }))
       for (const way of WAYS) {
         const startedCpuMs = readCpuMs()
         const durations: number[] = []
-        for (const { short, full } of ids) {
-          const keyId = keyIds[Math.floor(Math.random() * keyIds.length)]
+        for (const entries of ids) {
+          const place = Math.floor(Math.random() * (keyIds.length - BATCH))
           const startedMs = performance.now()
-          await call(client, way, { short, full, keyId })
+          await call(client, way, { ...entries, keyIds: keyIds.slice(place, place + BATCH) })
           durations.push(performance.now() - startedMs)
         }
         // The first block plans and fills caches.
@@ -65,55 +70,43 @@ export async function measureSingleCalls(
       commit: of('commit'),
       reserve_one: of('reserve_one'),
       reserve: of('reserve'),
+      reserve_32: of('reserve_32'),
       settle_one: of('settle_one'),
       settle: of('settle'),
+      settle_32: of('settle_32'),
     }
   } finally {
     await client.end()
   }
 }
 
-async function call(
-  client: Client,
-  way: Way,
-  { short, full, keyId }: { short: string; full: string; keyId: string | undefined },
-): Promise<void> {
-  const at = new Date().toISOString()
-  const deadline = new Date(Date.now() + 600_000).toISOString()
-  const grace = `${HOLD_GRACE_MS} milliseconds`
-  const ask = async (text: string, values: unknown[]) => {
-    const { rows } = await client.query<{ answer: string }>({ name: way, text, values })
-    const answer = rows[0]?.answer
-    if (answer !== 'granted' && answer !== 'charged') throw new Error(`${way} answered ${answer}`)
-  }
+type Entries = {
+  readonly short: string
+  readonly full: readonly string[]
+  readonly batch: readonly string[]
+  readonly keyIds: readonly string[]
+}
+
+async function call(client: Client, way: Way, { short, full, batch, keyIds }: Entries): Promise<void> {
   switch (way) {
     case 'commit':
       await client.query({ name: way, text: 'insert into one_row values (1)' })
       return
     case 'reserve_one':
-      return await ask(`select status as answer from reserve_one(${places(8)})`, [
+      return await ask(client, `select status as answer from reserve_one(${places(8)})`, [
         short,
-        keyId,
+        keyIds[0],
         MODEL,
         TOKENS,
         TOKENS,
-        deadline,
-        grace,
-        at,
+        ...times(),
       ])
     case 'reserve':
-      return await ask(`select status as answer from reserve(${places(8)})`, [
-        [full],
-        [keyId],
-        [MODEL],
-        [TOKENS],
-        [TOKENS],
-        [deadline],
-        grace,
-        at,
-      ])
+      return await reserve(client, full, keyIds)
+    case 'reserve_32':
+      return await reserve(client, batch, keyIds)
     case 'settle_one':
-      return await ask(`select result as answer from settle_one(${places(8)})`, [
+      return await ask(client, `select result as answer from settle_one(${places(8)})`, [
         short,
         1,
         'completed',
@@ -121,20 +114,43 @@ async function call(
         0,
         TOKENS / 2,
         'bench',
-        at,
+        new Date().toISOString(),
       ])
     case 'settle':
-      return await ask(`select result as answer from settle(${places(9)})`, [
-        [full],
-        [1],
-        ['completed'],
-        [TOKENS],
-        [0],
-        [TOKENS / 2],
-        ['bench'],
-        [null],
-        at,
-      ])
+      return await settle(client, full)
+    case 'settle_32':
+      return await settle(client, batch)
+  }
+}
+
+async function reserve(client: Client, ids: readonly string[], keyIds: readonly string[]): Promise<void> {
+  const [deadline, ...rest] = times()
+  const values = [MODEL, TOKENS, TOKENS, deadline].map((value) => ids.map(() => value))
+  const text = `select status as answer from reserve(${places(8)})`
+  await ask(client, text, [ids, keyIds.slice(0, ids.length), ...values, ...rest])
+}
+
+async function settle(client: Client, ids: readonly string[]): Promise<void> {
+  const values = [1, 'completed', TOKENS, 0, TOKENS / 2, 'bench', null].map((value) => ids.map(() => value))
+  const text = `select result as answer from settle(${places(9)})`
+  await ask(client, text, [ids, ...values, new Date().toISOString()])
+}
+
+/** Deadline, grace and now. */
+function times(): string[] {
+  const nowMs = Date.now()
+  return [
+    new Date(nowMs + 600_000).toISOString(),
+    `${HOLD_GRACE_MS} milliseconds`,
+    new Date(nowMs).toISOString(),
+  ]
+}
+
+/** Throws unless every entry is granted or charged. */
+async function ask(client: Client, text: string, values: unknown[]): Promise<void> {
+  const { rows } = await client.query<{ answer: string }>({ name: text.slice(0, 60), text, values })
+  for (const { answer } of rows) {
+    if (answer !== 'granted' && answer !== 'charged') throw new Error(`${text} answered ${answer}`)
   }
 }
 

@@ -25,6 +25,7 @@ type Found = {
   readonly role: string
   readonly statement_ms: number
   readonly idle_ms: number
+  readonly jit: string
   readonly keeps_name: boolean
 }
 
@@ -34,10 +35,12 @@ const NAME = 'check_connection'
 const CHECK = `select session_user::text as login, current_user::text as role,
     (extract(epoch from current_setting('statement_timeout')::interval) * 1000)::int as statement_ms,
     (extract(epoch from current_setting('idle_in_transaction_session_timeout')::interval) * 1000)::int as idle_ms,
+    current_setting('jit') as jit,
     exists (select from pg_prepared_statements where name = '${NAME}') as keeps_name`
 
 /**
- * Checks one connection behind a pooler: whether it works as the role, has the limits, and named statements are safe.
+ * Checks one connection behind a pooler: whether it works as the role, has the limits, compiles no statement, and named
+ * statements are safe.
  * Throws a ConfigError that says what to change, or what PostgreSQL or its connection throws.
  */
 export async function checkPooled(client: Pool | PoolClient, needs: PooledNeeds): Promise<void> {
@@ -73,6 +76,7 @@ function listProblems(found: Found, { role = found.role, statementMs, idleMs }: 
     isWithin(found.idle_ms, idleMs)
       ? null
       : `idle_in_transaction_session_timeout is ${found.idle_ms} ms, expected 1 to ${idleMs}: alter role ${login} set idle_in_transaction_session_timeout = '${idleMs}ms'`,
+    found.jit === 'off' ? null : `jit is ${found.jit}: alter role ${login} set jit = off`,
     found.keeps_name ? MIXED : null,
   ].filter((problem) => problem !== null)
 }

@@ -92,10 +92,7 @@ async function look(
   const toText = (column: string) =>
     sql.raw(`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`)
   const matches = filters.length === 0 ? sql`true` : sql.join(filters, sql` and `)
-  return await db.transaction().execute(async (transaction) => {
-    // Compiling the query takes longer than running it.
-    await sql`select set_config('jit', 'off', true)`.execute(transaction)
-    const { rows } = await sql<LookedRow>`
+  const { rows } = await sql<LookedRow>`
     with looked as materialized (
       select * from usage where ${sql.join(indexed, sql` and `)}
       order by settled_at desc, reservation_id desc limit ${most}
@@ -111,9 +108,8 @@ async function look(
       left join lateral (
         select * from request_timings r where r.reservation_id = p.reservation_id limit 1
       ) t on true
-    order by p.settled_at desc, p.reservation_id desc`.execute(transaction)
-    return rows
-  })
+    order by p.settled_at desc, p.reservation_id desc`.execute(db)
+  return rows
 }
 
 function toRequestPage(

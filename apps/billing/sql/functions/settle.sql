@@ -54,7 +54,7 @@ begin
   with forgotten as materialized (
     select u.id, u.x, u.ord
     from unnest(ids, receipts) with ordinality as u (id, x, ord)
-    where (x ->> 'accountId')::uuid = any (locked) and u.id >= archived_before() -- else it may be settled in an archive
+    where (x ->> 'accountId')::uuid = any (locked) and u.id >= (select archived_before()) -- else it may be settled in an archive
       and not exists (select from reservations r where r.id = u.id)
   ), restored as (
     insert into reservations (

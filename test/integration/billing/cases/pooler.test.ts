@@ -51,6 +51,7 @@ describe.skipIf(program === null)('behind PgBouncer', () => {
     await make('no limit', { statement_timeout: null })
     await make('high limit', { statement_timeout: '1min' })
     await make('idle', { idle_in_transaction_session_timeout: '0' })
+    await make('jit', { jit: null })
     pooler = await start({ default_pool_size: '2' })
   })
   afterAll(async () => {
@@ -92,6 +93,7 @@ describe.skipIf(program === null)('behind PgBouncer', () => {
     ['no limit', /statement_timeout is 0 ms, expected 1 to 5000: alter role/],
     ['high limit', /statement_timeout is 60000 ms, expected 1 to 5000: alter role/],
     ['idle', /idle_in_transaction_session_timeout is 0 ms, expected 1 to 5000: alter role/],
+    ['jit', /jit is on: alter role pooled_\w+ set jit = off/],
   ])('a login with %s is refused, with the statement that mends it', async (login, problem) => {
     await expect(open(login)).rejects.toThrow(problem)
   })

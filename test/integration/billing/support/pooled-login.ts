@@ -9,6 +9,7 @@ const SETTINGS = {
   role: SERVICE_ROLE,
   statement_timeout: '5s',
   idle_in_transaction_session_timeout: '5s',
+  jit: 'off',
 }
 
 export type PooledLogin = {

@@ -1,0 +1,119 @@
+import type { Pool } from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createMoney } from '#apps/billing/database/money.ts'
+import { MONEY_BOUNDS, openPool, SERVICE_ROLE } from '#apps/billing/database/open-pool.ts'
+import { uuidV7 } from '../../../support/uuid-v7.ts'
+import {
+  HOLD_GRACE_MS,
+  log,
+  only,
+  openBillingDatabase,
+  receipts,
+  reserveCall,
+  settlement,
+  START_MS,
+  type BillingDatabase,
+} from '../support/billing-database.ts'
+
+const BATCH = 20
+/** As many as make it cheaper to read a whole index than to search it for each call of a batch. */
+const FEW_ROWS = 300
+const MANY_ROWS = 60_000
+/** By two batches of all functions: each reads the rows of each call a few times. */
+const MOST_READ = 2 * BATCH * 100
+
+let database: BillingDatabase
+let keyId: string
+
+beforeAll(async () => {
+  database = await openBillingDatabase()
+  keyId = (await database.createAccount(10_000_000n)).keyId
+  await database.pool.query('select prepare_months(at => $1)', [new Date(START_MS)])
+})
+afterAll(() => database.close())
+
+/** A connection keeps its plans until the table is analyzed again, while a busy service adds 50,000 rows a minute. */
+test('a plan that was made while the month was young reads the rows of its calls alone when it has grown', async () => {
+  await addRows(1, FEW_ROWS)
+  // As autovacuum does it: each partition, not the table.
+  await database.pool.query(
+    'vacuum analyze reservations_203001, usage_203001, reservations_default, usage_default',
+  )
+  const pool = await openPool({
+    url: database.url,
+    role: SERVICE_ROLE,
+    bounds: { ...MONEY_BOUNDS, connections: 1 },
+    log,
+    waitMs: 5_000,
+  })
+  await runBatch(pool)
+  await addRows(FEW_ROWS + 1, MANY_ROWS)
+  await runBatch(pool)
+  await endSession(pool)
+  const read = await countRead()
+  expect(read).toBeGreaterThan(2 * BATCH)
+  expect(read).toBeLessThan(MOST_READ)
+})
+
+test('no statement of billing is compiled, which would take a hundred times as long as to run it', async () => {
+  const { rows } = await database.servicePool.query('show jit')
+  expect(rows).toEqual([{ jit: 'off' }])
+})
+
+/** Settled requests of the month. */
+async function addRows(first: number, last: number): Promise<void> {
+  const values = [new Date(START_MS), first, last]
+  const id = "(substr(first_id($1)::text, 1, 24) || lpad(to_hex(n), 12, '0'))::uuid"
+  await database.pool.query(
+    `insert into reservations (id, state, created_at) select ${id}, 'released', $1
+     from generate_series($2::integer, $3::integer) as n`,
+    values,
+  )
+  await database.pool.query(
+    `insert into usage
+     select ${id}, gen_random_uuid(), gen_random_uuid(), 'chat', 1, 1, 'completed', 1, 0, 1, 0, 0, false, 'w', $1
+     from generate_series($2::integer, $3::integer) as n`,
+    values,
+  )
+}
+
+/** One batch of each money function, over the connection of `pool`. */
+async function runBatch(pool: Pool): Promise<void> {
+  const nowMs = () => START_MS
+  const money = createMoney({ pool, receipts, holdGraceMs: HOLD_GRACE_MS, nowMs })
+  const calls = Array.from({ length: BATCH }, () =>
+    reserveCall(keyId, { reservationId: uuidV7(START_MS + 1) }),
+  )
+  const ids = calls.map(({ reservationId }) => reservationId)
+  const exact = { inputTokens: 90, outputTokens: 40 }
+  const longer = { outputTokens: 50, deadlineMs: START_MS + 700_000 }
+  const holds = [
+    await money.reserve(calls),
+    await money.replace(ids.map((reservationId) => ({ reservationId, ...exact }))),
+    await money.extend(ids.map((reservationId) => ({ reservationId, ...longer }))),
+  ].flat()
+  expect(new Set(holds.map(({ status }) => status))).toEqual(new Set(['granted']))
+  const [returned, paid] = [ids.slice(0, 2), ids.slice(2)]
+  expect(new Set(await money.release(returned))).toEqual(new Set([true]))
+  const settled = await money.settle(paid.map((id) => settlement(id)))
+  expect(new Set(settled.map(({ result }) => result))).toEqual(new Set(['charged']))
+}
+
+/** A session's counts are written before it has ended. */
+async function endSession(pool: Pool): Promise<void> {
+  const { rows } = await pool.query<{ pid: number }>('select pg_backend_pid() as pid')
+  const { pid } = only(rows)
+  await pool.end()
+  const isThere = async () =>
+    (await database.pool.query('select from pg_stat_activity where pid = $1', [pid])).rows.length
+  await expect.poll(isThere, { timeout: 20_000 }).toBe(0)
+}
+
+/** Entries that searches of indexes returned, in all sessions. */
+async function countRead(): Promise<number> {
+  const { rows } = await database.pool.query<{ entries: number }>(
+    `select sum(idx_tup_read)::float as entries from pg_stat_user_indexes
+     where relname like any ('{reservations%,usage%}')`,
+  )
+  return only(rows).entries
+}
