@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 const LASTING = [
   /^mr2:\{[^}]+\}:(settlements|settlements:(mark|confirmed)|virtual|finish)$/u,
   // BullMQ's own of each queue, and the one ticket that a model has.
-  /^mr2:\{[^}]+\}:tickets:(meta|id|events|marker|delayed|de:ticket|\d+)$/u,
+  /^mr2:\{[^}]+\}:tickets:(meta|id|events|marker|delayed|ticket)$/u,
 ]
 
 /** Of each model: there when something waits, and only then. */
