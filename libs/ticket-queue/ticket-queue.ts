@@ -42,7 +42,7 @@ export function createTicketQueue(redis: Redis | Cluster): TicketQueue {
     })
     // The owner of the connection logs its failures; without a listener they go to standard error.
     queue.on('error', () => {})
-    const ticket = { queue, job: new Job(queue, NAME, {}, TICKET, NAME), isReady: false }
+    const ticket = { queue, job: new Job(queue, NAME, {}, TICKET, NAME) }
     tickets.set(model, ticket)
     return ticket
   }
@@ -52,22 +52,20 @@ export function createTicketQueue(redis: Redis | Cluster): TicketQueue {
       // A new queue would wait until Redis is back.
       if (redis.status !== 'ready') throw new Error('the queue Redis is away')
       const ticket = ticketOf(model)
-      if (!ticket.isReady) {
-        try {
-          await ticket.queue.waitUntilReady()
-          ticket.isReady = true
-        } catch (error) {
-          // Its first command failed. It would fail for ever.
-          if (tickets.get(model) === ticket) tickets.delete(model)
-          ticket.queue.close().catch(() => {})
-          throw error
-        }
+      const { queue, job } = ticket
+      try {
+        await queue.waitUntilReady()
+      } catch (error) {
+        // Its first command failed. It would fail for ever.
+        if (tickets.get(model) === ticket) tickets.delete(model)
+        queue.close().catch(() => {})
+        throw error
       }
       try {
-        await ticket.job.changeDelay(DUE_MS)
+        await job.changeDelay(DUE_MS)
       } catch (error) {
-        if (!isMissing(error)) throw error
-        await ticket.queue.add(NAME, {}, TICKET)
+        if (!isNotDelayed(error)) throw error
+        await queue.add(NAME, {}, TICKET)
       }
     },
     async close() {
@@ -76,7 +74,7 @@ export function createTicketQueue(redis: Redis | Cluster): TicketQueue {
   }
 }
 
-type Ticket = { readonly queue: Queue; readonly job: Job; isReady: boolean }
+type Ticket = { readonly queue: Queue; readonly job: Job }
 
 const NAME = 'ticket'
 
@@ -89,9 +87,9 @@ const TICKET = {
   stackTraceLimit: 0,
 } as const
 
-/** The model's first ticket, or the one before it has become due and was taken. */
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && MISSING.has(error.code)
+/** There is no ticket yet; or it has become due, and then it wakes a worker by itself until one has taken it. */
+function isNotDelayed(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && NOT_DELAYED.has(error.code)
 }
 
-const MISSING = new Set<unknown>([ErrorCode.JobNotExist, ErrorCode.JobNotInState])
+const NOT_DELAYED = new Set<unknown>([ErrorCode.JobNotExist, ErrorCode.JobNotInState])

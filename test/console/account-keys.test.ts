@@ -62,6 +62,7 @@ describe.skipIf(!HAS_BROWSER)('the account page with a management key', () => {
     expect(others).toEqual([])
     expect(secret.endsWith(key?.last4 ?? '-')).toBe(true)
     expect(key?.spendLimit).toEqual({ amountNano: '12500000000', period: 'month' })
+    await page.locator('#secret').waitFor({ state: 'detached' })
     expect(await page.content()).not.toContain(secret)
 
     await page.getByRole('button', { name: 'change made here' }).click()

@@ -105,6 +105,7 @@ describe.skipIf(!HAS_BROWSER)('accounts in the console', () => {
     const [key] = (await cluster.admin.call(ADMIN.listKeys, { account: id })).data
     expect(secret.endsWith(key?.last4 ?? '-')).toBe(true)
     expect(key?.spendLimit).toEqual({ amountNano: '12500000000', period: 'month' })
+    await page.locator('#secret').waitFor({ state: 'detached' })
     expect(await page.content()).not.toContain(secret)
 
     await page.getByRole('button', { name: 'revoke production' }).click()
@@ -130,6 +131,7 @@ describe.skipIf(!HAS_BROWSER)('accounts in the console', () => {
     await page.getByRole('button', { name: 'Done' }).click()
     const [key] = (await cluster.admin.call(ADMIN.listManagementKeys, { account: id })).data
     expect(key).toMatchObject({ name: 'deployment', status: 'active', last4: secret.slice(-4) })
+    await page.locator('#secret').waitFor({ state: 'detached' })
     expect(await page.content()).not.toContain(secret)
 
     await page.getByRole('button', { name: 'revoke deployment' }).click()

@@ -110,6 +110,7 @@ test('a ticket that has become due, or was promoted, is taken and replaced by th
   onTestFinished(async () => await queue.close())
   const [job] = await queue.getDelayed()
   await job?.promote()
+  await tickets.add(model)
   expect(await queue.getJobCounts()).toMatchObject({ delayed: 0, waiting: 1 })
   const worker = await waitAlways(model)
   await vi.waitFor(async () => {
