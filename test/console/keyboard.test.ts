@@ -55,6 +55,7 @@ describe.skipIf(!HAS_BROWSER)('the console without a pointer', () => {
     await page.keyboard.press('Enter')
     await page.locator('#secret').waitFor()
     await page.keyboard.press('Escape')
+    await expect.poll(async () => page.getByRole('dialog').count()).toBe(0)
     await page.getByRole('rowheader', { name: 'made by keyboard' }).waitFor()
 
     await page.keyboard.press('/')
