@@ -5,6 +5,7 @@ import { toPythonJson } from './number-keeper.ts'
 import { rewriteBlock } from './rewrite-block.ts'
 import { STRING_METHODS, toTitle } from './string-methods.ts'
 import { isIn, TESTS } from './jinja-tests.ts'
+import { isNode } from './template-nodes.ts'
 import { isPythonEqual, toPythonText, toRuntimeValue, type RuntimeValue } from './runtime-value.ts'
 
 export type PythonTemplate = { readonly render: (values: Readonly<Record<string, unknown>>) => string }
@@ -17,7 +18,25 @@ export function createPythonTemplate(source: string, now: () => Date): PythonTem
   const template = new Template(source)
   template.parsed.body = rewriteBlock(template.parsed.body)
   const date: TemplateFunction = (values) => formatDate(now(), toPythonText(argument(values, 0)))
-  return { render: (values) => template.render({ ...values, ...FUNCTIONS, '.now': date }) }
+  // For each look at a name that it does not know the Jinja library throws and catches an error, with its stack.
+  const names = new Set(namesIn(template.parsed.body)).difference(LIBRARY_NAMES)
+  const absent = Object.fromEntries(Array.from(names, (name) => [name, undefined]))
+  return { render: (values) => template.render({ ...absent, ...values, ...FUNCTIONS, '.now': date }) }
+}
+
+/** What the Jinja library defines by itself; it refuses another value for them. */
+const LIBRARY_NAMES: ReadonlySet<string> = new Set([
+  ...['true', 'True', 'false', 'False', 'none', 'None'],
+  ...['namespace', 'raise_exception', 'range', 'strftime_now'],
+])
+
+function* namesIn(part: unknown): Generator<string> {
+  if (Array.isArray(part)) for (const item of part) yield* namesIn(item)
+  else if (part instanceof Map) yield* namesIn([...part.keys(), ...part.values()])
+  else if (isNode(part)) {
+    if (part.type === 'Identifier') yield String(part['value'])
+    yield* namesIn(Object.values(part))
+  }
 }
 
 type TemplateFunction = (values: readonly unknown[]) => unknown
