@@ -1,23 +1,24 @@
 import { z } from 'zod'
 
-const PreTokenizerStep = z.object({ type: z.string(), prepend_scheme: z.string().nullish() })
+const PreTokenizerStep = z.looseObject({ type: z.string(), prepend_scheme: z.string().nullish() })
 
 /** The fields of tokenizer.json that are read here; the native library reads the whole file. */
 const TokenizerJson = z.object({
-  model: z.object({
+  model: z.looseObject({
     vocab: z.union([z.record(z.string(), z.int()), z.array(z.tuple([z.string(), z.number()]))]),
     unk_token: z.string().nullish(),
     unk_id: z.int().nullish(),
   }),
+  normalizer: z.unknown(),
   /** Parsed by `parseDecoderSteps`. */
   decoder: z.unknown(),
   pre_tokenizer: z
-    .union([z.object({ pretokenizers: z.array(PreTokenizerStep) }), PreTokenizerStep])
+    .union([
+      z.object({ pretokenizers: z.array(PreTokenizerStep) }).transform(({ pretokenizers }) => pretokenizers),
+      PreTokenizerStep.transform((step) => [step]),
+    ])
     .nullish()
-    .transform((step) => {
-      if (step === null || step === undefined) return []
-      return 'pretokenizers' in step ? step.pretokenizers : [step]
-    }),
+    .transform((steps) => steps ?? []),
   added_tokens: z
     .array(
       z.object({
@@ -40,6 +41,8 @@ export type TokenizerFile = {
   /** The token that replaces characters which the vocabulary lacks; null without one. */
   readonly unknownId: number | null
   readonly addedTokens: z.infer<typeof TokenizerJson>['added_tokens']
+  /** Not validated yet: see `openPlainEncoder`. */
+  readonly steps: { readonly model: unknown; readonly normalizer: unknown; readonly preTokenizer: unknown }
   /** Not validated yet: see `parseDecoderSteps`. */
   readonly decoder: unknown
   /** The pre-tokenizer puts a blank before the beginning of a text, but not after a special token. */
@@ -60,6 +63,7 @@ export function parseTokenizerFile(json: string): TokenizerFile {
     tokens,
     unknownId: unknownId ?? (named === -1 ? null : named),
     addedTokens: file.added_tokens,
+    steps: { model: file.model, normalizer: file.normalizer, preTokenizer: file.pre_tokenizer },
     decoder: file.decoder,
     prependsFirst: file.pre_tokenizer.some((step) => step.prepend_scheme === 'first'),
   }

@@ -5,6 +5,7 @@ import { createWindowDecoder } from './decoding/window-decoder.ts'
 import { createEncodePieces, type NoteEncoded } from './encoding/encode-pieces.ts'
 import type { Encoder } from './encoding/encoder.ts'
 import { openNativeEncoder } from './encoding/native-encoder.ts'
+import { openPlainEncoder, type PlainEncoder } from './encoding/plain-encoder.ts'
 import { createPieceCache, type PieceCache } from './encoding/piece-cache.ts'
 import { parseTokenizerFile, type TokenizerFile } from './tokenizer-file.ts'
 
@@ -55,7 +56,8 @@ export async function createTokenizer(
   const { tokens, addedTokens } = file
   const decoder = createDecoder(file)
   const native = await openNativeEncoder(file)
-  const encoder = options.wrapEncoder?.(native, json) ?? native
+  const plain = await openPlainEncoder(file, native)
+  const encoder = withPlainTexts(plain, options.wrapEncoder?.(native, json) ?? native)
   const ids = new Map(tokens.map((token, id) => [token, id]))
   const special = new Set(addedTokens.filter((token) => token.special).map((token) => token.id))
   const encodePieces = createEncodePieces({
@@ -85,6 +87,23 @@ export async function createTokenizer(
       special: token.special,
       isUnknown: token.id === file.unknownId,
     })),
+  }
+}
+
+/** Leaves to `encoder` the calls with a text that is not plain. */
+function withPlainTexts(plain: PlainEncoder | null, encoder: Encoder): Encoder {
+  if (plain === null) return encoder
+  return {
+    async encode(texts, options) {
+      if (options.whole) return await encoder.encode(texts, options)
+      const all: Uint32Array[] = []
+      for (const text of texts) {
+        const ids = plain(text)
+        if (ids === null) return await encoder.encode(texts, options)
+        all.push(ids)
+      }
+      return all
+    },
   }
 }
 

@@ -1,3 +1,4 @@
+import { BYTE_OF_CHARACTER } from '../byte-alphabet.ts'
 import { incompleteTail } from '../utf8.ts'
 
 /**
@@ -85,15 +86,3 @@ function toBytes(token: string): Uint8Array {
   }
   return bytes.subarray(0, length)
 }
-
-/** GPT-2's alphabet: printable Latin-1 bytes are their own characters, the 68 others are U+0100 and up, in order. */
-const BYTE_OF_CHARACTER: ReadonlyMap<string, number> = (() => {
-  const printable = (byte: number) =>
-    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae
-  const map = new Map<string, number>()
-  let shifted = 0x100
-  for (let byte = 0; byte < 256; byte++) {
-    map.set(String.fromCodePoint(printable(byte) ? byte : shifted++), byte)
-  }
-  return map
-})()

@@ -36,6 +36,25 @@ describe('encode', () => {
     expect(await tokenizer.encodeWhole('Hello world')).toEqual(ids)
   })
 
+  it('asks the library only for what is not plain, for whole texts and for long ones', async () => {
+    const asked: string[] = []
+    const recorded = await createTokenizer(json, {
+      wrapEncoder: (encoder) => ({
+        async encode(texts, options) {
+          asked.push(...texts)
+          return await encoder.encode(texts, options)
+        },
+      }),
+    })
+    const long = 'word '.repeat(1_000)
+    const texts = ['<|im_start|>user\nHello<|im_end|>', 'Hello', 'naïve', long]
+    for (const text of texts) {
+      expect(await recorded.encodePieces([text])).toEqual(await tokenizer.encode(text))
+    }
+    await recorded.encodeWhole('whole')
+    expect(asked).toEqual(['naïve', long, 'whole'])
+  })
+
   it('puts no blank between pieces, where the tokenizer puts one before a text', async () => {
     const other = await loadTokenizer('test/fixtures/tokenizers/byte-fallback-bpe')
     const pieces = ['hello <', '|im_end|> the', ' word']

@@ -1,0 +1,61 @@
+/** Which two neighbouring tokens of a word become one, and in which order. */
+export type MergeTable = {
+  /** Replaces the ids of a word's characters with those of the word. */
+  merge(ids: number[]): void
+}
+
+/**
+ * `merges` as in tokenizer.json: pairs of tokens, the first to be merged first, each as two texts or, in older files, as
+ * one with a blank. Null where a pair has another form, or it or its result is not in the vocabulary.
+ *
+ * A hash table in one block of memory: a vocabulary has up to 450,000 pairs, which as entries of a Map are 40 MB that
+ * each garbage collection reads.
+ */
+export function createMergeTable(
+  merges: readonly unknown[],
+  idOf: (token: string) => number | undefined,
+): MergeTable | null {
+  const bits = Math.max(4, Math.ceil(Math.log2(1.5 * merges.length)))
+  /** Four numbers a place: the left id and one, so that 0 is free; the right id; the rank; the id of both. */
+  const places = new Uint32Array(4 * 2 ** bits)
+
+  /** Of this pair, or the free place where it belongs. */
+  function placeOf(left: number, right: number): number {
+    let place = ((Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b)) >>> (32 - bits)) * 4
+    while (places[place] !== 0 && (places[place] !== left + 1 || places[place + 1] !== right)) {
+      place = (place + 4) % places.length
+    }
+    return place
+  }
+
+  for (const [rank, merge] of merges.entries()) {
+    const [left, right] = toPair(merge)
+    const [leftId, rightId, both] = [idOf(left), idOf(right), idOf(left + right)]
+    if (leftId === undefined || rightId === undefined || both === undefined) return null
+    places.set([leftId + 1, rightId, rank, both], placeOf(leftId, rightId))
+  }
+
+  return {
+    // The lowest rank first, of equal ones the leftmost. Words are short: each time all pairs are looked up again.
+    merge(ids) {
+      for (;;) {
+        let [at, lowest, result] = [-1, Infinity, 0]
+        for (let i = 0; i + 1 < ids.length; i += 1) {
+          const place = placeOf(ids[i] ?? 0, ids[i + 1] ?? 0)
+          const rank = places[place + 2] ?? 0
+          if (places[place] === 0 || rank >= lowest) continue
+          ;[at, lowest, result] = [i, rank, places[place + 3] ?? 0]
+        }
+        if (at === -1) return
+        ids.splice(at, 2, result)
+      }
+    },
+  }
+}
+
+function toPair(merge: unknown): readonly [string, string] {
+  const [left, right]: readonly unknown[] = typeof merge === 'string' ? merge.split(' ') : toArray(merge)
+  return [String(left), String(right)]
+}
+
+const toArray = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
