@@ -82,20 +82,33 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
   }
 }
 
-/**
- * After a reconnect ioredis subscribes again and looks at no answer, and one that fails would end the process as an
- * unhandled rejection. One that the server refuses is reported; that the connection is lost once more, or closed on
- * purpose, shows otherwise.
- */
+/** Commands of one turn of the event loop go out in one write, which the server answers in one turn of its own. */
 class Server extends Redis {
+  #gathers = false
+
   override sendCommand(...sent: Parameters<Redis['sendCommand']>): unknown {
     const [command] = sent
+    // After a reconnect ioredis subscribes again and looks at no answer, and one that fails would end the process as an
+    // unhandled rejection. One that the server refuses is reported; that the connection is lost once more, or closed on
+    // purpose, shows otherwise.
     if (SUBSCRIBES.has(command.name)) {
       command.promise.catch((error: unknown) => {
         if (error instanceof ReplyError) this.emit('error', error)
       })
     }
+    this.#gatherWrites()
     return super.sendCommand(...sent)
+  }
+
+  #gatherWrites(): void {
+    if (this.#gathers || this.status !== 'ready') return
+    const { stream } = this
+    this.#gathers = true
+    stream.cork()
+    process.nextTick(() => {
+      this.#gathers = false
+      stream.uncork()
+    })
   }
 }
 

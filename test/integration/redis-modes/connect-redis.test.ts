@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { RedisPlace } from '#libs/config/redis-fields.ts'
 import { connectRedis, openRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { watchTlsConnections } from '#libs/redis/watch-tls-connections.ts'
@@ -44,6 +44,20 @@ test('waits for a server that is away, without a limit', async () => {
   expect(await (await connecting).ping()).toBe('PONG')
   ;(await connecting).disconnect()
   redis.disconnect()
+})
+
+test('commands of one turn are one write', async () => {
+  const redis = await connectRedis(options('fail-fast'))
+  onTestFinished(() => redis.disconnect())
+  const { stream } = redis
+  const [single, several] = [vi.spyOn(stream, '_write'), vi.spyOn(stream, '_writev')]
+  const later = Promise.resolve().then(async () => await redis.set('turn', 'x'))
+  const answers = [redis.ping(), redis.incr('turns'), later, redis.get('turn')]
+  expect(await Promise.all(answers)).toEqual(['PONG', 1, 'OK', null])
+  expect(several).toHaveBeenCalledOnce()
+  expect(single).not.toHaveBeenCalled()
+  expect(await redis.get('turn')).toBe('x')
+  expect(single).toHaveBeenCalledOnce()
 })
 
 test('a frozen server: fail-fast rejects in half a second, patient answers when it goes on', async () => {
