@@ -18,10 +18,11 @@ export function createPythonTemplate(source: string, now: () => Date): PythonTem
   const template = new Template(source)
   template.parsed.body = rewriteBlock(template.parsed.body)
   const date: TemplateFunction = (values) => formatDate(now(), toPythonText(argument(values, 0)))
+  const functions: Readonly<Record<string, TemplateFunction>> = { ...FUNCTIONS, '.now': date }
   // For each look at a name that it does not know the Jinja library throws and catches an error, with its stack.
   const names = new Set(namesIn(template.parsed.body)).difference(LIBRARY_NAMES)
-  const absent = Object.fromEntries(Array.from(names, (name) => [name, undefined]))
-  return { render: (values) => template.render({ ...absent, ...values, ...FUNCTIONS, '.now': date }) }
+  const known = Object.fromEntries(Array.from(names, (name) => [name, functions[name]]))
+  return { render: (values) => template.render({ ...known, ...values }) }
 }
 
 /** What the Jinja library defines by itself; it refuses another value for them. */
@@ -30,12 +31,14 @@ const LIBRARY_NAMES: ReadonlySet<string> = new Set([
   ...['namespace', 'raise_exception', 'range', 'strftime_now'],
 ])
 
+/** Those of variables, functions, filters and tests; not those of an object's fields. */
 function* namesIn(part: unknown): Generator<string> {
   if (Array.isArray(part)) for (const item of part) yield* namesIn(item)
   else if (part instanceof Map) yield* namesIn([...part.keys(), ...part.values()])
   else if (isNode(part)) {
     if (part.type === 'Identifier') yield String(part['value'])
-    yield* namesIn(Object.values(part))
+    const isField = part.type === 'MemberExpression' && part['computed'] === false
+    yield* namesIn(isField ? part['object'] : Object.values(part))
   }
 }
 
