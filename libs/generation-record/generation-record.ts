@@ -143,7 +143,7 @@ export function createGenerationRecord(options: {
       const script = tag === null && lifting.epoch === 1 ? 'first-lift' : 'lift'
       const keys = [recordKey(job.model, job.id)]
       const args = toLiftArguments(lifting, graceMs)
-      const reply = LiftReply.parse(await run(script, keys, [...args, EMPTY]))
+      const reply = LiftReply.parse(await run(script, keys, [...args, '']))
       if (reply.status !== 'request') return reply
       const again = LiftReply.parse(await run(script, keys, [...args, job.requestBytes]))
       if (again.status === 'request') throw new Error('the record asked for a request that it was sent')
@@ -255,7 +255,8 @@ function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[]
     String(bounds.modelBytes),
     String(Math.round(remainingMs)),
     String(graceMs),
-    packIds(ids),
+    // ioredis writes a command without bytes as one string.
+    ids.length === 0 ? '' : packIds(ids),
     toStoredJob(job, { idCount: ids.length, promptTokens }),
     String(job.bytes),
     job.gateway,
