@@ -26,8 +26,11 @@ import { startSide, type Side } from './request/start-side.ts'
 import { toBars } from './request/to-bars.ts'
 import { watchCommands } from './request/watch-commands.ts'
 
-/** The last commit before the path of a request was shortened. */
-const BEFORE = '1b53b81'
+/**
+ * The bars are ratios to this commit: seven round trips to the first token, a serial pull, and settlements that are
+ * committed one by one. Commit 1b53b81 has the record of today, and gathers settlements already.
+ */
+const BEFORE = '3ec49c9'
 
 const { values } = parseArgs({
   options: {
