@@ -29,7 +29,7 @@ await compare('4096 characters of unknown words', () => toText(4_096, inventWord
 async function compare(name: string, makeText: () => string): Promise<void> {
   const texts = Array.from({ length: count }, makeText)
   const [plainUs, nativeUs] = [
-    await cpuUs(texts, async (text) => void plain(text)),
+    await cpuUs(texts, async (text) => void plain([text])),
     await cpuUs(texts, async (text) => void (await native.encode([text], { whole: false }))),
   ]
   console.log(`${name.padEnd(34)} ${plainUs.toFixed(1)} µs, the library ${nativeUs.toFixed(1)} µs`)

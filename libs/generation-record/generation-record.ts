@@ -255,7 +255,7 @@ function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[]
     String(bounds.modelBytes),
     String(Math.round(remainingMs)),
     String(graceMs),
-    // ioredis writes a command without bytes as one string.
+    // ioredis writes a command without Buffers as one string.
     ids.length === 0 ? '' : packIds(ids),
     toStoredJob(job, { idCount: ids.length, promptTokens }),
     String(job.bytes),

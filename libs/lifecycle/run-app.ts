@@ -19,8 +19,8 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string }>>(
   app: { name: string; schema: Schema; environment: Environment },
   start: (context: { config: Readonly<z.infer<Schema>>; log: Logger; releasers: Releasers }) => Promise<void>,
 ): Promise<void> {
-  // The young generation is a few MB, which one thread collects in a millisecond; waking helpers for it costs more than
-  // they save: a request took 5 % less CPU time without them at 200/s, over all processes (`npm run bench:request`).
+  // The young generation is mostly a few MB, and waking helpers to collect it costs more than they save: a request took
+  // 5 % less CPU time without them at 200/s, over all processes (loads of `npm run bench:request`).
   setFlagsFromString('--no-parallel-scavenge')
   const config = loadConfigOrExit(app.name, app.schema, app.environment)
   const log = createLogger(app.name, config.LOG_LEVEL)

@@ -82,7 +82,10 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
   }
 }
 
-/** Commands of one turn of the event loop go out in one write, which the server answers in one turn of its own. */
+/**
+ * Commands that one callback sends, or the promises that settle after it, go out in one write, which the server reads,
+ * logs and answers at once. The nodes of a Cluster are ioredis' own, without this.
+ */
 class Server extends Redis {
   #gathers = false
 

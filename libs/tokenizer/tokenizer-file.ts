@@ -9,7 +9,7 @@ const TokenizerJson = z.object({
     unk_token: z.string().nullish(),
     unk_id: z.int().nullish(),
   }),
-  normalizer: z.unknown(),
+  normalizer: z.unknown().optional(),
   /** Parsed by `parseDecoderSteps`. */
   decoder: z.unknown(),
   pre_tokenizer: z

@@ -53,12 +53,14 @@ export async function createTokenizer(
   } = {},
 ): Promise<Tokenizer> {
   const file = readTokenizerFile(json)
-  const { tokens, addedTokens } = file
+  // What is returned must not keep `file`, which has all merges.
+  const { tokens, addedTokens, unknownId } = file
   const decoder = createDecoder(file)
   const native = await openNativeEncoder(file)
   const plain = await openPlainEncoder(file, native)
   const encoder = withPlainTexts(plain, options.wrapEncoder?.(native, json) ?? native)
-  const ids = new Map(tokens.map((token, id) => [token, id]))
+  // A vocabulary may have ids without a token, which `map` would leave out.
+  const ids = new Map(Array.from(tokens, (token, id) => [token, id]))
   const special = new Set(addedTokens.filter((token) => token.special).map((token) => token.id))
   const encodePieces = createEncodePieces({
     file,
@@ -85,25 +87,17 @@ export async function createTokenizer(
       id: token.id,
       text: token.content,
       special: token.special,
-      isUnknown: token.id === file.unknownId,
+      isUnknown: token.id === unknownId,
     })),
   }
 }
 
-/** Leaves to `encoder` the calls with a text that is not plain. */
+/** Leaves to `encoder` what is not plain. */
 function withPlainTexts(plain: PlainEncoder | null, encoder: Encoder): Encoder {
   if (plain === null) return encoder
   return {
-    async encode(texts, options) {
-      if (options.whole) return await encoder.encode(texts, options)
-      const all: Uint32Array[] = []
-      for (const text of texts) {
-        const ids = plain(text)
-        if (ids === null) return await encoder.encode(texts, options)
-        all.push(ids)
-      }
-      return all
-    },
+    encode: async (texts, options) =>
+      (options.whole ? null : plain(texts)) ?? (await encoder.encode(texts, options)),
   }
 }
 

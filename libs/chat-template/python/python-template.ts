@@ -18,17 +18,25 @@ export function createPythonTemplate(source: string, now: () => Date): PythonTem
   const template = new Template(source)
   template.parsed.body = rewriteBlock(template.parsed.body)
   const date: TemplateFunction = (values) => formatDate(now(), toPythonText(argument(values, 0)))
-  const functions: Readonly<Record<string, TemplateFunction>> = { ...FUNCTIONS, '.now': date }
-  // For each look at a name that it does not know the Jinja library throws and catches an error, with its stack.
+  const functions = new Map(Object.entries({ ...FUNCTIONS, '.now': date }))
+  // For each lookup of a name that it does not know the Jinja library throws and catches an error, with its stack.
   const names = new Set(namesIn(template.parsed.body)).difference(LIBRARY_NAMES)
-  const known = Object.fromEntries(Array.from(names, (name) => [name, functions[name]]))
+  const known = Object.fromEntries(Array.from(names, (name) => [name, functions.get(name)]))
   return { render: (values) => template.render({ ...known, ...values }) }
 }
 
 /** What the Jinja library defines by itself; it refuses another value for them. */
 const LIBRARY_NAMES: ReadonlySet<string> = new Set([
-  ...['true', 'True', 'false', 'False', 'none', 'None'],
-  ...['namespace', 'raise_exception', 'range', 'strftime_now'],
+  'true',
+  'True',
+  'false',
+  'False',
+  'none',
+  'None',
+  'namespace',
+  'raise_exception',
+  'range',
+  'strftime_now',
 ])
 
 /** Those of variables, functions, filters and tests; not those of an object's fields. */

@@ -6,7 +6,7 @@ export type MergeTable = {
 
 /**
  * `merges` as in tokenizer.json: pairs of tokens, the first to be merged first, each as two texts or, in older files, as
- * one with a blank. Null where a pair has another form, or it or its result is not in the vocabulary.
+ * one with a space. Null where a pair has another form, or it or its result is not in the vocabulary.
  *
  * A hash table in one block of memory: a vocabulary has up to 450,000 pairs, which as entries of a Map are 40 MB that
  * each garbage collection reads.
@@ -19,7 +19,7 @@ export function createMergeTable(
   /** Four numbers a place: the left id and one, so that 0 is free; the right id; the rank; the id of both. */
   const places = new Uint32Array(4 * 2 ** bits)
 
-  /** Of this pair, or the free place where it belongs. */
+  /** The place of this pair, or the free place that it would take. */
   function placeOf(left: number, right: number): number {
     let place = ((Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b)) >>> (32 - bits)) * 4
     while (places[place] !== 0 && (places[place] !== left + 1 || places[place + 1] !== right)) {

@@ -63,6 +63,18 @@ describe('encode', () => {
     expect(await other.encodePieces([])).toEqual(new Uint32Array(0))
   })
 
+  it('a vocabulary may have ids without a token', async () => {
+    const file = JSON.parse(json)
+    const vocab = { ...file.model.vocab, Ġzqzq: 3_000 }
+    const added = [{ ...file.added_tokens[0], id: 2_001, content: '<|added|>' }]
+    const sparse = await createTokenizer(
+      JSON.stringify({ ...file, model: { ...file.model, vocab }, added_tokens: added }),
+    )
+    expect(sparse.tokenId(' nothing')).toBeNull()
+    expect(await sparse.encode('Hello world')).toEqual(await tokenizer.encode('Hello world'))
+    expect(sparse.decode([3_000, 2_500])).toBe(' zqzq')
+  })
+
   it('ignores the truncation and padding of tokenizer.json', async () => {
     const limits =
       '"truncation":{"direction":"Right","max_length":3,"strategy":"LongestFirst","stride":0},' +

@@ -82,6 +82,12 @@ it('writes dates as Python’s strftime does', () => {
   expect(() => render("{{ strftime_now('%Q') }}")).toThrow('the date field %Q is not supported')
 })
 
+it('knows no names of JavaScript', () => {
+  const names = ['constructor', 'valueOf', '__proto__', 'toString']
+  const template = names.map((name) => `{{ ${name} is defined }}{{ ${name} }}`).join(' ')
+  expect(render(template)).toBe('False False False False')
+})
+
 it('leaves a template’s own names unchanged', () => {
   const template = "{% set text = 'a' %}{% set equal = 1 %}{{ text }}{{ equal }}{{ d.text is defined }}"
   expect(render(template)).toBe('a1False')
