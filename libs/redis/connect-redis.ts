@@ -87,7 +87,8 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
  * logs and answers at once. The nodes of a Cluster are ioredis' own, without this.
  */
 class Server extends Redis {
-  #gathers = false
+  /** Its writes of now are kept back. */
+  #gathering: Redis['stream'] | null = null
 
   override sendCommand(...sent: Parameters<Redis['sendCommand']>): unknown {
     const [command] = sent
@@ -104,16 +105,26 @@ class Server extends Redis {
   }
 
   #gatherWrites(): void {
-    if (this.#gathers || this.status !== 'ready') return
+    const gathering = this.#gathering
+    if (gathering !== null) {
+      if (gathering.writableLength < MOST_GATHERED_BYTES) return
+      gathering.uncork()
+      gathering.cork()
+      return
+    }
+    if (this.status !== 'ready') return
     const { stream } = this
-    this.#gathers = true
+    this.#gathering = stream
     stream.cork()
     process.nextTick(() => {
-      this.#gathers = false
+      this.#gathering = null
       stream.uncork()
     })
   }
 }
+
+/** A burst of a thousand requests in one write takes megabytes, which the process would keep. */
+const MOST_GATHERED_BYTES = 16_384
 
 const SUBSCRIBES = new Set(['subscribe', 'psubscribe', 'ssubscribe'])
 

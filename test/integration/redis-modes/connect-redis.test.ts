@@ -58,6 +58,12 @@ test('commands of one turn are one write', async () => {
   expect(single).not.toHaveBeenCalled()
   expect(await redis.get('turn')).toBe('x')
   expect(single).toHaveBeenCalledOnce()
+
+  // 16 KiB and no more are gathered.
+  several.mockClear()
+  const long = Array.from({ length: 8 }, async (_, i) => await redis.set(`long ${i}`, 'x'.repeat(6_000)))
+  expect(await Promise.all(long)).toEqual(long.map(() => 'OK'))
+  expect(several).toHaveBeenCalledTimes(3)
 })
 
 test('a frozen server: fail-fast rejects in half a second, patient answers when it goes on', async () => {
