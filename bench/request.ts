@@ -26,12 +26,8 @@ import { startSide, type Side } from './request/start-side.ts'
 import { toBars } from './request/to-bars.ts'
 import { watchCommands } from './request/watch-commands.ts'
 
-/**
- * The bars are ratios to this commit: seven round trips to the first token, a serial pull, and settlements that are
- * committed one by one. Commit 1b53b81 has a part of what followed, the gathered settlements among it: beside it only the
- * bar of the Redis commands is met.
- */
-const BEFORE = '3ec49c9'
+/** The last commit before the path of a request was shortened. */
+const BEFORE = '1b53b81'
 
 const { values } = parseArgs({
   options: {

@@ -123,7 +123,7 @@ class Server extends Redis {
   }
 }
 
-/** A burst of a thousand requests in one write takes megabytes, which the process would keep. */
+/** Without a bound, a burst of a thousand requests would be one write of megabytes. */
 const MOST_GATHERED_BYTES = 16_384
 
 const SUBSCRIBES = new Set(['subscribe', 'psubscribe', 'ssubscribe'])

@@ -8,8 +8,8 @@ export type MergeTable = {
  * `merges` as in tokenizer.json: pairs of tokens, the first to be merged first, each as two texts or, in older files, as
  * one with a space. Null where a pair has another form, or it or its result is not in the vocabulary.
  *
- * A hash table in one block of memory: a vocabulary has up to 450,000 pairs, which as entries of a Map are 40 MB that
- * each garbage collection reads.
+ * A hash table in one block of memory: a vocabulary has hundreds of thousands of pairs, and entries of a Map would be
+ * objects that each full garbage collection visits.
  */
 export function createMergeTable(
   merges: readonly unknown[],
