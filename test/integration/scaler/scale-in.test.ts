@@ -29,11 +29,11 @@ afterEach(async () => {
   await redis.stop()
 })
 
-/** Two scalers of a pool that has this many pods, each with a busy worker, and KEDA's loops over them. */
-async function start(replicas: number, pool: Record<string, unknown> = {}) {
+/** Two scalers of a pool that has this many pods, whose workers run `running` each, and KEDA's loops over them. */
+async function start(replicas: number, pool: Record<string, unknown> = {}, running = 5) {
   cluster.addPool({ name: 'pool', model: 'model', replicas })
   await until(async () => cluster.workers('pool').length === replicas)
-  for (const worker of cluster.workers('pool')) worker.running = 5
+  for (const worker of cluster.workers('pool')) worker.running = running
   const pools = [poolOf('pool', { model: 'model', ...pool })]
   const options = { redisUrl: redis.url, apiUrl: cluster.url, name: 'scale-in', pools }
   scalers = await Promise.all([startScaler(options), startScaler(options)])
@@ -111,12 +111,18 @@ test('the number stays until Kubernetes lists the deletion cost', async () => {
   expect(cluster.deleted[0]?.running).toBe(0)
 })
 
-test('a model without load goes to zero pod by pod, each of them idle', async () => {
-  await start(2, { idleSeconds: 1 })
-  for (const worker of cluster.workers('pool')) worker.running = 0
-  await until(async () => cluster.replicas('pool') === 0, 120_000)
-  expect(cluster.deleted.map(({ running }) => running)).toEqual([0, 0])
-}, 150_000)
+// At 10 one of the two is cordoned while the other still serves; at 0 both are released in the same second.
+test.each([10, 0])(
+  'a model that ran %i goes to zero, and each pod that goes is idle',
+  async (ran) => {
+    await start(2, { idleSeconds: 1 }, ran / 2)
+    if (ran > 0) await until(async () => cordoned().length === 1)
+    for (const worker of cluster.workers('pool')) worker.running = 0
+    await until(async () => cluster.replicas('pool') === 0, 120_000)
+    expect(cluster.deleted.map(({ running }) => running)).toEqual([0, 0])
+  },
+  150_000,
+)
 
 test('a paused ScaledObject keeps its pods, and no worker is cordoned', async () => {
   cluster.pause('pool', true)

@@ -90,13 +90,14 @@ export function runKedaLoops(options: {
     if (keda === undefined) return
     try {
       await keda.spec(pool)
-      const target = (await keda.target(pool)) ?? Number.NaN
+      const target = await keda.target(pool)
       const isActive = await keda.isActive(pool)
       if (stopping.signal.aborted) return
       if (replicas() === 0) {
         if (isActive) scale(1)
       } else if (!isActive) scale(0)
-      else if (target >= 1) scale(target)
+      // The HPA of a ScaledObject does not go below one replica.
+      else if (target !== undefined) scale(Math.max(1, target))
     } catch {
       failures.push(performance.now())
     }
