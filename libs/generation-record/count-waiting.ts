@@ -23,4 +23,4 @@ export function createCountWaiting(redis: Redis | Cluster): (model: string) => P
   }
 }
 
-const Reply = z.tuple([z.int(), z.instanceof(Buffer).transform((bytes) => bytes.toString()), z.int()])
+const Reply = z.tuple([z.int(), z.string(), z.int()])

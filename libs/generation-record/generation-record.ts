@@ -17,6 +17,7 @@ import {
 import { encodeNeeds, type Needs, type Serves } from './needs.ts'
 import { toStoredJob, unpackJob, unpackStoredJob, type PackedJob } from './pack-job.ts'
 import { packIds, unpackIds } from './pack-ids.ts'
+import { readReply, toUnexpected, type Reply } from './read-reply.ts'
 import { createRunScript } from './run-script.ts'
 
 /** How many bytes of jobs may wait. */
@@ -143,10 +144,10 @@ export function createGenerationRecord(options: {
       const script = tag === null && lifting.epoch === 1 ? 'first-lift' : 'lift'
       const keys = [recordKey(job.model, job.id)]
       const args = toLiftArguments(lifting, graceMs)
-      const reply = LiftReply.parse(await run(script, keys, [...args, '']))
-      if (reply.status !== 'request') return reply
-      const again = LiftReply.parse(await run(script, keys, [...args, job.requestBytes]))
-      if (again.status === 'request') throw new Error('the record asked for a request that it was sent')
+      const lift = readLift(await run(script, keys, [...args, '']))
+      if (lift !== 'request') return lift
+      const again = readLift(await run(script, keys, [...args, job.requestBytes]))
+      if (again === 'request') throw new Error('the record asked for a request that it was sent')
       return again
     },
 
@@ -155,9 +156,10 @@ export function createGenerationRecord(options: {
       const features = serves.features.join(' ')
       const args = [modelPrefix(model), worker, nonce, features, String(serves.window), self, ...buried]
       for (let calls = 0; calls < MAX_CLAIM_CALLS; calls += 1) {
-        const reply = ClaimReply.parse(await run('claim', keys, args))
+        const reply = readReply(await run('claim', keys, args))
         if (reply.status === 'claimed') return await readClaimed(model, reply)
-        if (reply.status === 'nothing') return reply
+        if (reply.status === 'nothing') return { status: 'nothing' }
+        if (reply.status !== 'again') throw toUnexpected(reply.status)
       }
       return { status: 'nothing' }
     },
@@ -181,7 +183,7 @@ export function createGenerationRecord(options: {
         traceparent,
         timing === undefined ? '' : encodeTiming(timing),
       ]
-      return SettleReply.parse(await run('settle', keys, args))
+      return readSettled(await run('settle', keys, args))
     },
 
     async readMark(model) {
@@ -214,8 +216,9 @@ export function createGenerationRecord(options: {
   }
 
   /** Reads what the script left out, and parses the job. */
-  async function readClaimed(model: string, claimed: ClaimedReply): Promise<Claim> {
-    const { id, epoch, jobText, gateway, stream, remainingMs, waiting, waitedMs } = claimed
+  async function readClaimed(model: string, { text, integer }: Reply): Promise<Claim> {
+    const [id, epoch, jobText, gateway, stream] = [text(0), integer(1), text(2), text(3), integer(4)]
+    const [remainingMs, waiting, waitedMs] = [integer(5), integer(6), integer(7)]
     const problem = { id, epoch, gateway, stream }
     if (jobText === '') return { status: 'incomplete', ...problem }
     const stored = unpackStoredJob(jobText)
@@ -265,49 +268,29 @@ function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[]
   ]
 }
 
-const Text = z.instanceof(Buffer).transform((bytes) => bytes.toString())
-const text = <const Value extends string>(...values: Value[]) => Text.pipe(z.enum(values))
-const NumberText = Text.pipe(z.coerce.number())
+function readLift(answer: unknown): Lift | 'request' {
+  const { status, text, number, integer } = readReply(answer)
+  switch (status) {
+    case 'waiting':
+      return { status, tag: number(0), ahead: integer(1) }
+    case 'claimed':
+      return { status, worker: text(0), nonce: text(1) }
+    case 'busy':
+      return { status, reason: text(0) === 'bytes' ? 'bytes' : 'queue', ahead: integer(1) }
+    case 'settled':
+    case 'superseded':
+      return { status }
+    case 'request':
+      return 'request'
+    default:
+      throw toUnexpected(answer)
+  }
+}
 
-const LiftReply = z.union([
-  z
-    .tuple([text('waiting'), NumberText, z.int()])
-    .transform(([status, tag, ahead]) => ({ status, tag, ahead })),
-  z
-    .tuple([text('busy'), text('queue', 'bytes'), z.int()])
-    .transform(([status, reason, ahead]) => ({ status, reason, ahead })),
-  z.tuple([text('claimed'), Text, Text]).transform(([status, worker, nonce]) => ({ status, worker, nonce })),
-  z.tuple([text('settled', 'superseded')]).transform(([status]) => ({ status })),
-  z.tuple([text('request')]).transform(([status]) => ({ status })),
-])
+function readSettled(answer: unknown): Settled {
+  const { status, text, integer } = readReply(answer)
+  if (status !== 'recorded' && status !== 'settled' && status !== 'stale') throw toUnexpected(answer)
+  return { status, worker: text(0) === '' ? null : text(0), waited: integer(1) === 1 }
+}
 
-const ClaimedReply = z
-  .tuple([text('claimed'), Text, z.int(), Text, Text, z.int(), z.int(), z.int(), z.int()])
-  .transform(([status, id, epoch, jobText, gateway, stream, remainingMs, waiting, waitedMs]) => ({
-    status,
-    id,
-    epoch,
-    jobText,
-    gateway,
-    stream,
-    remainingMs,
-    waiting,
-    waitedMs,
-  }))
-type ClaimedReply = z.infer<typeof ClaimedReply>
-
-const ClaimReply = z.union([
-  ClaimedReply,
-  z.tuple([text('nothing')]).transform(([status]) => ({ status })),
-  z.tuple([text('again')]).transform(([status]) => ({ status })),
-])
-
-const SettleReply = z
-  .tuple([text('recorded', 'settled', 'stale'), Text, z.int()])
-  .transform(([status, worker, waited]) => ({
-    status,
-    worker: worker === '' ? null : worker,
-    waited: waited === 1,
-  }))
-
-const MarkReply = z.tuple([Text, Text])
+const MarkReply = z.tuple([z.string(), z.string()])

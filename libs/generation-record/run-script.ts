@@ -13,7 +13,7 @@ export type RunScript = (
 
 /**
  * Runs the scripts beside this file by their hash; a server that does not know one (a new or restarted server) receives
- * its text with the call. Replies contain Buffers, because not everything that a script returns is text.
+ * its text with the call.
  *
  * Node runs timers before it reads sockets, so an event loop that was late takes the answer that has arrived meanwhile for
  * a time-out. A script may be repeated, so then, and only then, it is asked once more.
@@ -23,10 +23,10 @@ export function createRunScript(redis: Redis | Cluster): RunScript {
     const script = SCRIPTS[name]
     const rest = [String(keys.length), ...keys, ...args]
     try {
-      return await redis.callBuffer('EVALSHA', [script.sha, ...rest])
+      return await redis.call('EVALSHA', [script.sha, ...rest])
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
-      return await redis.callBuffer('EVAL', [script.text, ...rest])
+      return await redis.call('EVAL', [script.text, ...rest])
     }
   }
 
