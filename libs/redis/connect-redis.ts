@@ -84,11 +84,13 @@ function reportFailures(name: string, log: Logger): (error: unknown, node?: stri
 
 /**
  * Commands that one callback sends, or the promises that settle after it, go out in one write, which the server reads,
- * logs and answers at once. The nodes of a Cluster are ioredis' own, without this.
+ * logs and answers at once. Those of `withNextWrite` wait for it. The nodes of a Cluster are ioredis' own, without this.
  */
 class Server extends Redis {
-  /** Its writes of now are kept back. */
+  /** Its writes are kept back: until this turn ends, or until `#latest`. */
   #gathering: Redis['stream'] | null = null
+  #latest: NodeJS.Timeout | undefined
+  #mayWait = false
 
   override sendCommand(...sent: Parameters<Redis['sendCommand']>): unknown {
     const [command] = sent
@@ -100,31 +102,58 @@ class Server extends Redis {
         if (error instanceof ReplyError) this.emit('error', error)
       })
     }
-    this.#gatherWrites()
+    if (this.status === 'ready') this.#gatherWrites()
     return super.sendCommand(...sent)
+  }
+
+  withNextWrite<Result>(send: () => Result): Result {
+    this.#mayWait = true
+    try {
+      return send()
+    } finally {
+      this.#mayWait = false
+    }
   }
 
   #gatherWrites(): void {
     const gathering = this.#gathering
-    if (gathering !== null) {
-      if (gathering.writableLength < MOST_GATHERED_BYTES) return
+    if (gathering === null) this.#begin()
+    else if (gathering.writableLength >= MOST_GATHERED_BYTES) {
       gathering.uncork()
       gathering.cork()
-      return
     }
-    if (this.status !== 'ready') return
-    const { stream } = this
-    this.#gathering = stream
-    stream.cork()
-    process.nextTick(() => {
-      this.#gathering = null
-      stream.uncork()
-    })
+    if (this.#mayWait || this.#latest === undefined) return
+    clearTimeout(this.#latest)
+    this.#latest = undefined
+    process.nextTick(this.#flush)
   }
+
+  #begin(): void {
+    this.#gathering = this.stream
+    this.stream.cork()
+    if (this.#mayWait) this.#latest = setTimeout(this.#flush, MOST_WAIT_MS)
+    else process.nextTick(this.#flush)
+  }
+
+  readonly #flush = (): void => {
+    this.#latest = undefined
+    this.#gathering?.uncork()
+    this.#gathering = null
+  }
+}
+
+/**
+ * What `send` sends before it returns goes out with the next other command of the connection, 20 ms later at the latest: a
+ * write of its own wakes the server, and its answer this process. For commands whose answer nobody waits for.
+ */
+export function withNextWrite<Result>(redis: RedisClient, send: () => Result): Result {
+  return redis instanceof Server ? redis.withNextWrite(send) : send()
 }
 
 /** Without a bound, a burst of a thousand requests would be one write of megabytes. */
 const MOST_GATHERED_BYTES = 16_384
+
+const MOST_WAIT_MS = 20
 
 const SUBSCRIBES = new Set(['subscribe', 'psubscribe', 'ssubscribe'])
 

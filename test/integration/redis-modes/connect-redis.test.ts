@@ -5,7 +5,7 @@ import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'nod
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { RedisPlace } from '#libs/config/redis-fields.ts'
-import { connectRedis, openRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { connectRedis, withNextWrite, openRedis, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { watchTlsConnections } from '#libs/redis/watch-tls-connections.ts'
 import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import { createAuthority, type TestAuthority } from '../../support/certificates.ts'
@@ -64,6 +64,38 @@ test('commands of one turn are one write', async () => {
   const long = Array.from({ length: 8 }, async (_, i) => await redis.set(`long ${i}`, 'x'.repeat(6_000)))
   expect(await Promise.all(long)).toEqual(long.map(() => 'OK'))
   expect(several).toHaveBeenCalledTimes(3)
+})
+
+test('a command that may wait goes out with the next one, and alone after 20 ms', async () => {
+  const redis = await connectRedis(options('fail-fast'))
+  onTestFinished(() => redis.disconnect())
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { stream } = redis
+  const [single, several] = [vi.spyOn(stream, '_write'), vi.spyOn(stream, '_writev')]
+
+  const first = withNextWrite(redis, async () => await redis.incr('waits'))
+  const second = withNextWrite(redis, async () => await redis.incr('waits'))
+  await setImmediate()
+  expect(single).not.toHaveBeenCalled()
+  expect(await Promise.all([redis.ping(), first, second])).toEqual(['PONG', 1, 2])
+  expect(several).toHaveBeenCalledOnce()
+  expect(vi.getTimerCount()).toBe(0)
+
+  const alone = withNextWrite(redis, async () => await redis.incr('waits'))
+  vi.advanceTimersByTime(19)
+  expect(single).not.toHaveBeenCalled()
+  vi.advanceTimersByTime(1)
+  expect(await alone).toBe(3)
+  expect(single).toHaveBeenCalledOnce()
+
+  // One that joins others of this turn is not waited for.
+  const joined = [redis.ping(), withNextWrite(redis, async () => await redis.incr('waits'))]
+  expect(await Promise.all(joined)).toEqual(['PONG', 4])
+
+  const lost = withNextWrite(redis, async () => await redis.incr('waits'))
+  redis.stream.destroy()
+  await expect(lost).rejects.toThrow('Reached the max retries')
 })
 
 test('a frozen server: fail-fast rejects in half a second, patient answers when it goes on', async () => {

@@ -19,7 +19,10 @@ describe('what is not of the form throws, and shows it', () => {
     expect(() => readReply(reply).integer(0)).toThrow('a script answered ["s"')
   })
 
-  test.each([[['s']], [['s', '']], [['s', 'x']], [['s', 7]], [['s', 'Infinity']]])('no number: %j', (reply) => {
-    expect(() => readReply(reply).number(0)).toThrow('a script answered ["s"')
-  })
+  test.each([[['s']], [['s', '']], [['s', 'x']], [['s', 7]], [['s', 'Infinity']]])(
+    'no number: %j',
+    (reply) => {
+      expect(() => readReply(reply).number(0)).toThrow('a script answered ["s"')
+    },
+  )
 })
