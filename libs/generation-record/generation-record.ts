@@ -118,9 +118,8 @@ export type GenerationRecord = {
   /** Hands out the waiting generation with the lowest tag that the worker serves. */
   claim(model: string, claiming: Claiming): Promise<Claim>
   /**
-   * Ends the generation, whether it waits, runs or is unknown. The first settlement wins. It is sent with this process's
-   * next command, such as the lift of another generation, 20 ms later at the latest: no client waits for it, and a write
-   * of its own cost 7 % of a request's CPU time at 200/s.
+   * Ends the generation, whether it waits, runs or is unknown. The first settlement wins. No client waits for it, so it is
+   * sent together with another command, such as the lift of another generation (`withNextWrite`).
    */
   settle(model: string, settlement: Omit<Settlement, 'by'>, as: Settler): Promise<Settled>
   readMark(model: string): Promise<SettlementMark>
@@ -164,7 +163,7 @@ export function createGenerationRecord(options: {
         const reply = readReply(await run('claim', keys, args))
         if (reply.status === 'claimed') return await readClaimed(model, reply)
         if (reply.status === 'nothing') return { status: 'nothing' }
-        if (reply.status !== 'again') throw toUnexpected(reply.status)
+        if (reply.status !== 'again') throw toUnexpected([reply.status])
       }
       return { status: 'nothing' }
     },
@@ -280,8 +279,11 @@ function readLift(answer: unknown): Lift | 'request' {
       return { status, tag: number(0), ahead: integer(1) }
     case 'claimed':
       return { status, worker: text(0), nonce: text(1) }
-    case 'busy':
-      return { status, reason: text(0) === 'bytes' ? 'bytes' : 'queue', ahead: integer(1) }
+    case 'busy': {
+      const reason = text(0)
+      if (reason !== 'queue' && reason !== 'bytes') throw toUnexpected(answer)
+      return { status, reason, ahead: integer(1) }
+    }
     case 'settled':
     case 'superseded':
       return { status }

@@ -1,13 +1,13 @@
 /**
  * The reply of a script of this folder, which is read field by field: a script of this same release wrote it, so a schema
- * would check again what is known, for 2 % of a gateway's CPU time. What is not of the form throws all the same.
+ * would check what is known already, for 2.6 % of a gateway's CPU time. Each reader throws where the field at `index` (0 is
+ * the first after the status) is something else.
  */
 export type Reply = {
   readonly status: string
-  /** All throw where the field at `index`, which begins with 0 after the status, is something else. */
   text(index: number): string
   integer(index: number): number
-  /** A number that Redis cannot answer as one: as text, with all its digits. */
+  /** A number with a fraction: Redis answers only integers, so the script returns it as text with 17 digits. */
   number(index: number): number
 }
 
@@ -37,7 +37,10 @@ export function readReply(reply: unknown): Reply {
   }
 }
 
-/** For a status that no branch expects, too. */
+/** For a status that no branch expects, too. Of the fields only the types: one of them may be a prompt. */
 export function toUnexpected(reply: unknown): Error {
-  return new TypeError(`a script answered ${JSON.stringify(reply)}`)
+  if (!Array.isArray(reply)) return new TypeError(`a script answered with no list: ${typeof reply}`)
+  const [status, ...fields]: unknown[] = reply
+  const types = fields.map((field) => typeof field).join(', ')
+  return new TypeError(`a script answered ${JSON.stringify(status)} with these fields: ${types}`)
 }

@@ -71,8 +71,8 @@ type Held = {
  * after each change of the server's run id, also one that was answered `settled`. It is dropped when billing's mark,
  * read together with the run id, has passed its answer under the run id of that answer.
  *
- * A settlement goes out with the next command to the queue Redis, or after 20 ms. A gateway that is killed meanwhile
- * leaves what it had just delivered free, as it does all that it was delivering.
+ * A settlement is sent together with the next command to the queue Redis, or after 20 ms. If the gateway is killed before
+ * that, the answer that it had just delivered is not charged, like those that it was still delivering.
  *
  * `WAIT` after a settlement would add nothing to this: a replica receives it no sooner, the client does not wait for it,
  * and what is kept until PostgreSQL has it needs no word from a replica. Lost is what a gateway kept that is killed

@@ -1,7 +1,12 @@
+import { setImmediate } from 'node:timers/promises'
+import { pino } from 'pino'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { decodeTiming } from '#libs/contracts/settlement-timing.ts'
-import { expect, test } from 'vitest'
+import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { idsKey, jobKey, promptKey, recordKey } from '#libs/generation-record/keys.ts'
-import { generationJob } from '../../support/generation-job.ts'
+import { connectRedis } from '#libs/redis/connect-redis.ts'
+import { generationJob, generationLift } from '../../support/generation-job.ts'
+import { sharedRedis } from '../../support/redis.ts'
 import {
   redis,
   record,
@@ -100,4 +105,32 @@ test('after a settlement only the settled record is left, for a minute', async (
   expect(await redis.object('ENCODING', key)).toBe('listpack')
   expect(await redis.pttl(key)).toBeGreaterThan(0)
   expect(await redis.pttl(key)).toBeLessThanOrEqual(60_000)
+})
+
+test('a settlement is sent together with the next command of its connection', async () => {
+  // So that the server knows both scripts.
+  const before = await lifted()
+  const { model } = before
+  await record.settle(model, settlementOf(before), GATEWAY)
+  const own = await connectRedis({
+    place: { mode: 'single', url: sharedRedis() },
+    name: 'settle',
+    patience: 'fail-fast',
+    log: pino({ level: 'silent' }),
+  })
+  onTestFinished(() => own.disconnect())
+  // However slow the machine is, it is not sent for the time that has passed.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const ownRecord = createGenerationRecord({ redis: own, self: 'self-1', graceMs: 60_000 })
+  const lifting = await generationLift(generationJob({ model }))
+  const [single, several] = [vi.spyOn(own.stream, '_write'), vi.spyOn(own.stream, '_writev')]
+
+  const settling = ownRecord.settle(model, settlementOf(generationJob({ model })), GATEWAY)
+  await setImmediate()
+  expect(single).not.toHaveBeenCalled()
+  const answers = await Promise.all([settling, ownRecord.lift(lifting)])
+  expect(answers.map(({ status }) => status)).toEqual(['recorded', 'waiting'])
+  expect(several).toHaveBeenCalledOnce()
+  expect(single).not.toHaveBeenCalled()
 })
