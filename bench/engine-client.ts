@@ -163,11 +163,15 @@ async function flow(
       constraint: null,
     }
     let first = true
-    for await (const output of client.generate(request, leaving.signal)) {
-      if (output.type === 'tokens') messages += output.ids.length
-      if (first && ++begun === streams) flowing()
-      first = false
-    }
+    await client.generate(request, {
+      signal: leaving.signal,
+      onTokens({ ids }) {
+        messages += ids.length
+        if (first && ++begun === streams) flowing()
+        first = false
+        return true
+      },
+    })
   }
   const reading = Promise.all(Array.from({ length: streams }, read))
   await Promise.race([allFlow, reading])

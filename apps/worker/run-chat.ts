@@ -125,30 +125,35 @@ export function createRunChat(deps: {
     parser: OutputParser,
     request: EngineRequest,
   ): Promise<'stop' | 'length'> {
-    const { usage } = run
+    const { usage, signal } = run
+    // Later epochs read the replayed output from their cache as well, which is no discount.
     const isContinued = run.earlierIds.length > 0
-    for await (const output of engine.generate(request, run.signal)) {
-      // Later epochs read the replayed output from their cache as well, which is no discount.
-      if (!isContinued) usage.cachedTokens = output.cachedTokens
-      if (output.type === 'end') {
-        const { finishReason } = output
-        if (finishReason === 'stop' || finishReason === 'length') return finishReason
-        throw toEndError(finishReason, request, run.hasOutput())
-      }
-      const isFirst = !run.hasOutput()
-      if (isFirst) run.span.event('first-token')
-      watch.tokenSeen()
-      run.noteOutput(output.ids)
-      usage.completionTokens += output.ids.length
-      const { events, stopped } = parser.push(output.ids)
-      if (isFirst && usage.cachedTokens > 0) {
-        // With the first token, because a generation that ends here is charged without an end event.
-        events.unshift({ type: 'prompt-cached', cachedTokens: usage.cachedTokens })
-      }
-      run.send(events)
-      if (stopped) return 'stop'
-    }
-    throw new EngineError('unavailable', 'the engine closed the stream without ending the generation')
+    let stopped = false
+    const end = await engine.generate(request, {
+      signal,
+      onTokens({ ids, cachedTokens }) {
+        if (!isContinued) usage.cachedTokens = cachedTokens
+        const isFirst = !run.hasOutput()
+        if (isFirst) run.span.event('first-token')
+        watch.tokenSeen()
+        run.noteOutput(ids)
+        usage.completionTokens += ids.length
+        const parsed = parser.push(ids)
+        if (isFirst && usage.cachedTokens > 0) {
+          // With the first token, because a generation that ends here is charged without an end event.
+          parsed.events.unshift({ type: 'prompt-cached', cachedTokens: usage.cachedTokens })
+        }
+        run.send(parsed.events)
+        stopped = parsed.stopped
+        return !stopped
+      },
+    })
+    if (stopped) return 'stop'
+    if (end === null) throw new EngineError('unavailable', 'the generation was stopped')
+    if (!isContinued) usage.cachedTokens = end.cachedTokens
+    const { finishReason } = end
+    if (finishReason === 'stop' || finishReason === 'length') return finishReason
+    throw toEndError(finishReason, request, run.hasOutput())
   }
 }
 

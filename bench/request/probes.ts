@@ -56,8 +56,13 @@ export async function openProbes(servers: { redisUrl: string; postgresUrl: strin
     }
     const sentMs = performance.now()
     let firstMs = Number.NaN
-    for await (const output of engine.generate(request, new AbortController().signal))
-      if (output.type === 'tokens' && Number.isNaN(firstMs)) firstMs = performance.now() - sentMs
+    await engine.generate(request, {
+      signal: new AbortController().signal,
+      onTokens() {
+        if (Number.isNaN(firstMs)) firstMs = performance.now() - sentMs
+        return true
+      },
+    })
     return firstMs
   }
   const time = async (call: () => Promise<unknown>) => {

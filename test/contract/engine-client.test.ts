@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { EngineClient, EngineOutput, EngineRequest } from '#apps/worker/engine/engine-client.ts'
+import type { EngineClient, EngineRequest } from '#apps/worker/engine/engine-client.ts'
 import { createEngineOverTransport } from '#apps/worker/engine/engine-over-transport.ts'
 import type { Transport } from '#apps/worker/engine/transport/transport.ts'
 import { casesOf } from './cases.ts'
+import { collectGeneration } from '#test/support/collect-generation.ts'
 import { TRANSPORTS } from '#test/support/engine-transports.ts'
 import { startEngineUnderTest, type EngineUnderTest } from './engine-under-test.ts'
 import { loadOf, untilIdle, untilLoad } from './engine-state.ts'
@@ -42,14 +43,7 @@ const request: EngineRequest = {
   constraint: null,
 }
 
-async function collect(client: EngineClient, asked = request): Promise<EngineOutput[]> {
-  const outputs: EngineOutput[] = []
-  for await (const output of client.generate(asked, NEVER)) outputs.push(output)
-  return outputs
-}
-
-const idsOf = (outputs: readonly EngineOutput[]) =>
-  outputs.flatMap((output) => (output.type === 'tokens' ? Array.from(output.ids) : []))
+const collect = async (client: EngineClient, asked = request) => await collectGeneration(client, asked)
 
 const RECORDED_TARGETS = TARGETS.filter(({ kind }) => kind === 'recordings')
 
@@ -83,11 +77,9 @@ describe
         const responses = recording.responses.map(fromRecording)
         const ids = responses.flatMap(({ type, ids: given }) => (type === 'chunk' ? given : []))
         const last = responses.at(-1)
-        const outputs = await collect(client)
-        expect(idsOf(outputs)).toEqual(ids)
-        expect(outputs.filter(({ type }) => type === 'end')).toEqual([
-          {
-            type: 'end',
+        expect(await collect(client)).toEqual({
+          ids,
+          end: {
             finishReason: last?.finishReason,
             matchedTokenId: last?.matchedTokenId,
             matchedStop: last?.matchedStop,
@@ -95,8 +87,7 @@ describe
             cachedTokens: last?.cachedTokens,
             completionTokens: ids.length,
           },
-        ])
-        expect(outputs.at(-1)?.type).toBe('end')
+        })
       },
     )
 
@@ -141,17 +132,14 @@ describe.each(LIVE_TARGETS.map((target) => [target.name, target] as const))(
     })
 
     test('generates up to a limit', async () => {
-      const outputs = await collect(client, {
+      const { ids, end } = await collect(client, {
         ...request,
         sampling: { temperature: 0, logitBias: { 2002: -100 } },
         maxTokens: 5,
       })
-      expect(outputs.at(-1)).toMatchObject({ type: 'end', promptTokens: 17, cachedTokens: 0 })
-      expect(outputs.at(-1)).toMatchObject({
-        completionTokens: idsOf(outputs).length,
-        finishReason: 'length',
-      })
-      expect(idsOf(outputs)).toHaveLength(5)
+      expect(end).toMatchObject({ promptTokens: 17, cachedTokens: 0 })
+      expect(end).toMatchObject({ completionTokens: ids.length, finishReason: 'length' })
+      expect(ids).toHaveLength(5)
     })
 
     test.for([
@@ -159,9 +147,9 @@ describe.each(LIVE_TARGETS.map((target) => [target.name, target] as const))(
       ['of its own that the request names too', 2002],
     ] as const)('ends with an end token %s, and hands it over', async ([, endId]) => {
       const sampling = { temperature: 0, logitBias: { [endId]: 100 } }
-      const outputs = await collect(client, { ...request, sampling, endIds: [endId] })
-      expect(outputs.at(-1)).toMatchObject({ type: 'end', finishReason: 'stop', completionTokens: 1 })
-      expect(idsOf(outputs)).toEqual([endId])
+      const { ids, end } = await collect(client, { ...request, sampling, endIds: [endId] })
+      expect(end).toMatchObject({ finishReason: 'stop', completionTokens: 1 })
+      expect(ids).toEqual([endId])
     })
 
     test('writes JSON that fits a schema', async () => {
@@ -171,13 +159,13 @@ describe.each(LIVE_TARGETS.map((target) => [target.name, target] as const))(
         required: ['a'],
         additionalProperties: false,
       }
-      const outputs = await collect(client, {
+      const { ids, end } = await collect(client, {
         ...request,
         maxTokens: 400,
         constraint: { type: 'json', schema },
       })
-      expect(outputs.at(-1)).toMatchObject({ type: 'end' })
-      expect(idsOf(outputs).length).toBeGreaterThan(3)
+      expect(end).not.toBeNull()
+      expect(ids.length).toBeGreaterThan(3)
     })
 
     test('reports a refusal with the message of the engine', async () => {
@@ -191,12 +179,14 @@ describe.each(LIVE_TARGETS.map((target) => [target.name, target] as const))(
     test('frees the engine when a generation is left', async () => {
       const leaving = new AbortController()
       const endless = { ...request, maxTokens: 1_900, sampling: { logitBias: { 2000: -100, 2002: -100 } } }
-      const reading = (async () => {
-        for await (const output of client.generate(endless, leaving.signal)) {
-          if (output.type === 'tokens') leaving.abort()
-        }
-      })()
-      await reading
+      const left = await client.generate(endless, {
+        signal: leaving.signal,
+        onTokens() {
+          leaving.abort()
+          return true
+        },
+      })
+      expect(left).toBeNull()
       await untilLoad(raw, (load) => load.numTotalReqs === 0)
       expect((await loadOf(raw)).numRunningReqs).toBe(0)
     })

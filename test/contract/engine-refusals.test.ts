@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createEngineOverTransport } from '#apps/worker/engine/engine-over-transport.ts'
+import { collectGeneration } from '#test/support/collect-generation.ts'
 import { TRANSPORTS } from '#test/support/engine-transports.ts'
 import { startEngineUnderTest, type EngineUnderTest } from './engine-under-test.ts'
 import { callGenerate, collect, reply, service } from './raw-calls.ts'
@@ -74,8 +75,7 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (transport, create) => {
       stop: [],
       constraint: null,
     }
-    const read = async () => await Array.fromAsync(client.generate(request, new AbortController().signal))
-    await expect(read()).rejects.toMatchObject({
+    await expect(collectGeneration(client, request)).rejects.toMatchObject({
       kind: 'refused',
       message: expect.stringContaining('Token id 2048 is out of vocabulary'),
     })

@@ -6,11 +6,14 @@ import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
  */
 export type EngineClient = {
   /**
-   * Runs one generation. The iteration ends with exactly one `end` output, throws an EngineError, or, once `signal` is
-   * aborted, ends without one. Leaving it early or aborting stops the engine's work at once. The request is sent when
-   * the iteration begins; tokens that arrive while the consumer is busy come as one output.
+   * Runs one generation: passes its tokens to `onTokens` as they arrive, and resolves with the engine's end. Once
+   * `onTokens` returns false or throws, or `signal` is aborted, the engine's work is stopped at once, and it resolves with
+   * null or rejects with what was thrown. Rejects with an EngineError for every failure of the engine.
    */
-  readonly generate: (request: EngineRequest, signal: AbortSignal) => AsyncIterable<EngineOutput>
+  readonly generate: (
+    request: EngineRequest,
+    options: { readonly signal: AbortSignal; readonly onTokens: (tokens: EngineTokens) => boolean },
+  ) => Promise<EngineEnd | null>
   /** Rejects once `signal` is aborted; the engine's work then stops at once. */
   readonly embed: (
     request: { readonly requestId: string; readonly promptIds: Uint32Array },
@@ -39,18 +42,14 @@ export type EngineRequest = {
   readonly constraint: EngineConstraint | null
 }
 
-export type EngineOutput =
-  | {
-      readonly type: 'tokens'
-      /** The new tokens, at least one; end tokens are included. */
-      readonly ids: readonly number[] | Uint32Array
-      readonly promptTokens: number
-      readonly cachedTokens: number
-    }
-  | EngineEnd
+export type EngineTokens = {
+  /** The new tokens, at least one; end tokens are included. */
+  readonly ids: readonly number[] | Uint32Array
+  readonly promptTokens: number
+  readonly cachedTokens: number
+}
 
 export type EngineEnd = {
-  readonly type: 'end'
   readonly finishReason: 'stop' | 'length' | 'abort' | 'error'
   /** Set for stop tokens, and for end tokens other than the primary one. */
   readonly matchedTokenId: number | null

@@ -3,11 +3,11 @@ import { loadProto } from '#libs/grpc/load-proto.ts'
 import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
 import { checkRequest } from './check-request.ts'
 import { decodeChunk } from './decode-chunk.ts'
-import type { EngineClient, EngineOutput, EngineRequest } from './engine-client.ts'
+import type { EngineClient } from './engine-client.ts'
 import { withPrompt } from './with-prompt.ts'
 import { EngineError, toEngineError } from './engine-error.ts'
 import { fromLoadsMessage, fromServerInfoMessage, toGenerateMessage } from './engine-wire.ts'
-import { iterateGenerate } from './generate-call.ts'
+import { runGenerate } from './generate-call.ts'
 import { isCallFailure } from './transport/call-failure.ts'
 import type { Transport } from './transport/transport.ts'
 
@@ -36,25 +36,23 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
     return (await askHealth()).healthy
   }
 
-  function start(request: EngineRequest, signal: AbortSignal): AsyncIterator<EngineOutput, undefined> {
-    checkRequest(request)
-    const message = { message: toGenerateMessage(request), promptIds: request.promptIds }
-    return iterateGenerate((listener) => transport.serverStream(generate, message, listener), {
-      signal,
-      toError: (failure, hasTokens) => toEngineError(failure, { hasTokens, isHealthy }),
-      onAbandoned() {
-        // Cancelling the call is enough for a healthy engine; if this call fails, there is no work left to stop.
-        unary(service.Abort, { requestIds: [request.requestId] }, { timeoutMs: CALL_TIMEOUT_MS }).catch(
-          () => undefined,
-        )
-      },
-    })
-  }
-
   return {
-    generate: (request, signal) => ({
-      [Symbol.asyncIterator]: () => (signal.aborted ? nothing() : start(request, signal)),
-    }),
+    async generate(request, { signal, onTokens }) {
+      if (signal.aborted) return null
+      checkRequest(request)
+      const message = { message: toGenerateMessage(request), promptIds: request.promptIds }
+      return await runGenerate((listener) => transport.serverStream(generate, message, listener), {
+        signal,
+        onTokens,
+        toError: (failure, hasTokens) => toEngineError(failure, { hasTokens, isHealthy }),
+        onAbandoned() {
+          // Cancelling the call is enough for a healthy engine; if this call fails, there is no work left to stop.
+          unary(service.Abort, { requestIds: [request.requestId] }, { timeoutMs: CALL_TIMEOUT_MS }).catch(
+            () => undefined,
+          )
+        },
+      })
+    },
     async embed({ requestId, promptIds }, signal) {
       if (signal.aborted) throw new EngineError('unavailable', 'cancelled before it began')
       if (promptIds.length === 0) throw new EngineError('refused', 'the input must not be empty')
@@ -96,9 +94,4 @@ async function orUnavailable<Answer>(answer: Promise<Answer>): Promise<Answer> {
   } catch (error) {
     throw new EngineError('unavailable', error instanceof Error ? error.message : 'unknown failure', error)
   }
-}
-
-// oxlint-disable-next-line require-yield
-async function* nothing(): AsyncGenerator<EngineOutput, undefined> {
-  return undefined
 }

@@ -115,7 +115,6 @@ function toCallsFormat({ section, tags, separator, single }: CallsShape) {
 /** `completionTokens` is that of the whole call: the message has only its last delta's. */
 export function fromCompleteMessage(message: CompleteMessage, completionTokens: number): EngineEnd {
   return {
-    type: 'end',
     finishReason: toFinishReason(message.finishReason),
     matchedTokenId: message.matchedTokenId,
     matchedStop: message.matchedStop,

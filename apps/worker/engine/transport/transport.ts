@@ -35,7 +35,10 @@ export type StreamListener<Response> = {
 }
 
 export type StreamCall = {
-  /** No `onMessage` until `resume`; the server stops sending as soon as the flow-control window is full. */
+  /**
+   * No `onMessage` until `resume`; the server stops sending as soon as the flow-control window is full. The worker takes
+   * every message at once; the contract tests compare what engines send to a slow reader.
+   */
   readonly pause: () => void
   readonly resume: () => void
   /** Cancels at the server at once; unless the call has ended, it ends CANCELLED before this returns. */

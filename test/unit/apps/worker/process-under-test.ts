@@ -3,8 +3,8 @@ import type { TokenizedInputs } from '#apps/worker/embedding/tokenize-inputs.ts'
 import type {
   EngineClient,
   EngineEnd,
-  EngineOutput,
   EngineRequest,
+  EngineTokens,
 } from '#apps/worker/engine/engine-client.ts'
 import { createEndRun } from '#apps/worker/end-run.ts'
 import type { CallEnding } from '#apps/worker/measure-calls.ts'
@@ -27,7 +27,6 @@ export const END_IDS: ReadonlySet<number> = new Set([2_002, 2_000])
 export const PROMPT = { tail: 'Hello', ids: Uint32Array.of(1, 2, 3) }
 
 export const END: EngineEnd = {
-  type: 'end',
   finishReason: 'stop',
   matchedTokenId: null,
   matchedStop: null,
@@ -36,8 +35,7 @@ export const END: EngineEnd = {
   completionTokens: 0,
 }
 
-export const tokens = (ids: readonly number[], cachedTokens = 0): EngineOutput => ({
-  type: 'tokens',
+export const tokens = (ids: readonly number[], cachedTokens = 0): EngineTokens => ({
   ids,
   promptTokens: 3,
   cachedTokens,
@@ -63,7 +61,8 @@ export const declined = (fields: Partial<GenerationDeclined>): GenerationEvent =
 })
 
 export type Given = {
-  engine?: (run: RunningGeneration) => AsyncIterable<EngineOutput>
+  /** What the engine gives, one after the other. */
+  engine?: (run: RunningGeneration) => AsyncIterable<EngineTokens | EngineEnd>
   job?: Partial<GenerationJob>
   /** Of the answered claim: ids of earlier epochs, the time that is left. */
   claimed?: Partial<ClaimedGeneration>
@@ -99,10 +98,14 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
     throw new Error('not asked in these tests')
   }
   const engine: EngineClient = {
-    async *generate(request) {
+    async generate(request, { onTokens }) {
       requests.push(request)
       if (opened === undefined || given.engine === undefined) throw new Error('nothing to generate')
-      yield* given.engine(opened)
+      for await (const output of given.engine(opened)) {
+        if ('finishReason' in output) return output
+        if (!onTokens(output)) return null
+      }
+      return null
     },
     embed: refuse,
     healthCheck: refuse,

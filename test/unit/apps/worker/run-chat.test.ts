@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { EngineOutput } from '#apps/worker/engine/engine-client.ts'
+import type { EngineEnd } from '#apps/worker/engine/engine-client.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import { loadTokenizer } from '#test/support/load-tokenizer.ts'
 import { generationJob } from '../../../support/generation-job.ts'
@@ -8,7 +8,7 @@ import { END, END_IDS, processUnderTest, PROMPT, tokens, type Given } from './pr
 const tokenizer = await loadTokenizer('models/tiny')
 
 const encode = async (text: string) => Array.from(await tokenizer.encode(text))
-const end = (finishReason: 'stop' | 'length'): EngineOutput => ({ ...END, finishReason })
+const end = (finishReason: 'stop' | 'length'): EngineEnd => ({ ...END, finishReason })
 
 /** Continues after `ids`; without an engine, asking it fails. */
 const continueAfter = async (ids: readonly number[], given: Given = {}) =>

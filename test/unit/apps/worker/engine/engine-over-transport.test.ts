@@ -1,9 +1,10 @@
 import { status } from '@grpc/grpc-js'
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { EngineClient, EngineOutput, EngineRequest } from '#apps/worker/engine/engine-client.ts'
+import type { EngineClient, EngineRequest } from '#apps/worker/engine/engine-client.ts'
 import { createEngineOverTransport } from '#apps/worker/engine/engine-over-transport.ts'
 import { createHttp2Transport } from '#apps/worker/engine/transport/http2-transport.ts'
 import type { Transport } from '#apps/worker/engine/transport/transport.ts'
+import { collectGeneration } from '#test/support/collect-generation.ts'
 import { TRANSPORTS } from '#test/support/engine-transports.ts'
 import { replay, startEngineServer, type GenerateCall } from './engine-server.ts'
 import { recording, recordings } from './recordings.ts'
@@ -32,14 +33,8 @@ async function connect(options: Parameters<typeof startEngineServer>[0]) {
   return { server, client }
 }
 
-async function collect(client: EngineClient, signal = new AbortController().signal): Promise<EngineOutput[]> {
-  const outputs: EngineOutput[] = []
-  for await (const output of client.generate(request, signal)) outputs.push(output)
-  return outputs
-}
-
-const idsOf = (outputs: readonly EngineOutput[]) =>
-  outputs.flatMap((output) => (output.type === 'tokens' ? Array.from(output.ids) : []))
+const collect = async (client: EngineClient, signal?: AbortSignal) =>
+  await collectGeneration(client, request, signal === undefined ? {} : { signal })
 
 const chunk = (...tokenIds: number[]) => ({ chunk: { tokenIds, promptTokens: 2 } })
 const complete = { complete: { finishReason: 'stop', outputIds: [9], promptTokens: 2, completionTokens: 1 } }
@@ -56,13 +51,11 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
       '$name yields each token once and ends with the counts of the whole call',
       async (recorded) => {
         const { client } = await connect({ generate: replay(recorded) })
-        const outputs = await collect(client)
+        const { ids: collected, end } = await collect(client)
         const ids = recorded.frames.flatMap((frame) => frame.chunk?.tokenIds ?? [])
         const last = recorded.frames.at(-1)?.complete
-        expect(idsOf(outputs)).toEqual(ids)
-        expect(outputs.filter((output) => output.type === 'end')).toEqual([outputs.at(-1)])
-        expect(outputs.at(-1)).toEqual({
-          type: 'end',
+        expect(collected).toEqual(ids)
+        expect(end).toEqual({
           finishReason: last?.finishReason,
           matchedTokenId: last?.matchedTokenId ?? null,
           matchedStop: last?.matchedStopStr ?? null,
@@ -72,69 +65,6 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
         })
       },
     )
-
-    it('hands over together what came while its consumer was busy', async () => {
-      const calls: GenerateCall[] = []
-      const { client } = await connect({ generate: (call) => calls.push(call) })
-      const outputs = client.generate(request, new AbortController().signal)[Symbol.asyncIterator]()
-      const first = outputs.next()
-      await vi.waitFor(() => expect(calls).toHaveLength(1))
-      calls[0]?.write(chunk(1))
-      expect(await first).toMatchObject({ value: { type: 'tokens', ids: [1] } })
-      for (let id = 2; id <= 50; id++) calls[0]?.write(chunk(id))
-      calls[0]?.write(complete)
-      calls[0]?.end()
-      // Answered on the same connection, hence behind the tokens.
-      await client.healthCheck()
-      const rest: EngineOutput[] = []
-      for (let next = await outputs.next(); next.done !== true; next = await outputs.next()) {
-        rest.push(next.value)
-      }
-      expect(idsOf(rest)).toEqual(Array.from({ length: 49 }, (_, i) => i + 2))
-      expect(rest.length).toBeLessThan(25)
-      expect(rest.at(-1)).toMatchObject({ type: 'end', completionTokens: 50 })
-    })
-
-    it('stops reading when its consumer falls far behind, and loses nothing', async () => {
-      const total = 3_000
-      let accepted = 0
-      const generate = (call: GenerateCall) => {
-        const write = () => {
-          while (accepted < total) {
-            accepted += 1
-            if (!call.write(chunk(...Array.from({ length: 100 }, (_, i) => i)))) {
-              call.once('drain', write)
-              return
-            }
-          }
-          call.write(complete)
-          call.end()
-        }
-        write()
-      }
-      const { client } = await connect({ generate })
-      const outputs = client.generate(request, new AbortController().signal)[Symbol.asyncIterator]()
-      const first = await outputs.next()
-      let seen = first.done === true || first.value.type !== 'tokens' ? 0 : first.value.ids.length
-      let before = -1
-      await vi.waitFor(
-        () => {
-          const stalled = accepted === before
-          before = accepted
-          expect(stalled).toBe(true)
-        },
-        { interval: 100, timeout: 5_000 },
-      )
-      expect(accepted).toBeLessThan(total)
-      let largest = 0
-      for (let next = await outputs.next(); next.done !== true; next = await outputs.next()) {
-        if (next.value.type !== 'tokens') continue
-        seen += next.value.ids.length
-        largest = Math.max(largest, next.value.ids.length)
-      }
-      expect(seen).toBe(total * 100)
-      expect(largest).toBeLessThan(50_000)
-    })
 
     it('takes a message of any size', async () => {
       const ids = Array.from({ length: 900_000 }, () => 2_000_000_000)
@@ -146,37 +76,48 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
           call.end()
         },
       })
-      expect(idsOf(await collect(client))).toHaveLength(900_001)
+      expect((await collect(client)).ids).toHaveLength(900_001)
     })
   })
 
   describe('an end by the consumer', () => {
     const endless = (call: GenerateCall) => call.write(chunk(1))
 
-    it('that leaves the loop cancels the call and aborts the request', async () => {
+    it('that wants no more tokens cancels the call and aborts the request', async () => {
       const { client, server } = await connect({ generate: endless })
-      for await (const output of client.generate(request, new AbortController().signal)) {
-        expect(output.type).toBe('tokens')
-        break
-      }
+      const onTokens = vi.fn<() => boolean>(() => false)
+      expect(await client.generate(request, { signal: NEVER, onTokens })).toBeNull()
+      expect(onTokens).toHaveBeenCalledOnce()
       await vi.waitFor(() => expect(server.seen).toMatchObject({ cancelled: 1, aborted: ['g-1'] }))
     })
 
-    it('that aborts the signal ends the loop without an error, also between tokens', async () => {
+    it('that throws cancels the call, aborts the request and rejects with its error', async () => {
+      const { client, server } = await connect({ generate: endless })
+      const generated = client.generate(request, {
+        signal: NEVER,
+        onTokens() {
+          throw new Error('not parsed')
+        },
+      })
+      await expect(generated).rejects.toThrow('not parsed')
+      await vi.waitFor(() => expect(server.seen).toMatchObject({ cancelled: 1, aborted: ['g-1'] }))
+    })
+
+    it('that aborts the signal ends it without an error, also between tokens', async () => {
       const { client, server } = await connect({ generate: endless })
       const controller = new AbortController()
-      const outputs: EngineOutput[] = []
-      for await (const output of client.generate(request, controller.signal)) {
-        outputs.push(output)
+      const onTokens = vi.fn<() => boolean>(() => {
         setImmediate(() => controller.abort())
-      }
-      expect(idsOf(outputs)).toEqual([1])
+        return true
+      })
+      expect(await client.generate(request, { signal: controller.signal, onTokens })).toBeNull()
+      expect(onTokens).toHaveBeenCalledOnce()
       await vi.waitFor(() => expect(server.seen).toMatchObject({ cancelled: 1, aborted: ['g-1'] }))
     })
 
     it('before the beginning sends nothing', async () => {
       const { client, server } = await connect({ generate: endless })
-      expect(await collect(client, AbortSignal.abort())).toEqual([])
+      expect(await collect(client, AbortSignal.abort())).toEqual({ ids: [], end: null })
       await client.healthCheck()
       expect(server.seen).toEqual({ requests: [], aborted: [], cancelled: 0 })
     })
@@ -215,13 +156,9 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
 
     it('INTERNAL of an unhealthy engine is its death, and the tokens before it are not lost', async () => {
       const { client } = await fail('sigkill-engine-core-stream (0.32.0)', false)
-      const outputs: EngineOutput[] = []
-      const run = async () => {
-        for await (const output of client.generate(request, new AbortController().signal))
-          outputs.push(output)
-      }
-      await expect(run()).rejects.toMatchObject({ kind: 'dead' })
-      expect(idsOf(outputs)).toEqual(
+      const groups: number[][] = []
+      await expect(collectGeneration(client, request, { groups })).rejects.toMatchObject({ kind: 'dead' })
+      expect(groups.flat()).toEqual(
         recording('sigkill-engine-core-stream (0.32.0)').frames.flatMap(
           (frame) => frame.chunk?.tokenIds ?? [],
         ),
@@ -263,11 +200,7 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
     it('of the request itself is reported without asking the engine', async () => {
       const { client, server } = await connect({})
       const wrong = { ...request, sampling: { topP: 0 } }
-      const iterate = async () => {
-        for await (const output of client.generate(wrong, new AbortController().signal))
-          expect(output).toBeNull()
-      }
-      await expect(iterate()).rejects.toMatchObject({
+      await expect(collectGeneration(client, wrong)).rejects.toMatchObject({
         kind: 'refused',
         message: expect.stringMatching(/^top_p/),
       })

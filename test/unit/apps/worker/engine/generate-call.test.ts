@@ -1,0 +1,127 @@
+import { expect, test, vi } from 'vitest'
+import type { ChunkMessage, CompleteMessage } from '#apps/worker/engine/decode-chunk.ts'
+import type { EngineTokens } from '#apps/worker/engine/engine-client.ts'
+import { EngineError } from '#apps/worker/engine/engine-error.ts'
+import { runGenerate } from '#apps/worker/engine/generate-call.ts'
+import { cancelled, type CallFailure } from '#apps/worker/engine/transport/call-failure.ts'
+
+const chunk = (...ids: number[]): ChunkMessage => ({ type: 'chunk', ids, promptTokens: 2, cachedTokens: 1 })
+
+const COMPLETE: CompleteMessage = {
+  type: 'complete',
+  finishReason: 'stop',
+  promptTokens: 2,
+  cachedTokens: 1,
+  matchedTokenId: null,
+  matchedStop: null,
+}
+
+/** A call whose messages a test gives; `log` has what its consumer and the transport were told, in order. */
+function start(onTokens: (tokens: EngineTokens) => boolean = () => true) {
+  const log: unknown[] = []
+  const leaving = new AbortController()
+  let onMessage = (_message: ChunkMessage | CompleteMessage) => {}
+  let onEnd = (_failure: CallFailure | null) => {}
+  const generated = runGenerate(
+    (listener) => {
+      ;({ onMessage, onEnd } = listener)
+      return { pause() {}, resume() {}, cancel: () => log.push('cancel') }
+    },
+    {
+      signal: leaving.signal,
+      onTokens(tokens) {
+        log.push([...tokens.ids])
+        return onTokens(tokens)
+      },
+      onAbandoned: () => log.push('abandoned'),
+      toError: async (_, hasTokens) =>
+        new EngineError('failed', hasTokens ? 'after tokens' : 'without tokens'),
+    },
+  )
+  return { log, leaving, generated, onMessage, onEnd }
+}
+
+test('messages that arrive together are passed on together, later ones by themselves', async () => {
+  const { log, generated, onMessage } = start()
+  onMessage(chunk(1))
+  onMessage(chunk(2, 3))
+  expect(log).toEqual([])
+  await Promise.resolve()
+  expect(log).toEqual([[1, 2, 3]])
+  onMessage(chunk(4))
+  await Promise.resolve()
+  expect(log).toEqual([[1, 2, 3], [4]])
+  onMessage(COMPLETE)
+  expect(await generated).toMatchObject({ finishReason: 'stop', completionTokens: 4 })
+})
+
+test('the last tokens come before the end that arrives with them, also before a failure', async () => {
+  const ended = start()
+  ended.onMessage(chunk(1))
+  ended.onMessage(COMPLETE)
+  expect(ended.log).toEqual([[1]])
+  expect(await ended.generated).toMatchObject({ completionTokens: 1 })
+
+  const failed = start()
+  failed.onMessage(chunk(1))
+  failed.onEnd(cancelled())
+  expect(failed.log).toEqual([[1]])
+  await expect(failed.generated).rejects.toThrow('after tokens')
+})
+
+test('messages without tokens are not passed on', async () => {
+  const { log, generated, onMessage, onEnd } = start()
+  onMessage(chunk())
+  onEnd(null)
+  await expect(generated).rejects.toThrow('closed the stream')
+  expect(log).toEqual([])
+})
+
+test('a consumer that wants no more ends it, and what comes then is not passed on', async () => {
+  const { log, leaving, generated, onMessage, onEnd } = start(() => false)
+  onMessage(chunk(1))
+  expect(await generated).toBeNull()
+  onMessage(chunk(2))
+  onMessage(COMPLETE)
+  onEnd(cancelled())
+  leaving.abort()
+  await Promise.resolve()
+  expect(log).toEqual([[1], 'cancel', 'abandoned'])
+})
+
+test('a call that is complete is not cancelled, although its consumer wanted no more', async () => {
+  const { log, generated, onMessage } = start(() => false)
+  onMessage(chunk(1))
+  onMessage(COMPLETE)
+  expect(await generated).toMatchObject({ finishReason: 'stop' })
+  expect(log).toEqual([[1]])
+})
+
+test('a failure that comes with the last wanted tokens does no harm', async () => {
+  const { log, generated, onMessage, onEnd } = start(() => false)
+  onMessage(chunk(1))
+  onEnd(cancelled())
+  expect(await generated).toBeNull()
+  expect(log).toEqual([[1]])
+})
+
+test('a signal that is aborted ends it, and tokens that were not passed on yet are dropped', async () => {
+  const { log, leaving, generated, onMessage } = start()
+  onMessage(chunk(1))
+  leaving.abort()
+  expect(await generated).toBeNull()
+  expect(log).toEqual(['cancel', 'abandoned'])
+})
+
+test('what the consumer throws ends it and is the reason', async () => {
+  const onTokens = vi.fn<() => boolean>(() => {
+    throw new Error('not parsed')
+  })
+  const { log, generated, onMessage } = start(onTokens)
+  onMessage(chunk(1))
+  await expect(generated).rejects.toThrow('not parsed')
+  onMessage(chunk(2))
+  await Promise.resolve()
+  expect(onTokens).toHaveBeenCalledOnce()
+  expect(log).toEqual([[1], 'cancel', 'abandoned'])
+})
