@@ -164,7 +164,7 @@ describe.each(LIVE_TARGETS.map((target) => [target.name, target] as const))(
         maxTokens: 400,
         constraint: { type: 'json', schema },
       })
-      expect(end).not.toBeNull()
+      expect(end).toMatchObject({ finishReason: 'stop', completionTokens: ids.length })
       expect(ids.length).toBeGreaterThan(3)
     })
 

@@ -1,19 +1,19 @@
 import type { EngineClient, EngineRequest } from '#apps/worker/engine/engine-client.ts'
 
-/** Runs one generation: its ids, in the groups in which they came, and the engine's end. `groups` has them while it runs. */
+/** Collects a generation's ids and its end. Pass `ids` to read them when it rejects. */
 export async function collectGeneration(
   client: Pick<EngineClient, 'generate'>,
   request: EngineRequest,
-  { signal = NEVER, groups = [] }: { signal?: AbortSignal; groups?: number[][] } = {},
+  { signal = NEVER, ids = [] }: { signal?: AbortSignal; ids?: number[] } = {},
 ) {
   const end = await client.generate(request, {
     signal,
-    onTokens({ ids }) {
-      groups.push([...ids])
+    onTokens(tokens) {
+      for (const id of tokens.ids) ids.push(id)
       return true
     },
   })
-  return { ids: groups.flat(), end }
+  return { ids, end }
 }
 
 const NEVER = new AbortController().signal

@@ -6,9 +6,10 @@ import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
  */
 export type EngineClient = {
   /**
-   * Runs one generation: passes its tokens to `onTokens` as they arrive, and resolves with the engine's end. Once
-   * `onTokens` returns false or throws, or `signal` is aborted, the engine's work is stopped at once, and it resolves with
-   * null or rejects with what was thrown. Rejects with an EngineError for every failure of the engine.
+   * Runs one generation. `onTokens` gets the tokens as they arrive, those that arrive together as one group, and returns
+   * whether more are wanted; it is not called after the promise settles or `signal` is aborted. Resolves with the engine's
+   * end. If `onTokens` returns false or `signal` is aborted before that, it stops the engine's work and resolves with null;
+   * if `onTokens` throws, it stops it and rejects with that error. Rejects with an EngineError when the engine fails.
    */
   readonly generate: (
     request: EngineRequest,

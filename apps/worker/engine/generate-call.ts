@@ -6,9 +6,10 @@ import type { CallFailure } from './transport/call-failure.ts'
 import type { StreamCall, StreamListener } from './transport/transport.ts'
 
 /**
- * One Generate call. States: *open*, until the Complete, a failure, the signal, or a consumer that wants no more; then
- * *over*. Tokens are passed on in place of iterated over, which would cost several promises for each message; those of
- * messages that arrive together are joined. `onAbandoned` is called once, when an open call is ended from this side.
+ * One Generate call. States: *open*, until the Complete, a known failure, the signal, or a consumer that wants no more;
+ * then *over*. A callback receives the tokens: an async iterator would cost two promises for each message. Messages that
+ * are received before the next microtask are joined. `onAbandoned` is called once, when an open call is ended from this
+ * side.
  *
  * Resolves with the engine's end, or with null after an end from this side.
  */
@@ -28,8 +29,11 @@ export function runGenerate(
   let isOpen = true
   let completionTokens = 0
 
-  /** Passes on what has arrived; returns whether more is wanted. */
-  function pass(): boolean {
+  /**
+   * Passes on what has arrived; returns whether more are wanted. If the consumer throws, it rejects with that error, which
+   * no later settling changes, and returns false.
+   */
+  function passTokens(): boolean {
     const arrived = tokens
     tokens = null
     if (arrived === null) return true
@@ -41,13 +45,19 @@ export function runGenerate(
     }
   }
 
-  function passSoon(): void {
-    if (isOpen && !pass()) abandon()
+  function passInMicrotask(): void {
+    if (isOpen && !passTokens()) abandon()
   }
 
   function close(): void {
     isOpen = false
     signal.removeEventListener('abort', abandon)
+  }
+
+  function fail(error: unknown): void {
+    if (!isOpen) return
+    close()
+    reject(error)
   }
 
   function abandon(): void {
@@ -63,7 +73,7 @@ export function runGenerate(
       if (!isOpen) return
       if (message.type === 'complete') {
         close()
-        pass()
+        passTokens()
         resolve(fromCompleteMessage(message, completionTokens))
         return
       }
@@ -71,20 +81,22 @@ export function runGenerate(
       completionTokens += message.ids.length
       if (tokens === null) {
         tokens = message
-        queueMicrotask(passSoon)
+        queueMicrotask(passInMicrotask)
       } else {
         for (const id of message.ids) tokens.ids.push(id)
       }
     },
     onEnd(failure) {
       if (!isOpen) return
-      close()
-      // A consumer that has all that it wants does not need the end.
-      if (!pass()) resolve(null)
-      else if (failure === null) {
-        reject(new EngineError('unavailable', 'the engine closed the stream without completing it'))
-      } else {
-        void toError(failure, completionTokens > 0).then(reject, reject)
+      if (!passTokens()) {
+        // A failure after the last wanted token is ignored.
+        close()
+        resolve(null)
+      } else if (failure === null) {
+        fail(new EngineError('unavailable', 'the engine closed the stream without completing it'))
+      } else if (isOpen) {
+        // It stays open, because the engine may be asked for its health first: a signal does not wait for that.
+        void toError(failure, completionTokens > 0).then(fail, fail)
       }
     },
   })

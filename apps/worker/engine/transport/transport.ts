@@ -36,8 +36,8 @@ export type StreamListener<Response> = {
 
 export type StreamCall = {
   /**
-   * No `onMessage` until `resume`; the server stops sending as soon as the flow-control window is full. The worker takes
-   * every message at once; the contract tests compare what engines send to a slow reader.
+   * No `onMessage` until `resume`; the server stops sending as soon as the flow-control window is full. Used by tests only,
+   * which compare what engines send to a slow reader: the worker takes every message at once.
    */
   readonly pause: () => void
   readonly resume: () => void

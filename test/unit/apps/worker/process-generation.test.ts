@@ -93,6 +93,15 @@ test('what the engine had cached is reported with the first token, once', async 
   expect(usage?.cachedTokens).toBe(2)
 })
 
+test('what the engine had cached is charged as such where only its end says so', async () => {
+  const { usage } = await process({
+    async *engine() {
+      yield { ...END, cachedTokens: 2 }
+    },
+  })
+  expect(usage).toMatchObject({ promptTokens: 3, cachedTokens: 2, completionTokens: 0 })
+})
+
 test('a stop string ends it before the engine does', async () => {
   const [before, after] = [await idsOf('one two'), await idsOf(' three')]
   const { events } = await process({

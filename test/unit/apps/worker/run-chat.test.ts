@@ -147,7 +147,7 @@ test('a later epoch does not report its own replay as a discount', async () => {
   const { events, usage } = await continueAfter(await encode('one'), {
     async *engine() {
       yield tokens(await encode(' two'), 3)
-      yield end('stop')
+      yield { ...end('stop'), cachedTokens: 4 }
     },
   })
   expect(events.map(({ type }) => type)).toEqual(['generation-claimed', 'text-delta', 'generation-end'])

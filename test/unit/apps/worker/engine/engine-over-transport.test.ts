@@ -48,7 +48,7 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
 
   describe('a generation', () => {
     it.for(recordings.filter(({ status }) => status.number === 0))(
-      '$name yields each token once and ends with the counts of the whole call',
+      '$name passes on each token once and ends with the counts of the whole call',
       async (recorded) => {
         const { client } = await connect({ generate: replay(recorded) })
         const { ids: collected, end } = await collect(client)
@@ -156,9 +156,9 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
 
     it('INTERNAL of an unhealthy engine is its death, and the tokens before it are not lost', async () => {
       const { client } = await fail('sigkill-engine-core-stream (0.32.0)', false)
-      const groups: number[][] = []
-      await expect(collectGeneration(client, request, { groups })).rejects.toMatchObject({ kind: 'dead' })
-      expect(groups.flat()).toEqual(
+      const ids: number[] = []
+      await expect(collectGeneration(client, request, { ids })).rejects.toMatchObject({ kind: 'dead' })
+      expect(ids).toEqual(
         recording('sigkill-engine-core-stream (0.32.0)').frames.flatMap(
           (frame) => frame.chunk?.tokenIds ?? [],
         ),

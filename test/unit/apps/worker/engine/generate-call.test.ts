@@ -1,6 +1,5 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import type { ChunkMessage, CompleteMessage } from '#apps/worker/engine/decode-chunk.ts'
-import type { EngineTokens } from '#apps/worker/engine/engine-client.ts'
 import { EngineError } from '#apps/worker/engine/engine-error.ts'
 import { runGenerate } from '#apps/worker/engine/generate-call.ts'
 import { cancelled, type CallFailure } from '#apps/worker/engine/transport/call-failure.ts'
@@ -16,8 +15,11 @@ const COMPLETE: CompleteMessage = {
   matchedStop: null,
 }
 
-/** A call whose messages a test gives; `log` has what its consumer and the transport were told, in order. */
-function start(onTokens: (tokens: EngineTokens) => boolean = () => true) {
+/** A call whose messages a test gives. `log` lists the tokens passed on, and the calls of `cancel` and `onAbandoned`. */
+function start(given: {
+  onTokens?: (leaving: AbortController) => boolean
+  toError?: (failure: CallFailure, hasTokens: boolean) => Promise<EngineError>
+}) {
   const log: unknown[] = []
   const leaving = new AbortController()
   let onMessage = (_message: ChunkMessage | CompleteMessage) => {}
@@ -31,18 +33,25 @@ function start(onTokens: (tokens: EngineTokens) => boolean = () => true) {
       signal: leaving.signal,
       onTokens(tokens) {
         log.push([...tokens.ids])
-        return onTokens(tokens)
+        return given.onTokens?.(leaving) ?? true
       },
       onAbandoned: () => log.push('abandoned'),
-      toError: async (_, hasTokens) =>
-        new EngineError('failed', hasTokens ? 'after tokens' : 'without tokens'),
+      toError: given.toError ?? (async (_, hasTokens) => new EngineError('failed', `tokens: ${hasTokens}`)),
     },
   )
   return { log, leaving, generated, onMessage, onEnd }
 }
 
+const wantsNoMore = { onTokens: () => false }
+
+const throws = {
+  onTokens() {
+    throw new Error('not parsed')
+  },
+}
+
 test('messages that arrive together are passed on together, later ones by themselves', async () => {
-  const { log, generated, onMessage } = start()
+  const { log, generated, onMessage } = start({})
   onMessage(chunk(1))
   onMessage(chunk(2, 3))
   expect(log).toEqual([])
@@ -56,21 +65,21 @@ test('messages that arrive together are passed on together, later ones by themse
 })
 
 test('the last tokens come before the end that arrives with them, also before a failure', async () => {
-  const ended = start()
+  const ended = start({})
   ended.onMessage(chunk(1))
   ended.onMessage(COMPLETE)
   expect(ended.log).toEqual([[1]])
   expect(await ended.generated).toMatchObject({ completionTokens: 1 })
 
-  const failed = start()
+  const failed = start({})
   failed.onMessage(chunk(1))
   failed.onEnd(cancelled())
   expect(failed.log).toEqual([[1]])
-  await expect(failed.generated).rejects.toThrow('after tokens')
+  await expect(failed.generated).rejects.toThrow('tokens: true')
 })
 
 test('messages without tokens are not passed on', async () => {
-  const { log, generated, onMessage, onEnd } = start()
+  const { log, generated, onMessage, onEnd } = start({})
   onMessage(chunk())
   onEnd(null)
   await expect(generated).rejects.toThrow('closed the stream')
@@ -78,7 +87,7 @@ test('messages without tokens are not passed on', async () => {
 })
 
 test('a consumer that wants no more ends it, and what comes then is not passed on', async () => {
-  const { log, leaving, generated, onMessage, onEnd } = start(() => false)
+  const { log, leaving, generated, onMessage, onEnd } = start(wantsNoMore)
   onMessage(chunk(1))
   expect(await generated).toBeNull()
   onMessage(chunk(2))
@@ -90,15 +99,15 @@ test('a consumer that wants no more ends it, and what comes then is not passed o
 })
 
 test('a call that is complete is not cancelled, although its consumer wanted no more', async () => {
-  const { log, generated, onMessage } = start(() => false)
+  const { log, generated, onMessage } = start(wantsNoMore)
   onMessage(chunk(1))
   onMessage(COMPLETE)
   expect(await generated).toMatchObject({ finishReason: 'stop' })
   expect(log).toEqual([[1]])
 })
 
-test('a failure that comes with the last wanted tokens does no harm', async () => {
-  const { log, generated, onMessage, onEnd } = start(() => false)
+test('a failure that comes with the last wanted tokens is ignored', async () => {
+  const { log, generated, onMessage, onEnd } = start(wantsNoMore)
   onMessage(chunk(1))
   onEnd(cancelled())
   expect(await generated).toBeNull()
@@ -106,22 +115,68 @@ test('a failure that comes with the last wanted tokens does no harm', async () =
 })
 
 test('a signal that is aborted ends it, and tokens that were not passed on yet are dropped', async () => {
-  const { log, leaving, generated, onMessage } = start()
+  const { log, leaving, generated, onMessage } = start({})
   onMessage(chunk(1))
   leaving.abort()
   expect(await generated).toBeNull()
   expect(log).toEqual(['cancel', 'abandoned'])
 })
 
-test('what the consumer throws ends it and is the reason', async () => {
-  const onTokens = vi.fn<() => boolean>(() => {
-    throw new Error('not parsed')
-  })
-  const { log, generated, onMessage } = start(onTokens)
+test('a signal that is aborted does not wait until a failure is known', async () => {
+  const unknown = Promise.withResolvers<EngineError>()
+  const { log, leaving, generated, onMessage, onEnd } = start({ toError: async () => await unknown.promise })
+  onMessage(chunk(1))
+  onEnd(cancelled())
+  leaving.abort()
+  expect(await generated).toBeNull()
+  unknown.resolve(new EngineError('dead', 'known too late'))
+  expect(log).toEqual([[1], 'cancel', 'abandoned'])
+})
+
+test('a failure that cannot be known is reported as what came of it', async () => {
+  const toError = async () => await Promise.reject(new Error('no health'))
+  const { generated, onEnd } = start({ toError })
+  onEnd(cancelled())
+  await expect(generated).rejects.toThrow('no health')
+})
+
+test('a signal that is aborted by the last tokens counts before a failure, not before the end', async () => {
+  const leaves = {
+    onTokens(leaving: AbortController) {
+      leaving.abort()
+      return true
+    },
+  }
+  const ended = start(leaves)
+  ended.onMessage(chunk(1))
+  ended.onMessage(COMPLETE)
+  expect(await ended.generated).toMatchObject({ finishReason: 'stop' })
+  expect(ended.log).toEqual([[1]])
+
+  const failed = start(leaves)
+  failed.onMessage(chunk(1))
+  failed.onEnd(cancelled())
+  expect(await failed.generated).toBeNull()
+  expect(failed.log).toEqual([[1], 'cancel', 'abandoned'])
+})
+
+test('a consumer that throws cancels the call, which rejects with its error', async () => {
+  const { log, generated, onMessage } = start(throws)
   onMessage(chunk(1))
   await expect(generated).rejects.toThrow('not parsed')
   onMessage(chunk(2))
   await Promise.resolve()
-  expect(onTokens).toHaveBeenCalledOnce()
   expect(log).toEqual([[1], 'cancel', 'abandoned'])
+})
+
+test('its error counts more than the end or the failure that comes with it', async () => {
+  const ended = start(throws)
+  ended.onMessage(chunk(1))
+  ended.onMessage(COMPLETE)
+  await expect(ended.generated).rejects.toThrow('not parsed')
+
+  const failed = start(throws)
+  failed.onMessage(chunk(1))
+  failed.onEnd(cancelled())
+  await expect(failed.generated).rejects.toThrow('not parsed')
 })
