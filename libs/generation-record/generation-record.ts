@@ -160,10 +160,11 @@ export function createGenerationRecord(options: {
       const features = serves.features.join(' ')
       const args = [modelPrefix(model), worker, nonce, features, String(serves.window), self, ...buried]
       for (let calls = 0; calls < MAX_CLAIM_CALLS; calls += 1) {
-        const reply = readReply(await run('claim', keys, args))
+        const answer = await run('claim', keys, args)
+        const reply = readReply(answer)
         if (reply.status === 'claimed') return await readClaimed(model, reply)
         if (reply.status === 'nothing') return { status: 'nothing' }
-        if (reply.status !== 'again') throw toUnexpected([reply.status])
+        if (reply.status !== 'again') throw toUnexpected(answer)
       }
       return { status: 'nothing' }
     },

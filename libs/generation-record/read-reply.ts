@@ -37,7 +37,7 @@ export function readReply(reply: unknown): Reply {
   }
 }
 
-/** For a status that no branch expects, too. Of the fields only the types: one of them may be a prompt. */
+/** The error for an unexpected status or field. It shows only the types of the fields, because one may be a prompt. */
 export function toUnexpected(reply: unknown): Error {
   if (!Array.isArray(reply)) return new TypeError(`a script answered with no list: ${typeof reply}`)
   const [status, ...fields]: unknown[] = reply

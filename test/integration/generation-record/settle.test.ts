@@ -119,7 +119,7 @@ test('a settlement is sent together with the next command of its connection', as
     log: pino({ level: 'silent' }),
   })
   onTestFinished(() => own.disconnect())
-  // However slow the machine is, it is not sent for the time that has passed.
+  // With fake timers the 20 ms never pass, however slow the machine is.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => void vi.useRealTimers())
   const ownRecord = createGenerationRecord({ redis: own, self: 'self-1', graceMs: 60_000 })

@@ -95,7 +95,7 @@ test('a command that may wait goes out with the next one, and alone after 20 ms'
   expect(await Promise.all(joined)).toEqual(['PONG', 4])
 
   const lost = withNextWrite(redis, async () => await redis.incr('waits'))
-  // From here on its timer does not fire, so what is kept back of the lost connection stays as it is.
+  // The fake timer of this command never fires, so the lost connection stays corked.
   vi.useRealTimers()
   redis.stream.destroy()
   await expect(lost).rejects.toThrow('Reached the max retries')

@@ -133,14 +133,14 @@ test('a signal that is aborted does not wait until a failure is known', async ()
   expect(log).toEqual([[1], 'cancel', 'abandoned'])
 })
 
-test('a failure that cannot be known is reported as what came of it', async () => {
+test('an error of `toError` itself rejects the call', async () => {
   const toError = async () => await Promise.reject(new Error('no health'))
   const { generated, onEnd } = start({ toError })
   onEnd(cancelled())
   await expect(generated).rejects.toThrow('no health')
 })
 
-test('a signal that is aborted by the last tokens counts before a failure, not before the end', async () => {
+test('a signal that is aborted by the last tokens replaces a failure, but not the end', async () => {
   const leaves = {
     onTokens(leaving: AbortController) {
       leaving.abort()
@@ -169,7 +169,7 @@ test('a consumer that throws cancels the call, which rejects with its error', as
   expect(log).toEqual([[1], 'cancel', 'abandoned'])
 })
 
-test('its error counts more than the end or the failure that comes with it', async () => {
+test('an error of the consumer replaces the end or the failure that arrives with it', async () => {
   const ended = start(throws)
   ended.onMessage(chunk(1))
   ended.onMessage(COMPLETE)
