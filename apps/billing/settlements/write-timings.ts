@@ -75,8 +75,8 @@ async function insert(pool: Pool, rows: readonly Row[], now: Date): Promise<void
       from jsonb_to_recordset($1::jsonb) as r (
         reservation_id uuid, waited_ms integer, ahead integer, first_token_ms integer, ran_ms integer,
         finish_reason text, error_code text, reasoning_tokens integer, streamed boolean)
-      where r.reservation_id >= first_id($2::timestamptz - interval '90 days')
-        and r.reservation_id < first_id($2::timestamptz + interval '1 day')
+      where r.reservation_id >= (select first_id($2::timestamptz - interval '90 days')) -- once, not for each row
+        and r.reservation_id < (select first_id($2::timestamptz + interval '1 day'))
       on conflict do nothing`,
     values: [JSON.stringify(rows), now],
   })

@@ -26,6 +26,8 @@ set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   calls integer := coalesce(array_length(ids, 1), 0);
+  low uuid := (select x from unnest(ids) as x order by x limit 1);
+  high uuid := (select x from unnest(ids) as x order by x desc limit 1);
   statuses text[] := array_fill(null::text, array[calls]); -- of the first call of each id
   amounts bigint[] := array_fill(null::bigint, array[calls]);
   grants integer[] := array_fill(null::integer, array[calls]);
@@ -48,7 +50,9 @@ declare
 begin
   select array_agg(l.id) into locked from (
     select a.id from accounts a
-    where a.id in (select r.account_id from reservations r where r.id in (select unnest(ids)))
+    where a.id in (
+      select r.account_id from unnest(ids) as u (id) cross join lateral reservation_of(u.id, low, high) r
+    )
     order by a.id for no key update
   ) l;
 
@@ -66,7 +70,7 @@ begin
       from unnest(ids, outputs, deadlines) with ordinality as u (id, output, deadline, ord)
       group by u.id
     ) c
-    left join reservations r on r.id = c.id
+    left join lateral reservation_of(c.id, low, high) r on true
     left join accounts a on a.id = r.account_id
     left join api_keys k on k.id = r.key_id
     left join key_budgets b on b.key_id = r.key_id and b.period_start = r.budget_period
@@ -130,7 +134,7 @@ begin
   update accounts a set held = a.held + d.difference
   from (
     select r.account_id, sum(amounts[n] - r.amount)::bigint as difference
-    from unnest(extended) as n join reservations r on r.id = ids[n]
+    from unnest(extended) as n cross join lateral reservation_of(ids[n], low, high) r
     group by r.account_id
   ) d
   where a.id = d.account_id and d.difference <> 0;
@@ -138,7 +142,7 @@ begin
   update key_budgets b set held = b.held + d.difference
   from (
     select r.key_id, r.budget_period, sum(amounts[n] - r.amount)::bigint as difference
-    from unnest(extended) as n join reservations r on r.id = ids[n]
+    from unnest(extended) as n cross join lateral reservation_of(ids[n], low, high) r
     where r.budget_period is not null
     group by r.key_id, r.budget_period
   ) d
@@ -158,7 +162,7 @@ begin
   from (
     select x.id, x.ord, min(x.ord) over (partition by x.id) as first from unnest(ids) with ordinality as x (id, ord)
   ) u
-  left join reservations r on r.id = u.id
+  left join lateral reservation_of(u.id, low, high) r on true
   left join price_versions p on p.id = r.price_version
   order by u.ord;
 end

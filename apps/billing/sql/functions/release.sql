@@ -12,11 +12,15 @@ set plan_cache_mode = force_generic_plan
 set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
+  low uuid := (select x from unnest(ids) as x order by x limit 1);
+  high uuid := (select x from unnest(ids) as x order by x desc limit 1);
   locked uuid[];
 begin
   select array_agg(l.id) into locked from (
     select a.id from accounts a
-    where a.id in (select r.account_id from reservations r where r.id in (select unnest(ids)))
+    where a.id in (
+      select r.account_id from unnest(ids) as u (id) cross join lateral reservation_of(u.id, low, high) r
+    )
     order by a.id for no key update
   ) l;
 
@@ -49,12 +53,12 @@ begin
 
   insert into reservations (id, state, created_at, closed_at)
   select distinct u.id, 'released', at, at from unnest(ids) as u (id)
-  where not exists (select from reservations r where r.id = u.id)
+  where (select r.id from reservation_of(u.id, low, high) r) is null
   order by u.id
   on conflict (id) do nothing;
 
   return query
   select u.id, case r.state when 'released' then true when 'held' then null else false end
-  from unnest(ids) as u (id) left join reservations r on r.id = u.id;
+  from unnest(ids) as u (id) left join lateral reservation_of(u.id, low, high) r on true;
 end
 $$;

@@ -28,6 +28,8 @@ set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   calls integer := coalesce(array_length(ids, 1), 0);
+  low uuid := (select x from unnest(ids) as x order by x limit 1);
+  high uuid := (select x from unnest(ids) as x order by x desc limit 1);
   statuses text[] := array_fill(null::text, array[calls]);
   amounts bigint[] := array_fill(null::bigint, array[calls]);
   grants integer[] := array_fill(null::integer, array[calls]);
@@ -68,14 +70,15 @@ begin
       k.spend_limit, k.requests_per_minute, k.tokens_per_minute,
       period_start(k.spend_period, at) as period, coalesce(b.held, 0) as period_held, coalesce(b.spent, 0) as spent,
       coalesce(t.requests, 0) as requests, coalesce(t.tokens, 0) as tokens,
-      dense_rank() over (order by c.key_id) as key_number,
+      c.key_number,
       m.max_output, m.context_window,
       p.id as price_version, p.input_price, p.cached_input_price, p.output_price,
       r.state, r.amount as held_amount, r.granted_output, r.clamped, r.price_version as held_price_version,
       (r.key_id, r.model, r.input_tokens, r.wanted_output, r.deadline)
         = (c.key_id, c.model, c.input, c.output, c.deadline) as same_call
     from (
-      select *, min(u.ord) over (partition by u.id) as first
+      -- Numbered here: after the joins, the planner would read the keys in their order to have the calls in it.
+      select *, min(u.ord) over (partition by u.id) as first, dense_rank() over (order by u.key_id) as key_number
       from unnest(ids, key_ids, models, inputs, outputs, deadlines) with ordinality
         as u (id, key_id, model, input, output, deadline, ord)
     ) c
@@ -88,7 +91,7 @@ begin
       select * from price_versions v where v.model = m.id and v.effective_from <= at
       order by v.effective_from desc limit 1
     ) p on true
-    left join reservations r on r.id = c.id
+    left join lateral reservation_of(c.id, low, high) r on true
     order by k.account_id, c.ord
   loop
     if call.account_id is distinct from account then

@@ -30,6 +30,8 @@ set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   entries integer := coalesce(array_length(ids, 1), 0);
+  low uuid := (select x from unnest(ids) as x order by x limit 1);
+  high uuid := (select x from unnest(ids) as x order by x desc limit 1);
   results text[] := array_fill(null::text, array[entries]); -- of the entries that are settled here and now
   costs numeric[] := array_fill(null::numeric, array[entries]);
   charges bigint[] := array_fill(null::bigint, array[entries]);
@@ -45,7 +47,8 @@ begin
   select array_agg(l.id) into locked from (
     select a.id from accounts a
     where a.id in ( -- one subselect: with two and `or` it would read every account
-      select r.account_id from reservations r where r.id in (select unnest(ids))
+      select r.account_id from unnest(ids) as e (id)
+      cross join lateral reservation_of(e.id, low, high) r
       union select (x ->> 'accountId')::uuid from unnest(receipts) as x
     )
     order by a.id for no key update
@@ -55,7 +58,7 @@ begin
     select u.id, u.x, u.ord
     from unnest(ids, receipts) with ordinality as u (id, x, ord)
     where (x ->> 'accountId')::uuid = any (locked) and u.id >= (select archived_before()) -- else it may be settled in an archive
-      and not exists (select from reservations r where r.id = u.id)
+      and (select r.id from reservation_of(u.id, low, high) r) is null
   ), restored as (
     insert into reservations (
       id, state, key_id, model, input_tokens, wanted_output, deadline, account_id, price_version, granted_output,
@@ -103,11 +106,13 @@ begin
       from unnest(ids, outcomes, prompts, cacheds, completions, receipts) with ordinality
         as x (id, outcome, prompt, cached, completion, receipt, ord)
     ) e
-    join reservations r on r.id = e.id and r.account_id is not null -- a tombstone is no reservation
-    join accounts a on a.id = r.account_id
+    cross join lateral reservation_of(e.id, low, high) r
+    join accounts a on a.id = r.account_id -- a tombstone has none
     join price_versions p on p.id = r.price_version
     where e.ord = e.first -- duplicates in the batch are replays of the first
-    and not exists (select from usage u where u.reservation_id = e.id)
+    and (
+      select true from usage u where u.reservation_id = e.id and u.reservation_id between low and high limit 1
+    ) is null
     order by r.account_id, e.ord
   loop
     if entry.account_id is distinct from account then
@@ -135,56 +140,56 @@ begin
     settling := settling || entry.n;
   end loop;
 
-  insert into usage (
-    reservation_id, account_id, key_id, model, price_version, epoch, outcome, prompt_tokens, cached_tokens,
-    completion_tokens, cost, charged, late, settled_by, settled_at
+  -- They all see the reservations as they were.
+  with settled as materialized (
+    select n, r.* from unnest(settling) as n
+    cross join lateral reservation_of(ids[n], low, high) r
+  ), used as (
+    insert into usage (
+      reservation_id, account_id, key_id, model, price_version, epoch, outcome, prompt_tokens, cached_tokens,
+      completion_tokens, cost, charged, late, settled_by, settled_at
+    )
+    select r.id, r.account_id, r.key_id, r.model, r.price_version, epochs[n], outcomes[n], prompts[n], cacheds[n],
+      completions[n], costs[n], charges[n], r.state = 'expired', bys[n], at
+    from settled r
+  ), posted as (
+    insert into ledger (kind, ref, debit_account, credit_account, amount, posted_at)
+    select 'charge', r.id, r.account_id, s.id, charges[n], at
+    from settled r, system_accounts s
+    where charges[n] > 0 and s.name = 'revenue'
+  ), unpaid as (
+    insert into ledger (kind, ref, debit_account, credit_account, amount, posted_at)
+    select 'write-off', r.id, d.id, c.id, written_off(costs[n], charges[n]), at
+    from settled r, system_accounts d, system_accounts c
+    where costs[n] > charges[n] and d.name = 'write-offs' and c.name = 'revenue'
+  ), paid as (
+    update accounts a set posted = a.posted - s.charged, held = a.held - s.freed
+    from (
+      select account_id, sum(charges[n])::bigint as charged,
+        coalesce(sum(amount) filter (where state = 'held'), 0)::bigint as freed
+      from settled group by account_id
+    ) s
+    where a.id = s.account_id
+  ), budgeted as (
+    update key_budgets b set held = b.held - s.freed, spent = b.spent + s.charged
+    from (
+      select key_id, budget_period, sum(charges[n])::bigint as charged,
+        coalesce(sum(amount) filter (where state = 'held'), 0)::bigint as freed
+      from settled where budget_period is not null group by key_id, budget_period
+    ) s
+    where b.key_id = s.key_id and b.period_start = s.budget_period
+  ), rated as (
+    -- Unused tokens count no more in the minute of the grant. After a release none of them count already.
+    update key_rates t set tokens = greatest(t.tokens - s.unused, 0)
+    from (
+      select key_id, rate_minute, sum(rate_tokens - prompts[n] - completions[n])::bigint as unused
+      from settled where rate_minute is not null and state in ('held', 'expired') group by key_id, rate_minute
+    ) s
+    where t.key_id = s.key_id and t.minute = s.rate_minute
   )
-  select r.id, r.account_id, r.key_id, r.model, r.price_version, epochs[n], outcomes[n], prompts[n], cacheds[n],
-    completions[n], costs[n], charges[n], r.state = 'expired', bys[n], at
-  from unnest(settling) as n join reservations r on r.id = ids[n];
-
-  insert into ledger (kind, ref, debit_account, credit_account, amount, posted_at)
-  select 'charge', r.id, r.account_id, s.id, charges[n], at
-  from unnest(settling) as n join reservations r on r.id = ids[n], system_accounts s
-  where charges[n] > 0 and s.name = 'revenue';
-
-  insert into ledger (kind, ref, debit_account, credit_account, amount, posted_at)
-  select 'write-off', ids[n], d.id, c.id, written_off(costs[n], charges[n]), at
-  from unnest(settling) as n, system_accounts d, system_accounts c
-  where costs[n] > charges[n] and d.name = 'write-offs' and c.name = 'revenue';
-
-  update accounts a set posted = a.posted - s.charged, held = a.held - s.freed
-  from (
-    select r.account_id, sum(charges[n])::bigint as charged,
-      coalesce(sum(r.amount) filter (where r.state = 'held'), 0)::bigint as freed
-    from unnest(settling) as n join reservations r on r.id = ids[n]
-    group by r.account_id
-  ) s
-  where a.id = s.account_id;
-
-  update key_budgets b set held = b.held - s.freed, spent = b.spent + s.charged
-  from (
-    select r.key_id, r.budget_period, sum(charges[n])::bigint as charged,
-      coalesce(sum(r.amount) filter (where r.state = 'held'), 0)::bigint as freed
-    from unnest(settling) as n join reservations r on r.id = ids[n]
-    where r.budget_period is not null
-    group by r.key_id, r.budget_period
-  ) s
-  where b.key_id = s.key_id and b.period_start = s.budget_period;
-
-  -- Unused tokens count no more in the minute of the grant. After a release none of them count already.
-  update key_rates t set tokens = greatest(t.tokens - s.unused, 0)
-  from (
-    select r.key_id, r.rate_minute, sum(r.rate_tokens - prompts[n] - completions[n])::bigint as unused
-    from unnest(settling) as n join reservations r on r.id = ids[n]
-    where r.rate_minute is not null and r.state in ('held', 'expired')
-    group by r.key_id, r.rate_minute
-  ) s
-  where t.key_id = s.key_id and t.minute = s.rate_minute;
-
   update reservations r set state = 'settled', closed_at = at
-  from unnest(settling) as n
-  where r.id = ids[n] and r.state in ('held', 'expired');
+  from settled s
+  where r.id = s.id and s.state in ('held', 'expired');
 
   return query
   with answers as (
@@ -199,8 +204,10 @@ begin
       end as result
     from unnest(ids, epochs, outcomes, prompts, cacheds, completions) with ordinality
       as e (id, epoch, outcome, prompt, cached, completion, ord)
-    left join usage u on u.reservation_id = e.id
-    left join reservations r on r.id = e.id
+    left join lateral (
+      select * from usage where usage.reservation_id = e.id and usage.reservation_id between low and high limit 1
+    ) u on true
+    left join lateral reservation_of(e.id, low, high) r on true
   ), alarms as (
     insert into settlement_alarms (
       reservation_id, kind, epoch, outcome, prompt_tokens, cached_tokens, completion_tokens, settled_by, seen_at

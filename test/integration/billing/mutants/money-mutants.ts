@@ -134,7 +134,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a release of an unknown id leaves no trace',
     of: 'release',
-    edits: [['where not exists (select from reservations r where r.id = u.id)', 'where false']],
+    edits: [['where (select r.id from reservation_of(u.id, low, high) r) is null', 'where false']],
   },
   {
     name: 'a release does not free the budget',
@@ -149,7 +149,12 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a settlement does not recognize its replay',
     of: 'settle',
-    edits: [['and not exists (select from usage u where u.reservation_id = e.id)', '']],
+    edits: [
+      [
+        'select true from usage u where u.reservation_id = e.id and',
+        'select true from usage u where false and u.reservation_id = e.id and',
+      ],
+    ],
   },
   {
     name: 'a charge may exceed its hold',
@@ -221,8 +226,8 @@ export const MUTANTS: readonly Mutant[] = [
     of: 'settle',
     edits: [
       [
-        "where r.rate_minute is not null and r.state in ('held', 'expired')",
-        'where r.rate_minute is not null',
+        "where rate_minute is not null and state in ('held', 'expired')",
+        'where rate_minute is not null',
       ],
     ],
   },

@@ -5,16 +5,12 @@ import type { Mutant } from './money-mutants.ts'
 /** Found by histories, in which one thing happens after the other. */
 export const SHORT_MUTANTS: readonly Mutant[] = [
   {
-    name: 'a short reserve does not recognize its replay',
+    name: 'a short reserve holds for its replay again',
     of: 'reserve_one',
     edits: [
       [
-        'and not exists (select from reservations r where r.id = reserve_one.reservation)',
-        'and reserve_one.reservation is not null',
-      ],
-      [
-        'from paid n\n  )\n  select 1',
-        "from paid n on conflict (id) do update set state = 'held'\n  )\n  select 1",
+        'reserve_one.amount, false, reserve_one.deadline + reserve_one.grace, reserve_one.at\n      )',
+        'reserve_one.amount, false, reserve_one.deadline + reserve_one.grace, reserve_one.at\n      ) on conflict do nothing',
       ],
     ],
   },
@@ -61,12 +57,12 @@ export const SHORT_MUTANTS: readonly Mutant[] = [
   {
     name: 'a short reserve spends what is held already',
     of: 'reserve_one',
-    edits: [['and a.posted - a.held >= n.needed', 'and a.posted >= n.needed']],
+    edits: [['and a.posted - a.held >= reserve_one.amount', 'and a.posted >= reserve_one.amount']],
   },
   {
     name: 'a short reserve does not hold its amount',
     of: 'reserve_one',
-    edits: [['set held = a.held + n.needed', 'set held = a.held']],
+    edits: [['set held = a.held + reserve_one.amount', 'set held = a.held']],
   },
   {
     name: 'a short reserve keeps no grace',
@@ -140,7 +136,7 @@ export const SHORT_PARALLEL_MUTANTS = {
     name: 'a short reserve checks the credits before its update',
     of: 'reserve_one',
     edits: [
-      ['and a.posted - a.held >= n.needed', ''],
+      ['and a.posted - a.held >= reserve_one.amount', ''],
       [
         'where k.id = reserve_one.key_id and',
         `where (select a.posted - a.held from accounts a where a.id = k.account_id) >= price_tokens(
