@@ -3,7 +3,7 @@
 //
 //   npm run bench:billing [-- --rounds 5 --seconds 3 --accounts 10000 --settled 0 --single]
 //
-// `--single`: only the functions of single calls beside those of batches, in turns call by call.
+// `--single`: only the short ways of single calls and of batches of 32 beside the full ones, in turns call by call.
 //
 // Prints reservations per second on one hot account and on many, what keys with spend limits and rates cost, full
 // cycles (reserve, settle, usage, ledger), and the latency of a reservation at steady rates: called in this process,
@@ -139,7 +139,9 @@ function printSingle(rounds: readonly SingleCalls[]): void {
   )
   for (const [full, short] of [
     ['reserve', 'reserve_one'],
+    ['reserve_32', 'reserve_plain_32'],
     ['settle', 'settle_one'],
+    ['settle_32', 'settle_plain_32'],
   ] as const) {
     line(
       `${full}, p50 ms`,

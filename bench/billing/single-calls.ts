@@ -5,7 +5,17 @@ import { connectionConfig } from '#apps/billing/database/open-pool.ts'
 import { quantile } from '../harness/spread.ts'
 import { HOLD_GRACE_MS, MODEL } from './open-bench-database.ts'
 
-const WAYS = ['commit', 'reserve_one', 'reserve', 'reserve_32', 'settle_one', 'settle', 'settle_32'] as const
+const WAYS = [
+  'commit',
+  'reserve_one',
+  'reserve',
+  'reserve_plain_32',
+  'reserve_32',
+  'settle_one',
+  'settle',
+  'settle_plain_32',
+  'settle_32',
+] as const
 /** A function with one entry, or with 32 of as many accounts; `commit`: one row into a table of its own, as the unit. */
 export type Way = (typeof WAYS)[number]
 
@@ -38,6 +48,7 @@ export async function measureSingleCalls(
       const ids = Array.from({ length: BLOCK }, () => ({
         short: randomUUIDv7(),
         full: [randomUUIDv7()],
+        plain: Array.from({ length: BATCH }, () => randomUUIDv7()),
         batch: Array.from({ length: BATCH }, () => randomUUIDv7()),
       }))
       for (const way of WAYS) {
@@ -70,9 +81,11 @@ export async function measureSingleCalls(
       commit: of('commit'),
       reserve_one: of('reserve_one'),
       reserve: of('reserve'),
+      reserve_plain_32: of('reserve_plain_32'),
       reserve_32: of('reserve_32'),
       settle_one: of('settle_one'),
       settle: of('settle'),
+      settle_plain_32: of('settle_plain_32'),
       settle_32: of('settle_32'),
     }
   } finally {
@@ -83,11 +96,12 @@ export async function measureSingleCalls(
 type Entries = {
   readonly short: string
   readonly full: readonly string[]
+  readonly plain: readonly string[]
   readonly batch: readonly string[]
   readonly keyIds: readonly string[]
 }
 
-async function call(client: Client, way: Way, { short, full, batch, keyIds }: Entries): Promise<void> {
+async function call(client: Client, way: Way, { short, full, plain, batch, keyIds }: Entries): Promise<void> {
   switch (way) {
     case 'commit':
       await client.query({ name: way, text: 'insert into one_row values (1)' })
@@ -103,6 +117,8 @@ async function call(client: Client, way: Way, { short, full, batch, keyIds }: En
       ])
     case 'reserve':
       return await reserve(client, full, keyIds)
+    case 'reserve_plain_32':
+      return await reservePlain(client, plain, keyIds)
     case 'reserve_32':
       return await reserve(client, batch, keyIds)
     case 'settle_one':
@@ -118,23 +134,44 @@ async function call(client: Client, way: Way, { short, full, batch, keyIds }: En
       ])
     case 'settle':
       return await settle(client, full)
+    case 'settle_plain_32':
+      return await settlePlain(client, plain)
     case 'settle_32':
       return await settle(client, batch)
   }
 }
 
 async function reserve(client: Client, ids: readonly string[], keyIds: readonly string[]): Promise<void> {
+  await ask(client, `select status as answer from reserve(${places(8)})`, reserves(ids, keyIds))
+}
+
+async function reservePlain(
+  client: Client,
+  ids: readonly string[],
+  keyIds: readonly string[],
+): Promise<void> {
+  await ask(client, `select status as answer from reserve_plain(${places(8)})`, reserves(ids, keyIds))
+}
+
+function reserves(ids: readonly string[], keyIds: readonly string[]): unknown[] {
   const [deadline, ...rest] = times()
   const values = [MODEL, TOKENS, TOKENS, deadline].map((value) => ids.map(() => value))
-  const text = `select status as answer from reserve(${places(8)})`
-  await ask(client, text, [ids, keyIds.slice(0, ids.length), ...values, ...rest])
+  return [ids, keyIds.slice(0, ids.length), ...values, ...rest]
 }
 
 async function settle(client: Client, ids: readonly string[]): Promise<void> {
-  const values = [1, 'completed', TOKENS, 0, TOKENS / 2, 'bench', null].map((value) => ids.map(() => value))
+  const receipts = ids.map(() => null)
   const text = `select result as answer from settle(${places(9)})`
-  await ask(client, text, [ids, ...values, new Date().toISOString()])
+  await ask(client, text, [ids, ...ends(ids), receipts, new Date().toISOString()])
 }
+
+async function settlePlain(client: Client, ids: readonly string[]): Promise<void> {
+  const text = `select result as answer from settle_plain(${places(8)})`
+  await ask(client, text, [ids, ...ends(ids), new Date().toISOString()])
+}
+
+const ends = (ids: readonly string[]) =>
+  [1, 'completed', TOKENS, 0, TOKENS / 2, 'bench'].map((value) => ids.map(() => value))
 
 /** Deadline, grace and now. */
 function times(): string[] {

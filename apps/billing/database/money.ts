@@ -27,9 +27,10 @@ export type Settled = {
 
 /**
  * The money functions of `sql/functions/` for whole batches; answers come in the order of the calls. Each call is one
- * transaction and idempotent. A batch of one reserve or one settlement takes a function of its own, `reserve_one` or
- * `settle_one`, which costs a fraction where nothing is special about it; the answers are the same. Throws what PostgreSQL or its connection throws; deadlocks and serialization failures are
- * tried again.
+ * transaction and idempotent. Reserves and settlements try a short way first, which costs a fraction and does a batch
+ * only where nothing is special about any of its calls: `reserve_one` and `settle_one` for a batch of one, else
+ * `reserve_plain` and `settle_plain`. The answers are the same. Throws what PostgreSQL or its connection throws;
+ * deadlocks and serialization failures are tried again.
  */
 export type Money = {
   reserve(calls: readonly ReserveCall[]): Promise<HoldAnswer[]>
@@ -104,40 +105,63 @@ export function createMoney(options: {
     }
   }
 
-  /** No row: the id was written by another replica at the same moment. */
-  async function reserveOne({
-    reservationId,
-    keyId,
-    model,
-    inputTokens,
-    outputTokens,
-    deadlineMs,
-  }: ReserveCall) {
+  /** No row: nothing was done, as there is a reservation of one of the ids. */
+  async function reserveShortly(calls: readonly ReserveCall[]): Promise<HoldRow[]> {
+    const [only] = calls
+    if (only === undefined || calls.length > 1) {
+      return await call<HoldRow>('reserve_plain', toReserves(calls)).catch(noneOfDuplicate)
+    }
     return await call<HoldRow>('reserve_one', {
-      reservation: reservationId,
-      key_id: keyId,
-      model,
-      input: inputTokens,
-      output: outputTokens,
-      deadline: toTimestamp(deadlineMs),
+      reservation: only.reservationId,
+      key_id: only.keyId,
+      model: only.model,
+      input: only.inputTokens,
+      output: only.outputTokens,
+      deadline: toTimestamp(only.deadlineMs),
       grace: toInterval(holdGraceMs),
       at: now(),
     }).catch(noneOfDuplicate)
   }
 
-  /** No row: it is not the settlement of an open hold that pays for it. */
-  async function settleOne(settlement: Settlement) {
+  /** No row: nothing was done, as not every entry settles an open hold that pays for it. */
+  async function settleShortly(settlements: readonly Settlement[]): Promise<SettledRow[]> {
+    const [only] = settlements
+    if (only === undefined || settlements.length > 1) {
+      return await call<SettledRow>('settle_plain', toSettlements(settlements)).catch(noneOfDuplicate)
+    }
     return await call<SettledRow>('settle_one', {
-      reservation: settlement.id,
-      epoch: settlement.epoch,
-      outcome: settlement.outcome,
-      prompt: settlement.promptTokens,
-      cached: settlement.cachedTokens,
-      completion: settlement.completionTokens,
-      settled_by: settlement.by,
+      reservation: only.id,
+      epoch: only.epoch,
+      outcome: only.outcome,
+      prompt: only.promptTokens,
+      cached: only.cachedTokens,
+      completion: only.completionTokens,
+      settled_by: only.by,
       at: now(),
     }).catch(noneOfDuplicate)
   }
+
+  const toReserves = (calls: readonly ReserveCall[]) => ({
+    ids: calls.map(({ reservationId }) => reservationId),
+    key_ids: calls.map(({ keyId }) => keyId),
+    models: calls.map(({ model }) => model),
+    inputs: calls.map(({ inputTokens }) => inputTokens),
+    outputs: calls.map(({ outputTokens }) => outputTokens),
+    deadlines: calls.map(({ deadlineMs }) => toTimestamp(deadlineMs)),
+    grace: toInterval(holdGraceMs),
+    at: now(),
+  })
+
+  const toSettlements = (settlements: readonly Settlement[]) => ({
+    ids: settlements.map(({ id }) => id),
+    epochs: settlements.map(({ epoch }) => epoch),
+    outcomes: settlements.map(({ outcome }) => outcome),
+    prompts: settlements.map(({ promptTokens }) => promptTokens),
+    cacheds: settlements.map(({ cachedTokens }) => cachedTokens),
+    completions: settlements.map(({ completionTokens }) => completionTokens),
+    bys: settlements.map(({ by }) => by),
+    at: now(),
+  })
 
   /** `reservation`: the fields of the receipt that the row does not have. */
   function toHoldAnswer(row: HoldRow, reservation: ReserveCall): HoldAnswer {
@@ -211,21 +235,8 @@ export function createMoney(options: {
 
   return {
     async reserve(calls) {
-      const [only] = calls
-      if (only !== undefined && calls.length === 1) {
-        const [row] = await reserveOne(only)
-        if (row !== undefined) return [toHoldAnswer(row, only)]
-      }
-      const rows = await call<HoldRow>('reserve', {
-        ids: calls.map(({ reservationId }) => reservationId),
-        key_ids: calls.map(({ keyId }) => keyId),
-        models: calls.map(({ model }) => model),
-        inputs: calls.map(({ inputTokens }) => inputTokens),
-        outputs: calls.map(({ outputTokens }) => outputTokens),
-        deadlines: calls.map(({ deadlineMs }) => toTimestamp(deadlineMs)),
-        grace: toInterval(holdGraceMs),
-        at: now(),
-      })
+      const short = await reserveShortly(calls)
+      const rows = short.length > 0 ? short : await call<HoldRow>('reserve', toReserves(calls))
       return rows.map((row, index) => toHoldAnswer(row, callAt(calls, index)))
     },
 
@@ -264,23 +275,10 @@ export function createMoney(options: {
     },
 
     async settle(settlements) {
-      const [only] = settlements
-      if (only !== undefined && settlements.length === 1) {
-        const [row] = await settleOne(only)
-        if (row !== undefined) return [toSettled(row)]
-      }
-      const rows = await call<SettledRow>('settle', {
-        ids: settlements.map(({ id }) => id),
-        epochs: settlements.map(({ epoch }) => epoch),
-        outcomes: settlements.map(({ outcome }) => outcome),
-        prompts: settlements.map(({ promptTokens }) => promptTokens),
-        cacheds: settlements.map(({ cachedTokens }) => cachedTokens),
-        completions: settlements.map(({ completionTokens }) => completionTokens),
-        bys: settlements.map(({ by }) => by),
-        receipts: settlements.map(receiptOf),
-        at: now(),
-      })
-      return rows.map(toSettled)
+      const short = await settleShortly(settlements)
+      if (short.length > 0) return short.map(toSettled)
+      const receipts = settlements.map(receiptOf)
+      return (await call<SettledRow>('settle', { ...toSettlements(settlements), receipts })).map(toSettled)
     },
 
     async expire(most) {

@@ -119,7 +119,7 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
     expect(new Set((await Promise.all(batches)).flat())).toEqual(new Set(['charged']))
   })
 
-  test('short and full reserves that wait for the same lock never hold more than the credits', async () => {
+  test('single reserves and batches that wait for the same lock never hold more than the credits', async () => {
     const answers = await reservePlainBehindLock(database)
     expect(answers.sort()).toEqual([...Array(10).fill('granted'), ...Array(10).fill('insufficient-credits')])
   })
@@ -128,7 +128,7 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
     expect(await settleDuringRelease(database)).toEqual({ result: 'released', held: 0n })
   })
 
-  test('short and full settlements, releases and reserves of one account at once leave its books right', async () => {
+  test('single settlements and batches, releases and reserves of one account at once leave its books right', async () => {
     const { accountId, keyId } = await database.createAccount(700_000n)
     const rounds = Array.from({ length: 12 }, async (_, index) => {
       const calls = [reserveCall(keyId), reserveCall(keyId)]

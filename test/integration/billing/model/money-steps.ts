@@ -155,13 +155,24 @@ export const history = fc.record({
 export type History = typeof history extends fc.Arbitrary<infer Value> ? Value : never
 
 /** Most of its calls may take the short way: they come one by one, and two of three keys have no limits. */
-export const singleHistory: fc.Arbitrary<History> = fc.record({
-  keys: fc.tuple(seldomLimited(newKey), seldomLimited(newKey), seldomLimited(newKey)),
-  steps: fc.array(stepOf(seldomLimited(changedKey), 1), LENGTH),
-})
+export const singleHistory = seldomSpecial(1)
 
-/** By path of single calls: those of the short one have many that can take it. */
-export const HISTORIES = { short: fc.oneof(singleHistory, history), full: history } as const
+/** Most of its batches may take the short way of batches: they are small, and two of three keys have no limits. */
+export const plainHistory = seldomSpecial(2)
+
+/** By path of single calls: those of the short ones have many that can take it. */
+export const HISTORIES = {
+  short: fc.oneof(singleHistory, history),
+  plain: fc.oneof(plainHistory, history),
+  full: history,
+} as const
+
+function seldomSpecial(most: number): fc.Arbitrary<History> {
+  return fc.record({
+    keys: fc.tuple(seldomLimited(newKey), seldomLimited(newKey), seldomLimited(newKey)),
+    steps: fc.array(stepOf(seldomLimited(changedKey), most), LENGTH),
+  })
+}
 
 function seldomLimited(settings: fc.Arbitrary<KeySettings>): fc.Arbitrary<KeySettings> {
   return fc.oneof(

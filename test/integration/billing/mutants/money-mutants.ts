@@ -225,10 +225,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a settlement after a release gives the rate back once more',
     of: 'settle',
     edits: [
-      [
-        "where rate_minute is not null and state in ('held', 'expired')",
-        'where rate_minute is not null',
-      ],
+      ["where rate_minute is not null and state in ('held', 'expired')", 'where rate_minute is not null'],
     ],
   },
   {

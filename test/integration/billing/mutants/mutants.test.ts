@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openBillingDatabase, type BillingDatabase } from '../support/billing-database.ts'
 import { runHistory } from '../model/money-history.ts'
 import { MUTANTS, PARALLEL_MUTANTS } from './money-mutants.ts'
+import { PLAIN_MUTANTS, PLAIN_PARALLEL_MUTANTS } from './plain-mutants.ts'
 import { SHORT_MUTANTS, SHORT_PARALLEL_MUTANTS } from './short-mutants.ts'
-import { history, singleHistory, type History } from '../model/money-steps.ts'
+import { history, plainHistory, singleHistory, type History } from '../model/money-steps.ts'
 import { changeFunction } from '../support/money-paths.ts'
 import {
   expireDuringExtend,
@@ -22,6 +23,7 @@ const HISTORIES = 100
 describe.each([
   { path: 'full', mutants: MUTANTS, histories: history },
   { path: 'short', mutants: SHORT_MUTANTS, histories: singleHistory },
+  { path: 'plain', mutants: PLAIN_MUTANTS, histories: plainHistory },
 ] as const)('on the $path path of single calls', ({ path, mutants, histories }) => {
   let database: BillingDatabase
 
@@ -79,6 +81,28 @@ test('parallel reserves notice when a short reserve checks the credits before it
 test('a race notices when a short settlement reads the hold without the lock of its account', async () => {
   const parallel = await openBillingDatabase()
   try {
+    await changeFunction(parallel.pool, SHORT_PARALLEL_MUTANTS.noLock)
+    expect(await settleDuringRelease(parallel)).not.toEqual({ result: 'released', held: 0n })
+  } finally {
+    await parallel.close()
+  }
+})
+
+test('parallel reserves notice when a plain reserve reads the credits without the lock of the account', async () => {
+  const parallel = await openBillingDatabase({ path: 'plain' })
+  try {
+    await changeFunction(parallel.pool, PLAIN_PARALLEL_MUTANTS.noLockOfReserve)
+    await expect(reservePlainBehindLock(parallel)).rejects.toThrow('balance_not_negative')
+  } finally {
+    await parallel.close()
+  }
+})
+
+test('a race notices when a plain settlement reads the holds without the lock of their account', async () => {
+  const parallel = await openBillingDatabase({ path: 'plain' })
+  try {
+    await changeFunction(parallel.pool, PLAIN_PARALLEL_MUTANTS.noLockOfSettlement)
+    // On this path its caller has a lock of its own.
     await changeFunction(parallel.pool, SHORT_PARALLEL_MUTANTS.noLock)
     expect(await settleDuringRelease(parallel)).not.toEqual({ result: 'released', held: 0n })
   } finally {

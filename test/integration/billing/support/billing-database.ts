@@ -23,7 +23,7 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
 import { createDatabase } from '../../../support/postgres.ts'
-import { closeShortPaths, type MoneyPath } from './money-paths.ts'
+import { choosePath, type MoneyPath } from './money-paths.ts'
 import { createOperator, type Operator } from './operator.ts'
 import { findPgBouncer, startPooledServer } from './pooled-login.ts'
 
@@ -172,7 +172,7 @@ export async function openBillingDatabase(
   const empty = await openEmptyDatabase(options)
   const { url, pool, close } = empty
   await migrate(pool, log)
-  if (options.path === 'full') await closeShortPaths(pool)
+  await choosePath(pool, options.path ?? 'short')
   const { username, search } = new URL(url)
   const service = await openService(empty, username === 'millrace' && search === '')
   const { servicePool } = service

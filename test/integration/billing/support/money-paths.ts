@@ -3,13 +3,42 @@ import { expect } from 'vitest'
 import type { Mutant } from '../mutants/money-mutants.ts'
 
 /**
- * The two ways of a single reserve or settlement. `short`: as billing takes it, by `reserve_one` and `settle_one`.
- * `full`: those leave every call to `reserve` and `settle`.
+ * The ways of a single reserve or settlement. `short`: as billing takes it, by `reserve_one` and `settle_one`. `plain`:
+ * by the short way of batches, `reserve_plain` and `settle_plain`. `full`: those leave every batch, and so every call, to
+ * `reserve` and `settle`.
  */
-export const PATHS = ['short', 'full'] as const
+export const PATHS = ['short', 'plain', 'full'] as const
 export type MoneyPath = (typeof PATHS)[number]
 
-/** As mistakes: each of the short ways finds no call plain. */
+/** As mistakes: the short way of single calls leaves each of them to the short way of batches. */
+const TO_BATCHES: readonly Mutant[] = [
+  {
+    name: 'a single reserve is a batch',
+    of: 'reserve_one',
+    edits: [
+      ['where k.id = reserve_one.key_id and', 'where false and'],
+      ['select * from reserve(', 'select * from reserve_plain('],
+    ],
+  },
+  {
+    name: 'a single settlement is a batch',
+    of: 'settle_one',
+    edits: [
+      ['where r.id = reservation and r.account_id = locked and', 'where false and'],
+      [
+        "select 1, 'charged', n.cost, n.cost::bigint from plain n;",
+        `select 1, 'charged', n.cost, n.cost::bigint from plain n;
+        return query select * from settle_plain(
+          ids => array[reservation], epochs => array[settle_one.epoch], outcomes => array[settle_one.outcome],
+          prompts => array[prompt], cacheds => array[cached], completions => array[completion],
+          bys => array[settle_one.settled_by], at => at
+        );`,
+      ],
+    ],
+  },
+]
+
+/** As mistakes: nothing is plain. */
 const CLOSED: readonly Mutant[] = [
   {
     name: 'no reserve is plain',
@@ -17,15 +46,30 @@ const CLOSED: readonly Mutant[] = [
     edits: [['where k.id = reserve_one.key_id and', 'where false and']],
   },
   {
+    name: 'no batch of reserves is plain',
+    of: 'reserve_plain',
+    edits: [['where (select count(*) from known)', 'where false and (select count(*) from known)']],
+  },
+  {
     name: 'no settlement is plain',
     of: 'settle_one',
     edits: [['where r.id = reservation and r.account_id = locked and', 'where false and']],
   },
+  {
+    name: 'no batch of settlements is plain',
+    of: 'settle_plain',
+    edits: [['select * from priced where', 'select * from priced where false and']],
+  },
 ]
 
-/** Leaves only the full functions to a database of its own, until `close` of the database. */
-export async function closeShortPaths(pool: Pool): Promise<void> {
-  for (const closed of CLOSED) await changeFunction(pool, closed)
+const CHANGES = { short: [], plain: TO_BATCHES, full: CLOSED } as const satisfies Record<
+  MoneyPath,
+  readonly Mutant[]
+>
+
+/** Lets a database of its own, until its `close`, take this path alone. */
+export async function choosePath(pool: Pool, path: MoneyPath): Promise<void> {
+  for (const change of CHANGES[path]) await changeFunction(pool, change)
 }
 
 /** Changes a function's source; returns what puts it back as it was. */

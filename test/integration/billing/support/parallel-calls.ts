@@ -35,7 +35,7 @@ export async function reserveBehindLock(database: BillingDatabase): Promise<stri
 
 /**
  * Twenty plain reserves at once on credits for ten; more than five wait for the account's lock before the first runs.
- * Every other one shares its batch with a call of an account of its own, so that it takes the full way. Returns their
+ * Every other one shares its batch with a call of another account, so that it takes the way of batches. Returns their
  * answers.
  */
 export async function reservePlainBehindLock(database: BillingDatabase): Promise<string[]> {
