@@ -60,7 +60,7 @@ export type Acceptance = 'accepted' | 'repeated' | 'gap' | 'stray'
 /** The subscriber's side of an inbox. */
 export type InboxFeed = {
   accept(entry: ReceivedEntry, worker: string): Acceptance
-  /** Passes the events that were accepted since the last call to the consumer, as one batch. */
+  /** Passes the events that were accepted since the last call to the consumer, in one batch with others of this turn. */
   deliver(): void
   /** The seq of the last event that was accepted in this epoch. */
   lastSeq(): number
@@ -202,7 +202,8 @@ class Inbox implements StreamInbox, InboxFeed {
     if (this.#ready === null) this.#ready = this.#accepted
     else for (const event of this.#accepted) this.#ready.push(event)
     this.#accepted = []
-    this.#wake()
+    // All that one read of the bus brings is one batch, and so one write to the caller.
+    if (this.#waiter !== null) queueMicrotask(() => this.#wake())
   }
 
   lastSeq() {

@@ -7,17 +7,18 @@ import { shorten } from './shorten.ts'
 /** A request's body before its fields are checked. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-const JsonObject = z.record(z.string(), z.unknown())
-
 /**
  * Returns the body as a JSON object. Throws an `ApiError` `invalid_request` for a body that is absent, not JSON in
  * UTF-8, not an object, or of more levels or values than any request needs.
  */
 export function readJsonObject(body: unknown): JsonObject {
-  const object = JsonObject.safeParse(readJson(body))
-  if (!object.success) throw new ApiError('invalid_request', 'The body must be a JSON object.')
-  return object.data
+  const value = readJson(body)
+  if (!isObject(value)) throw new ApiError('invalid_request', 'The body must be a JSON object.')
+  return value
 }
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Throws an `ApiError` `invalid_request` that names the first of `fields` that is absent or null. */
 export function requireFields(body: JsonObject, fields: readonly string[]): void {
@@ -43,9 +44,12 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, body: JsonOb
   throw new ApiError('invalid_request', `'${param}': ${expected}.`, { param })
 }
 
-/** An optional field of a body; null means absent. */
+/** An optional field of a body; null means absent. The outermost is `optional`: it ends the check of an absent field. */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
-  return schema.nullish().transform((value) => value ?? undefined)
+  return schema
+    .nullable()
+    .transform((value) => value ?? undefined)
+    .optional()
 }
 
 function readJson(body: unknown): unknown {

@@ -49,6 +49,14 @@ function open() {
   return { inbox, feed, events, accept, send, read, stopped, closings: () => closings }
 }
 
+test('messages of one turn, as one read of the bus brings them, come out as one batch', async () => {
+  const { send, read } = open()
+  const first = read()
+  send(1, claimed())
+  send(2, text('b'))
+  expect(await first).toEqual([claimed(), text('b')])
+})
+
 test('events of one message come out as one batch, in order', async () => {
   const { feed, accept, read } = open()
   const first = read()
