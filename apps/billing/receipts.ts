@@ -68,7 +68,7 @@ export function createReceipts(secrets: readonly [string, ...string[]]): Receipt
   }
 }
 
-/** Prepared once: to take in a secret costs as much as to sign a receipt. */
+/** Prepared once: importing a secret costs half as much as signing a receipt. */
 const toKey = (secret: string) => createSecretKey(Buffer.from(secret))
 
 /** For `JSON.stringify`. */

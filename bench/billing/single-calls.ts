@@ -142,7 +142,7 @@ async function call(client: Client, way: Way, { short, full, plain, batch, keyId
 }
 
 async function reserve(client: Client, ids: readonly string[], keyIds: readonly string[]): Promise<void> {
-  await ask(client, `select status as answer from reserve(${places(8)})`, reserves(ids, keyIds))
+  await ask(client, `select status as answer from reserve(${places(8)})`, toReserves(ids, keyIds))
 }
 
 async function reservePlain(
@@ -150,10 +150,10 @@ async function reservePlain(
   ids: readonly string[],
   keyIds: readonly string[],
 ): Promise<void> {
-  await ask(client, `select status as answer from reserve_plain(${places(8)})`, reserves(ids, keyIds))
+  await ask(client, `select status as answer from reserve_plain(${places(8)})`, toReserves(ids, keyIds))
 }
 
-function reserves(ids: readonly string[], keyIds: readonly string[]): unknown[] {
+function toReserves(ids: readonly string[], keyIds: readonly string[]): unknown[] {
   const [deadline, ...rest] = times()
   const values = [MODEL, TOKENS, TOKENS, deadline].map((value) => ids.map(() => value))
   return [ids, keyIds.slice(0, ids.length), ...values, ...rest]
@@ -162,15 +162,15 @@ function reserves(ids: readonly string[], keyIds: readonly string[]): unknown[] 
 async function settle(client: Client, ids: readonly string[]): Promise<void> {
   const receipts = ids.map(() => null)
   const text = `select result as answer from settle(${places(9)})`
-  await ask(client, text, [ids, ...ends(ids), receipts, new Date().toISOString()])
+  await ask(client, text, [ids, ...toEnds(ids), receipts, new Date().toISOString()])
 }
 
 async function settlePlain(client: Client, ids: readonly string[]): Promise<void> {
   const text = `select result as answer from settle_plain(${places(8)})`
-  await ask(client, text, [ids, ...ends(ids), new Date().toISOString()])
+  await ask(client, text, [ids, ...toEnds(ids), new Date().toISOString()])
 }
 
-const ends = (ids: readonly string[]) =>
+const toEnds = (ids: readonly string[]) =>
   [1, 'completed', TOKENS, 0, TOKENS / 2, 'bench'].map((value) => ids.map(() => value))
 
 /** Deadline, grace and now. */

@@ -60,7 +60,7 @@ export type Acceptance = 'accepted' | 'repeated' | 'gap' | 'stray'
 /** The subscriber's side of an inbox. */
 export type InboxFeed = {
   accept(entry: ReceivedEntry, worker: string): Acceptance
-  /** Passes the events that were accepted since the last call to the consumer, in one batch with others of this turn. */
+  /** Passes what was accepted to the consumer. What is delivered in one turn of the event loop is one batch. */
   deliver(): void
   /** The seq of the last event that was accepted in this epoch. */
   lastSeq(): number

@@ -29,7 +29,7 @@ export type Settled = {
  * The money functions of `sql/functions/` for whole batches; answers come in the order of the calls. Each call is one
  * transaction and idempotent. Reserves and settlements try a short way first, which costs a fraction and does a batch
  * only where nothing is special about any of its calls: `reserve_one` and `settle_one` for a batch of one, else
- * `reserve_plain` and `settle_plain`. The answers are the same. Throws what PostgreSQL or its connection throws;
+ * `reserve_plain` and `settle_plain`. The answers are those of `reserve` and `settle`. Throws what PostgreSQL or its connection throws;
  * deadlocks and serialization failures are tried again.
  */
 export type Money = {
@@ -105,8 +105,8 @@ export function createMoney(options: {
     }
   }
 
-  /** No row: nothing was done, as there is a reservation of one of the ids. */
-  async function reserveShortly(calls: readonly ReserveCall[]): Promise<HoldRow[]> {
+  /** No row: nothing was done, as an id is known or there twice. */
+  async function tryShortReserve(calls: readonly ReserveCall[]): Promise<HoldRow[]> {
     const [only] = calls
     if (only === undefined || calls.length > 1) {
       return await call<HoldRow>('reserve_plain', toReserves(calls)).catch(noneOfDuplicate)
@@ -123,8 +123,8 @@ export function createMoney(options: {
     }).catch(noneOfDuplicate)
   }
 
-  /** No row: nothing was done, as not every entry settles an open hold that pays for it. */
-  async function settleShortly(settlements: readonly Settlement[]): Promise<SettledRow[]> {
+  /** No row: nothing was done, as something is special about one of them. */
+  async function tryShortSettle(settlements: readonly Settlement[]): Promise<SettledRow[]> {
     const [only] = settlements
     if (only === undefined || settlements.length > 1) {
       return await call<SettledRow>('settle_plain', toSettlements(settlements)).catch(noneOfDuplicate)
@@ -235,7 +235,7 @@ export function createMoney(options: {
 
   return {
     async reserve(calls) {
-      const short = await reserveShortly(calls)
+      const short = await tryShortReserve(calls)
       const rows = short.length > 0 ? short : await call<HoldRow>('reserve', toReserves(calls))
       return rows.map((row, index) => toHoldAnswer(row, callAt(calls, index)))
     },
@@ -275,7 +275,7 @@ export function createMoney(options: {
     },
 
     async settle(settlements) {
-      const short = await settleShortly(settlements)
+      const short = await tryShortSettle(settlements)
       if (short.length > 0) return short.map(toSettled)
       const receipts = settlements.map(receiptOf)
       return (await call<SettledRow>('settle', { ...toSettlements(settlements), receipts })).map(toSettled)

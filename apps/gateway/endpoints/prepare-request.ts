@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { JsonObject } from '#libs/json-schema/json-schema.ts'
 import type { Catalog } from '../catalog.ts'
-import { readJsonObject, type JsonObject } from '../http/parse-body.ts'
+import { readJsonObject } from '../http/parse-body.ts'
 import { refuseOversized } from './refuse-oversized.ts'
 
 /**

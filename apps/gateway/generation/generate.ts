@@ -50,6 +50,10 @@ export function createGenerate(deps: {
       const opened = openRun(call, { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent })
 
       run = opened
+      const sendReceived = () => {
+        const received = opened.takeOutput()
+        if (received.length > 0) send(received)
+      }
 
       if (call.signal.aborted) return
       await runWithin(sending, { toErrorType, run: async () => await opened.queue() })
@@ -66,17 +70,16 @@ export function createGenerate(deps: {
               run.promptCached(event)
               break
             case 'generation-declined':
-            case 'stream-lost': {
-              // What was received is sent before the pause.
-              const received = run.takeOutput()
-              if (received.length > 0) send(received)
+            case 'stream-lost':
+              // Before the pause.
+              sendReceived()
               await run.recover(event)
               break
-            }
             case 'vectors-ready':
               await receiveVectors(event, run)
               break
             case 'generation-error':
+              sendReceived()
               throw toApiError(event)
             case 'generation-end':
               run.complete(event)
@@ -89,8 +92,7 @@ export function createGenerate(deps: {
               break
           }
         }
-        const output = run.takeOutput()
-        if (output.length > 0) send(output)
+        sendReceived()
         if (run.isComplete()) return
       }
     } catch (error) {

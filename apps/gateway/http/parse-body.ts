@@ -1,11 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { isJsonObject, type JsonObject } from '#libs/json-schema/json-schema.ts'
 import { checkJsonSize } from './check-json-size.ts'
 import { shorten } from './shorten.ts'
-
-/** A request's body before its fields are checked. */
-export type JsonObject = Readonly<Record<string, unknown>>
 
 /**
  * Returns the body as a JSON object. Throws an `ApiError` `invalid_request` for a body that is absent, not JSON in
@@ -13,12 +11,9 @@ export type JsonObject = Readonly<Record<string, unknown>>
  */
 export function readJsonObject(body: unknown): JsonObject {
   const value = readJson(body)
-  if (!isObject(value)) throw new ApiError('invalid_request', 'The body must be a JSON object.')
+  if (!isJsonObject(value)) throw new ApiError('invalid_request', 'The body must be a JSON object.')
   return value
 }
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Throws an `ApiError` `invalid_request` that names the first of `fields` that is absent or null. */
 export function requireFields(body: JsonObject, fields: readonly string[]): void {
@@ -44,7 +39,7 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, body: JsonOb
   throw new ApiError('invalid_request', `'${param}': ${expected}.`, { param })
 }
 
-/** An optional field of a body; null means absent. The outermost is `optional`: it ends the check of an absent field. */
+/** An optional field of a body; null means absent. `optional` is outermost, so that zod skips an absent field. */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
   return schema
     .nullable()

@@ -77,7 +77,7 @@ begin
       (r.key_id, r.model, r.input_tokens, r.wanted_output, r.deadline)
         = (c.key_id, c.model, c.input, c.output, c.deadline) as same_call
     from (
-      -- Numbered here: after the joins, the planner would read the keys in their order to have the calls in it.
+      -- Numbered here: to sort for it after the joins, the planner would read api_keys in the order of its index.
       select *, min(u.ord) over (partition by u.id) as first, dense_rank() over (order by u.key_id) as key_number
       from unnest(ids, key_ids, models, inputs, outputs, deadlines) with ordinality
         as u (id, key_id, model, input, output, deadline, ord)

@@ -1,13 +1,15 @@
--- Sets credits aside for a batch of generations: the short way of the most frequent calls, new ids of active keys without
--- limits whose accounts can pay the whole wish. It does all of the batch; any other batch is answered by `reserve`.
+-- Sets credits aside for a batch of generations: the short way of the most frequent calls, new ids of active keys
+-- without limits whose accounts can pay the whole wish. It does all of the batch; any other batch is answered by
+-- `reserve`.
 --
 -- In:  as `reserve`.
 -- Out: the rows that `reserve` returns for the batch.
 --
 -- Raises unique_violation when there is a reservation of one of the ids, or an id is there twice: nothing was done, and
--- `reserve` knows the answers.
+-- `reserve` knows the answers. A repeated call is rare: to look for it in each batch would cost more.
 --
--- No overspend: what the accounts can pay is read by a statement that begins after they are locked.
+-- No overspend: what the accounts can pay is read by a statement that begins after they are locked. The account of a key
+-- that was made in between is not locked, and where two calls meet on it the constraint of its balance fails one of them.
 create or replace function reserve_plain(
   ids uuid[], key_ids uuid[], models text[], inputs integer[], outputs integer[], deadlines timestamptz[],
   grace interval, at timestamptz
@@ -62,6 +64,7 @@ begin
     select n.id, 'held', n.key_id, n.model, n.input, n.output, n.deadline, n.account_id, n.price_version, n.granted,
       n.needed, false, n.deadline + grace, at
     from plain n
+    order by n.id
   )
   select n.ord, 'granted', n.needed::bigint, n.granted, false, n.input_price, n.cached_input_price, n.output_price,
     null::bigint, null::bigint, n.account_id, n.price_version

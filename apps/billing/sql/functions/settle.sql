@@ -57,7 +57,8 @@ begin
   with forgotten as materialized (
     select u.id, u.x, u.ord
     from unnest(ids, receipts) with ordinality as u (id, x, ord)
-    where (x ->> 'accountId')::uuid = any (locked) and u.id >= (select archived_before()) -- else it may be settled in an archive
+    where (x ->> 'accountId')::uuid = any (locked)
+      and u.id >= (select archived_before()) -- else it may be settled in an archive
       and (select r.id from reservation_of(u.id, low, high) r) is null
   ), restored as (
     insert into reservations (
@@ -140,7 +141,7 @@ begin
     settling := settling || entry.n;
   end loop;
 
-  -- They all see the reservations as they were.
+  -- Every part of this statement reads the tables as they were before it.
   with settled as materialized (
     select n, r.* from unnest(settling) as n
     cross join lateral reservation_of(ids[n], low, high) r

@@ -59,7 +59,7 @@ begin
     select 'charge', n.id, n.account_id, s.id, n.cost, at
     from plain n join system_accounts s on s.name = 'revenue'
     where n.cost > 0
-  ), charged as (
+  ), paid as (
     update accounts a set posted = a.posted - s.cost, held = a.held - s.amount
     from (
       select account_id, sum(cost)::bigint as cost, sum(amount)::bigint as amount from plain group by account_id

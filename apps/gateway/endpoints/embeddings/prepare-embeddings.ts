@@ -1,7 +1,8 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { EmbeddingRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
-import { parseBody, requireFields, type JsonObject } from '../../http/parse-body.ts'
+import type { JsonObject } from '#libs/json-schema/json-schema.ts'
+import { parseBody, requireFields } from '../../http/parse-body.ts'
 import { findModelOfBody, type Catalog } from '../../catalog.ts'
 import { EmbeddingBody, type EncodingFormat } from './embedding-body.ts'
 

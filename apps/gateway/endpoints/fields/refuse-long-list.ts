@@ -1,6 +1,6 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
-import type { JsonObject } from '../../http/parse-body.ts'
+import type { JsonObject } from '#libs/json-schema/json-schema.ts'
 
 /**
  * Throws an `ApiError` `invalid_request` when `field` is a list with more entries than the model's context window has

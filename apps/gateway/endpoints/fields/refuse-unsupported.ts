@@ -1,5 +1,5 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { JsonObject } from '../../http/parse-body.ts'
+import type { JsonObject } from '#libs/json-schema/json-schema.ts'
 
 type UnsupportedField = {
   readonly isHarmless: (value: unknown) => boolean

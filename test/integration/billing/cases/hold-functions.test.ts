@@ -3,6 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import {
   CHAT,
+  EMBED,
+  ODD,
   only,
   openBillingDatabase,
   reserveCall,
@@ -46,6 +48,19 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
         receipt: expect.any(String),
       })
       expect(await database.balance(accountId)).toEqual({ posted: 10_000n, held: 700n, openHolds: 1 })
+    })
+
+    test('refuses what costs more than any balance can be', async () => {
+      const price = '999999999999999999'
+      const dear = { ...CHAT, id: 'dear', inputPriceNano: price, cachedInputPriceNano: '0' }
+      await database.loadModels([CHAT, ODD, EMBED, dear])
+      const { keyId } = await database.createAccount(10_000n)
+      const call = reserveCall(keyId, { model: 'dear', inputTokens: 10_000_000 })
+      expect(await reserve(call)).toEqual({
+        status: 'insufficient-credits',
+        availableNano: 10_000n,
+        heldNano: 0n,
+      })
     })
 
     test('grants less output when credits are short, and reports it as clamped', async () => {

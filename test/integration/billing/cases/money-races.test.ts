@@ -11,6 +11,7 @@ import { PATHS } from '../support/money-paths.ts'
 import {
   expireDuringExtend,
   reserveBehindLock,
+  reserveDuringReleases,
   reservePlainBehindLock,
   settleDuringRelease,
 } from '../support/parallel-calls.ts'
@@ -122,6 +123,12 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
   test('single reserves and batches that wait for the same lock never hold more than the credits', async () => {
     const answers = await reservePlainBehindLock(database)
     expect(answers.sort()).toEqual([...Array(10).fill('granted'), ...Array(10).fill('insufficient-credits')])
+  })
+
+  test('a batch of reserves and a release of the same ids do not block each other', async () => {
+    // The short way knows only that an id is there already: the code of a unique violation.
+    const expected = path === 'full' ? ['conflict', 'conflict'] : ['23505']
+    expect(await reserveDuringReleases(database)).toEqual(expected)
   })
 
   test('a settlement that waits for the release of its hold charges nothing and frees nothing again', async () => {

@@ -158,12 +158,12 @@ export type History = typeof history extends fc.Arbitrary<infer Value> ? Value :
 export const singleHistory = seldomSpecial(1)
 
 /** Most of its batches may take the short way of batches: they are small, and two of three keys have no limits. */
-export const plainHistory = seldomSpecial(2)
+export const batchHistory = seldomSpecial(2)
 
 /** By path of single calls: those of the short ones have many that can take it. */
 export const HISTORIES = {
-  short: fc.oneof(singleHistory, history),
-  plain: fc.oneof(plainHistory, history),
+  single: fc.oneof(singleHistory, history),
+  batch: fc.oneof(batchHistory, history),
   full: history,
 } as const
 

@@ -5,7 +5,7 @@ import { runHistory } from '../model/money-history.ts'
 import { MUTANTS, PARALLEL_MUTANTS } from './money-mutants.ts'
 import { PLAIN_MUTANTS, PLAIN_PARALLEL_MUTANTS } from './plain-mutants.ts'
 import { SHORT_MUTANTS, SHORT_PARALLEL_MUTANTS } from './short-mutants.ts'
-import { history, plainHistory, singleHistory, type History } from '../model/money-steps.ts'
+import { history, batchHistory, singleHistory, type History } from '../model/money-steps.ts'
 import { changeFunction } from '../support/money-paths.ts'
 import {
   expireDuringExtend,
@@ -22,8 +22,8 @@ const HISTORIES = 100
 
 describe.each([
   { path: 'full', mutants: MUTANTS, histories: history },
-  { path: 'short', mutants: SHORT_MUTANTS, histories: singleHistory },
-  { path: 'plain', mutants: PLAIN_MUTANTS, histories: plainHistory },
+  { path: 'single', mutants: SHORT_MUTANTS, histories: singleHistory },
+  { path: 'batch', mutants: PLAIN_MUTANTS, histories: batchHistory },
 ] as const)('on the $path path of single calls', ({ path, mutants, histories }) => {
   let database: BillingDatabase
 
@@ -89,7 +89,7 @@ test('a race notices when a short settlement reads the hold without the lock of 
 })
 
 test('parallel reserves notice when a plain reserve reads the credits without the lock of the account', async () => {
-  const parallel = await openBillingDatabase({ path: 'plain' })
+  const parallel = await openBillingDatabase({ path: 'batch' })
   try {
     await changeFunction(parallel.pool, PLAIN_PARALLEL_MUTANTS.noLockOfReserve)
     await expect(reservePlainBehindLock(parallel)).rejects.toThrow('balance_not_negative')
@@ -99,7 +99,7 @@ test('parallel reserves notice when a plain reserve reads the credits without th
 })
 
 test('a race notices when a plain settlement reads the holds without the lock of their account', async () => {
-  const parallel = await openBillingDatabase({ path: 'plain' })
+  const parallel = await openBillingDatabase({ path: 'batch' })
   try {
     await changeFunction(parallel.pool, PLAIN_PARALLEL_MUTANTS.noLockOfSettlement)
     // On this path its caller has a lock of its own.

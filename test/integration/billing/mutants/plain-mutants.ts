@@ -5,12 +5,7 @@ export const PLAIN_MUTANTS: readonly Mutant[] = [
   {
     name: 'a plain reserve holds for its replay again',
     of: 'reserve_plain',
-    edits: [
-      [
-        'n.deadline + grace, at\n    from plain n',
-        'n.deadline + grace, at\n    from plain n on conflict do nothing',
-      ],
-    ],
+    edits: [['order by n.id', 'order by n.id on conflict do nothing']],
   },
   {
     name: 'a plain reserve works with a key that is switched off',

@@ -57,12 +57,12 @@ export const SHORT_MUTANTS: readonly Mutant[] = [
   {
     name: 'a short reserve spends what is held already',
     of: 'reserve_one',
-    edits: [['and a.posted - a.held >= reserve_one.amount', 'and a.posted >= reserve_one.amount']],
+    edits: [['and a.posted - a.held >= needed', 'and a.posted >= needed']],
   },
   {
     name: 'a short reserve does not hold its amount',
     of: 'reserve_one',
-    edits: [['set held = a.held + reserve_one.amount', 'set held = a.held']],
+    edits: [['set held = a.held + needed', 'set held = a.held']],
   },
   {
     name: 'a short reserve keeps no grace',
@@ -136,7 +136,7 @@ export const SHORT_PARALLEL_MUTANTS = {
     name: 'a short reserve checks the credits before its update',
     of: 'reserve_one',
     edits: [
-      ['and a.posted - a.held >= reserve_one.amount', ''],
+      ['and a.posted - a.held >= needed', ''],
       [
         'where k.id = reserve_one.key_id and',
         `where (select a.posted - a.held from accounts a where a.id = k.account_id) >= price_tokens(

@@ -164,7 +164,7 @@ async function openService(database: EmptyDatabase, canBePooled: boolean) {
 
 /**
  * The fixture of billing's tests: an empty database (see `openEmptyDatabase`) is migrated and gets three models. All
- * parts of billing work on it, with a clock that the test sets. `path`: which way single money calls take; default: short.
+ * parts of billing work on it, with a clock that the test sets. `path`: which way single money calls take; default: single.
  */
 export async function openBillingDatabase(
   options: { url?: string; path?: MoneyPath } = {},
@@ -172,7 +172,7 @@ export async function openBillingDatabase(
   const empty = await openEmptyDatabase(options)
   const { url, pool, close } = empty
   await migrate(pool, log)
-  await choosePath(pool, options.path ?? 'short')
+  await choosePath(pool, options.path ?? 'single')
   const { username, search } = new URL(url)
   const service = await openService(empty, username === 'millrace' && search === '')
   const { servicePool } = service

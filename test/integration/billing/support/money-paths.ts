@@ -3,14 +3,13 @@ import { expect } from 'vitest'
 import type { Mutant } from '../mutants/money-mutants.ts'
 
 /**
- * The ways of a single reserve or settlement. `short`: as billing takes it, by `reserve_one` and `settle_one`. `plain`:
- * by the short way of batches, `reserve_plain` and `settle_plain`. `full`: those leave every batch, and so every call, to
- * `reserve` and `settle`.
+ * The ways of a single reserve or settlement. `single`: as billing takes it, by `reserve_one` and `settle_one`. `batch`:
+ * by the short way of batches, `reserve_plain` and `settle_plain`. `full`: by `reserve` and `settle`, as every batch.
  */
-export const PATHS = ['short', 'plain', 'full'] as const
+export const PATHS = ['single', 'batch', 'full'] as const
 export type MoneyPath = (typeof PATHS)[number]
 
-/** As mistakes: the short way of single calls leaves each of them to the short way of batches. */
+/** Written as mutants: the short way of single calls leaves each of them to that of batches. */
 const TO_BATCHES: readonly Mutant[] = [
   {
     name: 'a single reserve is a batch',
@@ -38,7 +37,7 @@ const TO_BATCHES: readonly Mutant[] = [
   },
 ]
 
-/** As mistakes: nothing is plain. */
+/** Written as mutants: nothing is plain. */
 const CLOSED: readonly Mutant[] = [
   {
     name: 'no reserve is plain',
@@ -62,7 +61,7 @@ const CLOSED: readonly Mutant[] = [
   },
 ]
 
-const CHANGES = { short: [], plain: TO_BATCHES, full: CLOSED } as const satisfies Record<
+const CHANGES = { single: [], batch: TO_BATCHES, full: CLOSED } as const satisfies Record<
   MoneyPath,
   readonly Mutant[]
 >

@@ -1,6 +1,8 @@
-import type { Pool } from 'pg'
+import { DatabaseError, type Pool } from 'pg'
 import { expect, vi } from 'vitest'
 import { inTransaction } from '#apps/billing/database/open-pool.ts'
+import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import { uuidV7 } from '../../../support/uuid-v7.ts'
 import {
   HOLD_GRACE_MS,
   only,
@@ -83,6 +85,29 @@ export async function settleDuringRelease(
   return { result, held: held - 700n }
 }
 
+/**
+ * A batch of two reserves, the greater id first, waits for a release of the smaller one, whose transaction then releases
+ * the greater one as well. Returns the batch's answers, or the code of its error.
+ */
+export async function reserveDuringReleases({ pool, createAccount }: BillingDatabase): Promise<string[]> {
+  const { keyId } = await createAccount(7_000n)
+  const [low, high] = [uuidV7(START_MS), uuidV7(START_MS + 1)].map((reservationId) =>
+    reserveCall(keyId, { reservationId }),
+  )
+  if (low === undefined || high === undefined) throw new Error('there are no calls')
+  const { answers } = await inTransaction(pool, async (client) => {
+    const release = async ({ reservationId }: ReserveCall) => {
+      await client.query('select from release(ids => $1, at => $2)', [[reservationId], new Date(START_MS)])
+    }
+    await release(low)
+    const answers = askPlain(pool, [high, low])
+    await vi.waitFor(async () => expect(await countWaiting(pool)).toBe(1), PATIENT)
+    await release(high)
+    return { answers }
+  })
+  return await answers
+}
+
 /** An expiry that found a hold overdue waits for an extend that adds an hour. Returns the final state of the hold. */
 export async function expireDuringExtend(database: BillingDatabase): Promise<string> {
   const { money, pool } = database
@@ -105,6 +130,29 @@ export async function expireDuringExtend(database: BillingDatabase): Promise<str
     call.reservationId,
   ])
   return only(rows).state
+}
+
+/** The error's code where it throws. */
+async function askPlain(pool: Pool, calls: readonly ReserveCall[]): Promise<string[]> {
+  const values = [
+    calls.map(({ reservationId }) => reservationId),
+    calls.map(({ keyId }) => keyId),
+    calls.map(({ model }) => model),
+    calls.map(({ inputTokens }) => inputTokens),
+    calls.map(({ outputTokens }) => outputTokens),
+    calls.map(({ deadlineMs }) => new Date(deadlineMs)),
+    new Date(START_MS),
+  ]
+  try {
+    const { rows } = await pool.query<{ status: string }>(
+      `select status from reserve_plain(ids => $1, key_ids => $2, models => $3, inputs => $4, outputs => $5,
+        deadlines => $6, grace => '1 minute', at => $7)`,
+      values,
+    )
+    return rows.map(({ status }) => status)
+  } catch (error) {
+    return [error instanceof DatabaseError ? String(error.code) : String(error)]
+  }
 }
 
 /** The number of sessions that wait for a lock. */

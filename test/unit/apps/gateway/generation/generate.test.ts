@@ -93,6 +93,22 @@ test('an error of the worker is thrown and settled as a fault', async () => {
   expect(log).toContain('settled worker-1 7')
 })
 
+test('what was received with an error is sent before it', async () => {
+  const { events } = setUp({
+    epochs: [
+      (send) =>
+        send([
+          claimed(),
+          [text('Hello'), [1]],
+          { type: 'generation-error', code: 'upstream_error', message: 'The engine failed.' },
+        ]),
+    ],
+  })
+  const sent: unknown[] = []
+  await expect(events((batch) => void sent.push(...batch))).rejects.toMatchObject({ code: 'upstream_error' })
+  expect(sent).toContainEqual(text('Hello'))
+})
+
 test('a caller who hangs up pays for what was received, and the worker is stopped', async () => {
   const hangUp = new AbortController()
   const { events, log, settled } = setUp({

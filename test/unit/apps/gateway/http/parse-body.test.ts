@@ -52,6 +52,14 @@ describe('parseBody', () => {
     )
   })
 
+  it('takes `__proto__` for a property as any other', () => {
+    const body = readJsonObject(Buffer.from('{"items":[],"__proto__":{"size":5}}'))
+    expect(parseBody(Body, body)).toEqual({ items: [] })
+    expect(() => parseBody(Body.strict(), body)).toThrow(
+      expect.objectContaining({ ...invalid, param: '__proto__' }),
+    )
+  })
+
   it('accepts unknown properties', () => {
     expect(parseBody(Body, { items: [], other: { a: 1 } })).toEqual({ items: [] })
   })
