@@ -29,8 +29,8 @@ export type Settled = {
  * The money functions of `sql/functions/` for whole batches; answers come in the order of the calls. Each call is one
  * transaction and idempotent. Reserves and settlements try a short way first, which costs a fraction and does a batch
  * only where nothing is special about any of its calls: `reserve_one` and `settle_one` for a batch of one, else
- * `reserve_plain` and `settle_plain`. The answers are those of `reserve` and `settle`. Throws what PostgreSQL or its connection throws;
- * deadlocks and serialization failures are tried again.
+ * `reserve_plain` and `settle_plain`. The answers are those of `reserve` and `settle`. Throws what PostgreSQL or its
+ * connection throws; deadlocks and serialization failures are tried again.
  */
 export type Money = {
   reserve(calls: readonly ReserveCall[]): Promise<HoldAnswer[]>
