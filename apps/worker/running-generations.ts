@@ -4,6 +4,7 @@ import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { StreamState } from '#libs/event-bus/frame.ts'
 import type { EventPublisher } from '#libs/event-bus/publish-events.ts'
 import type { AskedStream, StreamEpoch } from '#libs/event-bus/worker-control.ts'
+import { ShortLivedMap } from '#libs/short-lived/short-lived-map.ts'
 import { NO_SPAN, type Span } from '#libs/telemetry/span.ts'
 import { createRun, type ClaimedGeneration, type RunningGeneration } from './running-generation.ts'
 
@@ -81,7 +82,7 @@ export function createRunningGenerations(deps: {
   nowMs: () => number
 }): RunningGenerations {
   const { publisher, isClaiming, isBuried, settleOrphan, watchGateway, unwatchGateway, nowMs } = deps
-  const gateways = new Map<string, Map<number, TrackedStream>>()
+  const gateways = new Map<string, ShortLivedMap<number, TrackedStream>>()
   /** A stop may arrive before the answer to our claim. */
   const stoppedEarly = new Map<string, { epoch: number; stoppedMs: number }>()
 
@@ -99,7 +100,7 @@ export function createRunningGenerations(deps: {
       run: null,
       timing: null,
     }
-    const streams = gateways.get(gateway) ?? new Map<number, TrackedStream>()
+    const streams = gateways.get(gateway) ?? new ShortLivedMap<number, TrackedStream>()
     if (streams.size === 0) {
       gateways.set(gateway, streams)
       watchGateway(gateway)
@@ -130,7 +131,7 @@ export function createRunningGenerations(deps: {
     tracked.run = null
   }
 
-  function drop(gateway: string, streams: Map<number, TrackedStream>): void {
+  function drop(gateway: string, streams: ShortLivedMap<number, TrackedStream>): void {
     if (streams.size > 0 || !gateways.delete(gateway)) return
     unwatchGateway(gateway)
   }

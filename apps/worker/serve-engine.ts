@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import type { EngineState } from '#libs/event-bus/heartbeat.ts'
+import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
@@ -91,7 +92,7 @@ export function serveEngine(deps: {
   const serves = { features: FEATURES[kind], window: contextWindow }
   const slots = createSlots(maxNumSeqs)
   /** In the order of their claims. */
-  const live = new Set<RunningGeneration>()
+  const live = new ShortLivedSet<RunningGeneration>()
   const runs = createRunTotals(() => live)
   let stopping = false
 
@@ -189,14 +190,14 @@ export function serveEngine(deps: {
     else engineMetrics.noteQueueWait(model.name, toQueueWaitMs(id, services.unixMs()))
     const span = traceRun(claim)
     const onClose = () => {
-      live.delete(run)
+      live.delete(liveNumber)
       const result = run.hasOutput() ? 'ran' : 'not-ran'
       metrics.generations.inc({ model: model.name, result })
       runs.noteEnd(run, nowMs() - startedMs)
       span.end()
     }
     const run = running.open(claim, onClose, span)
-    live.add(run)
+    const liveNumber = live.add(run)
     return run
   }
 

@@ -1,4 +1,5 @@
 import type { ClientDuplexStream } from '@grpc/grpc-js'
+import { ShortLivedMap } from '#libs/short-lived/short-lived-map.ts'
 import type { MoneyCall } from '#proto/types/millrace/billing/MoneyCall.ts'
 import type { MoneyCalls } from '#proto/types/millrace/billing/MoneyCalls.ts'
 import type { MoneyReplies__Output } from '#proto/types/millrace/billing/MoneyReplies.ts'
@@ -39,7 +40,7 @@ export function createMoneyStream(options: {
   maxOutstanding: number
 }): MoneyStream {
   const { open, timeoutMs, maxOutstanding } = options
-  const outstanding = new Map<string, Waiting>()
+  const outstanding = new ShortLivedMap<string, Waiting>()
   let unsent: Waiting[] = []
   let flushScheduled = false
   let stream: Stream | null = null

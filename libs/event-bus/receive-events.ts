@@ -1,3 +1,4 @@
+import { ShortLivedMap } from '#libs/short-lived/short-lived-map.ts'
 import type { Frame, GatewayMessage, Pulse, StreamState } from './frame.ts'
 import { createStreamInbox, type InboxFeed, type LossReason, type StreamInbox } from './stream-inbox.ts'
 import type { AskedStream, ControlSender, StreamEpoch } from './worker-control.ts'
@@ -39,7 +40,7 @@ export function createEventReceiver(options: {
   onLate: (events: number) => void
 }): EventReceiver {
   const { control, onLate } = options
-  const streams = new Map<number, OpenStream>()
+  const streams = new ShortLivedMap<number, OpenStream>()
   const links = new Map<string, WorkerLink>()
   const stops = createStops(control.stop)
   let lastStream = 0

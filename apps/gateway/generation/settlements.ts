@@ -5,6 +5,7 @@ import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
 import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { GenerationRecord, Settled } from '#libs/generation-record/generation-record.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
+import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { ReleaseHold } from './reserve.ts'
 
@@ -63,6 +64,8 @@ type Held = {
   wasAnswered: boolean
   /** The deadline of its hold. */
   holdDeadlineMs: number
+  /** Among those of its model. */
+  number: number
 }
 
 /**
@@ -95,17 +98,17 @@ export function createSettlements(deps: {
 }): Settlements {
   const { record, billing, redisNowMs, holdGraceMs, log } = deps
   const { mostHeld = MOST_HELD, mostBytes = MOST_BYTES } = deps
-  const held = new Map<string, Set<Held>>()
+  const held = new Map<string, ShortLivedSet<Held>>()
   const runIds = new Map<string, string>()
-  const working = new Set<Promise<void>>()
+  const working = new ShortLivedSet<Promise<void>>()
   let count = 0
   let bytes = 0
   let unanswered = 0
   let wasFull = false
 
   function begin(work: Promise<void>): void {
-    working.add(work)
-    void work.finally(() => working.delete(work))
+    const number = working.add(work)
+    void work.finally(() => working.delete(number))
   }
 
   async function settle(entry: Held): Promise<void> {
@@ -157,13 +160,13 @@ export function createSettlements(deps: {
 
   function drop(model: string, entry: Held): void {
     const ofModel = held.get(model)
-    if (ofModel?.delete(entry) !== true) return
+    if (ofModel?.delete(entry.number) !== true) return
     count -= 1
     bytes -= entry.bytes
     if (ofModel.size === 0) held.delete(model)
   }
 
-  async function review(model: string, ofModel: ReadonlySet<Held>): Promise<void> {
+  async function review(model: string, ofModel: Iterable<Held>): Promise<void> {
     const { runId, committedMs } = await record.readMark(model)
     runIds.set(model, runId)
     for (const entry of ofModel) {
@@ -205,10 +208,12 @@ export function createSettlements(deps: {
         runId: null,
         answeredMs: null,
         wasAnswered: false,
+        number: 0,
         holdDeadlineMs: ending.deadlineMs,
       }
-      const ofModel = held.get(model) ?? new Set()
-      held.set(model, ofModel.add(entry))
+      const ofModel = held.get(model) ?? new ShortLivedSet<Held>()
+      held.set(model, ofModel)
+      entry.number = ofModel.add(entry)
       count += 1
       bytes += entry.bytes
       unanswered += 1

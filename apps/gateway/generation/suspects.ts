@@ -1,3 +1,5 @@
+import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
+
 /** One generation, as `Suspects` follows it. */
 export type Suspect = {
   /** A worker runs it from now on; it had `ids` tokens before. */
@@ -27,12 +29,12 @@ const SUSPECT_MS = 2_000
  */
 export function createSuspects(nowMs: () => number): Suspects {
   type Entry = { worker: string | null; claimedMs: number; firstOutputMs: number | null; deaths: number }
-  const entries = new Set<Entry>()
+  const entries = new ShortLivedSet<Entry>()
 
   return {
     open() {
       const entry: Entry = { worker: null, claimedMs: 0, firstOutputMs: null, deaths: 0 }
-      entries.add(entry)
+      const number = entries.add(entry)
       return {
         claimed(worker) {
           entry.worker = worker
@@ -45,7 +47,7 @@ export function createSuspects(nowMs: () => number): Suspects {
         blame() {
           entry.deaths += 1
         },
-        close: () => entries.delete(entry),
+        close: () => void entries.delete(number),
       }
     },
     workerDied(worker) {

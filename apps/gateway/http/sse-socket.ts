@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { FastifyReply } from 'fastify'
+import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 import { abortOnHangUp } from './abort-on-hang-up.ts'
 
 /**
@@ -65,7 +66,7 @@ export function createSseSockets(options: {
   everySecond: (run: () => void) => () => void
   onSlowReader: () => void
 }): SseSockets {
-  const ticking = new Set<Stream>()
+  const ticking = new ShortLivedSet<Stream>()
   const stopTicker = options.everySecond(() => {
     for (const stream of ticking) stream.onSecond()
   })
@@ -79,7 +80,7 @@ export function createSseSockets(options: {
 type Shared = {
   readonly limits: SseLimits
   readonly onSlowReader: () => void
-  readonly ticking: Set<Stream>
+  readonly ticking: ShortLivedSet<Stream>
 }
 
 /** A class, because a gateway holds one for each open stream, and closures take several times its memory. */
@@ -87,6 +88,8 @@ class Stream implements SseSocket {
   readonly signal: AbortSignal
   readonly #reply: FastifyReply
   readonly #shared: Shared
+  /** In `ticking`. */
+  readonly #number: number
   readonly #hangUp: AbortController
   #send: ((events: string) => void) | null = null
   #ended = false
@@ -96,8 +99,8 @@ class Stream implements SseSocket {
   constructor(reply: FastifyReply, shared: Shared) {
     this.#reply = reply
     this.#shared = shared
-    shared.ticking.add(this)
-    this.#hangUp = abortOnHangUp(reply.raw, () => shared.ticking.delete(this))
+    this.#number = shared.ticking.add(this)
+    this.#hangUp = abortOnHangUp(reply.raw, () => shared.ticking.delete(this.#number))
     this.signal = this.#hangUp.signal
   }
 
@@ -132,7 +135,7 @@ class Stream implements SseSocket {
   }
 
   detach() {
-    if (this.#send === null) this.#shared.ticking.delete(this)
+    if (this.#send === null) this.#shared.ticking.delete(this.#number)
   }
 
   onSecond() {

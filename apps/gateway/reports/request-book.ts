@@ -1,4 +1,5 @@
 import { countTime, emptyBuckets, type TimeBuckets } from '#libs/event-bus/time-buckets.ts'
+import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 
 /** The steps of one request, as they happen. Each costs a few additions; nothing is done per token. */
 export type BookedRequest = {
@@ -77,7 +78,7 @@ export function createRequestBook(deps: { nowMs: () => number }): RequestBook {
   const { nowMs } = deps
   const byModel = new Map<string, ModelCounts>()
   const byTenant = new Map<string, TenantCounts>()
-  const opened = new Set<RequestEntry>()
+  const opened = new ShortLivedSet<RequestEntry>()
   /** A ring: `endedCount` modulo its size is the next place. */
   const ring: RequestEntry[] = []
   let endedCount = 0
@@ -134,7 +135,7 @@ export function createRequestBook(deps: { nowMs: () => number }): RequestBook {
       }
       const counts = countsOf(entry.model)
       counts.asked += 1
-      opened.add(entry)
+      const number = opened.add(entry)
 
       function claim() {
         if (entry.stage !== 'waiting') return
@@ -168,7 +169,7 @@ export function createRequestBook(deps: { nowMs: () => number }): RequestBook {
           entry.usage = usage
           // What it counts would otherwise be kept alive by the ring.
           entry.tokens = NO_TOKENS
-          opened.delete(entry)
+          opened.delete(number)
           const tenant = tenantOf(entry)
           if (entry.stage === 'waiting') tenant.waiting -= 1
           else if (entry.stage === 'running') tenant.running -= 1

@@ -97,6 +97,9 @@ export function openHttp2Call(
     // Comes after all data, also of a paused stream; the trailers may arrive long before. If the connection is lost in
     // between, data is lost with it, so a status of OK does not count then.
     opened.on('close', () => {
+      // The session's Map of streams keeps ended ones alive for a while, as `ShortLivedMap` says: without what they call.
+      opened.removeAllListeners()
+      opened.on('error', ignore)
       if (over) return
       if (callStatus !== null && (callStatus.failure !== null || opened.readableEnded)) {
         const isCut = callStatus.failure === null && !splitter.isBetweenMessages()
@@ -138,6 +141,8 @@ function headersOf({ authority, path }: { authority: string; path: string }, dea
     ...(deadlineMs !== null && { 'grpc-timeout': toTimeout(deadlineMs - performance.now()) }),
   }
 }
+
+const ignore = () => {}
 
 /** At most eight digits: a hundred million milliseconds are more than a day. */
 function toTimeout(ms: number): string {

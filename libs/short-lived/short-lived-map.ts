@@ -1,0 +1,51 @@
+/** Holds a value until it is deleted. */
+type Box<Value> = { value: Value | null }
+
+/**
+ * A Map whose values come and go, such as those of requests. V8 links the table that a Map has outgrown to the next one,
+ * so once an old table is in the old generation, garbage or not, it keeps all later tables alive, with all values that
+ * were in them, until the next full collection: each request's objects are copied twice by collections that should have
+ * freed them. Here the tables hold boxes, and a deleted value's box is empty.
+ */
+export class ShortLivedMap<Key extends string | number, Value extends object> {
+  readonly #boxes = new Map<Key, Box<Value>>()
+
+  get size(): number {
+    return this.#boxes.size
+  }
+
+  has(key: Key): boolean {
+    return this.#boxes.has(key)
+  }
+
+  get(key: Key): Value | undefined {
+    return this.#boxes.get(key)?.value ?? undefined
+  }
+
+  set(key: Key, value: Value): void {
+    const box = this.#boxes.get(key)
+    if (box === undefined) this.#boxes.set(key, { value })
+    else box.value = value
+  }
+
+  /** Returns whether it was there. */
+  delete(key: Key): boolean {
+    const box = this.#boxes.get(key)
+    if (box === undefined) return false
+    box.value = null
+    return this.#boxes.delete(key)
+  }
+
+  keys(): MapIterator<Key> {
+    return this.#boxes.keys()
+  }
+
+  /** In the order in which their keys were set. */
+  *values(): Generator<Value, void> {
+    for (const { value } of this.#boxes.values()) if (value !== null) yield value
+  }
+
+  *[Symbol.iterator](): Generator<[Key, Value], void> {
+    for (const [key, { value }] of this.#boxes) if (value !== null) yield [key, value]
+  }
+}
