@@ -208,8 +208,8 @@ export function createSettlements(deps: {
         runId: null,
         answeredMs: null,
         wasAnswered: false,
-        number: 0,
         holdDeadlineMs: ending.deadlineMs,
+        number: 0,
       }
       const ofModel = held.get(model) ?? new ShortLivedSet<Held>()
       held.set(model, ofModel)
