@@ -1,6 +1,6 @@
 import { DatabaseError, type Pool } from 'pg'
 import { expect, vi } from 'vitest'
-import { inTransaction } from '#apps/billing/database/open-pool.ts'
+import { inTransaction, MONEY_BOUNDS } from '#apps/billing/database/open-pool.ts'
 import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import { uuidV7 } from '../../../support/uuid-v7.ts'
 import {
@@ -36,13 +36,14 @@ export async function reserveBehindLock(database: BillingDatabase): Promise<stri
 }
 
 /**
- * Twenty plain reserves at once on credits for ten; more than five wait for the account's lock before the first runs.
- * Every other one shares its batch with a call of another account, so that it takes the way of batches. Returns their
- * answers.
+ * Twenty plain reserves at once on credits for three; as many as the pool has connections wait for the account's lock
+ * before the first runs. Every other one shares its batch with a call of another account, so that it takes the way of
+ * batches: of those that wait more than three have read the credits, if their way reads them without the lock. Returns
+ * their answers.
  */
 export async function reservePlainBehindLock(database: BillingDatabase): Promise<string[]> {
   const { money, pool } = database
-  const { accountId, keyId } = await database.createAccount(7_000n)
+  const { accountId, keyId } = await database.createAccount(2_100n)
   const other = await database.createAccount(7_000n)
   const { answers } = await inTransaction(pool, async (client) => {
     await client.query('select from accounts where id = $1 for no key update', [accountId])
@@ -53,7 +54,7 @@ export async function reservePlainBehindLock(database: BillingDatabase): Promise
         return answer?.status ?? 'none'
       }),
     )
-    await vi.waitFor(async () => expect(await countWaiting(pool)).toBeGreaterThan(5), PATIENT)
+    await vi.waitFor(async () => expect(await countWaiting(pool)).toBe(MONEY_BOUNDS.connections), PATIENT)
     return { answers }
   })
   const ended = await answers
