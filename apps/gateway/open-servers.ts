@@ -6,6 +6,7 @@ import { toBusServer } from '#libs/redis/bus-server.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { GatewayConfig } from './config.ts'
+import { createGatherTime } from './gather-time.ts'
 import type { RedisMetrics } from './redis-metrics.ts'
 
 type Opening = { config: Readonly<GatewayConfig>; releasers: Releasers; log: Logger }
@@ -40,7 +41,8 @@ export async function openBilling({ config, releasers, log }: Opening) {
   const { credentials } = releasers.add('certificates', await openChannelCredentials(tls, { log }), {
     run: ({ close }) => close(),
   })
-  const billing = createBillingClient({ address: config.BILLING_ADDRESS, credentials, log })
+  const gatherMs = createGatherTime()
+  const billing = createBillingClient({ address: config.BILLING_ADDRESS, credentials, log, gatherMs })
   releasers.add('billing', billing, { run: () => billing.close() })
   return billing
 }

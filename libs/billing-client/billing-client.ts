@@ -84,12 +84,14 @@ export function createBillingClient(options: {
   timeoutMs?: number
   /** How many money calls may wait for an answer at once; 10,000 unless given. */
   maxOutstanding?: number
+  /** The least time between two messages of money calls, asked for each message; 0 unless given. */
+  gatherMs?: () => number
 }): BillingClient {
-  const { address, log, timeoutMs = 2_000, maxOutstanding = 10_000 } = options
+  const { address, log, timeoutMs = 2_000, maxOutstanding = 10_000, gatherMs = () => 0 } = options
   const { credentials = ChannelCredentials.createInsecure() } = options
   const { Billing } = loadProto<ProtoGrpcType>('billing.proto').millrace.billing
   const client = new Billing(address, credentials, CHANNEL_OPTIONS)
-  const money = createMoneyStream({ open: () => client.money(), timeoutMs, maxOutstanding })
+  const money = createMoneyStream({ open: () => client.money(), timeoutMs, maxOutstanding, gatherMs })
   const stops = new Set<() => void>()
 
   /** Registers a watch, so that `close` ends it. */

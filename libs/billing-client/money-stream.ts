@@ -27,7 +27,7 @@ const MAX_CALLS_PER_MESSAGE = 512
 
 /**
  * One bidirectional stream for all money calls of a process: the calls of one event-loop turn go out as one
- * message, replies are matched by `seq`.
+ * message, and with `gatherMs` those of a longer time; replies are matched by `seq`.
  *
  * Each call ends within `timeoutMs`. When a working stream breaks (a replica of billing restarts), its
  * unanswered calls are sent once more on a new stream, which is safe because they are idempotent; when no
@@ -38,11 +38,15 @@ export function createMoneyStream(options: {
   open: () => Stream
   timeoutMs: number
   maxOutstanding: number
+  /** The least time between two messages, so that calls gather for it; asked for each message. */
+  gatherMs: () => number
 }): MoneyStream {
-  const { open, timeoutMs, maxOutstanding } = options
+  const { open, timeoutMs, maxOutstanding, gatherMs } = options
   const outstanding = new ShortLivedMap<string, Waiting>()
   let unsent: Waiting[] = []
   let flushScheduled = false
+  let flushTimer: NodeJS.Timeout | undefined
+  let flushedMs = -Infinity
   let stream: Stream | null = null
   let lastSeq = 0
   let closed = false
@@ -70,7 +74,9 @@ export function createMoneyStream(options: {
   function scheduleFlush() {
     if (flushScheduled) return
     flushScheduled = true
-    setImmediate(flush)
+    const waitMs = flushedMs + gatherMs() - performance.now()
+    if (waitMs > 0) flushTimer = setTimeout(flush, waitMs)
+    else setImmediate(flush)
   }
 
   function flush() {
@@ -78,6 +84,7 @@ export function createMoneyStream(options: {
     const batch = unsent.filter(({ seq }) => outstanding.has(seq))
     unsent = []
     if (batch.length === 0) return
+    flushedMs = performance.now()
     stream ??= follow(open())
     for (let start = 0; start < batch.length; start += MAX_CALLS_PER_MESSAGE) {
       stream.write({ calls: batch.slice(start, start + MAX_CALLS_PER_MESSAGE).map(({ call }) => call) })
@@ -126,6 +133,7 @@ export function createMoneyStream(options: {
     ask,
     close() {
       closed = true
+      clearTimeout(flushTimer)
       for (const seq of outstanding.keys()) {
         take(seq)?.reject(new BillingUnavailable('the client was closed'))
       }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { Server, type ServerDuplexStream, Metadata } from '@grpc/grpc-js'
 import { afterEach, expect, test } from 'vitest'
 import { createBillingClient, type BillingClient } from '#libs/billing-client/billing-client.ts'
@@ -24,7 +25,7 @@ afterEach(() => {
 /** `onCalls` gets each message with the number of its stream, counting from 1. */
 async function connect(
   onCalls: (stream: Stream, message: MoneyCalls__Output, opened: number) => void,
-  limits: { timeoutMs?: number; maxOutstanding?: number } = {},
+  limits: { timeoutMs?: number; maxOutstanding?: number; gatherMs?: () => number } = {},
 ): Promise<BillingClient> {
   let opened = 0
   server = new Server()
@@ -53,6 +54,22 @@ test('calls of one turn travel as one message', async () => {
   })
   await Promise.all(Array.from({ length: 30 }, () => billing.release(randomUUID())))
   expect(sizes).toEqual([30])
+})
+
+test('with a gather time a lone call goes out at once, and those that come within it as one message', async () => {
+  const sizes: number[] = []
+  const billing = await connect(
+    (stream, message) => {
+      sizes.push(message.calls.length)
+      answerAll(stream, message)
+    },
+    { gatherMs: () => 1_000 },
+  )
+  await billing.release(randomUUID())
+  const second = billing.release(randomUUID())
+  await setImmediate()
+  await Promise.all([second, billing.release(randomUUID())])
+  expect(sizes).toEqual([1, 2])
 })
 
 test('a call whose stream breaks before the answer is sent once more', async () => {
