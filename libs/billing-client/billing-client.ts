@@ -84,7 +84,7 @@ export function createBillingClient(options: {
   timeoutMs?: number
   /** How many money calls may wait for an answer at once; 10,000 unless given. */
   maxOutstanding?: number
-  /** The least time between two messages of money calls, asked for each message; 0 unless given. */
+  /** About how long after one sending of money calls the next may follow, in ms; asked for each. 0 unless given. */
   gatherMs?: () => number
 }): BillingClient {
   const { address, log, timeoutMs = 2_000, maxOutstanding = 10_000, gatherMs = () => 0 } = options

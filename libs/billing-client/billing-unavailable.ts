@@ -3,7 +3,7 @@
  * with the same reservation id, or refuse the caller.
  */
 export class BillingUnavailable extends Error {
-  /** Billing refused the call because it was overloaded, so there is nothing to undo. */
+  /** The call was not sent, or billing refused it because it was overloaded: there is nothing to undo. */
   readonly nothingDone: boolean
 
   constructor(reason: string, options: { cause?: unknown; nothingDone?: boolean } = {}) {

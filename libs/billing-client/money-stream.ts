@@ -14,7 +14,7 @@ type Waiting = {
   readonly resolve: (reply: MoneyReply__Output) => void
   readonly reject: (error: Error) => void
   readonly timer: NodeJS.Timeout
-  sentBefore: boolean
+  sendings: number
 }
 
 export type MoneyStream = {
@@ -27,7 +27,7 @@ const MAX_CALLS_PER_MESSAGE = 512
 
 /**
  * One bidirectional stream for all money calls of a process: the calls of one event-loop turn go out as one
- * message, and with `gatherMs` those of a longer time; replies are matched by `seq`.
+ * message, or, while `gatherMs` is above 0, those since the last sending; replies are matched by `seq`.
  *
  * Each call ends within `timeoutMs`. When a working stream breaks (a replica of billing restarts), its
  * unanswered calls are sent once more on a new stream, which is safe because they are idempotent; when no
@@ -38,7 +38,7 @@ export function createMoneyStream(options: {
   open: () => Stream
   timeoutMs: number
   maxOutstanding: number
-  /** The least time between two messages, so that calls gather for it; asked for each message. */
+  /** About how long after one sending the next may follow; asked for each. A call after that time goes out at once. */
   gatherMs: () => number
 }): MoneyStream {
   const { open, timeoutMs, maxOutstanding, gatherMs } = options
@@ -64,7 +64,7 @@ export function createMoneyStream(options: {
       outstanding.delete(seq)
       reject(new BillingUnavailable(`no answer within ${timeoutMs} ms`))
     }, timeoutMs)
-    const waiting = { seq, call: { ...call, seq }, resolve, reject, timer, sentBefore: false }
+    const waiting = { seq, call: { ...call, seq }, resolve, reject, timer, sendings: 0 }
     outstanding.set(seq, waiting)
     unsent.push(waiting)
     scheduleFlush()
@@ -85,6 +85,7 @@ export function createMoneyStream(options: {
     unsent = []
     if (batch.length === 0) return
     flushedMs = performance.now()
+    for (const waiting of batch) waiting.sendings += 1
     stream ??= follow(open())
     for (let start = 0; start < batch.length; start += MAX_CALLS_PER_MESSAGE) {
       stream.write({ calls: batch.slice(start, start + MAX_CALLS_PER_MESSAGE).map(({ call }) => call) })
@@ -99,7 +100,7 @@ export function createMoneyStream(options: {
     opened.on('data', ({ replies }: MoneyReplies__Output) => {
       for (const reply of replies) {
         const waiting = take(reply.seq)
-        waiting?.resolve(waiting.sentBefore ? toUnavailable(reply) : reply)
+        waiting?.resolve(waiting.sendings > 1 ? toUnavailable(reply) : reply)
       }
     })
     // `status` follows every end, also every error; without this listener an error would be thrown.
@@ -113,9 +114,9 @@ export function createMoneyStream(options: {
   }
 
   function recover(worked: boolean, reason: string) {
-    for (const waiting of outstanding.values()) {
-      if (worked && !waiting.sentBefore) waiting.sentBefore = true
-      else take(waiting.seq)?.reject(new BillingUnavailable(reason))
+    for (const { seq, sendings } of outstanding.values()) {
+      if (worked && sendings < 2) continue
+      take(seq)?.reject(new BillingUnavailable(reason, { nothingDone: sendings === 0 }))
     }
     unsent = [...outstanding.values()]
     if (unsent.length > 0) scheduleFlush()
@@ -134,6 +135,7 @@ export function createMoneyStream(options: {
     close() {
       closed = true
       clearTimeout(flushTimer)
+      unsent = []
       for (const seq of outstanding.keys()) {
         take(seq)?.reject(new BillingUnavailable('the client was closed'))
       }

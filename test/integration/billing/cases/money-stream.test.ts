@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { Server, type ServerDuplexStream, Metadata } from '@grpc/grpc-js'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { createBillingClient, type BillingClient } from '#libs/billing-client/billing-client.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
@@ -58,18 +58,58 @@ test('calls of one turn travel as one message', async () => {
 
 test('with a gather time a lone call goes out at once, and those that come within it as one message', async () => {
   const sizes: number[] = []
+  let gatherMs = 60_000
   const billing = await connect(
     (stream, message) => {
       sizes.push(message.calls.length)
       answerAll(stream, message)
     },
-    { gatherMs: () => 1_000 },
+    { gatherMs: () => gatherMs },
   )
+  // It would wait for longer than its timeout.
   await billing.release(randomUUID())
+  gatherMs = 500
   const second = billing.release(randomUUID())
   await setImmediate()
   await Promise.all([second, billing.release(randomUUID())])
   expect(sizes).toEqual([1, 2])
+})
+
+test('a call that still waits to be sent when a stream breaks has been sent once by the next one', async () => {
+  const seen: string[][] = []
+  const gathering = Promise.withResolvers<void>()
+  const billing = await connect(
+    (stream, message, opened) => {
+      seen.push(message.calls.map((call) => call.release?.reservationId ?? ''))
+      if (opened === 3) answerAll(stream, message)
+      else void gathering.promise.then(() => stream.end())
+    },
+    { gatherMs: () => 300 },
+  )
+  const [first, second] = [randomUUID(), randomUUID()]
+  const lost = billing.release(first)
+  await vi.waitFor(() => expect(seen).toHaveLength(1))
+  const answered = billing.release(second)
+  gathering.resolve()
+  await expect(lost).rejects.toBeInstanceOf(BillingUnavailable)
+  expect(await answered).toBe(true)
+  expect(seen).toEqual([[first], [first, second], [second]])
+})
+
+test('a client that is closed while calls gather sends them no more', async () => {
+  const sizes: number[] = []
+  const billing = await connect(
+    (stream, message) => {
+      sizes.push(message.calls.length)
+      answerAll(stream, message)
+    },
+    { gatherMs: () => 60_000 },
+  )
+  await billing.release(randomUUID())
+  const gathered = billing.release(randomUUID())
+  billing.close()
+  await expect(gathered).rejects.toBeInstanceOf(BillingUnavailable)
+  expect(sizes).toEqual([1])
 })
 
 test('a call whose stream breaks before the answer is sent once more', async () => {

@@ -33,7 +33,7 @@ test('calls are gathered once the loop was busy, and no more when it is idle aga
   expect(seen).toEqual([0, 0, 25, 25, 0, 0])
 })
 
-test('a busy moment is no busy time', () => {
+test('a busy moment in a longer time that was idle does not count', () => {
   const loop = openLoop()
   const gatherMs = createGatherTime(loop.readUse)
   loop.run(400, 0)
