@@ -13,9 +13,9 @@ import { startCluster } from '../test/support/cluster.ts'
 import { freePort } from '../test/support/free-port.ts'
 import { setup, teardown } from '../test/support/global-setup.ts'
 import { printBars } from './harness/bars.ts'
-import { collectGarbage } from './harness/collect-garbage.ts'
 import { startFloor } from './harness/floor.ts'
-import { readResidentKib, readThreadsCpuUs } from './harness/process-cpu.ts'
+import { readNeededKib } from './harness/needed-memory.ts'
+import { readThreadsCpuUs } from './harness/process-cpu.ts'
 import { readRedisCommands } from './harness/redis-commands.ts'
 import { toSpread } from './harness/spread.ts'
 import { agent, streamChat, type StreamResult } from './harness/stream-chat.ts'
@@ -37,10 +37,13 @@ const MARGIN_S = 5
 const tokens = (seconds + 2 * MARGIN_S) * rate
 
 /**
- * The memory of a stream is the difference between many and few streams, both right after a garbage collection and at
- * the same number of tokens per second.
+ * The memory of a stream is the difference of what the gateway needs with many and with few streams, at the same number
+ * of tokens per second. Ten times as many, because its memory outside V8's heap varies by 7 MB from minute to minute,
+ * which is 4 KiB a stream.
  */
-const MORE = 5
+const MORE = 10
+/** How long it may take until all of the many streams flow. */
+const OPENING_S = 30
 const FEW = 'demo-chat'
 const MANY = 'millrace/demo-chat'
 const CHAIN = ['gateway', 'worker', 'redis'] as const
@@ -94,7 +97,7 @@ try {
     fews.push(few)
     floors.push(await measureFloor(few.results))
   }
-  const many = await measure(MANY, streams * MORE, Math.ceil(tokens / MORE))
+  const many = await measure(MANY, streams * MORE, Math.ceil((tokens + OPENING_S * rate) / MORE))
 
   const perToken = (of: Measured, name: (typeof PROCESSES)[number]) => of.cpuUs[name] / of.tokens
   const chains = fews.map((few) => CHAIN.reduce((sum, name) => sum + perToken(few, name), 0))
@@ -152,8 +155,8 @@ try {
   ) {
     let flowing = 0
     const allFlow = Promise.withResolvers<void>()
-    const ask = async () =>
-      await streamChat({
+    const ask = async () => {
+      const result = await streamChat({
         baseUrl,
         apiKey,
         body: {
@@ -166,19 +169,22 @@ try {
           if (flowing === count) allFlow.resolve()
         },
       })
+      flowing -= 1
+      return result
+    }
     const finished = Promise.all(Array.from({ length: count }, ask))
-    return { allFlow: Promise.race([allFlow.promise, finished]), finished }
+    return { allFlow: Promise.race([allFlow.promise, finished]), finished, flowing: () => flowing }
   }
 
   async function measure(model: string, count: number, tokensEach: number): Promise<Measured> {
-    const { allFlow, finished } = flow(model, count, { tokensEach })
+    const { allFlow, finished, flowing } = flow(model, count, { tokensEach })
     await allFlow
     await pause(2)
     const before = await snapshot()
     await pause(seconds)
     const after = await snapshot()
-    await collectGarbage(inspectPort)
-    const gatewayKib = readResidentKib(processes.gateway)
+    const gatewayKib = await readNeededKib(processes.gateway, inspectPort)
+    if (flowing() < count) throw new Error(`${count - flowing()} streams ended before all were measured`)
     const results = await finished
     checkSame(results, tokensEach)
     const used = (name: keyof typeof processes) => after.cpuUs[name] - before.cpuUs[name]

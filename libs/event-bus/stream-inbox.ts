@@ -99,7 +99,7 @@ export function createStreamInbox(
 
 type Claim = { readonly worker: string; readonly nonce: string }
 
-/** A class, because a gateway holds one for each open stream: twenty closures in its place take 1.3 KB. */
+/** A class, because a gateway has one for each open stream: twenty closures in its place take 1.3 KB. */
 class Inbox implements StreamInbox, InboxFeed {
   readonly stream: number
   readonly #onClose: () => void

@@ -92,7 +92,7 @@ export function createDispatch(deps: Deps): Dispatch {
   return (generation) => new DispatchedGeneration(deps, generation)
 }
 
-/** A class, because a gateway holds one for each open stream: twenty closures in its place take 1.2 KB. */
+/** A class, because a gateway has one for each open stream: twenty closures in its place take 1.2 KB. */
 class DispatchedGeneration implements Dispatched {
   readonly #deps: Deps
   readonly #generation: Generation

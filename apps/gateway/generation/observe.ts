@@ -1,7 +1,7 @@
 import { ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import type { Usage } from '#libs/contracts/generation-event.ts'
 import type { Demand } from '../demand/demand.ts'
-import type { RequestBook } from '../reports/request-book.ts'
+import type { BookedRequest, RequestBook } from '../reports/request-book.ts'
 import { RETRY_AFTER_S, toRetryAfterS } from '../retry-after.ts'
 import type { GenerationCall } from './generation-call.ts'
 import type { GenerationMetrics } from './generation-metrics.ts'
@@ -30,71 +30,96 @@ const REFUSALS: Partial<Record<ApiErrorCode, string>> = {
   insufficient_credits: 'no-credits',
 }
 
-/** `nowMs` is the monotonic clock of `GenerationCall.receivedMs`. */
-export function createObserve(deps: {
+type ObserveDeps = {
   metrics: GenerationMetrics
   demand: Pick<Demand, 'count'>
   book: Pick<RequestBook, 'open'>
+  /** The monotonic clock of `GenerationCall.receivedMs`. */
   nowMs: () => number
-}): Observe {
-  const { metrics, demand, book, nowMs } = deps
+}
 
-  return ({ id, caller, model, request, isRepeated, receivedMs, signal }) => {
-    const label = metrics.model(model.id)
-    const booked = book.open({ id, accountId: caller.accountId, model: model.id, receivedMs })
+/** Each call opens the generation's entry in the book. */
+export function createObserve(deps: ObserveDeps): Observe {
+  return (call) => new ObservedGeneration(call, deps)
+}
+
+/** A class, because a gateway has one for each open stream. */
+class ObservedGeneration implements Observed {
+  readonly #call: GenerationCall
+  readonly #deps: ObserveDeps
+  readonly #booked: BookedRequest
+  readonly #label: string
+  #isAdmitted = false
+  #firstOutputMs: number | null = null
+  #errorType: string | null = null
+
+  constructor(call: GenerationCall, deps: ObserveDeps) {
+    const { id, caller, model, receivedMs } = call
+    this.#call = call
+    this.#deps = deps
+    this.#label = deps.metrics.model(model.id)
+    this.#booked = deps.book.open({ id, accountId: caller.accountId, model: model.id, receivedMs })
+  }
+
+  admitted(tokens: () => number) {
+    const { metrics, demand } = this.#deps
+    const { model, isRepeated } = this.#call
+    this.#isAdmitted = true
+    this.#booked.admitted(tokens)
+    metrics.admissions.inc({ model: this.#label, outcome: 'admitted' })
+    demand.count({ model: model.id, isRepeated, outcome: 'accepted' })
+  }
+
+  claimed() {
+    this.#booked.claimed()
+  }
+
+  output() {
+    this.#firstOutputMs ??= this.#deps.nowMs()
+    this.#booked.output()
+  }
+
+  failed(error: unknown) {
+    const { metrics } = this.#deps
+    const model = this.#label
+    const code = error instanceof ApiError ? error.code : 'upstream_error'
+    this.#errorType = code
+    const outcome = REFUSALS[code]
+    if (this.#isAdmitted || outcome === undefined) return
+    metrics.admissions.inc({ model, outcome })
+    if (error instanceof ApiError && (code === 'model_busy' || code === 'model_warming')) {
+      const retryAfterS = toRetryAfterS(error.retryAfterS ?? RETRY_AFTER_S.default)
+      metrics.retryAfterS.observe({ model, outcome }, retryAfterS)
+    }
+  }
+
+  ended(usage: Usage | null) {
+    const { metrics, nowMs } = this.#deps
+    const { request, receivedMs, signal } = this.#call
     const labels = {
       gen_ai_operation_name: request.kind === 'chat' ? 'chat' : 'embeddings',
-      gen_ai_request_model: label,
+      gen_ai_request_model: this.#label,
     }
-    let isAdmitted = false
-    let firstOutputMs: number | null = null
-    let errorType: string | null = null
-
-    return {
-      admitted(tokens) {
-        isAdmitted = true
-        booked.admitted(tokens)
-        metrics.admissions.inc({ model: label, outcome: 'admitted' })
-        demand.count({ model: model.id, isRepeated, outcome: 'accepted' })
-      },
-      claimed: booked.claimed,
-      output() {
-        firstOutputMs ??= nowMs()
-        booked.output()
-      },
-      failed(error) {
-        const code = error instanceof ApiError ? error.code : 'upstream_error'
-        errorType = code
-        const outcome = REFUSALS[code]
-        if (isAdmitted || outcome === undefined) return
-        metrics.admissions.inc({ model: label, outcome })
-        if (error instanceof ApiError && (code === 'model_busy' || code === 'model_warming')) {
-          const retryAfterS = toRetryAfterS(error.retryAfterS ?? RETRY_AFTER_S.default)
-          metrics.retryAfterS.observe({ model: label, outcome }, retryAfterS)
-        }
-      },
-      ended(usage) {
-        const endedMs = nowMs()
-        // A caller who leaves ends it too, without a failure.
-        const code = usage === null && !signal.aborted ? (errorType ?? 'upstream_error') : null
-        booked.ended({ code, usage })
-        if (usage === null) {
-          const left = signal.aborted ? 'client_gone' : 'upstream_error'
-          metrics.durationS.observe(
-            { ...labels, error_type: errorType ?? left },
-            (endedMs - receivedMs) / 1_000,
-          )
-          return
-        }
-        metrics.durationS.observe(labels, (endedMs - receivedMs) / 1_000)
-        metrics.tokens.observe({ ...labels, gen_ai_token_type: 'input' }, usage.promptTokens)
-        metrics.tokens.observe({ ...labels, gen_ai_token_type: 'output' }, usage.completionTokens)
-        if (firstOutputMs === null) return
-        metrics.firstTokenS.observe(labels, (firstOutputMs - receivedMs) / 1_000)
-        if (usage.completionTokens < 2) return
-        const perTokenMs = (endedMs - firstOutputMs) / (usage.completionTokens - 1)
-        metrics.perTokenS.observe(labels, perTokenMs / 1_000)
-      },
+    const endedMs = nowMs()
+    // A caller who leaves ends it too, without a failure.
+    const code = usage === null && !signal.aborted ? (this.#errorType ?? 'upstream_error') : null
+    this.#booked.ended({ code, usage })
+    if (usage === null) {
+      const left = signal.aborted ? 'client_gone' : 'upstream_error'
+      metrics.durationS.observe(
+        { ...labels, error_type: this.#errorType ?? left },
+        (endedMs - receivedMs) / 1_000,
+      )
+      return
     }
+    metrics.durationS.observe(labels, (endedMs - receivedMs) / 1_000)
+    metrics.tokens.observe({ ...labels, gen_ai_token_type: 'input' }, usage.promptTokens)
+    metrics.tokens.observe({ ...labels, gen_ai_token_type: 'output' }, usage.completionTokens)
+    const firstOutputMs = this.#firstOutputMs
+    if (firstOutputMs === null) return
+    metrics.firstTokenS.observe(labels, (firstOutputMs - receivedMs) / 1_000)
+    if (usage.completionTokens < 2) return
+    const perTokenMs = (endedMs - firstOutputMs) / (usage.completionTokens - 1)
+    metrics.perTokenS.observe(labels, perTokenMs / 1_000)
   }
 }

@@ -25,7 +25,7 @@ export function createProgress(kind: 'chat' | 'embedding'): Progress {
   return new GenerationProgress(kind)
 }
 
-/** A class, because a gateway holds one for each open stream: ten closures in its place take 0.6 KB. */
+/** A class, because a gateway has one for each open stream: ten closures in its place take 0.6 KB. */
 class GenerationProgress implements Progress {
   readonly #kind: 'chat' | 'embedding'
   #promptTokens: number | null = null

@@ -2,7 +2,7 @@ import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 
 /** One generation, as `Suspects` follows it. */
 export type Suspect = {
-  /** A worker runs it from now on; it had `ids` tokens before. */
+  /** A worker runs it from now on. */
   claimed(worker: string): void
   /** Its first output, in any epoch. */
   outputSeen(): void
@@ -28,39 +28,59 @@ const SUSPECT_MS = 2_000
  * suspect: the one without a token that was claimed last.
  */
 export function createSuspects(nowMs: () => number): Suspects {
-  type Entry = { worker: string | null; claimedMs: number; firstOutputMs: number | null; deaths: number }
-  const entries = new ShortLivedSet<Entry>()
+  const opened = new ShortLivedSet<OpenSuspect>()
 
   return {
-    open() {
-      const entry: Entry = { worker: null, claimedMs: 0, firstOutputMs: null, deaths: 0 }
-      const number = entries.add(entry)
-      return {
-        claimed(worker) {
-          entry.worker = worker
-          entry.claimedMs = nowMs()
-        },
-        outputSeen() {
-          entry.firstOutputMs ??= nowMs()
-        },
-        deaths: () => entry.deaths,
-        blame() {
-          entry.deaths += 1
-        },
-        close: () => void entries.delete(number),
-      }
-    },
+    open: () => new OpenSuspect(opened, nowMs),
     workerDied(worker) {
       const now = nowMs()
-      const ran = [...entries].filter((entry) => entry.worker === worker)
+      const ran = [...opened].filter((entry) => entry.worker === worker)
       // The death may be noticed again while they wait for another worker.
       for (const entry of ran) entry.worker = null
       const suspects = ran.filter(
         ({ firstOutputMs }) => firstOutputMs === null || now - firstOutputMs < SUSPECT_MS,
       )
-      const silent = suspects.filter((entry) => entry.firstOutputMs === null)
+      const silent = suspects.filter(({ firstOutputMs }) => firstOutputMs === null)
       const blamed = (silent.length > 0 ? silent : suspects).toSorted((a, b) => b.claimedMs - a.claimedMs)[0]
-      if (blamed !== undefined) blamed.deaths += 1
+      blamed?.blame()
     },
+  }
+}
+
+/** A class, because a gateway has one for each open stream. */
+class OpenSuspect implements Suspect {
+  worker: string | null = null
+  claimedMs = 0
+  firstOutputMs: number | null = null
+  readonly #opened: ShortLivedSet<OpenSuspect>
+  readonly #number: number
+  readonly #nowMs: () => number
+  #deaths = 0
+
+  constructor(opened: ShortLivedSet<OpenSuspect>, nowMs: () => number) {
+    this.#opened = opened
+    this.#number = opened.add(this)
+    this.#nowMs = nowMs
+  }
+
+  claimed(worker: string) {
+    this.worker = worker
+    this.claimedMs = this.#nowMs()
+  }
+
+  outputSeen() {
+    this.firstOutputMs ??= this.#nowMs()
+  }
+
+  deaths() {
+    return this.#deaths
+  }
+
+  blame() {
+    this.#deaths += 1
+  }
+
+  close() {
+    this.#opened.delete(this.#number)
   }
 }

@@ -21,7 +21,7 @@ export function createTiming(options: { streamed: boolean; nowMs: () => number }
   return new GenerationTiming(options)
 }
 
-/** A class, because a gateway holds one for each open stream. */
+/** A class, because a gateway has one for each open stream. */
 class GenerationTiming implements Timing {
   readonly #streamed: boolean
   readonly #nowMs: () => number

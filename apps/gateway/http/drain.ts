@@ -29,7 +29,8 @@ export function installDrain(app: FastifyInstance): () => Promise<void> {
       })
     }
     inProgress += 1
-    reply.raw.once('close', () => {
+    // It is emitted once, and `once` would keep a wrapper for each open stream.
+    reply.raw.on('close', () => {
       inProgress -= 1
       if (draining && inProgress === 0) resolve()
     })

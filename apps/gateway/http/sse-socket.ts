@@ -83,7 +83,7 @@ type Shared = {
   readonly ticking: ShortLivedSet<Stream>
 }
 
-/** A class, because a gateway holds one for each open stream, and closures take several times its memory. */
+/** A class, because a gateway has one for each open stream, and closures take several times its memory. */
 class Stream implements SseSocket {
   readonly signal: AbortSignal
   readonly #reply: FastifyReply

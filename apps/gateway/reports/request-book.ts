@@ -113,6 +113,8 @@ export function createRequestBook(deps: { nowMs: () => number }): RequestBook {
     endedCount += 1
   }
 
+  const shared: Shared = { nowMs, tenantOf, opened, keepEnded }
+
   function lastEnded(count: number): RequestEntry[] {
     const from = endedCount - Math.min(count, ring.length)
     return Array.from({ length: endedCount - from }, (_, index) => ring[(from + index) % KEPT_ENDED]).filter(
@@ -135,52 +137,7 @@ export function createRequestBook(deps: { nowMs: () => number }): RequestBook {
       }
       const counts = countsOf(entry.model)
       counts.asked += 1
-      const number = opened.add(entry)
-
-      function claim() {
-        if (entry.stage !== 'waiting') return
-        entry.stage = 'running'
-        entry.claimedMs = nowMs()
-        countTime(counts.queueMs, entry.claimedMs - (entry.admittedMs ?? entry.claimedMs))
-        const tenant = tenantOf(entry)
-        tenant.waiting -= 1
-        tenant.running += 1
-      }
-
-      return {
-        admitted(tokens) {
-          // A client may have left already.
-          if (entry.stage !== 'admitting' || entry.endedMs !== null) return
-          entry.stage = 'waiting'
-          entry.admittedMs = nowMs()
-          entry.tokens = tokens
-          tenantOf(entry).waiting += 1
-        },
-        claimed: claim,
-        output() {
-          if (entry.outputMs !== null) return
-          claim()
-          entry.outputMs = nowMs()
-          countTime(counts.firstTokenMs, entry.outputMs - entry.receivedMs)
-        },
-        ended({ code, usage }) {
-          entry.endedMs = nowMs()
-          entry.code = code
-          entry.usage = usage
-          // What it counts would otherwise be kept alive by the ring.
-          entry.tokens = NO_TOKENS
-          opened.delete(number)
-          const tenant = tenantOf(entry)
-          if (entry.stage === 'waiting') tenant.waiting -= 1
-          else if (entry.stage === 'running') tenant.running -= 1
-          if (code === null) counts[usage === null ? 'cancelled' : 'completed'] += 1
-          else if (entry.stage === 'admitting') {
-            increment(counts.refused, code)
-            tenant.refused += 1
-          } else increment(counts.failed, code)
-          keepEnded(entry)
-        },
-      }
+      return new OpenRequest(entry, counts, shared)
     },
     counts: countsOf,
     openRequests: () => opened,
@@ -196,6 +153,80 @@ export function createRequestBook(deps: { nowMs: () => number }): RequestBook {
       return { count, kept: lastEnded(count) }
     },
     lastEnded: () => lastEnded(KEPT_ENDED),
+  }
+}
+
+/** What all open requests of a book use. */
+type Shared = {
+  readonly nowMs: () => number
+  readonly tenantOf: (entry: RequestEntry) => TenantCounts
+  readonly opened: ShortLivedSet<RequestEntry>
+  readonly keepEnded: (entry: RequestEntry) => void
+}
+
+/** A class, because a gateway has one for each open stream. */
+class OpenRequest implements BookedRequest {
+  readonly #entry: RequestEntry
+  readonly #counts: ModelCounts
+  /** Its number in `opened`. */
+  readonly #number: number
+  readonly #shared: Shared
+
+  constructor(entry: RequestEntry, counts: ModelCounts, shared: Shared) {
+    this.#entry = entry
+    this.#counts = counts
+    this.#number = shared.opened.add(entry)
+    this.#shared = shared
+  }
+
+  admitted(tokens: () => number) {
+    const entry = this.#entry
+    // A client may have left already.
+    if (entry.stage !== 'admitting' || entry.endedMs !== null) return
+    entry.stage = 'waiting'
+    entry.admittedMs = this.#shared.nowMs()
+    entry.tokens = tokens
+    this.#shared.tenantOf(entry).waiting += 1
+  }
+
+  claimed() {
+    const entry = this.#entry
+    if (entry.stage !== 'waiting') return
+    entry.stage = 'running'
+    entry.claimedMs = this.#shared.nowMs()
+    countTime(this.#counts.queueMs, entry.claimedMs - (entry.admittedMs ?? entry.claimedMs))
+    const tenant = this.#shared.tenantOf(entry)
+    tenant.waiting -= 1
+    tenant.running += 1
+  }
+
+  output() {
+    const entry = this.#entry
+    if (entry.outputMs !== null) return
+    this.claimed()
+    entry.outputMs = this.#shared.nowMs()
+    countTime(this.#counts.firstTokenMs, entry.outputMs - entry.receivedMs)
+  }
+
+  ended({ code, usage }: { code: string | null; usage: TokenUsage | null }) {
+    const entry = this.#entry
+    const counts = this.#counts
+    const { nowMs, tenantOf, opened, keepEnded } = this.#shared
+    entry.endedMs = nowMs()
+    entry.code = code
+    entry.usage = usage
+    // What it counts would otherwise be kept alive by the ring.
+    entry.tokens = NO_TOKENS
+    opened.delete(this.#number)
+    const tenant = tenantOf(entry)
+    if (entry.stage === 'waiting') tenant.waiting -= 1
+    else if (entry.stage === 'running') tenant.running -= 1
+    if (code === null) counts[usage === null ? 'cancelled' : 'completed'] += 1
+    else if (entry.stage === 'admitting') {
+      increment(counts.refused, code)
+      tenant.refused += 1
+    } else increment(counts.failed, code)
+    keepEnded(entry)
   }
 }
 

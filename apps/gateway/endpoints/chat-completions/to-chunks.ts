@@ -1,5 +1,6 @@
 import type { OutputEvent } from '../../generation/generation-call.ts'
 import type { Answer, StreamRenderer } from '../generation-endpoint.ts'
+import type { ErrorBody } from '../../http/handle-error.ts'
 import { toJson } from '../to-json.ts'
 import { toChatUsage, toCompletionId, toFinishReason } from './shared-fields.ts'
 
@@ -8,65 +9,82 @@ export type ChatOptions = { readonly includeUsage: boolean }
 
 const DONE = 'data: [DONE]\n\n'
 
+const NO_HEADERS = {}
+
 /**
- * Creates the renderer of one stream. The JSON that all chunks share is built once, so that only the text of a
- * delta is escaped for each chunk. Consecutive deltas of one kind in a batch are merged into one chunk.
+ * Creates the renderer of one stream. The JSON that all chunks share is built once, so that only the text of a delta is
+ * escaped for each chunk. Consecutive deltas of one kind in a batch are merged into one chunk.
  */
-export function createChatChunks({ id, created, model, options }: Answer<ChatOptions>): StreamRenderer {
-  const head =
-    `data: {"id":${JSON.stringify(toCompletionId(id))},"object":"chat.completion.chunk",` +
-    `"created":${created},"model":${JSON.stringify(model.id)},"choices":[`
-  const chunk = (delta: string, finishReason: string) =>
-    `${head}{"index":0,"delta":{${delta}},"finish_reason":${finishReason}}]}\n\n`
-  const textHead = `${head}{"index":0,"delta":{"content":`
-  const reasoningHead = `${head}{"index":0,"delta":{"reasoning_content":`
-  const deltaTail = '},"finish_reason":null}]}\n\n'
+export function createChatChunks(answer: Answer<ChatOptions>): StreamRenderer {
+  return new ChatChunks(answer)
+}
 
-  let begun = false
-  let ended = false
+/** A class, because a gateway has one for each open stream, and closures take several times its memory. */
+class ChatChunks implements StreamRenderer {
+  readonly headers = NO_HEADERS
+  readonly #head: string
+  readonly #includeUsage: boolean
+  #begun = false
+  #ended = false
 
-  function renderEnd(event: Extract<OutputEvent, { type: 'generation-end' }>): string {
-    ended = true
-    const finish = chunk('', JSON.stringify(toFinishReason(event.finishReason)))
-    const usage = options.includeUsage
-      ? `${head}],"usage":${JSON.stringify(toChatUsage(event.usage))}}\n\n`
+  constructor({ id, created, model, options }: Answer<ChatOptions>) {
+    const head =
+      `data: {"id":${JSON.stringify(toCompletionId(id))},"object":"chat.completion.chunk",` +
+      `"created":${created},"model":${JSON.stringify(model.id)},"choices":[`
+    // V8 keeps a concatenation as a tree of its parts. The way through bytes makes it one flat string.
+    this.#head = Buffer.from(head).toString()
+    this.#includeUsage = options.includeUsage
+  }
+
+  render(events: readonly OutputEvent[]): string {
+    if (events.length === 0) return ''
+    let chunks = this.#begun ? '' : this.#chunk('"role":"assistant","content":""', 'null')
+    this.#begun = true
+    for (const event of mergeDeltas(events)) {
+      if (this.#ended) break
+      chunks += event.type === 'generation-end' ? this.#renderEnd(event) : this.#renderDelta(event)
+    }
+    return chunks
+  }
+
+  ended(): boolean {
+    return this.#ended
+  }
+
+  /** The error and `[DONE]`, without a chunk that has a finish reason. */
+  renderError(body: ErrorBody): string {
+    return `data: ${toJson(body)}\n\n${DONE}`
+  }
+
+  #chunk(delta: string, finishReason: string): string {
+    return `${this.#head}{"index":0,"delta":{${delta}},"finish_reason":${finishReason}}]}\n\n`
+  }
+
+  #renderEnd(event: Extract<OutputEvent, { type: 'generation-end' }>): string {
+    this.#ended = true
+    const finish = this.#chunk('', JSON.stringify(toFinishReason(event.finishReason)))
+    const usage = this.#includeUsage
+      ? `${this.#head}],"usage":${JSON.stringify(toChatUsage(event.usage))}}\n\n`
       : ''
     return finish + usage + DONE
   }
 
-  function renderDelta(event: Exclude<OutputEvent, { type: 'generation-end' }>): string {
+  #renderDelta(event: Exclude<OutputEvent, { type: 'generation-end' }>): string {
     switch (event.type) {
       case 'text-delta':
-        return textHead + toJson(event.text) + deltaTail
+        return this.#chunk(`"content":${toJson(event.text)}`, 'null')
       case 'reasoning-delta':
-        return reasoningHead + toJson(event.text) + deltaTail
+        return this.#chunk(`"reasoning_content":${toJson(event.text)}`, 'null')
       case 'tool-call-start': {
         // Clients concatenate the strings of all deltas, so only the first one has id, type and name.
         const names = `"id":${toJson(event.id)},"type":"function","function":{"name":${toJson(event.name)},"arguments":""}`
-        return chunk(`"tool_calls":[{"index":${event.index},${names}}]`, 'null')
+        return this.#chunk(`"tool_calls":[{"index":${event.index},${names}}]`, 'null')
       }
       case 'tool-call-delta': {
         const text = `"function":{"arguments":${toJson(event.text)}}`
-        return chunk(`"tool_calls":[{"index":${event.index},${text}}]`, 'null')
+        return this.#chunk(`"tool_calls":[{"index":${event.index},${text}}]`, 'null')
       }
     }
-  }
-
-  return {
-    headers: {},
-    render(events) {
-      if (events.length === 0) return ''
-      let chunks = begun ? '' : chunk('"role":"assistant","content":""', 'null')
-      begun = true
-      for (const event of mergeDeltas(events)) {
-        if (ended) break
-        chunks += event.type === 'generation-end' ? renderEnd(event) : renderDelta(event)
-      }
-      return chunks
-    },
-    ended: () => ended,
-    /** The error and `[DONE]`, without a chunk that has a finish reason. */
-    renderError: (body) => `data: ${toJson(body)}\n\n${DONE}`,
   }
 }
 
