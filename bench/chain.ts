@@ -148,13 +148,16 @@ try {
     }
   }
 
+  /** They open in groups of `streams`: what a rush needs is not what the open streams need. */
   function flow(
     model: string,
     count: number,
     { tokensEach, baseUrl = cluster.baseUrl }: { tokensEach: number; baseUrl?: string },
   ) {
-    let flowing = 0
+    let [begun, ended] = [0, 0]
+    const asked: Promise<StreamResult>[] = []
     const allFlow = Promise.withResolvers<void>()
+    const allAsked = Promise.withResolvers<void>()
     const ask = async () => {
       const result = await streamChat({
         baseUrl,
@@ -165,15 +168,22 @@ try {
           max_tokens: tokensEach,
         },
         onFirstText() {
-          flowing += 1
-          if (flowing === count) allFlow.resolve()
+          begun += 1
+          if (begun === count) allFlow.resolve()
+          else if (begun === asked.length) askGroup()
         },
       })
-      flowing -= 1
+      ended += 1
       return result
     }
-    const finished = Promise.all(Array.from({ length: count }, ask))
-    return { allFlow: Promise.race([allFlow.promise, finished]), finished, flowing: () => flowing }
+    const askGroup = () => {
+      const more = Math.min(streams, count - asked.length)
+      asked.push(...Array.from({ length: more }, ask))
+      if (asked.length === count) allAsked.resolve()
+    }
+    askGroup()
+    const finished = allAsked.promise.then(() => Promise.all(asked))
+    return { allFlow: Promise.race([allFlow.promise, finished]), finished, flowing: () => begun - ended }
   }
 
   async function measure(model: string, count: number, tokensEach: number): Promise<Measured> {
