@@ -9,9 +9,8 @@ const SPAN_MS = 500
 
 /**
  * Returns a function that says how long money calls may wait for others that go out with them, in ms, by how busy this
- * process is. In an idle one a
- * call that waits only loses time. In a busy one most of what a call costs, here, in billing and in PostgreSQL, is the
- * wake-up, which calls that go together share; and so do their lifts and claims after them.
+ * process is. In an idle one a call that waits only loses time. In a busy one most of what a call costs, here, in billing
+ * and in PostgreSQL, is the wake-up, which calls that go together share; and so do their lifts and claims after them.
  *
  * The function reads the loop's use when it is called, every 500 ms at most: an idle process has no timer for it.
  */
