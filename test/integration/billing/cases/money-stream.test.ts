@@ -78,6 +78,25 @@ test('with a gather time a lone call goes out at once, and those that come withi
   expect(sizes).toEqual([1, 2])
 })
 
+test('calls that gather go out as soon as eight wait', async () => {
+  const sizes: number[] = []
+  const billing = await connect(
+    (stream, message) => {
+      sizes.push(message.calls.length)
+      answerAll(stream, message)
+    },
+    { gatherMs: () => 60_000 },
+  )
+  await billing.release(randomUUID())
+  const timers = countTimers()
+  // They would wait for longer than their timeout.
+  const calls = Array.from({ length: 7 }, () => billing.release(randomUUID()))
+  await setImmediate()
+  await Promise.all([...calls, billing.release(randomUUID()), billing.release(randomUUID())])
+  expect(sizes).toEqual([1, 9])
+  expect(countTimers()).toBeLessThanOrEqual(timers)
+})
+
 test('a call that still waits to be sent when a stream breaks has been sent once by the next one', async () => {
   const seen: string[][] = []
   const gathering = Promise.withResolvers<void>()

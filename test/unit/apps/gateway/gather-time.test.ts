@@ -30,7 +30,7 @@ test('calls are gathered once the loop was busy, and no more when it is idle aga
     loop.run(activeMs, idleMs)
     seen.push(gatherMs())
   }
-  expect(seen).toEqual([0, 0, 25, 25, 0, 0])
+  expect(seen).toEqual([0, 0, 30, 30, 0, 0])
 })
 
 test('a busy moment in a longer time that was idle does not count', () => {
@@ -46,5 +46,5 @@ test('it reads the loop of this process', () => {
   const gatherMs = createGatherTime()
   const untilMs = performance.now() + 600
   while (performance.now() < untilMs);
-  expect(gatherMs()).toBe(25)
+  expect(gatherMs()).toBe(30)
 })
