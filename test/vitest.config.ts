@@ -20,6 +20,7 @@ export default defineConfig({
     maxWorkers: 3,
     // A test that hangs must end; none is about time, and the processor may be busy with others.
     testTimeout: 30_000,
+    expect: { poll: { timeout: 20_000 } },
     // A cluster that a process shares is stopped at the process's end, and drains before it goes.
     teardownTimeout: 60_000,
     projects: [

@@ -11,8 +11,8 @@ import { startChatOk } from '../support/start-chat.ts'
 
 const SLOW = 'millrace/demo-chat'
 
-/** Changes of a key reach every gateway by push; polling would take five times as long. */
-const PUSHED = { timeout: 1_000, interval: 20 }
+/** Less than any look without a push would take. One look at the statuses is four requests. */
+const PUSHED = { timeout: 4_000, interval: 20 }
 
 let cluster: TestCluster
 let account: TestAccount
@@ -186,7 +186,7 @@ test.each([
   },
 )
 
-test('a disabled key is refused at every gateway within a second, and works again when it is enabled', async () => {
+test('a disabled key is refused at every gateway, which hears of it, and works again when it is enabled', async () => {
   const key = await createKey()
   expect(await statuses(key)).toEqual([200])
   await cluster.admin.call(ADMIN.disableKey, { key: key.id })
@@ -195,21 +195,21 @@ test('a disabled key is refused at every gateway within a second, and works agai
   await expect.poll(() => statuses(key), PUSHED).toEqual([200])
 })
 
-test('a revoked key is refused at every gateway within a second', async () => {
+test('a revoked key is refused at every gateway, which hears of it', async () => {
   const key = await createKey()
   expect(await statuses(key)).toEqual([200])
   await cluster.admin.call(ADMIN.revokeKey, { key: key.id })
   await expect.poll(() => statuses(key), PUSHED).toEqual([401])
 })
 
-test('a key is refused at every gateway within a second of its end', async () => {
+test('a key is refused at every gateway from its end on', async () => {
   const key = await createKey()
   expect(await statuses(key)).toEqual([200])
-  const endMs = Date.now() + 2_000
+  const endMs = Date.now() + 5_000
   await changeKey(key, { expiresAt: new Date(endMs).toISOString() })
   expect(await statuses(key)).toEqual([200])
   expect(Date.now()).toBeLessThan(endMs)
-  await expect.poll(() => statuses(key), { timeout: endMs + 1_000 - Date.now(), interval: 20 }).toEqual([401])
+  await expect.poll(() => statuses(key), { timeout: endMs + 4_000 - Date.now(), interval: 20 }).toEqual([401])
   expect(Date.now()).toBeGreaterThanOrEqual(endMs)
 })
 
@@ -229,10 +229,10 @@ test('a key that a gateway still believes in spends nothing: the reservation che
 test('after a rotation both secrets work, and when the overlap is over only the new one', async () => {
   const old = await createKey()
   expect(await statuses(old)).toEqual([200])
-  const next = await cluster.admin.call(ADMIN.rotateKey, { key: old.id, overlapSeconds: 3 })
+  const next = await cluster.admin.call(ADMIN.rotateKey, { key: old.id, overlapSeconds: 6 })
   expect(await statuses(next)).toEqual([200])
   expect(await statuses(old)).toEqual([200])
-  await expect.poll(() => statuses(old), { timeout: 4_000, interval: 50 }).toEqual([401])
+  await expect.poll(() => statuses(old), { timeout: 10_000, interval: 50 }).toEqual([401])
   expect(await statuses(next)).toEqual([200])
 })
 

@@ -106,6 +106,7 @@ test('an interrupted stream waits for a worker that is being started, longer tha
   await firstText
   await cluster.workers[0]?.kill()
   await expect.poll(() => demandOf(SERVED)?.waiting, WAIT).toBe(1)
+  await scaler.publishState(SERVED, { etaMs: 60_000 })
   const publishing = setInterval(() => void scaler.publishState(SERVED, { etaMs: 60_000 }), 500)
   // Longer than two looks, each of which would have given it up.
   const seen = scaler.demands.length

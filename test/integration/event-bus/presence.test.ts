@@ -228,10 +228,10 @@ test.concurrent('alive by its key but silent: cut off, once for each silence', a
   for (let silence = 1; silence <= 2; silence += 1) {
     await gateway.live(60_000)
     await gateway.beat()
-    await gateway.live(200)
+    await gateway.live(1_000)
     await vi.waitFor(
       async () => {
-        await gateway.live(200)
+        await gateway.live(1_000)
         expect(member.cutOffs).toHaveLength(silence)
       },
       { timeout: 15_000, interval: 50 },

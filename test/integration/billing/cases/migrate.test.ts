@@ -49,7 +49,7 @@ test('a migration that waits for a lock lets writers pass repeatedly, and fails 
     for (let id = 1; performance.now() - startedMs < 2_000; id += 1) {
       const sentMs = performance.now()
       await scratch.query('insert into things (id) values ($1)', [id])
-      expect(performance.now() - sentMs).toBeLessThan(1_500)
+      expect(performance.now() - sentMs).toBeLessThan(5_000)
     }
     await reader.query('commit')
     reader.release()
