@@ -24,7 +24,7 @@ export type MoneyStream = {
 }
 
 const MAX_CALLS_PER_MESSAGE = 512
-/** So many calls share a wake-up well enough: to wait for more of them costs time and, with 32 requests at once, throughput. */
+/** Calls. Waiting for more of them delays the first token and, with 32 requests at once, lowers the throughput. */
 const GATHERED_CALLS = 8
 
 /**

@@ -3,7 +3,7 @@ import type { BillingDatabase } from '../support/billing-database.ts'
 import { runHistory, type Seen } from './money-history.ts'
 import type { History } from './money-steps.ts'
 
-/** Rare rules are not met by every few hundred histories. */
+/** Some rules are so rare that a few hundred histories may not meet them. */
 const MOST_TIMES = 10
 
 /**
