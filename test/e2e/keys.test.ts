@@ -11,7 +11,10 @@ import { startChatOk } from '../support/start-chat.ts'
 
 const SLOW = 'millrace/demo-chat'
 
-/** Gateways use a known key for 60 s without a look-up, so that only a push can change it earlier. */
+/**
+ * Gateways use a known key for 60 s without a look-up, so that only billing's push can change it earlier. That billing
+ * itself hears of a change before its next look, up to 5 s later, is shown in pooler.test.ts.
+ */
 const PUSHED = { timeout: 4_000, interval: 20 }
 
 let cluster: TestCluster
