@@ -8,13 +8,20 @@ const WITH_SERVERS = {
   hookTimeout: 120_000,
 }
 
+/** Files share processes: to start one for each, and to load its modules, takes a second. No file leaves anything behind. */
+const SHARED = { isolate: false }
+
 const CLIENTS = 'test/e2e/clients/*.test.ts'
 
 export default defineConfig({
   root: new URL('..', import.meta.url).pathname,
   test: {
     reporters: ['default', createSummaryReporter()],
+    setupFiles: ['test/support/cpu/account-file.ts'],
     pool: 'forks',
+    // Node runs the TypeScript of the tests as it runs that of the apps, and keeps what it compiled; nothing needs Vite's
+    // transformations, because no module is mocked.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     // More than the two cores of a small machine, because the longest tests mostly wait; few, because the servers and the
     // apps under test need the processor as well.
     maxWorkers: 3,
@@ -24,14 +31,19 @@ export default defineConfig({
     // A cluster that a process shares is stopped at the process's end, and drains before it goes.
     teardownTimeout: 60_000,
     projects: [
-      // Their files share processes: to start one for each takes a third of their time.
-      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], isolate: false } },
-      { extends: true, test: { name: 'architecture', include: ['test/architecture/**/*.test.ts'] } },
-      { extends: true, test: { name: 'model', include: ['test/protocol-model/**/*.test.ts'] } },
-      { extends: true, test: { name: 'contract', include: ['test/contract/**/*.test.ts'], ...WITH_SERVERS } },
+      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'], ...SHARED } },
       {
         extends: true,
-        test: { name: 'integration', include: ['test/integration/**/*.test.ts'], ...WITH_SERVERS },
+        test: { name: 'architecture', include: ['test/architecture/**/*.test.ts'], ...SHARED },
+      },
+      { extends: true, test: { name: 'model', include: ['test/protocol-model/**/*.test.ts'], ...SHARED } },
+      {
+        extends: true,
+        test: { name: 'contract', include: ['test/contract/**/*.test.ts'], ...SHARED, ...WITH_SERVERS },
+      },
+      {
+        extends: true,
+        test: { name: 'integration', include: ['test/integration/**/*.test.ts'], ...SHARED, ...WITH_SERVERS },
       },
       // `npm run test:chart`; needs Helm.
       { extends: true, test: { name: 'chart', include: ['test/chart/**/*.test.ts'], testTimeout: 120_000 } },
@@ -82,6 +94,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
           exclude: [CLIENTS],
+          ...SHARED,
           ...WITH_SERVERS,
           testTimeout: 120_000,
         },
@@ -92,12 +105,10 @@ export default defineConfig({
         test: {
           name: 'console',
           include: ['test/console/**/*.test.ts'],
+          ...SHARED,
           ...WITH_SERVERS,
           globalSetup: ['test/support/global-setup.ts', 'test/console/support/global-setup.ts'],
           setupFiles: ['test/console/support/check-pages.ts'],
-          // After the rest: a browser takes a core while it draws, but mostly it waits.
-          maxWorkers: 2,
-          sequence: { groupOrder: 3 },
         },
       },
       {
@@ -105,10 +116,8 @@ export default defineConfig({
         test: {
           name: 'chaos',
           include: ['test/chaos/**/*.test.ts'],
+          ...SHARED,
           ...WITH_SERVERS,
-          // After everything else, because it needs the processor for itself.
-          maxWorkers: 1,
-          sequence: { groupOrder: 2 },
         },
       },
       {

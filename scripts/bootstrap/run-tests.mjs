@@ -1,7 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { REPOSITORY } from './dependencies.mjs'
 import { runNode } from './run-node.mjs'
+
+/** Keeps the compiled code of the tests and of all that they start; the processes of the tests inherit it. */
+const COMPILE_CACHE = join(REPOSITORY, 'node_modules/.cache/compiled')
 
 /** Runs Vitest with these arguments, as an argument of `within` if given; resolves with how many tests passed and failed. */
 export async function runTests(args, within = []) {
@@ -9,7 +13,8 @@ export async function runTests(args, within = []) {
   const file = join(folder, 'counts.json')
   try {
     const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', ...args]
-    const code = await runNode(vitest, { MILLRACE_TEST_COUNTS_FILE: file }, within)
+    const env = { MILLRACE_TEST_COUNTS_FILE: file, NODE_COMPILE_CACHE: COMPILE_CACHE }
+    const code = await runNode(vitest, env, within)
     const counts = readCounts(file)
     // Vitest itself failed.
     if (code !== 0 && counts.failed === 0) counts.failed = 1

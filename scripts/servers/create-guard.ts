@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { COMPILE_CACHE } from './compile-cache.ts'
 import type { GuardedGroup } from './end-process.ts'
 
 export type Guard = {
@@ -15,6 +16,7 @@ export type Guard = {
 export function createGuard(): Guard {
   const guard = spawn(process.execPath, [fileURLToPath(new URL('guard.ts', import.meta.url))], {
     detached: true,
+    env: { ...process.env, NODE_COMPILE_CACHE: COMPILE_CACHE },
     stdio: ['pipe', 'ignore', 'ignore'],
   })
   guard.unref()
