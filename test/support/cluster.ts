@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { createAdminClient, type AdminClient } from '#libs/admin-contract/admin-client.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import { createBillingDatabase } from './billing-template.ts'
 import { freePort } from './free-port.ts'
-import { createDatabase } from './postgres.ts'
 import { startApp, type RunningApp } from './processes.ts'
 import { createRedis, type TestRedis } from './redis.ts'
 
@@ -78,7 +78,7 @@ export async function startCluster(options: {
 }): Promise<TestCluster> {
   const plans = options.workers ?? [[{ model: 'demo-chat', files: 'demo' }]]
   const redis = await createRedis()
-  const database = await createDatabase()
+  const database = await createBillingDatabase()
   const logging = { LOG_LEVEL: options.logLevel ?? 'info' }
   const urls = { QUEUE_REDIS_URL: redis.url, BUS_REDIS_URL: redis.url }
   const [grpcPort, adminPort] = [await freePort(), await freePort()]

@@ -21,12 +21,45 @@ export type TestPostgres = {
 
 /** A new, empty database on the server that all tests share. `drop` also ends the sessions still on it. */
 export async function createDatabase(): Promise<TestDatabase> {
+  return await copyDatabase('template1')
+}
+
+/** A new database on the shared server with what the database `template` has, to which no session may be connected. */
+export async function copyDatabase(template: string): Promise<TestDatabase> {
   const server = sharedUrl(POSTGRES_URL_VARIABLE)
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await execute(server, `create database ${name}`)
-  const url = new URL(server)
+  await execute(server, `create database ${name} template ${template}`)
+  return {
+    url: databaseUrl(name),
+    drop: () => execute(server, `drop database if exists ${name} with (force)`),
+  }
+}
+
+/**
+ * Makes the database `name` on the shared server with what `fill` does to it, unless it is there; test processes that ask
+ * at the same time take turns. `fill` gets its URL and leaves no session behind.
+ */
+export async function ensureDatabase(name: string, fill: (url: string) => Promise<void>): Promise<void> {
+  const client = new Client({ connectionString: sharedUrl(POSTGRES_URL_VARIABLE) })
+  await client.connect()
+  try {
+    await client.query('select pg_advisory_lock(hashtext($1))', [name])
+    const { rowCount } = await client.query('select from pg_database where datname = $1', [name])
+    if (rowCount !== 0) return
+    const draft = `${name}_draft`
+    await client.query(`drop database if exists ${draft} with (force)`)
+    await client.query(`create database ${draft}`)
+    await fill(databaseUrl(draft))
+    await client.query(`alter database ${draft} rename to ${name}`)
+  } finally {
+    await client.end()
+  }
+}
+
+function databaseUrl(name: string): string {
+  const url = new URL(sharedUrl(POSTGRES_URL_VARIABLE))
   url.pathname = name
-  return { url: url.href, drop: () => execute(server, `drop database if exists ${name} with (force)`) }
+  return url.href
 }
 
 /**

@@ -6,13 +6,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Pool } from 'pg'
 import { migrate } from '#apps/billing/database/migrate.ts'
 import { scratchFolder } from '../../../support/run-folder.ts'
-import { log, openEmptyDatabase, type EmptyDatabase } from '../support/billing-database.ts'
+import { log, openEmptyDatabase, type OpenDatabase } from '../support/billing-database.ts'
 
 const TABLES = 'apps/billing/sql/tables'
 
 const INDEX = 'create index concurrently if not exists'
 
-let database: EmptyDatabase
+let database: OpenDatabase
 let pool: Pool
 
 beforeAll(async () => {

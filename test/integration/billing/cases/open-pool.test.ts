@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { inTransaction, openPool } from '#apps/billing/database/open-pool.ts'
-import { log, openEmptyDatabase, type EmptyDatabase } from '../support/billing-database.ts'
+import { log, openEmptyDatabase, type OpenDatabase } from '../support/billing-database.ts'
 
-let database: EmptyDatabase
+let database: OpenDatabase
 
 beforeAll(async () => {
   database = await openEmptyDatabase()

@@ -22,7 +22,8 @@ import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { bindGrpc, closeGrpc } from '#libs/grpc/serve-grpc.ts'
-import { createDatabase } from '../../../support/postgres.ts'
+import { createBillingDatabase } from '#test/support/billing-template.ts'
+import { createDatabase, type TestDatabase } from '#test/support/postgres.ts'
 import { choosePath, type MoneyPath } from './money-paths.ts'
 import { createOperator, type Operator } from './operator.ts'
 import { findPgBouncer, startPooledServer } from './pooled-login.ts'
@@ -113,12 +114,22 @@ export type BillingDatabase = {
   close(): Promise<void>
 }
 
-export type EmptyDatabase = { url: string; pool: Pool; close(): Promise<void> }
+export type OpenDatabase = { url: string; pool: Pool; close(): Promise<void> }
 
-/** A new database without tables. With a `url` it is an existing one, which `close` does not remove. */
-export async function openEmptyDatabase(options: { url?: string } = {}): Promise<EmptyDatabase> {
-  const { url, drop } =
-    options.url === undefined ? await createDatabase() : { url: options.url, drop: () => Promise.resolve() }
+/** A new database without tables. */
+export async function openEmptyDatabase(): Promise<OpenDatabase> {
+  return await openDatabase(await createDatabase())
+}
+
+/** A new database with billing's tables. With a `url` it is an existing one, which is migrated and not removed. */
+async function openMigratedDatabase(given: string | undefined): Promise<OpenDatabase> {
+  if (given === undefined) return await openDatabase(await createBillingDatabase())
+  const database = await openDatabase({ url: given, drop: () => Promise.resolve() })
+  await migrate(database.pool, log)
+  return database
+}
+
+async function openDatabase({ url, drop }: TestDatabase): Promise<OpenDatabase> {
   const pool = await openPool({ url, log, waitMs: 5_000 })
   return {
     url,
@@ -137,7 +148,7 @@ export async function openEmptyDatabase(options: { url?: string } = {}): Promise
 const POOLER_VARIABLE = 'MILLRACE_TEST_POOLER'
 
 /** The service's pool of a fixture. */
-async function openService(database: EmptyDatabase, canBePooled: boolean) {
+async function openService(database: OpenDatabase, canBePooled: boolean) {
   const { url, pool } = database
   const connecting = { role: SERVICE_ROLE, log, waitMs: 5_000 }
   if (process.env[POOLER_VARIABLE] !== 'transaction' || !canBePooled) {
@@ -163,18 +174,17 @@ async function openService(database: EmptyDatabase, canBePooled: boolean) {
 }
 
 /**
- * The fixture of billing's tests: an empty database (see `openEmptyDatabase`) is migrated and gets three models. All
+ * The fixture of billing's tests: a new database (see `openMigratedDatabase`) gets three models. All
  * parts of billing work on it, with a clock that the test sets. `path`: which way single money calls take; default: single.
  */
 export async function openBillingDatabase(
   options: { url?: string; path?: MoneyPath } = {},
 ): Promise<BillingDatabase> {
-  const empty = await openEmptyDatabase(options)
-  const { url, pool, close } = empty
-  await migrate(pool, log)
+  const opened = await openMigratedDatabase(options.url)
+  const { url, pool, close } = opened
   await choosePath(pool, options.path ?? 'single')
   const { username, search } = new URL(url)
-  const service = await openService(empty, username === 'millrace' && search === '')
+  const service = await openService(opened, username === 'millrace' && search === '')
   const { servicePool } = service
   const clock = { nowMs: START_MS }
   const nowMs = () => clock.nowMs
