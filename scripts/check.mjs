@@ -7,5 +7,5 @@ import { runChecks } from './bootstrap/run-checks.mjs'
 await runScript(async () => {
   checkPlatform()
   await ensureDependencies({ dev: true })
-  return (await runChecks({ imports: true })).failed.length
+  return (await runChecks({ imports: true, lanes: 2 })).failed.length
 })

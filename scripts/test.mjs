@@ -1,28 +1,38 @@
-// `npm test`: the checks, then every test. Its last line is `N passed, N failed`, in which each check counts as one,
+// `npm test`: the checks beside all tests. Its last line is `N passed, N failed`, in which each check counts as one,
 // also when the test runner crashes or finds nothing to run.
+import { readChildrenCpuSeconds } from './bootstrap/children-cpu.mjs'
 import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
 import { runScript } from './bootstrap/fail.mjs'
-import { say } from './bootstrap/progress.mjs'
+import { startedAt } from './bootstrap/progress.mjs'
 import { runChecks } from './bootstrap/run-checks.mjs'
 import { runTests } from './bootstrap/run-tests.mjs'
+
+const NOT_HERE = ['soak', 'chart', 'containers', 'kube', 'node']
 
 const total = { passed: 0, failed: 0 }
 await runScript(async () => {
   checkPlatform()
   await ensureDependencies({ dev: true })
-  const checks = await runChecks({ imports: false })
-  total.passed += checks.passed.length
-  total.failed += checks.failed.length
-  say('tests')
-  const notHere = ['!soak', '!chart', '!containers', '!kube', '!node'].flatMap((project) => [
-    '--project',
-    project,
+  const notHere = NOT_HERE.flatMap((project) => ['--project', `!${project}`])
+  const [checks, tests] = await Promise.all([
+    runChecks({ imports: false, lanes: 1 }),
+    runTests([...notHere, ...process.argv.slice(2)]),
   ])
-  const tests = await runTests([...notHere, ...process.argv.slice(2)])
-  total.passed += tests.passed
-  total.failed += tests.failed
+  total.passed += checks.passed.length + tests.passed
+  total.failed += checks.failed.length + tests.failed
   for (const name of checks.failed) console.log(`failed check: ${name}`)
+  describeCost(tests.cpuSeconds)
   return total.failed === 0 ? 0 : 1
 })
 if (process.exitCode !== 0 && total.failed === 0) total.failed = 1
 console.log(`${total.passed} passed, ${total.failed} failed`)
+
+/** The seconds of the whole run; those of its parts stand above, at the end of the tests. */
+function describeCost(testsCpuSeconds) {
+  const cpuSeconds = readChildrenCpuSeconds()
+  const wallSeconds = (Date.now() - startedAt) / 1000
+  const others = cpuSeconds - testsCpuSeconds
+  console.log(
+    `${wallSeconds.toFixed(0)} s, ${cpuSeconds.toFixed(0)} CPU s, ${others.toFixed(0)} of them for set-up and checks`,
+  )
+}

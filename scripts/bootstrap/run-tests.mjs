@@ -7,7 +7,7 @@ import { runNode } from './run-node.mjs'
 /** Keeps the compiled code of the tests and of all that they start; the processes of the tests inherit it. */
 const COMPILE_CACHE = join(REPOSITORY, 'node_modules/.cache/compiled')
 
-/** Runs Vitest with these arguments, as an argument of `within` if given; resolves with how many tests passed and failed. */
+/** Runs Vitest with these arguments, as an argument of `within` if given; resolves with how many tests passed and failed, and their cost. */
 export async function runTests(args, within = []) {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-counts-'))
   const file = join(folder, 'counts.json')
@@ -35,6 +35,6 @@ function readCounts(file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8'))
   } catch {
-    return { passed: 0, failed: 1 }
+    return { passed: 0, failed: 1, cpuSeconds: 0 }
   }
 }

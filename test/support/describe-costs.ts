@@ -4,9 +4,10 @@ const DEAREST = 10
 
 /**
  * Where the time of a run went: a line for each project, with the seconds of its files added up (files run side by side,
- * so these are more than the run took), and the ten dearest files. `othersMs`: processor time that belongs to no file.
+ * so these are more than the run took), and the ten dearest files. `allCpuMs`: processor time of the whole run.
  */
-export function describeCosts(files: readonly FileCost[], othersMs: number): string {
+export function describeCosts(files: readonly FileCost[], allCpuMs: number): string {
+  const othersMs = Math.max(0, allCpuMs - sum(files.map(({ cpuMs }) => cpuMs)))
   const projects = Map.groupBy(files, ({ project }) => project)
   const rows = [...projects].map(([project, of]) => ({
     name: project,

@@ -1,0 +1,14 @@
+import { readFileSync } from 'node:fs'
+
+/**
+ * The processor time in seconds (user and system) of all processes that this one started and waited for, and of theirs.
+ * Source of the fields: proc_pid_stat(5), 16 and 17, in hundredths of a second.
+ */
+export function readChildrenCpuSeconds() {
+  const stat = readFileSync('/proc/self/stat', 'utf8')
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(13, 15)
+  return (Number(user) + Number(system)) / 100
+}

@@ -1,0 +1,20 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** The hash of the files on which this check passed last; undefined when it has not passed yet. */
+export function readPassed(folder, name) {
+  try {
+    return readFileSync(fileOf(folder, name), 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+export function writePassed(folder, name, hash) {
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(fileOf(folder, name), hash)
+}
+
+function fileOf(folder, name) {
+  return join(folder, `${name.replaceAll(' ', '-')}.sha256`)
+}
