@@ -1,0 +1,53 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { SANDBOX_ENGINES } from '#scripts/cluster/sandbox-models.ts'
+import type { EnginePlan } from './cluster.ts'
+import { scratchFolder } from './run-folder.ts'
+
+/** As the catalogs have it, for clients with long instructions. */
+const WIDE = { maxModelLen: 32_768 }
+const QUICK = { stepMs: 1, sequenceMs: 0 }
+/** How long test/slow takes to its first token: less than that of `npm start`. */
+export const SLOW_FIRST_TOKEN_MS = 400
+const QUICKER: Readonly<Record<string, Partial<EnginePlan>>> = {
+  'test/slow': { behaviour: { type: 'waits', firstTokenMs: SLOW_FIRST_TOKEN_MS } },
+  'test/long': QUICK,
+}
+
+/** One generation at a time. */
+const NARROW = { files: 'demo', maxNumSeqs: 1, ...WIDE }
+
+/**
+ * Models that one test file alone uses, by the file's name: it may fill them, or wait until nothing runs on them. They
+ * cost what the model of the demo catalog costs that they are like.
+ */
+export const FILE_MODELS = {
+  agents: { like: 'demo-chat', engine: { model: 'agents/narrow', ...NARROW } },
+  'ai-sdk': { like: 'demo-chat', engine: { model: 'ai-sdk/narrow', ...NARROW } },
+  codex: { like: 'demo-chat', engine: { model: 'codex/narrow', ...NARROW } },
+  langchain: { like: 'demo-chat', engine: { model: 'langchain/narrow', ...NARROW } },
+  'openai-failures': { like: 'demo-chat', engine: { model: 'openai-failures/narrow', ...NARROW } },
+} as const
+
+/** The engines of the shared cluster. */
+export const SHARED_ENGINES: readonly EnginePlan[] = [
+  { model: 'demo-chat', files: 'demo', ...QUICK, ...WIDE },
+  { model: 'millrace/demo-chat', files: 'demo', ...QUICK, stepMs: 20, ...WIDE },
+  { model: 'demo-reasoning', files: 'demo-reasoning', ...QUICK, ...WIDE },
+  { model: 'demo-embed', files: 'demo', kind: 'embedding' },
+  ...SANDBOX_ENGINES.map((engine) => ({ ...engine, ...WIDE, ...QUICKER[engine.model] })),
+  ...Object.values(FILE_MODELS).map(({ engine }) => engine),
+]
+
+/** Writes the catalog of the models of single files; returns the catalogs of all shared models, for CATALOG_FILE. */
+export function writeSharedCatalogs(): string {
+  const demo = 'deploy/catalog.demo.json'
+  const { models }: { models: { id: string }[] } = JSON.parse(readFileSync(demo, 'utf8'))
+  const copies = Object.values(FILE_MODELS).map(({ engine, like }) => ({
+    ...models.find(({ id }) => id === like),
+    id: engine.model,
+  }))
+  const path = join(scratchFolder('catalog'), 'catalog.json')
+  writeFileSync(path, JSON.stringify({ models: copies }))
+  return [demo, 'deploy/catalog.sandbox.json', path].join(',')
+}
