@@ -25,6 +25,17 @@ export const FILE_MODELS = {
   agents: { like: 'demo-chat', engine: { model: 'agents/narrow', ...NARROW } },
   'ai-sdk': { like: 'demo-chat', engine: { model: 'ai-sdk/narrow', ...NARROW } },
   codex: { like: 'demo-chat', engine: { model: 'codex/narrow', ...NARROW } },
+  credits: { like: 'demo-chat', engine: { model: 'credits/quick', files: 'demo', ...QUICK } },
+  'credits-slow': {
+    like: 'demo-chat',
+    engine: { model: 'credits/slow', files: 'demo', stepMs: 20, sequenceMs: 0 },
+  },
+  embeddings: {
+    like: 'demo-embed',
+    // Fast enough for thousands of inputs, slow enough to be interrupted in the middle of them.
+    engine: { model: 'embeddings/embed', files: 'demo', kind: 'embedding', maxNumSeqs: 8, stepMs: 4 },
+  },
+  'hang-up': { like: 'demo-chat', engine: { model: 'hang-up/narrow', ...NARROW, stepMs: 20 } },
   langchain: { like: 'demo-chat', engine: { model: 'langchain/narrow', ...NARROW } },
   'openai-failures': { like: 'demo-chat', engine: { model: 'openai-failures/narrow', ...NARROW } },
 } as const
