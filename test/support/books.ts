@@ -1,12 +1,12 @@
 import { expect } from 'vitest'
-import type { TestAccount, TestCluster } from './cluster.ts'
+import type { AccountCalls, TestAccount } from './cluster.ts'
 
 /**
  * Waits until nothing is held any more, then checks every question of billing's reconciliation. A new
  * billing claims the unacknowledged settlements of a killed one after 30 s, hence the longer limit.
  */
 export async function expectBalancedBooks(
-  cluster: TestCluster,
+  cluster: AccountCalls,
   accounts: readonly TestAccount[],
   limitMs = 75_000,
 ): Promise<void> {

@@ -1,6 +1,7 @@
 // Runs once in Vitest's main process before the first test that needs servers. Test processes inherit the
 // environment, so it carries the URLs; a second project of the same run finds them there.
 import { rmSync } from 'node:fs'
+import { offerSharedCluster } from './offer-shared-cluster.ts'
 import { makeRunFolder, RUN_FOLDER_VARIABLE } from './run-folder.ts'
 import { POSTGRES_URL_VARIABLE, REDIS_URL_VARIABLE, startSharedServers } from './shared-servers.ts'
 
@@ -14,7 +15,9 @@ export async function setup(): Promise<void> {
   const servers = await startSharedServers()
   process.env[REDIS_URL_VARIABLE] = servers.redisUrl
   process.env[POSTGRES_URL_VARIABLE] = servers.postgresUrl
+  const stopSharedCluster = await offerSharedCluster(folder)
   release = async () => {
+    await stopSharedCluster()
     await servers.stop()
     rmSync(folder, { recursive: true, force: true })
   }

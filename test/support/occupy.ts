@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { TestCluster } from './cluster.ts'
+import type { AccountCalls } from './cluster.ts'
 import { startChat } from './start-chat.ts'
 
 /**
@@ -8,15 +8,15 @@ import { startChat } from './start-chat.ts'
  * `release` hangs all of them up, as does leaving the scope.
  */
 export async function occupy(
-  cluster: TestCluster,
+  { baseUrl, createAccount, balance }: Pick<AccountCalls, 'createAccount' | 'balance'> & { baseUrl: string },
   model: string,
 ): Promise<AsyncDisposable & { release(): Promise<void> }> {
   const calls: { hangUp(): void; openHolds(): Promise<number>; refused(): boolean }[] = []
 
   async function start() {
-    const account = await cluster.createAccount('1')
+    const account = await createAccount('1')
     const { answer, firstText, hangUp } = startChat({
-      baseUrl: cluster.baseUrl,
+      baseUrl,
       apiKey: account.apiKey,
       model,
       content: 'Talk [[tokens=2000]]',
@@ -27,7 +27,7 @@ export async function occupy(
       // Hung up, as planned.
       () => {},
     )
-    const openHolds = async () => (await cluster.balance(account)).openHolds
+    const openHolds = async () => (await balance(account)).openHolds
     const call = { hangUp, openHolds, refused: () => refused }
     calls.push(call)
     return { ...call, firstText }

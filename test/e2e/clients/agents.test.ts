@@ -3,9 +3,12 @@ import OpenAI from 'openai'
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { expectBalancedBooks } from '../../support/books.ts'
-import { NARROW_MODEL, test, type ClientAccess } from '../../support/client-test.ts'
+import { test, type ClientAccess } from '../../support/client-test.ts'
 import { occupy } from '../../support/occupy.ts'
 import { retryMargins } from '../../support/recording-fetch.ts'
+import { FILE_MODELS } from '../../support/shared-models.ts'
+
+const NARROW_MODEL = FILE_MODELS.agents.engine.model
 
 const Weather = z.object({ city: z.string(), unit: z.enum(['celsius', 'fahrenheit']) })
 const weather = tool({
@@ -117,11 +120,12 @@ describe.each([
 
   test('an aborted run frees the engine', async ({ access, cluster, account }) => {
     const abort = new AbortController()
-    const agent = new Agent({ name: 'Talker', model: 'demo-chat' })
+    const agent = new Agent({ name: 'Talker', model: NARROW_MODEL })
     const options = { stream: true as const, signal: abort.signal }
     const result = await connect(access).run(agent, 'Talk [[tokens=2000]]', options)
     for await (const piece of result.toTextStream()) if (piece !== '') abort.abort()
-    const running = () => cluster.metric(cluster.simulator, 'millrace_simulator_running')
+    const running = () =>
+      cluster.metric(cluster.simulator, 'millrace_simulator_running', { model: NARROW_MODEL })
     await expect.poll(running, { timeout: 5_000 }).toBe(0)
     await expectBalancedBooks(cluster, [account])
   })

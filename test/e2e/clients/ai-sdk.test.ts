@@ -4,9 +4,12 @@ import { APICallError, embed, embedMany, generateText, isStepCount, Output, stre
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { expectBalancedBooks } from '../../support/books.ts'
-import { NARROW_MODEL, test, type ClientAccess } from '../../support/client-test.ts'
+import { test, type ClientAccess } from '../../support/client-test.ts'
 import { occupy } from '../../support/occupy.ts'
 import { retryMargins } from '../../support/recording-fetch.ts'
+import { FILE_MODELS } from '../../support/shared-models.ts'
+
+const NARROW_MODEL = FILE_MODELS['ai-sdk'].engine.model
 
 const openai = ({ baseUrl, apiKey, fetch }: ClientAccess) => createOpenAI({ baseURL: baseUrl, apiKey, fetch })
 const compatible = ({ baseUrl, apiKey, fetch }: ClientAccess) =>
@@ -201,7 +204,7 @@ describe.each(PROVIDERS)('$name', ({ path, showsReasoning, brokenStream, connect
     const of = connect(access)
     const abort = new AbortController()
     const result = streamText({
-      model: of('demo-chat'),
+      model: of(NARROW_MODEL),
       prompt: 'Talk [[tokens=2000]]',
       abortSignal: abort.signal,
     })
@@ -211,7 +214,8 @@ describe.each(PROVIDERS)('$name', ({ path, showsReasoning, brokenStream, connect
       if (type === 'text-delta') abort.abort()
     }
     expect(types.at(-1)).toBe('abort')
-    const running = () => cluster.metric(cluster.simulator, 'millrace_simulator_running')
+    const running = () =>
+      cluster.metric(cluster.simulator, 'millrace_simulator_running', { model: NARROW_MODEL })
     await expect.poll(running, { timeout: 5_000 }).toBe(0)
     await expectBalancedBooks(cluster, [account])
   })

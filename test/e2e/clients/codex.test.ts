@@ -4,9 +4,12 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect } from 'vitest'
 import { expectBalancedBooks } from '../../support/books.ts'
-import { NARROW_MODEL, test as clientTest, type ClientAccess } from '../../support/client-test.ts'
+import { test as clientTest, type ClientAccess } from '../../support/client-test.ts'
 import { occupy } from '../../support/occupy.ts'
 import { scratchFolder } from '../../support/run-folder.ts'
+import { FILE_MODELS } from '../../support/shared-models.ts'
+
+const NARROW_MODEL = FILE_MODELS.codex.engine.model
 
 const COMMAND = resolve('node_modules/.bin/codex')
 
@@ -24,9 +27,11 @@ test('calls its tool, answers, and goes on from its history', async ({ codex }) 
 })
 
 test('asks a busy model again until there is room', async ({ codex, cluster }) => {
-  const [gateway] = cluster.gateways
-  if (gateway === undefined) throw new Error('there is no gateway')
-  const refusals = () => cluster.metric(gateway, 'millrace_http_requests_total', { status: '429' })
+  const refusals = () =>
+    cluster.metric(cluster.hastyGateway, 'millrace_gateway_admissions_total', {
+      model: NARROW_MODEL,
+      outcome: 'busy',
+    })
   await using occupied = await occupy(cluster, NARROW_MODEL)
   const before = await refusals()
   const { ended } = codex.execBriefly(NARROW_MODEL, 'Hello')
@@ -43,8 +48,9 @@ test('a stream that breaks fails the turn with our message', async ({ codex }) =
 })
 
 test('an interrupted turn frees the engine', async ({ codex, cluster, account }) => {
-  const running = () => cluster.metric(cluster.simulator, 'millrace_simulator_running')
-  const { child, ended } = codex.exec('demo-chat', 'Talk [[tokens=3000]]')
+  const running = () =>
+    cluster.metric(cluster.simulator, 'millrace_simulator_running', { model: NARROW_MODEL })
+  const { child, ended } = codex.exec(NARROW_MODEL, 'Talk [[tokens=3000]]')
   await expect.poll(running, { timeout: 20_000 }).toBe(1)
   child.kill('SIGINT')
   await ended

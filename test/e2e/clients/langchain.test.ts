@@ -5,9 +5,12 @@ import { ChatOpenAI, OpenAIEmbeddings, type ChatOpenAIFields } from '@langchain/
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { expectBalancedBooks } from '../../support/books.ts'
-import { NARROW_MODEL, test, type ClientAccess } from '../../support/client-test.ts'
+import { test, type ClientAccess } from '../../support/client-test.ts'
 import { occupy } from '../../support/occupy.ts'
 import { retryMargins } from '../../support/recording-fetch.ts'
+import { FILE_MODELS } from '../../support/shared-models.ts'
+
+const NARROW_MODEL = FILE_MODELS.langchain.engine.model
 
 const Weather = z.object({ city: z.string(), unit: z.enum(['celsius', 'fahrenheit']) })
 const weather = tool(({ city }) => `sunny in ${city}`, {
@@ -106,8 +109,10 @@ describe.each([
   })
 
   test('frees the engine when its stream is left', async ({ access, cluster, account }) => {
-    for await (const { text } of await connect(access).stream('Talk [[tokens=2000]]')) if (text !== '') break
-    const running = () => cluster.metric(cluster.simulator, 'millrace_simulator_running')
+    const model = connect(access, { model: NARROW_MODEL })
+    for await (const { text } of await model.stream('Talk [[tokens=2000]]')) if (text !== '') break
+    const running = () =>
+      cluster.metric(cluster.simulator, 'millrace_simulator_running', { model: NARROW_MODEL })
     await expect.poll(running, { timeout: 5_000 }).toBe(0)
     await expectBalancedBooks(cluster, [account])
   })

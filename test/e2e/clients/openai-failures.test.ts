@@ -9,9 +9,12 @@ import OpenAI, {
 } from 'openai'
 import { expect } from 'vitest'
 import { expectBalancedBooks } from '../../support/books.ts'
-import { NARROW_MODEL, test, type ClientAccess } from '../../support/client-test.ts'
+import { test, type ClientAccess } from '../../support/client-test.ts'
 import { occupy } from '../../support/occupy.ts'
 import { retryMargins } from '../../support/recording-fetch.ts'
+import { FILE_MODELS } from '../../support/shared-models.ts'
+
+const NARROW_MODEL = FILE_MODELS['openai-failures'].engine.model
 
 const connect = ({ baseUrl, apiKey, fetch }: ClientAccess) =>
   new OpenAI({ baseURL: baseUrl, apiKey, fetch, maxRetries: 0 })
@@ -208,13 +211,14 @@ test('leaving a stream frees the engine, and what was generated is charged', asy
   account,
 }) => {
   const openai = connect(access)
-  const running = () => cluster.metric(cluster.simulator, 'millrace_simulator_running')
+  const running = () =>
+    cluster.metric(cluster.simulator, 'millrace_simulator_running', { model: NARROW_MODEL })
   const before = await cluster.balance(account)
-  const chat = await openai.chat.completions.create({ model: 'demo-chat', messages: LONG, stream: true })
+  const chat = await openai.chat.completions.create({ model: NARROW_MODEL, messages: LONG, stream: true })
   for await (const chunk of chat) if (chunk.choices[0]?.delta.content) break
   await expect.poll(running, { timeout: 5_000 }).toBe(0)
   const response = await openai.responses.create({
-    model: 'demo-chat',
+    model: NARROW_MODEL,
     input: LONG,
     stream: true,
   })
@@ -226,10 +230,11 @@ test('leaving a stream frees the engine, and what was generated is charged', asy
 
 test('aborting a call that is not streamed frees the engine', async ({ access, cluster, account }) => {
   const openai = connect(access)
-  const running = () => cluster.metric(cluster.simulator, 'millrace_simulator_running')
+  const running = () =>
+    cluster.metric(cluster.simulator, 'millrace_simulator_running', { model: NARROW_MODEL })
   const abort = new AbortController()
   const call = openai.chat.completions.create(
-    { model: 'demo-chat', messages: LONG },
+    { model: NARROW_MODEL, messages: LONG },
     { signal: abort.signal },
   )
   await expect.poll(running, { timeout: 5_000, interval: 10 }).toBe(1)

@@ -1,0 +1,72 @@
+import { createConnection } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { z } from 'zod'
+import { createAdminClient, type AdminClient } from '#libs/admin-contract/admin-client.ts'
+import { ADMIN_TOKEN, createAccountCalls, sumMetric, type AccountCalls } from './cluster.ts'
+import { SHARED_CLUSTER_VARIABLE } from './offer-shared-cluster.ts'
+
+const App = z.strictObject({ opsUrl: z.string() })
+const Gateway = App.extend({ baseUrl: z.string() })
+
+export const ClusterAddresses = z.strictObject({
+  adminUrl: z.string(),
+  billingAddress: z.string(),
+  databaseUrl: z.string(),
+  /** The queue and the bus. */
+  redisUrl: z.string(),
+  billing: App,
+  simulator: App,
+  worker: App,
+  /** Two of the same settings. */
+  gateways: z.tuple([Gateway, Gateway]),
+  /** A third gateway, for which a model without a free slot is busy at once. */
+  hastyGateway: Gateway,
+})
+export type ClusterAddresses = z.infer<typeof ClusterAddresses>
+
+export const Offer = z.union([
+  z.strictObject({ addresses: ClusterAddresses }),
+  z.strictObject({ error: z.string() }),
+])
+export type Offer = z.infer<typeof Offer>
+
+/**
+ * The one cluster of a run, for every file that only calls its interfaces: it has the models of `shared-models.ts`. Each
+ * file has accounts of its own, and compares no count that others add to.
+ */
+export type SharedCluster = AccountCalls &
+  ClusterAddresses & {
+    admin: AdminClient
+    /** Of the first gateway. */
+    baseUrl: string
+    /** Sum of a metric over its labels. */
+    metric(app: { opsUrl: string }, name: string, labels?: Record<string, string>): Promise<number>
+  }
+
+let asked: Promise<SharedCluster> | undefined
+
+/** Resolves when the cluster is up; the first call of a run starts it. */
+export async function sharedCluster(): Promise<SharedCluster> {
+  // A failed start is not repeated.
+  asked ??= ask()
+  return await asked
+}
+
+async function ask(): Promise<SharedCluster> {
+  const path = process.env[SHARED_CLUSTER_VARIABLE]
+  if (path === undefined)
+    throw new Error(`${SHARED_CLUSTER_VARIABLE} is not set: this test's project has no global set-up`)
+  const offer = Offer.parse(JSON.parse(await text(createConnection(path))))
+  if ('error' in offer) throw new Error(`the shared cluster did not start: ${offer.error}`)
+  const { addresses } = offer
+  const admin = createAdminClient({ url: addresses.adminUrl, token: ADMIN_TOKEN })
+  return {
+    ...addresses,
+    ...createAccountCalls(admin),
+    admin,
+    baseUrl: addresses.gateways[0].baseUrl,
+    async metric({ opsUrl }, name, labels = {}) {
+      return sumMetric(await (await fetch(`${opsUrl}/metrics`)).text(), name, labels)
+    },
+  }
+}
