@@ -16,17 +16,24 @@ export const PROTO_OPTIONS = {
 
 const PROTO_FOLDER = fileURLToPath(new URL('../../proto/', import.meta.url))
 
+type ProtoFile = 'billing.proto' | 'externalscaler.proto' | 'vllm_engine.proto'
+
+/** A worker and a simulator ask once for each engine, and a file takes tens of milliseconds. */
+const trees = new Map<ProtoFile, unknown>()
+
 /**
- * Loads one file of `proto/` and returns its package tree.
+ * Loads one file of `proto/`, once a process, and returns its package tree.
  * The caller gives the generated `ProtoGrpcType` of that file. This is the only cast between a file read at run time and
  * its types; it is correct because both are made from the same file with the same options.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
-export function loadProto<ProtoGrpcType>(
-  file: 'billing.proto' | 'externalscaler.proto' | 'vllm_engine.proto',
-): ProtoGrpcType {
-  const definition = loadSync(file, { ...PROTO_OPTIONS, includeDirs: [PROTO_FOLDER] })
-  const tree: unknown = loadPackageDefinition(definition)
+export function loadProto<ProtoGrpcType>(file: ProtoFile): ProtoGrpcType {
+  const tree = trees.get(file) ?? load(file)
+  trees.set(file, tree)
   // oxlint-disable-next-line typescript/consistent-type-assertions, typescript/no-unsafe-type-assertion
   return tree as ProtoGrpcType
+}
+
+function load(file: ProtoFile): unknown {
+  return loadPackageDefinition(loadSync(file, { ...PROTO_OPTIONS, includeDirs: [PROTO_FOLDER] }))
 }
