@@ -14,26 +14,26 @@ export const PROTO_OPTIONS = {
   oneofs: true,
 } as const
 
-/** Of the files that were loaded: reading one takes tens of milliseconds, and a worker needs it for each engine. */
-const trees = new Map<string, unknown>()
-
 const PROTO_FOLDER = fileURLToPath(new URL('../../proto/', import.meta.url))
 
+type ProtoFile = 'billing.proto' | 'externalscaler.proto' | 'vllm_engine.proto'
+
+/** A worker and a simulator ask once for each engine, and a file takes tens of milliseconds. */
+const trees = new Map<ProtoFile, unknown>()
+
 /**
- * Loads one file of `proto/`, once in a process, and returns its package tree.
+ * Loads one file of `proto/`, once a process, and returns its package tree.
  * The caller gives the generated `ProtoGrpcType` of that file. This is the only cast between a file read at run time and
  * its types; it is correct because both are made from the same file with the same options.
  */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
-export function loadProto<ProtoGrpcType>(
-  file: 'billing.proto' | 'externalscaler.proto' | 'vllm_engine.proto',
-): ProtoGrpcType {
-  const tree: unknown = trees.get(file) ?? readTree(file)
+export function loadProto<ProtoGrpcType>(file: ProtoFile): ProtoGrpcType {
+  const tree = trees.get(file) ?? load(file)
   trees.set(file, tree)
   // oxlint-disable-next-line typescript/consistent-type-assertions, typescript/no-unsafe-type-assertion
   return tree as ProtoGrpcType
 }
 
-function readTree(file: string): unknown {
+function load(file: ProtoFile): unknown {
   return loadPackageDefinition(loadSync(file, { ...PROTO_OPTIONS, includeDirs: [PROTO_FOLDER] }))
 }

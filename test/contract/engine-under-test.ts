@@ -35,7 +35,7 @@ export async function startEngineUnderTest(
   options: { transport?: TransportName; modelsFolder?: string } = {},
 ): Promise<EngineUnderTest> {
   const config = EngineConfig.parse({ ...RECORDED, ...overrides })
-  const model = await loadEngineModel(options.modelsFolder ?? 'models', config.files)
+  const model = await loadOnce(options.modelsFolder ?? 'models', config.files)
   const engine = await startEngine({ config, model, log: createLogger('simulator', 'silent') })
   const address = engine.address() ?? ''
   const transports: Transport[] = []
@@ -54,4 +54,14 @@ export async function startEngineUnderTest(
       await engine.stop(0)
     },
   }
+}
+
+const loaded = new Map<string, Promise<Model>>()
+
+/** Models do not change, and to load one takes longer than most of the tests. */
+async function loadOnce(folder: string, files: string): Promise<Model> {
+  const place = `${folder} ${files}`
+  const model = loaded.get(place) ?? loadEngineModel(folder, files)
+  loaded.set(place, model)
+  return await model
 }

@@ -2,7 +2,15 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createTokenizer, type Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 
-/** The tokenizer of a model's folder. */
+const loaded = new Map<string, Promise<Tokenizer>>()
+
+/** The tokenizer of a model's folder, one for all tests of this process. */
 export async function loadTokenizer(folder: string): Promise<Tokenizer> {
+  const tokenizer = loaded.get(folder) ?? load(folder)
+  loaded.set(folder, tokenizer)
+  return await tokenizer
+}
+
+async function load(folder: string): Promise<Tokenizer> {
   return await createTokenizer(await readFile(join(folder, 'tokenizer.json'), 'utf8'))
 }

@@ -38,7 +38,11 @@ export async function runHistory(database: BillingDatabase, history: History, se
 
   for (const step of [...OPENING, ...history.steps]) {
     await take(step)
-    expect(await readLines(database), `after ${print(step)}`).toEqual(toLines(books))
+    // Time passes without a call.
+    if (step.kind === 'wait') continue
+    const [actual, expected] = [await readLines(database), toLines(books)]
+    // `expect` compares strings one by one, and describes each step, in more time than the step takes.
+    if (actual.join() !== expected.join()) expect(actual, `after ${print(step)}`).toEqual(expected)
   }
   // At the end alone: it takes twice the time of everything else.
   expect(await reconcile(database, false), 'since the seal').toEqual(overdueLines(books))

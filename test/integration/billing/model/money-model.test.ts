@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runs } from '#test/support/long.ts'
 import { openBillingDatabase, type BillingDatabase } from '../support/billing-database.ts'
 import { checkHistories } from './check-histories.ts'
 import { HISTORIES } from './money-steps.ts'
@@ -12,12 +13,12 @@ describe.each(PATHS)('on the %s path of single calls', (path) => {
   })
   afterAll(() => database.close())
 
-  // `npm run test:soak` runs ten times as many.
   test(
-    '300 random histories leave PostgreSQL and the model with the same money',
-    { timeout: 900_000 },
+    'random histories leave PostgreSQL and the model with the same money',
+    { timeout: runs(900_000, 7_200_000) },
     async () => {
-      expect(await checkHistories(database, HISTORIES[path], 300)).toEqual({ mistake: undefined, unmet: [] })
+      const checked = await checkHistories(database, HISTORIES[path], runs(100, 3_000))
+      expect(checked).toEqual({ mistake: undefined, unmet: [] })
     },
   )
 })

@@ -6,6 +6,7 @@ import { createTokenGuard } from '#libs/chat-template/token-guard.ts'
 import { readModelFolder } from '#libs/model-files/model-files.ts'
 import { createModel } from '#libs/model-files/model.ts'
 import type { AddedToken } from '#libs/tokenizer/tokenizer.ts'
+import { runs } from '#test/support/long.ts'
 import { referenceTexts, referenceTokenizers } from '../tokenizer/reference-tokenizers.ts'
 
 const { tokenizer, template } = await createModel(await readModelFolder('models/tiny'))
@@ -102,7 +103,7 @@ describe('control tokens', () => {
           ),
         ).toEqual(await count(harmless, special))
       }),
-      { numRuns: 300 },
+      { numRuns: runs(60, 300) },
     )
   })
 
@@ -117,7 +118,7 @@ describe('control tokens', () => {
           await count(harmless, tokenizer.addedTokens),
         )
       }),
-      { numRuns: 300 },
+      { numRuns: runs(60, 300) },
     )
   })
 
@@ -168,16 +169,17 @@ describe.for(referenceTokenizers)('with a tokenizer of the kind $kind', async ({
   it('no text becomes a control token: it is text, or the chat is refused', async () => {
     const harmless = await countControls(user('x'))
     const outcomes = new Map<string, number>()
+    const count = runs(100, 400)
     await fc.assert(
       fc.asyncProperty(written, async (text) => {
         const counted = await countControls(user(`${text}.`))
         const outcome = counted === 'refused' ? counted : JSON.stringify(counted)
         outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
       }),
-      { numRuns: 400 },
+      { numRuns: count },
     )
     expect(new Set(['refused', ...outcomes.keys()])).toEqual(new Set(['refused', JSON.stringify(harmless)]))
-    expect(outcomes.get('refused') ?? 0).toBeLessThan(300)
+    expect(outcomes.get('refused') ?? 0).toBeLessThan(0.75 * count)
   })
 
   it('no text is refused for characters that the vocabulary lacks', async () => {
@@ -201,7 +203,7 @@ describe('ordinary text', () => {
         const prompt = `<|im_start|>user\n${text}<|im_end|>\n<|im_start|>assistant\n`
         expect(await encode(user(text))).toEqual(await tokenizer.encode(prompt))
       }),
-      { numRuns: 500 },
+      { numRuns: runs(100, 500) },
     )
   })
 

@@ -2,6 +2,8 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { TOOL_CALL_FORMAT_NAMES, TOOL_CALL_FORMATS } from '#libs/dialect/formats.ts'
 import { beginningsOf, markersOf } from '#libs/dialect/syntax/text-with-calls.ts'
+import { expectEqual } from '#test/support/expect-equal.ts'
+import { runs } from '#test/support/long.ts'
 import { anyCalls, TRANSLATED, UNMARKED } from './any-calls.ts'
 import { cutAnywhere, everyCut } from './cuts.ts'
 import { countWork } from './count-work.ts'
@@ -59,7 +61,7 @@ describe.for(TOOL_CALL_FORMAT_NAMES)('%s', (format) => {
           expect(values).toEqual(found.map(({ args }) => args))
         },
       ),
-      { numRuns: 500 },
+      { numRuns: runs(100, 500) },
     )
   })
 
@@ -70,10 +72,10 @@ describe.for(TOOL_CALL_FORMAT_NAMES)('%s', (format) => {
         const whole = parseWith(format, [output])
         expect(parseWith(format, Array.from(output))).toEqual(whole)
         for (const pieces of everyCut(output).filter(({ length }) => length === 2)) {
-          expect(parseWith(format, wholeCharacters(pieces))).toEqual(whole)
+          expectEqual(parseWith(format, wholeCharacters(pieces)), whole)
         }
       }),
-      { numRuns: 20 },
+      { numRuns: runs(5, 20) },
     )
   })
 
@@ -100,11 +102,11 @@ describe.for(TOOL_CALL_FORMAT_NAMES)('%s', (format) => {
     fc.assert(
       fc.property(cutText(output), fc.boolean(), ([text, pieces], single) => {
         const whole = parseWith(format, [text], { single })
-        expect(parseWith(format, pieces, { single })).toEqual(whole)
+        expectEqual(parseWith(format, pieces, { single }), whole)
         const isAllText = keepsMarkers && whole.calls.length === 0
-        expect(isAllText ? whole.text : text).toBe(text)
+        expectEqual(isAllText ? whole.text : text, text)
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(500, 3000) },
     )
   })
 
@@ -115,12 +117,12 @@ describe.for(TOOL_CALL_FORMAT_NAMES)('%s', (format) => {
         const whole = parseWith(format, [output])
         for (let end = 0; end < output.length; end++) {
           const parts = parseWith(format, wholeCharacters([output.slice(0, end)]))
-          expect(parts.calls.length).toBeLessThanOrEqual(calls.length)
+          expectEqual(parts.calls.length <= calls.length, true)
           for (const [i, call] of parts.calls.entries()) {
-            expect(call.name).toBe(whole.calls[i]?.name)
+            expectEqual(call.name, whole.calls[i]?.name)
             // Only strings are emitted before they are complete.
             const known = TRANSLATED.has(format) ? '' : call.arguments
-            expect(whole.calls[i]?.arguments.startsWith(known)).toBe(true)
+            expectEqual(whole.calls[i]?.arguments.startsWith(known), true)
           }
         }
       }),
@@ -151,12 +153,12 @@ describe.for(TOOL_CALL_FORMAT_NAMES)('%s', (format) => {
           parser.push(added)
           read += added
           const buffered = read.slice(parts.text.length).trim()
-          expect(['', ...markup].some((marker) => marker.startsWith(buffered))).toBe(true)
+          expectEqual(buffered === '' || markup.some((marker) => marker.startsWith(buffered)), true)
         }
         parser.finish()
         expect(parts.text).toBe(read)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(100, 300) },
     )
   })
 

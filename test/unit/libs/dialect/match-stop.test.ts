@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createStopMatcher } from '#libs/dialect/match-stop.ts'
+import { runs } from '#test/support/long.ts'
 import { cutAnywhere, everyCut } from './cuts.ts'
 
 type Result = { text: string; matched: string | null }
@@ -40,7 +41,7 @@ describe('the returned text', () => {
           expect(result).toEqual(expected(stops, text))
         },
       ),
-      { numRuns: 5000 },
+      { numRuns: runs(2000, 5000) },
     )
   })
 
@@ -54,7 +55,7 @@ describe('the returned text', () => {
         const held = suffixes.find((suffix) => stops.some((stop) => stop.startsWith(suffix))) ?? ''
         expect(out).toBe(text.slice(0, text.length - held.length))
       }),
-      { numRuns: 5000 },
+      { numRuns: runs(2000, 5000) },
     )
   })
 

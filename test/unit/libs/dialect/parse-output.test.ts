@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { runs } from '#test/support/long.ts'
 import { cutAnywhere } from './cuts.ts'
 import { createParser, forced, parse, readFamily, recorded, recordings, tokenizer } from './parse-tokens.ts'
 import { FIRST_MARKER, withTexts } from './with-texts.ts'
@@ -242,7 +243,7 @@ it('random ids become the same events in any chunks, with stop strings too', () 
         expect(parse(chunks, options)).toEqual(parse([list], options))
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: runs(1000, 3000) },
   )
 })
 

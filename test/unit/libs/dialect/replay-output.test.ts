@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { TOOL_CALL_FORMATS } from '#libs/dialect/formats.ts'
 import { replayOutput } from '#libs/dialect/replay-output.ts'
+import { runs } from '#test/support/long.ts'
 import { FAMILIES, type NamedFamily } from '../../../support/family-models.ts'
 import { anyCalls, clock, search } from './any-calls.ts'
 import { brokenCuts } from './continued-output.ts'
@@ -39,7 +40,7 @@ describe.for(FAMILIES.map((family) => [family.name, family] as const))('%s', ([,
           expect(found).toEqual([])
         }
       }),
-      { numRuns: 5 },
+      { numRuns: runs(2, 5) },
     )
   })
 })
@@ -104,7 +105,7 @@ it('random ids go on after every cut, with stop strings and halves of characters
     fc.property(given, ({ ids, chunking, second, ...options }) => {
       expect(brokenCuts([...ids, ...END], { options, chunking, second })).toEqual([])
     }),
-    { numRuns: 200 },
+    { numRuns: runs(50, 200) },
   )
 })
 

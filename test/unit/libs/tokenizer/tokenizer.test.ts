@@ -5,6 +5,7 @@ import { Tokenizer as NativeTokenizer } from 'tokenizers'
 import { describe, expect, it } from 'vitest'
 import { createTokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { loadTokenizer } from '#test/support/load-tokenizer.ts'
+import { runs } from '#test/support/long.ts'
 import { recordedChats } from '../chat-template/recorded-chats.ts'
 
 const TINY = 'models/tiny'
@@ -103,7 +104,7 @@ describe('decode', () => {
       fc.asyncProperty(fc.array(fc.nat({ max: 2008 }), { minLength: 1 }), async (ids) => {
         expect(tokenizer.decode(ids)).toBe(await native.decode(ids, false))
       }),
-      { numRuns: 500 },
+      { numRuns: runs(100, 500) },
     )
   })
 

@@ -11,6 +11,7 @@ import {
   type Chat,
   type FamilyName,
 } from './persona-under-test.ts'
+import { runs } from '#test/support/long.ts'
 
 /** The cuts after which the answer does not go on with exactly the tokens that are missing. */
 async function brokenCuts(prompt: Uint32Array, chat: Pick<Chat, 'family' | 'constraint'>): Promise<number[]> {
@@ -74,7 +75,7 @@ describe('a partly written answer is continued where it ends', () => {
       fc.asyncProperty(chat, async (given) => {
         expect(await brokenCuts(await promptOf(given), given)).toEqual([])
       }),
-      { numRuns: 20 },
+      { numRuns: runs(5, 20) },
     )
   })
 

@@ -5,6 +5,7 @@ import { loadProto } from '#libs/grpc/load-proto.ts'
 import type { GenerateResponse } from '#proto/types/vllm/grpc/engine/GenerateResponse.ts'
 import type { GenerateResponse__Output } from '#proto/types/vllm/grpc/engine/GenerateResponse.ts'
 import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
+import { runs } from '#test/support/long.ts'
 import { recordings } from './recordings.ts'
 
 const { Generate } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine.VllmEngine.service
@@ -98,7 +99,7 @@ describe('decodeChunk', () => {
         const bytes = encode(value)
         expect(decodeChunk(bytes)).toEqual(byReflection(bytes))
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(400, 2000) },
     )
   })
 
@@ -121,7 +122,7 @@ describe('decodeChunk', () => {
         expect(decodeChunk(bytes)).toEqual({ type: 'chunk', ids, promptTokens, cachedTokens })
         expect(decodeChunk(bytes)).toEqual(byReflection(bytes))
       }),
-      { numRuns: 1000 },
+      { numRuns: runs(200, 1000) },
     )
   })
 

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createAnswerTags } from '#libs/dialect/reasoning/answer-tags.ts'
+import { runs } from '#test/support/long.ts'
 import { cutAnywhere, everyCut } from '../cuts.ts'
 
 function collect() {
@@ -57,7 +58,7 @@ describe('wherever the answer is cut', () => {
           expect(parse(pieces.map((piece) => piece.join('')))).toBe(parse([units.join('')]))
         },
       ),
-      { numRuns: 5000 },
+      { numRuns: runs(2000, 5000) },
     )
   })
 })

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createThinkTags } from '#libs/dialect/reasoning/think-tags.ts'
+import { runs } from '#test/support/long.ts'
 import { cutAnywhere, everyCut } from '../cuts.ts'
 
 type Parts = { reasoning: string; text: string }
@@ -68,7 +69,7 @@ describe('wherever the output is cut', () => {
           expect(cut).toEqual(parse([units.join('')], startsInReasoning))
         },
       ),
-      { numRuns: 5000 },
+      { numRuns: runs(2000, 5000) },
     )
   })
 })

@@ -1,6 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createTextWithCalls, type TextSyntax } from '#libs/dialect/syntax/text-with-calls.ts'
+import { expectEqual } from '#test/support/expect-equal.ts'
+import { runs } from '#test/support/long.ts'
 import { cutAnywhere, everyCut } from '../cuts.ts'
 
 const syntax: TextSyntax = {
@@ -125,10 +127,10 @@ describe('wherever the output is cut', () => {
       fc.property(
         output.chain((units) => fc.tuple(fc.constant(units), cutAnywhere(units))),
         ([units, pieces]) => {
-          expect(parse(pieces.map((piece) => piece.join('')))).toEqual(parse([units.join('')]))
+          expectEqual(parse(pieces.map((piece) => piece.join(''))), parse([units.join('')]))
         },
       ),
-      { numRuns: 10_000 },
+      { numRuns: runs(2_000, 10_000) },
     )
   })
 
@@ -147,7 +149,7 @@ describe('wherever the output is cut', () => {
           expect(parse([output.slice(0, cut), output.slice(cut)])).toEqual({ text: '', calls: [f(json)] })
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: runs(500, 2000) },
     )
   })
 })

@@ -6,6 +6,7 @@ import { createEncodePieces } from '#libs/tokenizer/encoding/encode-pieces.ts'
 import { openNativeEncoder } from '#libs/tokenizer/encoding/native-encoder.ts'
 import { createPieceCache } from '#libs/tokenizer/encoding/piece-cache.ts'
 import { parseTokenizerFile, type TokenizerFile } from '#libs/tokenizer/tokenizer-file.ts'
+import { runs } from '#test/support/long.ts'
 import { referenceTexts, referenceTokenizers } from '../reference-tokenizers.ts'
 
 const tiny = parseTokenizerFile(readFileSync('models/tiny/tokenizer.json', 'utf8'))
@@ -61,7 +62,7 @@ describe.for(KINDS)('$kind', async ({ file }) => {
         expect(await cached([text])).toEqual(whole)
         expect(await uncached([text])).toEqual(whole)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(60, 300) },
     )
   })
 
@@ -71,7 +72,7 @@ describe.for(KINDS)('$kind', async ({ file }) => {
       fc.asyncProperty(fc.array(piece, { maxLength: 4 }), async (pieces) => {
         expect(await cached(pieces)).toEqual(await encodeOneByOne(file, encoder, pieces))
       }),
-      { numRuns: 100 },
+      { numRuns: runs(20, 100) },
     )
   })
 })

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { openNativeEncoder } from '#libs/tokenizer/encoding/native-encoder.ts'
+import { runs } from '#test/support/long.ts'
 import { referenceTexts, referenceTokenizers } from '../reference-tokenizers.ts'
 import { createJavascriptEncoder } from './javascript-encoder.ts'
 
@@ -44,7 +45,7 @@ describe.for(referenceTokenizers)('$kind', async ({ file, reference }) => {
           await javascript.encode(given, { whole: true }),
         )
       }),
-      { numRuns: 200 },
+      { numRuns: runs(50, 200) },
     )
   })
 })

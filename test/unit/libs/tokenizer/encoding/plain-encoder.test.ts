@@ -5,6 +5,7 @@ import type { Encoder } from '#libs/tokenizer/encoding/encoder.ts'
 import { openNativeEncoder } from '#libs/tokenizer/encoding/native-encoder.ts'
 import { openPlainEncoder } from '#libs/tokenizer/encoding/plain-encoder.ts'
 import { parseTokenizerFile, type TokenizerFile } from '#libs/tokenizer/tokenizer-file.ts'
+import { runs } from '#test/support/long.ts'
 import { referenceTexts, referenceTokenizers } from '../reference-tokenizers.ts'
 
 const byteLevel = referenceTokenizers.find(({ kind }) => kind === 'byte-level-bpe')
@@ -97,7 +98,7 @@ async function findDifference(file: TokenizerFile, own: readonly string[] = []):
     isDeepStrictEqual(plain?.(texts), await native.encode(texts, WITHIN))
   for (const text of own) if (!(await isSame([text]))) return { text, ids: plain?.([text]) }
   const random = fc.array(plainTexts, { minLength: 20, maxLength: 40 })
-  const { counterexample, seed } = await fc.check(fc.asyncProperty(random, isSame), { numRuns: 50 })
+  const { counterexample, seed } = await fc.check(fc.asyncProperty(random, isSame), { numRuns: runs(10, 50) })
   return counterexample === null ? null : { counterexample, seed }
 }
 

@@ -3,6 +3,7 @@ import { status } from '@grpc/grpc-js'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { MAX_MESSAGE_BYTES } from '#apps/worker/engine/transport/transport.ts'
+import { runs } from '#test/support/long.ts'
 import { framed, split, startTcpServer, type Answer } from './raw-server.ts'
 import { TRANSPORTS } from '#test/support/engine-transports.ts'
 import {
@@ -72,7 +73,7 @@ describe('beside grpc-js', () => {
           expect(endings).toEqual([expected, expected])
         },
       ),
-      { numRuns: 150 },
+      { numRuns: runs(25, 150) },
     )
   })
 
