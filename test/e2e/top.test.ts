@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { millrace } from '../integration/ctl/millrace.ts'
+import { millrace, spawnMillrace } from '../integration/ctl/millrace.ts'
 import { ADMIN_TOKEN, startCluster, type TestCluster } from '../support/cluster.ts'
 import { freePort } from '../support/free-port.ts'
 import { startApp, type RunningApp } from '../support/processes.ts'
@@ -43,7 +43,7 @@ const run = async (words: readonly string[], more: Record<string, string> = {}) 
   await millrace(['top', ...words], { ...env, ...more })
 
 test('without a terminal it is printed once, for people and for programs', async () => {
-  const people = await run([])
+  const people = await spawnMillrace(['top'], env)
   expect(people.code).toBe(0)
   expect(people.stdout).toMatch(/^millrace {2}\d\d:\d\d:\d\d {2}asked 0\/s .* workers 1\/1/)
   expect(people.stdout).toMatch(/^demo-chat +ok +0 +0s +0\/64 /m)
