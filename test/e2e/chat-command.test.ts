@@ -4,6 +4,7 @@ import { text as readAll } from 'node:stream/consumers'
 import { beforeAll, expect, test } from 'vitest'
 import { createChatSession } from '#apps/ctl/chat/chat-session.ts'
 import { createGatewayClient, type GatewayClient } from '#apps/ctl/chat/gateway-client.ts'
+import { COMPILE_CACHE } from '#scripts/servers/compile-cache.ts'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import type { TestAccount } from '../support/cluster.ts'
 import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
@@ -20,7 +21,12 @@ beforeAll(async () => {
 
 async function millrace(words: readonly string[], stdin: string, env: Record<string, string>) {
   const child = spawn(process.execPath, [join(REPOSITORY, 'scripts/millrace.mjs'), ...words], {
-    env: { PATH: process.env['PATH'], MILLRACE_HOME: '/nonexistent', ...env },
+    env: {
+      PATH: process.env['PATH'],
+      NODE_COMPILE_CACHE: COMPILE_CACHE,
+      MILLRACE_HOME: '/nonexistent',
+      ...env,
+    },
   })
   child.stdin.end(stdin)
   const [stdout, stderr] = await Promise.all([readAll(child.stdout), readAll(child.stderr)])

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { millrace } from '../integration/ctl/millrace.ts'
+import { millrace, spawnMillrace } from '../integration/ctl/millrace.ts'
 import { ADMIN_TOKEN, startCluster, type TestCluster } from '../support/cluster.ts'
 import { consoleReader } from '../support/console-reader.ts'
 import { freePort } from '../support/free-port.ts'
@@ -58,7 +58,7 @@ describe('millrace top', () => {
     await millrace(['top', ...words], { ...environment(), ...more })
 
   test('without a terminal it is printed once, for people and for programs', async () => {
-    const people = await run([])
+    const people = await spawnMillrace(['top'], environment())
     expect(people.code).toBe(0)
     expect(people.stdout).toMatch(/^millrace {2}\d\d:\d\d:\d\d {2}asked 0\/s .* workers 1\/1/)
     expect(people.stdout).toMatch(/^demo-chat +ok +0 +0s +0\/64 /m)

@@ -25,14 +25,6 @@ export function createSummaryReporter(): Reporter {
     writeSync(1, `${passed} passed, ${failed} failed\n`)
   })
 
-  /** The shared servers have stopped, so this process has the time of all others. */
-  function ofNoFileMs(): number {
-    return Math.max(
-      0,
-      files.reduce((rest, { cpuMs }) => rest - cpuMs, readTreeCpuMs(process.pid)),
-    )
-  }
-
   return {
     onTestCaseResult(testCase) {
       const { state } = testCase.result()

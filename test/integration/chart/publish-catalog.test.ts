@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readCatalog } from '#apps/billing/catalog/read-catalog.ts'
+import { COMPILE_CACHE } from '#scripts/servers/compile-cache.ts'
+import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { scratchFolder } from '../../support/run-folder.ts'
 import {
   ADMIN_TOKEN,
@@ -17,7 +18,6 @@ import {
 
 // The script of the chart's Job, against a real billing: it runs again with every new image, and after a rollback.
 
-const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url))
 const SCRIPT = 'deploy/helm/millrace/files/scripts/publish-catalog.mjs'
 const folder = scratchFolder('publish-catalog')
 const token = join(folder, 'token')
@@ -39,7 +39,8 @@ async function publish(outputPriceNano: string, { keep = EMBED.id, origin = 'hel
   writeFileSync(file, JSON.stringify({ models: [{ ...CHAT, outputPriceNano }] }))
   const hash = `hash-of-${outputPriceNano}`
   const args = [SCRIPT, file, url, token, origin, hash, keep, 'values of today']
-  return await promisify(execFile)(process.execPath, args, { cwd: REPOSITORY })
+  const env = { PATH: process.env['PATH'], NODE_COMPILE_CACHE: COMPILE_CACHE }
+  return await promisify(execFile)(process.execPath, args, { cwd: REPOSITORY, env })
 }
 
 async function priceNow(): Promise<string | undefined> {

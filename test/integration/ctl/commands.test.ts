@@ -19,7 +19,7 @@ import {
 } from '../billing/support/billing-database.ts'
 import { millrace, type Ended } from './millrace.ts'
 
-// Every command once, as a process of its own, against billing's admin interface over a real database.
+// Every command once, against billing's admin interface over a real database.
 
 let database: BillingDatabase
 let url = ''

@@ -4,7 +4,7 @@ import {
   openBillingDatabase,
   type BillingDatabase,
 } from '../billing/support/billing-database.ts'
-import { millrace } from './millrace.ts'
+import { millrace, spawnMillrace } from './millrace.ts'
 
 let database: BillingDatabase
 let url = ''
@@ -21,7 +21,7 @@ test('console prints a link whose ticket opens one session, and needs the addres
     MILLRACE_ADMIN_TOKEN: ADMIN_TOKEN,
     MILLRACE_CONSOLE_URL: 'https://console.example/',
   }
-  const { code, stdout } = await millrace(['console'], env)
+  const { code, stdout } = await spawnMillrace(['console'], env)
   expect(code).toBe(0)
   const [, ticket] = /^https:\/\/console\.example\/#ticket=(\S+)\n$/u.exec(stdout) ?? []
   const claim = async () => {

@@ -5,7 +5,7 @@ import { matchesOutput, readExamples } from '#test/support/doc-examples.ts'
 import { freePort } from '#test/support/free-port.ts'
 import { startApp, type RunningApp } from '#test/support/processes.ts'
 import { scratchFolder } from '#test/support/run-folder.ts'
-import { millrace } from './millrace.ts'
+import { millrace, spawnMillrace } from './millrace.ts'
 
 const examples = readExamples(await readFile('docs/models.md', 'utf8'), ['sh'])
 
@@ -32,7 +32,7 @@ async function run(code: string): Promise<string> {
   }
   const words = code.trim().replace('127.0.0.1:50051', engine).split(' ')
   expect(words.slice(0, 2)).toEqual(['npx', 'millrace'])
-  const { code: exit, stdout, stderr } = await millrace([...words.slice(2), '--models-dir', models])
+  const { code: exit, stdout, stderr } = await spawnMillrace([...words.slice(2), '--models-dir', models])
   return `${stdout}${stderr}${exit === 0 ? '' : `exit code ${exit}`}`
 }
 

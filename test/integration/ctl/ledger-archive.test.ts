@@ -14,7 +14,7 @@ import {
   settlement,
   type BillingDatabase,
 } from '../billing/support/billing-database.ts'
-import { millrace, type Ended } from './millrace.ts'
+import { millrace, spawnMillrace, type Ended } from './millrace.ts'
 
 // A year of data over 13 months, of which 6 are archived. The tests are steps of one story, in their order.
 
@@ -106,12 +106,14 @@ async function note(): Promise<void> {
   ])
 }
 
-async function run(...words: string[]): Promise<Ended> {
-  return await millrace(words, { MILLRACE_ADMIN_URL: url, MILLRACE_ADMIN_TOKEN: ADMIN_TOKEN })
-}
+const access = () => ({ MILLRACE_ADMIN_URL: url, MILLRACE_ADMIN_TOKEN: ADMIN_TOKEN })
 
-const archive = (before: string) =>
-  run('ledger', 'archive', '--before', before, '--to', folder, '--reason', 'yearly')
+const run = async (...words: string[]): Promise<Ended> => await millrace(words, access())
+
+const archiving = (before: string) =>
+  ['ledger', 'archive', '--before', before, '--to', folder, '--reason', 'yearly'] as const
+
+const archive = async (before: string) => await run(...archiving(before))
 
 const balances = async () =>
   (await database.pool.query('select id, posted, held from accounts order by id')).rows
@@ -169,7 +171,7 @@ describe('a month is refused', () => {
 test('six months leave the database, and books, seals and balances hold', async () => {
   await database.expectReconciled()
   const before = await balances()
-  const { code, stderr } = await archive('2030-07')
+  const { code, stderr } = await spawnMillrace(archiving('2030-07'), access())
   expect([code, stderr]).toEqual([
     0,
     ['01', '02', '03', '04', '05', '06'].map((month) => `2030-${month} is archived\n`).join(''),
@@ -229,7 +231,8 @@ describe('of an archived request', () => {
     const { code, stderr } = await run('requests', 'show', early.id)
     expect(code).toBe(1)
     expect(stderr).toContain(`ledger verify 2030-01.manifest.json --request ${early.id}`)
-    const shown = await run('ledger', 'verify', join(folder, '2030-01.manifest.json'), '--request', early.id)
+    const verify = ['ledger', 'verify', join(folder, '2030-01.manifest.json'), '--request', early.id]
+    const shown = await spawnMillrace(verify, access())
     expect(shown.code).toBe(0)
     expect(shown.stdout).toMatch(/^ledger .*"kind":"charge".*\nusage .*"costNano":"700".*\nreservations /)
   })

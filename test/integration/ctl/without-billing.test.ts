@@ -3,15 +3,16 @@ import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { COMPILE_CACHE } from '#scripts/servers/compile-cache.ts'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { scratchFolder } from '../../support/run-folder.ts'
-import { millrace } from './millrace.ts'
+import { millrace, spawnMillrace } from './millrace.ts'
 
 const run = promisify(execFile)
 
 test('an unreachable billing ends with 3', async () => {
   const env = { MILLRACE_ADMIN_TOKEN: 'a-token-of-the-tests' }
-  expect(await millrace(['whoami', '--url', 'http://127.0.0.1:1'], env)).toEqual({
+  expect(await spawnMillrace(['whoami', '--url', 'http://127.0.0.1:1'], env)).toEqual({
     code: 3,
     stdout: '',
     stderr: 'http://127.0.0.1:1 does not answer: connect ECONNREFUSED 127.0.0.1:1\n',
@@ -20,7 +21,7 @@ test('an unreachable billing ends with 3', async () => {
 
 test('a token can be in a file; a file that is missing ends with 2 and its name', async () => {
   const env = { MILLRACE_ADMIN_TOKEN_FILE: '/nowhere/token' }
-  expect(await millrace(['whoami', '--url', 'http://127.0.0.1:1'], env)).toEqual({
+  expect(await spawnMillrace(['whoami', '--url', 'http://127.0.0.1:1'], env)).toEqual({
     code: 2,
     stdout: '',
     stderr:
@@ -38,7 +39,7 @@ test('a wrong command line ends with 2 and a message', async () => {
     stdout: '',
     stderr: expect.stringMatching(/^No npm start runs in .*--url or MILLRACE_ADMIN_URL\.\n$/),
   })
-  expect(await millrace(['accounts', 'lst'])).toEqual({
+  expect(await spawnMillrace(['accounts', 'lst'])).toEqual({
     code: 2,
     stdout: '',
     stderr: 'There is no command accounts lst. See millrace accounts --help.\n',
@@ -65,6 +66,7 @@ test('npx adds no warning', async () => {
   const path = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.includes('node_modules'))
   const env = {
     PATH: path.join(':'),
+    NODE_COMPILE_CACHE: COMPILE_CACHE,
     npm_config_cache: scratchFolder('npm-cache'),
     npm_config_userconfig: '/dev/null',
     npm_config_offline: 'true',
@@ -78,7 +80,7 @@ test('npx adds no warning', async () => {
 test('a checkout without its dependencies ends with 2 and the command to install them', async () => {
   const checkout = scratchFolder('checkout')
   await cp(join(REPOSITORY, 'scripts'), join(checkout, 'scripts'), { recursive: true })
-  expect(await millrace(['whoami'], {}, checkout)).toEqual({
+  expect(await spawnMillrace(['whoami'], {}, checkout)).toEqual({
     code: 2,
     stdout: '',
     stderr: `The dependencies of ${checkout}/ are not installed: run npm ci or npm start there.\n`,

@@ -8,7 +8,7 @@ import { createPresence } from '#libs/event-bus/presence.ts'
 import { CAPACITY, publishSignal } from '#libs/event-bus/scaling-signals.ts'
 import { sendCordon, subscribeControl } from '#libs/event-bus/worker-control.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
-import { millrace } from './millrace.ts'
+import { millrace, spawnMillrace } from './millrace.ts'
 
 let server: TestRedis
 
@@ -111,10 +111,14 @@ async function startWorker(
 const workers = async (...words: string[]) =>
   await millrace(['workers', ...words], { BUS_REDIS_URL: server.url })
 
+/** In a process of its own, which ends when its connections are closed. */
+const spawnWorkers = async (...words: string[]) =>
+  await spawnMillrace(['workers', ...words], { BUS_REDIS_URL: server.url })
+
 test('the workers on the bus are listed with their phases, also engines that load and older releases', async () => {
   await startWorker('worker-a', { loading: 'large' })
   await startWorker('worker-b', { name: 'node-2', isOld: true })
-  expect(await workers('list')).toEqual({
+  expect(await spawnWorkers('list')).toEqual({
     code: 0,
     stderr: '',
     stdout: [
@@ -145,7 +149,7 @@ test('a worker is cordoned, uncordoned and drained by its name', async () => {
     code: 0,
     stdout: expect.stringMatching(/^demo +ready$/m),
   })
-  expect(await workers('drain', 'node-2')).toMatchObject({
+  expect(await spawnWorkers('drain', 'node-2')).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^demo +draining$/m),
   })
@@ -184,7 +188,7 @@ test('a worker that does not follow, and a bus that does not answer, end with 3'
     stderr: expect.stringMatching(/No worker called nobody/),
   })
   await server.stop()
-  expect(await workers('list')).toMatchObject({
+  expect(await spawnWorkers('list')).toMatchObject({
     code: 3,
     stderr: expect.stringMatching(/The bus Redis does not answer: connect ECONNREFUSED/),
   })

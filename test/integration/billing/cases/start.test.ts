@@ -4,7 +4,8 @@ import { createDatabase, createPostgres, type TestPostgres } from '../../../supp
 import { createRedis, type TestRedis } from '../../../support/redis.ts'
 import { billingEnvironment, startBilling, type BillingProcess } from '../support/billing-process.ts'
 
-// How a replica starts: before its servers, while another migrates, and without the owner's login.
+// The process as it is run, from its environment on: before its servers, while another one migrates, without the login of
+// the owner, and with what it refuses.
 
 const WAIT = { timeout: 60_000, interval: 50 }
 
@@ -40,10 +41,12 @@ async function emptyDatabase(): Promise<string> {
   return url
 }
 
-test('before PostgreSQL it is alive, unready with the reason, and ends at once; later it serves', async () => {
+test('before PostgreSQL it is alive, unready with the reason, and ends at once; later it serves, without Redis too', async () => {
   const url = postgres.url('postgres')
   await postgres.stop()
-  const [stopped, patient] = [await serve({ DATABASE_URL: url }), await serve({ DATABASE_URL: url })]
+  await redis.stop()
+  const fields = { DATABASE_URL: url, CATALOG_FILE: 'deploy/catalog.demo.json' }
+  const [stopped, patient] = [await serve(fields), await serve(fields)]
   const { port } = new URL(url)
   const reason = `waiting for the database: connect ECONNREFUSED 127.0.0.1:${port}`
   await expect.poll(() => stopped.readiness(), WAIT).toEqual({ status: 503, text: reason })
@@ -53,6 +56,18 @@ test('before PostgreSQL it is alive, unready with the reason, and ends at once; 
   await expect.poll(() => patient.readiness(), WAIT).toEqual({ status: 503, text: reason })
   await postgres.start()
   await expect.poll(() => patient.readiness(), WAIT).toEqual({ status: 200, text: 'ready' })
+
+  // It is unready again while the database is down.
+  await postgres.stop()
+  await expect.poll(() => patient.readiness(), WAIT).toMatchObject({ status: 503 })
+  await postgres.start()
+  await expect.poll(() => patient.readiness(), WAIT).toEqual({ status: 200, text: 'ready' })
+  const metrics = await (await fetch(`${patient.opsUrl}/metrics`)).text()
+  expect(metrics).toContain('millrace_billing_money_calls_waiting 0')
+  expect(metrics).toContain('millrace_billing_settlement_alarms_total{kind="unknown"} 0')
+  patient.signal('SIGTERM')
+  expect(await patient.exited).toBe('exit code 0')
+  await redis.start()
 })
 
 test('while another replica migrates it is unready, and says so', async () => {
@@ -64,16 +79,27 @@ test('while another replica migrates it is unready, and says so', async () => {
   await expect.poll(() => billing.readiness(), WAIT).toEqual({ status: 200, text: 'ready' })
 })
 
-describe('MIGRATE=only', () => {
-  test('migrates and ends, also twice at once and again, and needs nothing but the owner', async () => {
-    const url = await emptyDatabase()
-    const migrate = async () => await start({ MIGRATE: 'only', DATABASE_OWNER_URL: url })
-    const both = [await migrate(), await migrate()]
-    expect(await Promise.all(both.map(({ exited }) => exited))).toEqual(['exit code 0', 'exit code 0'])
-    expect(both.filter(({ logs }) => logs().includes('"migrated"'))).toHaveLength(1)
-    expect(await (await migrate()).exited).toBe('exit code 0')
-  })
+test('MIGRATE=only needs only the owner, also twice at once and again; MIGRATE=never then serves without the owner and without a catalog file', async () => {
+  const owner = await emptyDatabase()
+  const migrate = async () => await start({ MIGRATE: 'only', DATABASE_OWNER_URL: owner })
+  const both = [await migrate(), await migrate()]
+  expect(await Promise.all(both.map(({ exited }) => exited))).toEqual(['exit code 0', 'exit code 0'])
+  expect(both.filter(({ logs }) => logs().includes('"migrated"'))).toHaveLength(1)
+  expect(await (await migrate()).exited).toBe('exit code 0')
 
+  const login = `service_${process.pid}`
+  const admin = await query(owner, `create role ${login} login password 'test' in role millrace_service`)
+  onTestFinished(async () => void (await admin.query(`drop role ${login}`)))
+  const url = new URL(owner)
+  url.username = login
+  url.password = 'test'
+  const billing = await serve({ MIGRATE: 'never', DATABASE_URL: url.href })
+  await expect.poll(() => billing.readiness(), WAIT).toEqual({ status: 200, text: 'ready' })
+  billing.signal('SIGTERM')
+  expect(await billing.exited).toBe('exit code 0')
+})
+
+describe('MIGRATE=only', () => {
   test('ends with 1 and one sentence without the login of the owner', async () => {
     const billing = await start({ MIGRATE: 'only', DATABASE_URL: postgres.url('postgres') })
     expect(await billing.exited).toBe('exit code 1')
@@ -91,30 +117,39 @@ describe('MIGRATE=only', () => {
   })
 })
 
-describe('MIGRATE=never', () => {
-  test('serves the catalog of the database, without the login of the owner and without a catalog file', async () => {
-    const owner = await emptyDatabase()
-    const migrating = await start({ MIGRATE: 'only', DATABASE_OWNER_URL: owner })
-    expect(await migrating.exited).toBe('exit code 0')
-    const login = `service_${process.pid}`
-    const admin = await query(owner, `create role ${login} login password 'test' in role millrace_service`)
-    onTestFinished(async () => void (await admin.query(`drop role ${login}`)))
-    const url = new URL(owner)
-    url.username = login
-    url.password = 'test'
-    const billing = await serve({ MIGRATE: 'never', DATABASE_URL: url.href })
-    await expect.poll(() => billing.readiness(), WAIT).toEqual({ status: 200, text: 'ready' })
-    billing.signal('SIGTERM')
-    expect(await billing.exited).toBe('exit code 0')
-  })
-
-  test('ends with 1 and one sentence on a database without the schema', async () => {
+describe('it ends with 1 and the reason', () => {
+  test('on a database without the schema, with MIGRATE=never', async () => {
     const url = await emptyDatabase()
     await query(url, 'select')
     const billing = await serve({ MIGRATE: 'never', DATABASE_URL: url })
     expect(await billing.exited).toBe('exit code 1')
     expect(billing.logs()).toMatch(
       /^billing: wrong configuration: MIGRATE is never, and the database lacks 0001-accounts\.sql.* of this version: run billing with MIGRATE=only first$/m,
+    )
+  })
+
+  test('with a wrong configuration, every variable named', async () => {
+    const billing = await serve({ DATABASE_URL: 'mysql://x', RECEIPT_SECRETS: '', ADMIN_TOKEN: 'short' })
+    expect(await billing.exited).toBe('exit code 1')
+    expect(billing.logs()).toContain('expected a postgres:// URL')
+    expect(billing.logs()).toContain('RECEIPT_SECRETS is not set')
+    expect(billing.logs()).toContain('expected at least 16 characters')
+  })
+
+  test('without its catalog file', async () => {
+    const fields = { DATABASE_URL: postgres.url('postgres'), CATALOG_FILE: 'nowhere.json' }
+    const billing = await serve(fields)
+    expect(await billing.exited).toBe('exit code 1')
+    expect(billing.logs()).toContain('nowhere.json')
+  })
+
+  test('on the database of an earlier checkout, in one sentence with what to do', async () => {
+    const url = await emptyDatabase()
+    await query(url, 'create table schema_migrations (version integer primary key)')
+    const billing = await serve({ DATABASE_URL: url })
+    expect(await billing.exited).toBe('exit code 1')
+    expect(billing.logs()).toContain(
+      'billing: wrong configuration: the database was made by an earlier checkout of Millrace and cannot be upgraded: start with an empty one (npm start: set MILLRACE_HOME to a new folder, or remove the old one)\n',
     )
   })
 })

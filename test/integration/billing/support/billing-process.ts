@@ -1,9 +1,11 @@
+import { COMPILE_CACHE } from '#scripts/servers/compile-cache.ts'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { startProcess, type RunningProcess } from '#scripts/servers/start-process.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { scratchLog } from '../../../support/run-folder.ts'
 
 export type BillingProcess = RunningProcess & {
+  opsUrl: string
   /** Status and text of `/readyz`; null while the operators' port is closed. */
   readiness(): Promise<{ status: number; text: string } | null>
 }
@@ -21,23 +23,25 @@ export async function billingEnvironment(
   }
 }
 
-/** Runs billing with exactly these variables, and does not wait for anything. */
+/** Runs billing with exactly these variables and the compile cache, and does not wait for anything. */
 export async function startBilling(env: Readonly<Record<string, string>>): Promise<BillingProcess> {
   const port = await freePort()
+  const opsUrl = `http://127.0.0.1:${port}`
   const running = await startProcess({
     name: 'billing',
     command: process.execPath,
     args: ['apps/billing/main.ts'],
     cwd: REPOSITORY,
-    env: { PATH: process.env['PATH'], OPS_PORT: String(port), ...env },
+    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: COMPILE_CACHE, OPS_PORT: String(port), ...env },
     logFile: scratchLog('billing'),
     stop: { signal: 'SIGTERM', graceMs: 30_000 },
   })
   return {
     ...running,
+    opsUrl,
     async readiness() {
       try {
-        const response = await fetch(`http://127.0.0.1:${port}/readyz`)
+        const response = await fetch(`${opsUrl}/readyz`)
         return { status: response.status, text: (await response.text()).trim() }
       } catch {
         return null

@@ -29,6 +29,10 @@ test.each<[Record<string, string>, string]>([
   ],
   [{ DATABASE_POOLER: 'session' }, 'DATABASE_POOLER is "session": '],
   [{ MIGRATE: 'later' }, 'MIGRATE is "later": expected at-start, only or never'],
+  [{ ADMIN_TOKEN: '' }, 'ADMIN_TOKEN is not set'],
+  [{ ADMIN_TOKEN: 'short' }, 'ADMIN_TOKEN is set: expected at least 16 characters'],
+  [{ RECEIPT_SECRETS: '' }, 'RECEIPT_SECRETS is not set'],
+  [{ DATABASE_URL: 'mysql://x' }, 'DATABASE_URL is set: expected a postgres:// URL'],
 ])('%o is refused', (fields, problem) => {
   expect(() => loadConfig(BillingConfig, { ...REQUIRED, ...fields })).toThrow(problem)
 })

@@ -1,0 +1,56 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { scratchFolder } from '../../support/run-folder.ts'
+import {
+  ADMIN_TOKEN,
+  CHAT,
+  EMBED,
+  ODD,
+  openBillingDatabase,
+  type BillingDatabase,
+} from '../billing/support/billing-database.ts'
+import { millrace, spawnMillrace } from './millrace.ts'
+
+// What the tests of commands, which run in their process, leave out: the process that people start.
+
+let database: BillingDatabase
+let url = ''
+
+beforeAll(async () => {
+  database = await openBillingDatabase()
+  url = await database.admin.listen({ port: 0, host: '127.0.0.1' })
+})
+afterAll(() => database.close())
+
+test('a process ends by itself with the output, the notes and the exit code of its command', async () => {
+  const { accountId } = await database.createAccount(1_000n)
+  await database.createAccount(1_000n)
+  // Prices cannot change at the moment from which they are.
+  database.clock.nowMs += 60_000
+  const file = join(scratchFolder('catalog'), 'catalog.json')
+  writeFileSync(file, JSON.stringify({ models: [{ ...CHAT, outputPriceNano: '30000000' }, EMBED, ODD] }))
+  const adjust = [
+    'credits',
+    'adjust',
+    accountId,
+    '-25',
+    '--reason',
+    'paid twice',
+    '--idempotency-key',
+    'once',
+  ]
+  const commands = [
+    { words: ['accounts', 'list', '--limit', '1', '--json'], code: 0, stderr: /^there is more: / },
+    { words: ['holds', 'list', '--account', accountId], code: 0, stderr: /^nothing found\n$/ },
+    { words: ['ledger', 'export', '--account', accountId], code: 0, stderr: /^$/ },
+    { words: ['models', 'publish', file, '--dry-run'], code: 0, stderr: /^$/ },
+    { words: adjust, code: 1, stderr: /\(insufficient_credits\)\n$/ },
+  ]
+  const access = { MILLRACE_ADMIN_URL: url, MILLRACE_ADMIN_TOKEN: ADMIN_TOKEN }
+  for (const { words, code, stderr } of commands) {
+    const ended = await spawnMillrace(words, access)
+    expect(ended).toMatchObject({ code, stderr: expect.stringMatching(stderr) })
+    expect(ended).toEqual(await millrace(words, access))
+  }
+})
