@@ -1,6 +1,6 @@
 import { constants, type Http2Session, type ServerHttp2Stream } from 'node:http2'
 import { status } from '@grpc/grpc-js'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createHttp2Transport } from '#apps/worker/engine/transport/http2-transport.ts'
 import { framed, startRawServer, startTcpServer } from './raw-server.ts'
 import { TRANSPORTS } from '#test/support/engine-transports.ts'
@@ -27,7 +27,7 @@ describe.each(Object.entries(TRANSPORTS))('the connection of %s', (_, create) =>
     for (const ending of await Promise.all(calls)) expect(ending).toMatchObject(answered)
     expect(sessions).toHaveLength(1)
     await lose(sessions[0])
-    await vi.waitFor(async () => expect(await listen(transport).ended).toMatchObject(answered))
+    await expect.poll(async () => await listen(transport).ended).toMatchObject(answered)
     expect(sessions).toHaveLength(2)
   })
 
@@ -54,7 +54,7 @@ describe.each(Object.entries(TRANSPORTS))('the connection of %s', (_, create) =>
     await begun
     const [session] = sessions
     session?.goaway(constants.NGHTTP2_NO_ERROR)
-    await vi.waitFor(async () => expect(await listen(transport).ended).toMatchObject(answered))
+    await expect.poll(async () => await listen(transport).ended).toMatchObject(answered)
     streams[0]?.end(framed(Buffer.from('b')))
     expect(await first.ended).toMatchObject({ code: 'OK', messages: ['a', 'b'] })
     expect(sessions).toHaveLength(2)
@@ -68,10 +68,12 @@ describe.each(Object.entries(TRANSPORTS))('the connection of %s', (_, create) =>
     const again = await startRawServer(fine, Number(address.split(':')[1]))
     closers.push(again.stop)
     const upMs = performance.now()
-    await vi.waitFor(async () => expect(await listen(transport).ended).toMatchObject(answered), {
-      timeout: 5_000,
-      interval: 20,
-    })
+    await expect
+      .poll(async () => await listen(transport).ended, {
+        timeout: 5_000,
+        interval: 20,
+      })
+      .toMatchObject(answered)
     expect(performance.now() - upMs).toBeLessThan(1_500)
   })
 
@@ -162,7 +164,8 @@ describe('http2 alone', () => {
       },
     })
     // Answered on the same connection, hence behind the trailers.
-    const [session] = await vi.waitUntil(() => (sessions.length > 0 ? sessions : undefined))
+    await expect.poll(() => sessions).not.toHaveLength(0)
+    const [session] = sessions
     const { promise: trailersSent, resolve: sent } = Promise.withResolvers<void>()
     session?.ping(() => sent())
     await trailersSent
