@@ -38,9 +38,9 @@ test('waits for PostgreSQL, serves without Redis, is unready while the database 
   const ready = async () => (await fetch(`${billing.opsUrl}/readyz`)).status
 
   await postgres.stop()
-  await expect.poll(ready, { timeout: 15_000 }).toBe(503)
+  await expect.poll(ready).toBe(503)
   await postgres.start()
-  await expect.poll(ready, { timeout: 15_000 }).toBe(200)
+  await expect.poll(ready).toBe(200)
   const metrics = await (await fetch(`${billing.opsUrl}/metrics`)).text()
   expect(metrics).toContain('millrace_billing_money_calls_waiting 0')
   expect(metrics).toContain('millrace_billing_settlement_alarms_total{kind="unknown"} 0')

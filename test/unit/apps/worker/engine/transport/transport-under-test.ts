@@ -1,6 +1,6 @@
 import type { ServerHttp2Stream } from 'node:http2'
 import { status } from '@grpc/grpc-js'
-import { afterEach, expect } from 'vitest'
+import { expect } from 'vitest'
 import { isCallFailure } from '#apps/worker/engine/transport/call-failure.ts'
 import type { StreamCall, Transport } from '#apps/worker/engine/transport/transport.ts'
 import { framed, startRawServer, type Answer } from './raw-server.ts'
@@ -14,11 +14,11 @@ export const METHOD = {
 export const HEADERS = { ':status': 200, 'content-type': 'application/grpc' }
 export const REQUEST = Buffer.from('request')
 
-/** What the current test has opened. */
+/** What the current test has opened. Each file that imports this one closes it after each test: `afterEach(closeAll)`. */
 export const closers: (() => unknown)[] = []
-afterEach(async () => {
+export async function closeAll(): Promise<void> {
   for (const close of closers.splice(0).reverse()) await close()
-})
+}
 
 export async function serve(answer: Answer) {
   const server = await startRawServer(answer)
