@@ -110,7 +110,7 @@ test('2,048 inputs come back in order, charged to the nano-credit; the engine ne
 test('one input does not wait for the thousands of another request', async () => {
   const order: string[] = []
   const many = embedOk(call(MANY)).then(() => order.push('many'))
-  await expect.poll(running, { timeout: 5_000 }).toBeGreaterThan(1)
+  await expect.poll(running).toBeGreaterThan(1)
   const few = embedOk(call('just one')).then(() => order.push('one'))
   await Promise.all([many, few])
   expect(order).toEqual(['one', 'many'])
@@ -174,10 +174,10 @@ test('hanging up midway frees the engine; what was embedded is charged, and no m
   const leaving = new AbortController()
   const { charge } = await chargeOf(async () => {
     const answer = embed({ ...call(MANY), signal: leaving.signal })
-    await expect.poll(running, { timeout: 5_000 }).toBeGreaterThan(1)
+    await expect.poll(running).toBeGreaterThan(1)
     leaving.abort()
     await expect(answer).rejects.toThrow('aborted')
-    await expect.poll(running, { timeout: 5_000 }).toBe(0)
+    await expect.poll(running).toBe(0)
     expect(await waiting()).toBe(0)
   })
   expect(charge).toBeLessThan(priceOf(await countTokens(MANY)))
@@ -186,10 +186,10 @@ test('hanging up midway frees the engine; what was embedded is charged, and no m
 test('a worker killed with -9 midway: a clear error, nothing charged, nothing held, the engine freed', async () => {
   const { charge } = await chargeOf(async () => {
     const answer = embed(call(MANY))
-    await expect.poll(running, { timeout: 5_000 }).toBeGreaterThan(1)
+    await expect.poll(running).toBeGreaterThan(1)
     await cluster.workers[0]?.kill()
     expect(await answer).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
-    await expect.poll(running, { timeout: 5_000 }).toBe(0)
+    await expect.poll(running).toBe(0)
   })
   expect(charge).toBe(0n)
 })

@@ -6,7 +6,7 @@ import { formatCredits } from '#libs/money/nano-credits.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 
-const WAIT = { timeout: 15_000, interval: 200 }
+const WAIT = { interval: 200 }
 const CHAT = { model: 'demo-chat', files: 'demo', stepMs: 1, sequenceMs: 0 }
 const SLOW = { model: 'millrace/demo-chat', files: 'demo', stepMs: 20, sequenceMs: 0 }
 const EMBED = { model: 'demo-embed', files: 'demo', kind: 'embedding' } as const
