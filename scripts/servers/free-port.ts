@@ -1,13 +1,16 @@
 import { randomInt } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { createServer, type ListenOptions, type Server } from 'node:net'
 import { promisify } from 'node:util'
 
 /**
- * Below the kernel's ephemeral range (32768 and up on Linux), from which an outgoing connection could take a port between
- * this check and its use.
+ * Below the kernel's ephemeral range (32768 and up by default on Linux), from which an outgoing connection could take a
+ * port between this check and its use, or while the server that has it starts again.
  */
 const FIRST_PORT = 12_000
-const LAST_PORT = 32_767
+/** Ports; a run of the tests uses some hundreds. */
+const ENOUGH = 2_000
+const LAST_PORT = lastPortBelow(readEphemeralRange())
 
 /** Each process begins at a random port, so that it rarely passes over those of another one. */
 let next = randomInt(FIRST_PORT, LAST_PORT + 1)
@@ -42,7 +45,25 @@ export async function claimPort(port: number): Promise<boolean> {
   return claim !== null
 }
 
-async function isFree(port: number): Promise<boolean> {
+/**
+ * The last port below `range`, as `ip_local_port_range` has it; where that leaves too few, as by default on Linux: then an
+ * outgoing connection may take a port that is meant for a server.
+ */
+export function lastPortBelow(range: string): number {
+  const last = Number(range.split(/\s/u)[0]) - 1
+  return last >= FIRST_PORT + ENOUGH ? Math.min(last, 32_767) : 32_767
+}
+
+function readEphemeralRange(): string {
+  try {
+    return readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** Whether a server could listen on this loopback port now. */
+export async function isFree(port: number): Promise<boolean> {
   const server = await listen({ port, host: '127.0.0.1' })
   if (server === null) return false
   await promisify(server.close.bind(server))()

@@ -27,7 +27,7 @@ describe.skipIf(!HAS_BROWSER)('the account page with a management key', () => {
       const found: string[] = []
       for (const hash of ['#/', '#/requests', '#/use', '#/keys']) {
         await goTo(page, hash)
-        await expect.poll(async () => page.locator('.waiting').count(), { timeout: 10_000 }).toBe(0)
+        await expect.poll(async () => page.locator('.waiting').count()).toBe(0)
         found.push(...(await checkAccessibility(page)).violations)
       }
       await page.getByRole('button', { name: 'New key' }).click()

@@ -29,7 +29,7 @@ describe.skipIf(!HAS_BROWSER)('the account page', () => {
     const seen: Record<string, Seen> = {}
     for (const [screen, hash] of Object.entries(demo.screens)) {
       await goTo(page, hash)
-      await expect.poll(async () => page.locator('.waiting').count(), { timeout: 10_000 }).toBe(0)
+      await expect.poll(async () => page.locator('.waiting').count()).toBe(0)
       seen[screen] = await look(screen)
     }
     return seen

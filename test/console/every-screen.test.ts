@@ -29,7 +29,7 @@ describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
       for (const [screen, hash] of Object.entries(demo.screens)) {
         await page.goto(`${demo.served.origin}/${hash}`)
         await page.getByRole('heading', { level: 1 }).waitFor()
-        await expect.poll(async () => page.locator('.waiting').count(), { timeout: 10_000 }).toBe(0)
+        await expect.poll(async () => page.locator('.waiting').count()).toBe(0)
         const { passes, violations } = await checkAccessibility(page)
         checks += passes
         if (violations.length > 0) found[screen] = violations
@@ -48,7 +48,7 @@ describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
     for (const [screen, hash] of Object.entries(demo.screens)) {
       await page.goto(`${demo.served.origin}/${hash}`)
       await page.getByRole('heading', { level: 1 }).waitFor()
-      await expect.poll(async () => page.locator('.waiting').count(), { timeout: 10_000 }).toBe(0)
+      await expect.poll(async () => page.locator('.waiting').count()).toBe(0)
       const width = await page.evaluate<number>('document.documentElement.scrollWidth')
       if (width > 375) wide.push(`${screen}: ${width} px`)
     }

@@ -70,7 +70,7 @@ describe.skipIf(!HAS_BROWSER)('the roles of operators in the console', () => {
       })) {
         await page.goto(`${served.origin}/${hash}`)
         await page.locator(shown).first().waitFor()
-        await expect.poll(async () => page.locator('.waiting').count(), { timeout: 10_000 }).toBe(0)
+        await expect.poll(async () => page.locator('.waiting').count()).toBe(0)
         expect(await page.getByRole('alert').allInnerTexts()).toEqual([])
         found.push(...(await page.evaluate<string[]>(NAMES_OF_BUTTONS)))
       }

@@ -83,7 +83,7 @@ test('the only engine dies: a clear error, nothing charged, and the worker pulls
   await cluster.simulator.kill()
   expect(await Promise.all(answers)).toMatchObject([{ streamError: { code: 'upstream_error' } }])
   expect(await posted()).toBe(before)
-  await expect.poll(status, { timeout: 15_000 }).toBe(503)
+  await expect.poll(status).toBe(503)
   await cluster.restartSimulator()
   await untilServed()
 })
@@ -96,9 +96,9 @@ test('an engine that comes back is pulled for again, each time', async () => {
   }
   for (let turn = 0; turn < 2; turn += 1) {
     await setDead(true)
-    await expect.poll(workerReady, { timeout: 15_000 }).toBe(false)
+    await expect.poll(workerReady).toBe(false)
     await setDead(false)
-    await expect.poll(workerReady, { timeout: 15_000 }).toBe(true)
+    await expect.poll(workerReady).toBe(true)
     await untilServed()
   }
   await expectBalancedBooks(cluster, [account])

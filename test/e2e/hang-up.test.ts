@@ -38,7 +38,7 @@ test('hanging up while it runs frees the engine, and what was generated is charg
   expect(await running()).toBe(1)
   chat.hangUp()
   await expect(chat.answer).rejects.toThrow('aborted')
-  await expect.poll(running, { timeout: 5_000 }).toBe(0)
+  await expect.poll(running).toBe(0)
   await expectBalancedBooks(cluster, [account])
   expect((await cluster.balance(account)).posted).toBeLessThan(before)
 })
@@ -48,13 +48,11 @@ test('hanging up while it waits in the queue costs nothing and never runs', asyn
   await first.firstText
   const before = (await cluster.balance(account)).openHolds
   const waiting = ask('Talk [[tokens=1400]]')
-  await expect
-    .poll(async () => (await cluster.balance(account)).openHolds, { timeout: 5_000 })
-    .toBe(before + 1)
-  await expect.poll(queued, { timeout: 5_000 }).toBe(1)
+  await expect.poll(async () => (await cluster.balance(account)).openHolds).toBe(before + 1)
+  await expect.poll(queued).toBe(1)
   waiting.hangUp()
   await expect(waiting.answer).rejects.toThrow('aborted')
-  await expect.poll(async () => (await cluster.balance(account)).openHolds, { timeout: 5_000 }).toBe(before)
+  await expect.poll(async () => (await cluster.balance(account)).openHolds).toBe(before)
   expect((await first.answer).finishReason).toBe('stop')
 
   const after = await chatOk(call('Next'))
@@ -66,9 +64,9 @@ test('a generation whose ticket is lost while it waits runs all the same', async
   const first = ask('Talk [[tokens=100]]')
   await first.firstText
   const waiting = ask('Still there?')
-  await expect.poll(queued, { timeout: 5_000 }).toBe(1)
+  await expect.poll(queued).toBe(1)
   const queue = new Queue(TICKET_QUEUE, { connection: redis, prefix: ticketPrefix(model) })
-  await expect.poll(async () => (await queue.getDelayed()).length, { timeout: 5_000 }).toBe(1)
+  await expect.poll(async () => (await queue.getDelayed()).length).toBe(1)
   await queue.obliterate({ force: true })
   expect(await queue.getDelayed()).toEqual([])
   expect((await waiting.answer).text).toBe('You said: Still there?')
@@ -90,8 +88,8 @@ test('a connection that is reset frees the engine', async () => {
     `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${account.apiKey}\r\n` +
       `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
-  await expect.poll(running, { timeout: 5_000 }).toBe(1)
+  await expect.poll(running).toBe(1)
   socket.destroy()
-  await expect.poll(running, { timeout: 5_000 }).toBe(0)
+  await expect.poll(running).toBe(0)
   await expectBalancedBooks(cluster, [account])
 })

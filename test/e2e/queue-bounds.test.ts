@@ -62,7 +62,7 @@ test('a full Redis: new work is refused, what runs ends and is settled, and all 
   // Settled while the memory was full.
   await expectBalancedBooks(cluster, [account])
   await redis.config('SET', 'maxmemory', 0)
-  await expect.poll(async () => (await chat(call('Hi'))).status, { timeout: 10_000 }).toBe(200)
+  await expect.poll(async () => (await chat(call('Hi'))).status).toBe(200)
   for (const app of [...cluster.gateways, ...cluster.workers])
     expect(app.logs()).not.toContain('peer is dead')
   redis.disconnect()

@@ -7,7 +7,7 @@ import { expectBalancedBooks } from '../support/books.ts'
 import type { TestAccount } from '../support/cluster.ts'
 import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
 
-const WAIT = { timeout: 15_000, interval: 200 }
+const WAIT = { interval: 200 }
 const SLOW = 'millrace/demo-chat'
 
 const Cost = z.object({ cost: z.number() })

@@ -197,11 +197,11 @@ test('a worker that is frozen and thaws: the client sees one stream', async () =
   const [before, lateBefore] = [await recoveries(), await lateEvents()]
   await expectSame([chats], async () => {
     cluster.workers[0]?.signal('SIGSTOP')
-    await expect.poll(recoveries, { timeout: 10_000 }).toBeGreaterThan(before)
+    await expect.poll(recoveries).toBeGreaterThan(before)
     cluster.workers[0]?.signal('SIGCONT')
   })
   // What it sent after it had thawed met the fence.
-  await expect.poll(lateEvents, { timeout: 5_000 }).toBeGreaterThan(lateBefore)
+  await expect.poll(lateEvents).toBeGreaterThan(lateBefore)
 })
 
 test('an engine that dies: its worker gives its streams back', async () => {
@@ -215,7 +215,7 @@ test('an engine that dies: its worker gives its streams back', async () => {
   await expectSame([chats], async () => await setDead(true))
   expect(await recoveries()).toBeGreaterThan(before)
   await setDead(false)
-  await expect.poll(async () => await readiness(0), { timeout: 10_000 }).toMatch(/^200/u)
+  await expect.poll(async () => await readiness(0)).toMatch(/^200/u)
 })
 
 test('a worker that drains hands its streams over, and stays unready until it is stopped', async () => {

@@ -1,11 +1,12 @@
 import { join } from 'node:path'
 import { ensurePostgres } from '#scripts/servers/ensure-postgres.ts'
 import { ensureRedisServer } from '#scripts/servers/ensure-redis-server.ts'
-import { freePort } from '#scripts/servers/free-port.ts'
+import { freePort, isFree } from '#scripts/servers/free-port.ts'
 import { canUse, postgresUser } from '#scripts/servers/postgres-user.ts'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { startPostgres, type PostgresServer } from '#scripts/servers/start-postgres.ts'
 import { startRedis, type RedisServer } from '#scripts/servers/start-redis.ts'
+import { until } from './until.ts'
 
 const PASSWORD = 'test'
 /** The folder of `npm start`: programs that it fetched serve the tests, and the other way round. */
@@ -22,7 +23,7 @@ export async function startLocalRedis(
   return await startRedis({
     binary: await ensureRedisServer({ tools: TOOLS, say: console.error }),
     directory: folder,
-    port: options.port ?? (await freePort()),
+    port: await openPort(options.port),
     password: PASSWORD,
     logFile: join(folder, 'redis.log'),
     settings: options.settings,
@@ -47,11 +48,21 @@ export async function startLocalPostgres(
   return await startPostgres({
     binaries,
     directory: join(folder, 'data'),
-    port: options.port ?? (await freePort()),
+    port: await openPort(options.port),
     password: PASSWORD,
     logFile: join(folder, 'postgres.log'),
     user,
     throwaway: options.throwaway ?? true,
     settings: options.settings,
   })
+}
+
+/**
+ * `port` once it is free, or a new one. A process that a server had just forked when it was killed still listens, until it
+ * runs for the first time: for tens of milliseconds on a busy machine.
+ */
+async function openPort(port: number | undefined): Promise<number> {
+  if (port === undefined) return await freePort()
+  await until(async () => await isFree(port))
+  return port
 }

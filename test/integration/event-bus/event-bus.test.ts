@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import { gatewayChannel, workerChannel } from '#libs/event-bus/channels.ts'
 import type { FrameEntry } from '#libs/event-bus/frame.ts'
@@ -39,7 +39,7 @@ async function join(url: string) {
   const unreceived: string[] = []
   const seen = { messages: 0, late: 0 }
   const publishing = connect(url, 'fail-fast')
-  await vi.waitFor(() => expect(publishing.status).toBe('ready'))
+  await expect.poll(() => publishing.status).toBe('ready')
   const publisher = createEventPublisher({
     redis: publishing,
     worker,
@@ -149,12 +149,12 @@ describe('on a bus that stays', () => {
     await readAll(inbox)
     expect(publisher.keptBytes()).toBeGreaterThan(0)
     for (let second = 0; second < 5; second += 1) subscriber.tick()
-    await vi.waitFor(() => expect(publisher.keptBytes()).toBe(0))
+    await expect.poll(() => publisher.keptBytes()).toBe(0)
   })
 
   test('a frame for a gateway that is gone is noticed', async () => {
     publisher.send('no-such-gateway', [entry(subscriber.open(), 1, text('a'))])
-    await vi.waitFor(() => expect(bus.unreceived).toEqual(['no-such-gateway']))
+    await expect.poll(() => bus.unreceived).toEqual(['no-such-gateway'])
     publisher.forget('no-such-gateway')
     expect(publisher.keptBytes()).toBe(0)
   })
@@ -181,9 +181,9 @@ describe('on a bus that stays', () => {
     const inbox = subscriber.open()
     const all = readAll(inbox)
     publisher.send(bus.gateway, [entry(inbox, 1, claimed(bus.worker))])
-    await vi.waitFor(() => expect(bus.seen.messages).toBe(1))
+    await expect.poll(() => bus.seen.messages).toBe(1)
     bus.subscription.disconnect(true)
-    await vi.waitFor(() => expect(bus.subscription.status).not.toBe('ready'))
+    await expect.poll(() => bus.subscription.status).not.toBe('ready')
     for (let seq = 2; seq <= 100; seq += 1) {
       publisher.send(bus.gateway, [entry(inbox, seq, text(`${seq}`))])
       await publisher.flush()
@@ -212,7 +212,7 @@ test('what is published while the bus restarts arrives once it is back', async (
   publisher.send(gateway, [entry(quiet, 2, ended)])
   expect(publisher.keptBytes()).toBeGreaterThan(1_000)
   await server.start()
-  await vi.waitFor(() => expect(publishing.status).toBe('ready'), { timeout: 5_000 })
+  await expect.poll(() => publishing.status).toBe('ready')
   publisher.send(gateway, [entry(inbox, 51, ended)])
   await publisher.flush()
   const seconds = setInterval(() => {
@@ -272,8 +272,9 @@ test('control messages reach only their worker; unknown fields and unknown messa
     await sendUncordon(redis, worker, 3),
   ]
   expect(sent).not.toContain(false)
-  await vi.waitFor(() =>
-    expect(received).toEqual([
+  await expect
+    .poll(() => received)
+    .toEqual([
       ['resend', 'gateway-2', 3],
       ['stop', 'gateway-1', [{ stream: 4, epoch: 1 }]],
       ['resend', 'gateway-1', 7],
@@ -284,8 +285,7 @@ test('control messages reach only their worker; unknown fields and unknown messa
       ['cordon', 3, 10_000],
       ['cordon', null, null],
       ['uncordon', 3],
-    ]),
-  )
+    ])
   expect(await control.stop('no-such-worker', [])).toBe(false)
   expect(await sendDrain(redis, 'no-such-worker')).toBe(false)
   expect(absent).toEqual(['no-such-worker'])

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
-import { expect, vi } from 'vitest'
 import { echoChannel, heartbeatChannel } from '#libs/event-bus/channels.ts'
 import type { Heartbeat, ProcessKind } from '#libs/event-bus/heartbeat.ts'
 import { createPresence, type Presence, type PresenceTimes } from '#libs/event-bus/presence.ts'
 import { FORM, livenessKey } from '#libs/generation-record/keys.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
 import { createRedis, type TestRedis } from '../../support/redis.ts'
+import { until } from '../../support/until.ts'
 
 const log = pino({ level: 'silent' })
 /** Short, so that tests need not wait; a gateway has as much again. */
@@ -44,7 +44,7 @@ export async function createCluster(onTestFinished: (stop: () => Promise<void>) 
 
   async function connectFailFast(server: TestRedis): Promise<Redis> {
     const redis = connect(server, 'fail-fast')
-    await vi.waitFor(() => expect(redis.status).toBe('ready'), within)
+    await until(async () => await Promise.resolve(redis.status === 'ready'))
     return redis
   }
 
@@ -84,7 +84,7 @@ export async function createCluster(onTestFinished: (stop: () => Promise<void>) 
     })
     const beats = async (count: number) => {
       const from = echoes
-      await vi.waitFor(() => expect(echoes).toBeGreaterThanOrEqual(from + count), within)
+      await until(async () => await Promise.resolve(echoes >= from + count))
     }
     const counts = { messages: () => messages, echoes: () => echoes }
     return { id, presence, deaths, cutOffs, received, subscriber, ...counts, beats, crash }
@@ -106,7 +106,6 @@ export async function createCluster(onTestFinished: (stop: () => Promise<void>) 
 
 /** More own heartbeats than a death of any kind could take. */
 export const LONG = 8
-export const within = { timeout: 20_000, interval: 20 }
 
 export const heartbeatOf = (id: string, kind: ProcessKind): Heartbeat => ({
   id,

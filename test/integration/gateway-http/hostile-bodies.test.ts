@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { cpuMs } from '#test/support/cpu-time.ts'
 import { always, AUTHORIZED, CHAT, createFedCore, END, MODEL, serveApp, text } from './gateway-app.ts'
 
 const core = always([text('Hi'), END])
@@ -234,7 +235,7 @@ describe('a schema', () => {
     ['numbers beyond all numbers', '{"minimum":1e999,"maxLength":1e300,"multipleOf":1e-400}'],
   ])('with %s is answered soon, as a schema or as none', async (...[, schema]) => {
     const post = await serveHostile()
-    const startedMs = performance.now()
+    const startedMs = cpuMs()
     for (const body of [
       withSchema(schema),
       `${withTool(schema).slice(0, -1)},"tool_choice":"required"}`,
@@ -242,7 +243,7 @@ describe('a schema', () => {
     ]) {
       expect([200, 400]).toContain((await post(body)).status)
     }
-    expect(performance.now() - startedMs).toBeLessThan(10_000)
+    expect(cpuMs() - startedMs).toBeLessThan(10_000)
   })
 })
 

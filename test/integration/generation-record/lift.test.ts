@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import { createGenerationRecord, type Lifting } from '#libs/generation-record/generation-record.ts'
 import { idsKey, jobKey, promptKey, recordKey } from '#libs/generation-record/keys.ts'
@@ -167,5 +167,5 @@ test('a record lives until its deadline and the grace', async () => {
   const brief = createGenerationRecord({ redis, self: 'self-1', graceMs: 5 })
   await brief.lift(await generationLift(job, { remainingMs: 20, ids: Uint32Array.of(1) }))
   const keys = [recordKey, jobKey, idsKey].map((key) => key(job.model, job.id))
-  await vi.waitFor(async () => expect(await redis.exists(...keys)).toBe(0))
+  await expect.poll(async () => await redis.exists(...keys)).toBe(0)
 })

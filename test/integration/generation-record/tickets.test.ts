@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { modelPrefix, TICKET_QUEUE, ticketPrefix } from '#libs/generation-record/keys.ts'
 import { openRedis } from '#libs/redis/connect-redis.ts'
 import { createLogger } from '#libs/telemetry/logger.ts'
@@ -54,15 +54,11 @@ async function waitAlways(model: string) {
 const clients = async () => await redis.client('LIST')
 /** Resolves when as many workers more wait than in `before`. */
 async function untilWaiting(count: number) {
-  await vi.waitFor(
-    async () => {
-      const blocked = String(await clients())
-        .split('\n')
-        .filter((line) => /cmd=bzpopmin/u.test(line))
-      expect(blocked.length).toBeGreaterThanOrEqual(count)
-    },
-    { timeout: 5_000 },
-  )
+  const blocked = async () =>
+    String(await clients())
+      .split('\n')
+      .filter((line) => /cmd=bzpopmin/u.test(line)).length
+  await expect.poll(blocked).toBeGreaterThanOrEqual(count)
 }
 
 test('each ticket wakes one worker that waits, and each in its turn', async () => {
@@ -72,7 +68,7 @@ test('each ticket wakes one worker that waits, and each in its turn', async () =
   await untilWaiting(2)
   for (let added = 1; added <= 6; added += 1) {
     await tickets.add(model)
-    await vi.waitFor(() => expect(woken().reduce((sum, times) => sum + times, 0)).toBe(added))
+    await expect.poll(() => woken().reduce((sum, times) => sum + times, 0)).toBe(added)
     await untilWaiting(2)
   }
   expect(woken()).toEqual([3, 3])
@@ -82,7 +78,7 @@ test('tickets that no worker waits for wake the next one once, and are one job',
   const model = `model-${randomUUID()}`
   await Promise.all(Array.from({ length: 50 }, async () => await tickets.add(model)))
   const worker = await waitAlways(model)
-  await vi.waitFor(() => expect(worker.woken).toBe(1))
+  await expect.poll(() => worker.woken).toBe(1)
   const queue = new Queue(TICKET_QUEUE, { connection: redis, prefix: ticketPrefix(model) })
   onTestFinished(async () => await queue.close())
   expect(await queue.getJobCounts()).toMatchObject({ delayed: 1, waiting: 0, active: 0, completed: 0 })
@@ -100,7 +96,7 @@ test('a ticket that is passed on wakes another worker', async () => {
   const second = await waitAlways(model)
   expect(second.woken).toBe(0)
   await first.pass()
-  await vi.waitFor(() => expect(second.woken).toBe(1))
+  await expect.poll(() => second.woken).toBe(1)
 })
 
 test('a ticket that has become due, or was promoted, is taken and replaced by the next', async () => {
@@ -113,13 +109,13 @@ test('a ticket that has become due, or was promoted, is taken and replaced by th
   await tickets.add(model)
   expect(await queue.getJobCounts()).toMatchObject({ delayed: 0, waiting: 1 })
   const worker = await waitAlways(model)
-  await vi.waitFor(async () => {
-    expect(await queue.getJobCounts()).toMatchObject({ waiting: 0, active: 0, completed: 0, failed: 0 })
-  })
+  await expect
+    .poll(async () => await queue.getJobCounts())
+    .toMatchObject({ waiting: 0, active: 0, completed: 0, failed: 0 })
   await untilWaiting(1)
   const before = worker.woken
   await tickets.add(model)
-  await vi.waitFor(() => expect(worker.woken).toBeGreaterThan(before))
+  await expect.poll(() => worker.woken).toBeGreaterThan(before)
   expect(await queue.getJobCounts()).toMatchObject({ delayed: 1 })
 })
 

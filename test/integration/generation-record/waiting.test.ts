@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createGenerationRecord, type Lifting } from '#libs/generation-record/generation-record.ts'
 import {
   finishKey,
@@ -251,7 +251,7 @@ test('what waits beyond deadline and grace no longer counts, although its owner 
     const job = generationJob({ model })
     const place = { accountId: 'gone', cost: 500, mostAhead: MANY }
     await brief.lift(await generationLift(job, { remainingMs: 0, place }))
-    await vi.waitFor(async () => expect(await redis.exists(recordKey(model, job.id))).toBe(0))
+    await expect.poll(async () => await redis.exists(recordKey(model, job.id))).toBe(0)
   }
   const model = newModel()
   await overdue(model)

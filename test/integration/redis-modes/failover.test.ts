@@ -17,6 +17,8 @@ const CREDITS_NANO = 1_000_000n
 /** Of each generation; it is the whole hold. */
 const COST_NANO = 700n
 const EVERY_MS = 20
+/** A failover takes 2 to 4 s, and 20 s where five processes want each core. A client that does not find the new master stays without it. */
+const MOST_OUTAGE_MS = 30_000
 
 let database: BillingDatabase
 
@@ -31,7 +33,7 @@ test('a Sentinel group replaces its killed master: work goes on, and every gener
   const group = await createSentinelGroup()
   const outages = await killUnderLoad(['chat', 'other'], group)
   await group.stop()
-  expect(Math.max(...outages.values())).toBeLessThan(10_000)
+  expect(Math.max(...outages.values())).toBeLessThan(MOST_OUTAGE_MS)
 })
 
 test('a Cluster replaces one of its masters: the models of the others go on meanwhile', async () => {
@@ -43,7 +45,7 @@ test('a Cluster replaces one of its masters: the models of the others go on mean
   await cluster.stop()
   const ofMaster = (isKilled: boolean) =>
     models.flatMap((model, index) => ((masters[index] === 0) === isKilled ? (outages.get(model) ?? []) : []))
-  expect(Math.max(...ofMaster(true))).toBeLessThan(10_000)
+  expect(Math.max(...ofMaster(true))).toBeLessThan(MOST_OUTAGE_MS)
   expect(Math.max(...ofMaster(false))).toBeLessThan(Math.min(...ofMaster(true)))
 })
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createDeliverVectors, VectorsNotTaken } from '#apps/worker/embedding/deliver-vectors.ts'
 import { readVectors, vectorsKey } from '#libs/event-bus/vectors.ts'
 import { generationJob } from '../../support/generation-job.ts'
@@ -34,13 +34,13 @@ test('a delivery ends when its gateway has taken it, not before, and leaves no k
   let delivered = false
   const delivery = deliver(run, chunk(64)).then(() => (delivered = true))
   const ready = { type: 'vectors-ready', first: 64, count: 2, promptTokens: 7 }
-  await vi.waitFor(() => expect(events()).toEqual([ready]))
+  await expect.poll(() => events()).toEqual([ready])
   noteTaken(place(0))
   expect(await readVectors(redis, place(64), { count: 2, dimensions: 3 })).toEqual(VECTORS)
   expect(delivered).toBe(false)
   noteTaken(place(64))
   await delivery
-  await vi.waitFor(async () => expect(await redis.exists(place(64))).toBe(0))
+  await expect.poll(async () => await redis.exists(place(64))).toBe(0)
 })
 
 test('a gateway that takes nothing fails the delivery, a stopped run ends it; no key is left', async () => {
@@ -50,10 +50,13 @@ test('a gateway that takes nothing fails the delivery, a stopped run ends it; no
   const patient = createDeliverVectors({ redisOf: () => redis, worker })
   const { run, events } = openRun()
   const delivery = patient.deliver(run, chunk(0))
-  const stop = vi.waitFor(() => expect(events()).toHaveLength(1)).then(() => run.stop('gateway-dead'))
-  await expect(delivery).rejects.toThrow('stopped while')
-  await stop
-  await vi.waitFor(async () => expect(await redis.exists(place(0))).toBe(0))
+  const ending = Promise.allSettled([delivery])
+  await expect.poll(() => events()).toHaveLength(1)
+  run.stop('gateway-dead')
+  expect(await ending).toMatchObject([
+    { status: 'rejected', reason: { message: expect.stringContaining('stopped while') } },
+  ])
+  await expect.poll(async () => await redis.exists(place(0))).toBe(0)
 })
 
 test('the vectors on the bus are bounded over all generations', async () => {
@@ -61,10 +64,10 @@ test('the vectors on the bus are bounded over all generations', async () => {
   const runs = Array.from({ length: 12 }, (_, stream) => openRun(stream))
   const announced = () => runs.filter(({ events }) => events().length > 0).length
   const deliveries = runs.map(({ run }) => deliver(run, chunk(0)))
-  await vi.waitFor(() => expect(announced()).toBe(8))
+  await expect.poll(() => announced()).toBe(8)
   expect(await redis.exists(...runs.map((_, stream) => place(0, stream)))).toBe(8)
   for (const [stream, delivery] of deliveries.entries()) {
-    await vi.waitFor(() => expect(runs[stream]?.events()).toHaveLength(1))
+    await expect.poll(() => runs[stream]?.events()).toHaveLength(1)
     noteTaken(place(0, stream))
     await delivery
   }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createPull, type Pull } from '#apps/worker/pull.ts'
 import { createSlots, type Slots } from '#apps/worker/slots.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
@@ -9,8 +9,6 @@ import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
 import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
 import { sharedRedis } from '../../support/redis.ts'
-
-const LONG = { timeout: 20_000 }
 
 type TestWorker = {
   readonly pull: Pull
@@ -79,7 +77,7 @@ test('a burst on two workers with one free slot each: each slot is given once, a
   const workers = [startWorker(1), startWorker(1)]
   const ids = await Promise.all(Array.from({ length: 20 }, lift))
   for (let ran = 2; ran <= 20; ran += 1) {
-    await vi.waitFor(() => expect(claimedIds).toHaveLength(ran), LONG)
+    await expect.poll(() => claimedIds).toHaveLength(ran)
     expect(workers.map(({ slots }) => slots.running())).toEqual([1, 1])
     workers.find(({ running }) => running.length > 0)?.running.shift()?.()
   }
@@ -91,9 +89,9 @@ test('a burst fills all free slots of all workers, and not one more', async () =
   const { startWorker, lift, claimedIds } = await setUp()
   const workers = [startWorker(5), startWorker(7)]
   await Promise.all(Array.from({ length: 40 }, lift))
-  await vi.waitFor(() => expect(claimedIds).toHaveLength(12), LONG)
+  await expect.poll(() => claimedIds).toHaveLength(12)
   expect(workers.map(({ slots }) => slots.running())).toEqual([5, 7])
   expect(workers.map(({ state }) => state.most)).toEqual([5, 7])
   for (const { running } of workers) for (const end of running.splice(0)) end()
-  await vi.waitFor(() => expect(claimedIds).toHaveLength(24), LONG)
+  await expect.poll(() => claimedIds).toHaveLength(24)
 })

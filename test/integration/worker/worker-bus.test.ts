@@ -14,7 +14,7 @@ import { text } from '../../unit/libs/event-bus/publishing-worker.ts'
 
 // Two servers of the bus, with a gateway on each, and one worker.
 
-const WAIT = { timeout: 15_000, interval: 20 }
+const WAIT = { interval: 20 }
 const TTL_MS = 900
 const WORKER = `worker-${crypto.randomUUID()}`
 const log = pino({ level: 'silent' })

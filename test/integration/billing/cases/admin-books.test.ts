@@ -274,17 +274,17 @@ describe('reconciliation', () => {
             /_rows\{question="posted-differs-from-ledger"\} (\d+)/.exec(await registry.metrics())?.[1],
         ),
       )
-    await expect.poll(wrongRows, { timeout: 10_000 }).toEqual(['1', '1'])
+    await expect.poll(wrongRows).toEqual(['1', '1'])
     await database.pool.query('update accounts set posted = posted - 1 where id = $1', [accountId])
     database.clock.nowMs += 900_000
-    await expect.poll(wrongRows, { timeout: 10_000 }).toEqual(['0', '0'])
+    await expect.poll(wrongRows).toEqual(['0', '0'])
     expect((await list('/reconciliation/runs')).data).toMatchObject([
       { at: '2030-01-01T00:15:00.000Z', agrees: true },
       { at: '2030-01-01T00:00:00.000Z', agrees: false },
     ])
 
     database.clock.nowMs += 86_400_000
-    await expect.poll(async () => (await list('/seals')).data.length, { timeout: 10_000 }).toBe(2)
+    await expect.poll(async () => (await list('/seals')).data.length).toBe(2)
     await Promise.all(replicas.map(({ stop }) => stop()))
     const { data } = await list('/seals?limit=1')
     expect(data).toMatchObject([{ day: '2030-01-02', entries: '0' }])

@@ -136,7 +136,7 @@ describe('publishing', () => {
       log,
     })
     database.clock.nowMs = Date.parse(SOON)
-    await expect.poll(async () => (await read()).version, { timeout: 5_000 }).toBe(version + 1n)
+    await expect.poll(async () => (await read()).version).toBe(version + 1n)
     await stop()
     expect((await read()).models).toEqual([DEARER, EMBED, fresh, ODD])
     const call = reserveCall(keyId, { deadlineMs: database.clock.nowMs + 1_000 })

@@ -52,7 +52,8 @@ afterEach(async () => {
 
 test(
   'after a restore to a point in the past the settlements since then are read again, and charges are the truth',
-  { timeout: 120_000 },
+  // It starts PostgreSQL twice and reads 301 settlements again: 50 s where five processes want each core.
+  { timeout: 300_000 },
   async () => {
     const early = startReplica({ database, redis: { mode: 'single', url: server.url } })
     replicas = [early]

@@ -18,7 +18,7 @@ import {
   type SettlementReplica,
 } from '../support/settlement-replica.ts'
 
-const WAIT = { timeout: 15_000, interval: 20 }
+const WAIT = { interval: 20 }
 const NEVER_MS = 3_600_000
 
 let server: TestRedis

@@ -24,7 +24,7 @@ import {
   type SettlementReplica,
 } from '../support/settlement-replica.ts'
 
-const WAIT = { timeout: 15_000, interval: 20 }
+const WAIT = { interval: 20 }
 
 let server: TestRedis
 let redis: Redis

@@ -11,7 +11,7 @@ import {
 } from '../support/billing-database.ts'
 import { addSettlement, connect, startReplica } from '../support/settlement-replica.ts'
 
-const WAIT = { timeout: 15_000, interval: 20 }
+const WAIT = { interval: 20 }
 
 let server: TestRedis
 let redis: Redis

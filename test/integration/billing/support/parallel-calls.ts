@@ -1,5 +1,5 @@
 import { DatabaseError, type Pool } from 'pg'
-import { expect, vi } from 'vitest'
+import { expect } from 'vitest'
 import { inTransaction, MONEY_BOUNDS } from '#apps/billing/database/open-pool.ts'
 import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import { uuidV7 } from '../../../support/uuid-v7.ts'
@@ -29,7 +29,7 @@ export async function reserveBehindLock(database: BillingDatabase): Promise<stri
     const answers = Promise.all(
       Array.from({ length: 20 }, async () => only(await money.reserve([reserveCall(keyId)])).status),
     )
-    await vi.waitFor(async () => expect(await countWaiting(pool)).toBeGreaterThan(5), PATIENT)
+    await expect.poll(async () => await countWaiting(pool), PATIENT).toBeGreaterThan(5)
     return { answers }
   })
   return await answers
@@ -54,7 +54,7 @@ export async function reservePlainBehindLock(database: BillingDatabase): Promise
         return answer?.status ?? 'none'
       }),
     )
-    await vi.waitFor(async () => expect(await countWaiting(pool)).toBe(MONEY_BOUNDS.connections), PATIENT)
+    await expect.poll(async () => await countWaiting(pool), PATIENT).toBe(MONEY_BOUNDS.connections)
     return { answers }
   })
   const ended = await answers
@@ -78,7 +78,7 @@ export async function settleDuringRelease(
   const { settling } = await inTransaction(pool, async (client) => {
     await client.query('select from release(ids => $1, at => $2)', [[call.reservationId], new Date(START_MS)])
     const settling = money.settle([settlement(call.reservationId)])
-    await vi.waitFor(async () => expect(await countWaiting(pool)).toBe(1), PATIENT)
+    await expect.poll(async () => await countWaiting(pool), PATIENT).toBe(1)
     return { settling }
   })
   const { result } = only(await settling)
@@ -102,7 +102,7 @@ export async function reserveDuringReleases({ pool, createAccount }: BillingData
     }
     await release(low)
     const answers = askPlain(pool, [high, low])
-    await vi.waitFor(async () => expect(await countWaiting(pool)).toBe(1), PATIENT)
+    await expect.poll(async () => await countWaiting(pool), PATIENT).toBe(1)
     await release(high)
     return { answers }
   })
@@ -123,7 +123,7 @@ export async function expireDuringExtend(database: BillingDatabase): Promise<str
       [...extend, new Date(START_MS)],
     )
     const expiry = money.expire(10_000)
-    await vi.waitFor(async () => expect(await countWaiting(pool)).toBe(1), PATIENT)
+    await expect.poll(async () => await countWaiting(pool), PATIENT).toBe(1)
     return { expiry }
   })
   await expiry

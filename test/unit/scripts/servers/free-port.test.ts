@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { claimPort, freePort, reservePort } from '#scripts/servers/free-port.ts'
+import { claimPort, freePort, lastPortBelow, reservePort } from '#scripts/servers/free-port.ts'
 
 const MODULE = new URL('../../../../scripts/servers/free-port.ts', import.meta.url).href
 
@@ -28,4 +28,14 @@ test('a port that another process was given is not returned before that process 
   other.kill('SIGKILL')
   await once(other, 'exit')
   expect(await Promise.all(claimed.map(claimPort))).toContain(true)
+})
+
+test.each([
+  ['32768\t60999\n', 32_767],
+  ['49152\t65535\n', 32_767],
+  ['16000\t65535\n', 15_999],
+  ['1024\t65535\n', 32_767],
+  ['', 32_767],
+])('ports lie below those of outgoing connections, if enough do: %j', (range, last) => {
+  expect(lastPortBelow(range)).toBe(last)
 })

@@ -1,5 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { chatCompletions } from '#apps/gateway/endpoints/chat-completions/endpoint.ts'
 import { createBodyThread } from '#apps/gateway/endpoints/body-thread.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
@@ -28,9 +29,9 @@ const chat = (content: string, more: object = {}) => ({
   ...more,
 })
 
-/** A body of the largest number of values, which keeps the thread busy. */
+/** A body of so many values that it keeps the thread busy, and needs more memory than a small heap has. */
 const heavy = () =>
-  chat('Hi', { metadata: Array.from({ length: 400_000 }, (_, key) => ({ [`k${key}`]: 1 })) })
+  chat('Hi', { metadata: Array.from({ length: 100_000 }, (_, key) => ({ [`k${key}`]: 1 })) })
 
 it('returns the same as preparation in the process, one body after the other', async () => {
   const { prepare } = createThread()
@@ -61,17 +62,16 @@ it('rejects with the operation’s own errors, unchanged', async () => {
 it('leaves the event loop free while it works', async () => {
   const { prepare } = createThread()
   await prepare(chat('the thread has started'))
-  let turns = 0
-  let turning = setImmediate(turn)
-  function turn() {
-    turns += 1
-    turning = setImmediate(turn)
-  }
-  await prepare(heavy())
-  clearImmediate(turning)
-  // If the event loop did the work, there would be one or two turns.
-  expect(turns).toBeGreaterThan(10)
+  const [preparing, turns] = [prepare(heavy()).then(() => 'prepared'), twentyTurns()]
+  // If the event loop did the work, there would be one or two turns meanwhile.
+  expect(await Promise.race([preparing, turns])).toBe('turned')
+  expect(await preparing).toBe('prepared')
 })
+
+async function twentyTurns(): Promise<string> {
+  for (let turn = 0; turn < 20; turn += 1) await nextTurn()
+  return 'turned'
+}
 
 it('refuses a body when too many are waiting', async () => {
   const { prepare } = createThread({ waiting: 1 })
@@ -82,11 +82,21 @@ it('refuses a body when too many are waiting', async () => {
 })
 
 it('refuses a body that takes too long, and prepares the next one on a new thread', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
   const { prepare } = createThread({ taskMs: 3_000 })
-  await prepare(chat('the thread has started'))
-  const { prepare: prepareShort } = createThread({ taskMs: 1 })
-  await expect(prepareShort(chat('a'))).rejects.toMatchObject({ code: 'model_unavailable' })
-  await expect(prepareShort(chat('b'))).rejects.toMatchObject({ message: /more time or memory/ })
+  for (const text of ['a', 'b']) {
+    const outcomes: unknown[] = []
+    const preparing = prepare(chat(text)).catch((error: unknown) => outcomes.push(error))
+    vi.advanceTimersByTime(2_999)
+    await Promise.resolve()
+    expect(outcomes).toEqual([])
+    vi.advanceTimersByTime(1)
+    await preparing
+    expect(outcomes).toMatchObject([
+      { code: 'model_unavailable', message: expect.stringMatching(/more time or memory/) },
+    ])
+  }
   expect((await prepare(chat('c'))).model).toEqual(model)
 })
 
@@ -96,11 +106,15 @@ it('survives the death of its thread', async () => {
   expect((await prepare(chat('next'))).model).toEqual(model)
 })
 
-it('has enough memory for the largest body with the largest number of values', async () => {
-  const { prepare } = createThread()
-  const values = Array.from({ length: 330_000 }, (_, key) => ({ [`${key}é`.padEnd(80, 'x')]: {} }))
-  expect((await prepare(chat('Hi', { metadata: values }))).model).toEqual(model)
-})
+it(
+  'has enough memory for the largest body with the largest number of values',
+  { timeout: 120_000 },
+  async () => {
+    const { prepare } = createThread()
+    const values = Array.from({ length: 330_000 }, (_, key) => ({ [`${key}é`.padEnd(80, 'x')]: {} }))
+    expect((await prepare(chat('Hi', { metadata: values }))).model).toEqual(model)
+  },
+)
 
 it('rejects waiting bodies when it is closed', async () => {
   const { prepare, close } = createThread()

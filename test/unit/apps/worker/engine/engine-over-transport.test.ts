@@ -88,7 +88,7 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
       const onTokens = vi.fn<() => boolean>(() => false)
       expect(await client.generate(request, { signal: NEVER, onTokens })).toBeNull()
       expect(onTokens).toHaveBeenCalledOnce()
-      await vi.waitFor(() => expect(server.seen).toMatchObject({ cancelled: 1, aborted: ['g-1'] }))
+      await expect.poll(() => server.seen).toMatchObject({ cancelled: 1, aborted: ['g-1'] })
     })
 
     it('that throws cancels the call, aborts the request and rejects with its error', async () => {
@@ -100,7 +100,7 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
         },
       })
       await expect(generated).rejects.toThrow('not parsed')
-      await vi.waitFor(() => expect(server.seen).toMatchObject({ cancelled: 1, aborted: ['g-1'] }))
+      await expect.poll(() => server.seen).toMatchObject({ cancelled: 1, aborted: ['g-1'] })
     })
 
     it('that aborts the signal ends it without an error, also between tokens', async () => {
@@ -112,7 +112,7 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
       })
       expect(await client.generate(request, { signal: controller.signal, onTokens })).toBeNull()
       expect(onTokens).toHaveBeenCalledOnce()
-      await vi.waitFor(() => expect(server.seen).toMatchObject({ cancelled: 1, aborted: ['g-1'] }))
+      await expect.poll(() => server.seen).toMatchObject({ cancelled: 1, aborted: ['g-1'] })
     })
 
     it('before the beginning sends nothing', async () => {
@@ -239,7 +239,7 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
       const { client, server } = await connect({ unary: { Embed: { onCall } } })
       const request = { requestId: 'e-1', promptIds: Uint32Array.of(1) }
       await expect(client.embed(request, leaving.signal)).rejects.toMatchObject({ kind: 'unavailable' })
-      await vi.waitFor(() => expect(server.seen.cancelled).toBe(1))
+      await expect.poll(() => server.seen.cancelled).toBe(1)
       await expect(client.embed(request, leaving.signal)).rejects.toMatchObject({ kind: 'unavailable' })
       expect(calls).toBe(1)
     })

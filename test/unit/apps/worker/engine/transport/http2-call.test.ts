@@ -1,7 +1,7 @@
 import { constants } from 'node:http2'
 import { status } from '@grpc/grpc-js'
 import * as fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { MAX_MESSAGE_BYTES } from '#apps/worker/engine/transport/transport.ts'
 import { runs } from '#test/support/long.ts'
 import { framed, split, startTcpServer, type Answer } from './raw-server.ts'
@@ -9,6 +9,7 @@ import { TRANSPORTS } from '#test/support/engine-transports.ts'
 import {
   answerWith,
   ask,
+  closeAll,
   closers,
   fine,
   HEADERS,
@@ -20,6 +21,8 @@ import {
   settled,
   type Ending,
 } from './transport-under-test.ts'
+
+afterEach(closeAll)
 
 /** What both transports make of the same answer. */
 async function endingsOfBoth(answer: Answer): Promise<Record<string, Ending>> {

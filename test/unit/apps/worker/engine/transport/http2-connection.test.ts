@@ -1,13 +1,15 @@
 import { constants, type Http2Session, type ServerHttp2Stream } from 'node:http2'
 import { status } from '@grpc/grpc-js'
-import { describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createHttp2Transport } from '#apps/worker/engine/transport/http2-transport.ts'
 import { framed, startRawServer, startTcpServer } from './raw-server.ts'
 import { TRANSPORTS } from '#test/support/engine-transports.ts'
+import { freePort } from '#test/support/free-port.ts'
 import {
   answered,
   answerWith,
   ask,
+  closeAll,
   closers,
   fine,
   HEADERS,
@@ -19,6 +21,8 @@ import {
   settled,
 } from './transport-under-test.ts'
 
+afterEach(closeAll)
+
 describe.each(Object.entries(TRANSPORTS))('the connection of %s', (_, create) => {
   it('is one for all calls, and a new one after it was lost', async () => {
     const { address, sessions } = await serve(fine)
@@ -27,7 +31,7 @@ describe.each(Object.entries(TRANSPORTS))('the connection of %s', (_, create) =>
     for (const ending of await Promise.all(calls)) expect(ending).toMatchObject(answered)
     expect(sessions).toHaveLength(1)
     await lose(sessions[0])
-    await vi.waitFor(async () => expect(await listen(transport).ended).toMatchObject(answered))
+    await expect.poll(async () => await listen(transport).ended).toMatchObject(answered)
     expect(sessions).toHaveLength(2)
   })
 
@@ -54,25 +58,26 @@ describe.each(Object.entries(TRANSPORTS))('the connection of %s', (_, create) =>
     await begun
     const [session] = sessions
     session?.goaway(constants.NGHTTP2_NO_ERROR)
-    await vi.waitFor(async () => expect(await listen(transport).ended).toMatchObject(answered))
+    await expect.poll(async () => await listen(transport).ended).toMatchObject(answered)
     streams[0]?.end(framed(Buffer.from('b')))
     expect(await first.ended).toMatchObject({ code: 'OK', messages: ['a', 'b'] })
     expect(sessions).toHaveLength(2)
   })
 
   it('is not there: UNAVAILABLE, and within a second and a half of its coming up it is', async () => {
-    const { address, stop } = await startRawServer(fine)
-    await stop()
-    const transport = open(create, address)
+    const port = await freePort()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const transport = open(create, `127.0.0.1:${port}`)
     expect(await listen(transport).ended).toMatchObject({ code: 'UNAVAILABLE' })
-    const again = await startRawServer(fine, Number(address.split(':')[1]))
-    closers.push(again.stop)
-    const upMs = performance.now()
-    await vi.waitFor(async () => expect(await listen(transport).ended).toMatchObject(answered), {
-      timeout: 5_000,
-      interval: 20,
-    })
-    expect(performance.now() - upMs).toBeLessThan(1_500)
+    const server = await startRawServer(fine, port)
+    closers.push(server.stop)
+    let ending = await listen(transport).ended
+    for (let upMs = 0; upMs < 1_500 && ending.code !== 'OK'; upMs += 20) {
+      vi.advanceTimersByTime(20)
+      ending = await listen(transport).ended
+    }
+    expect(ending).toMatchObject(answered)
   })
 
   it('to something that speaks no HTTP/2 is UNAVAILABLE', async () => {
@@ -162,7 +167,8 @@ describe('http2 alone', () => {
       },
     })
     // Answered on the same connection, hence behind the trailers.
-    const [session] = await vi.waitUntil(() => (sessions.length > 0 ? sessions : undefined))
+    await expect.poll(() => sessions).not.toHaveLength(0)
+    const [session] = sessions
     const { promise: trailersSent, resolve: sent } = Promise.withResolvers<void>()
     session?.ping(() => sent())
     await trailersSent
@@ -208,17 +214,17 @@ describe('http2 alone', () => {
     })
     closers.push(stop)
     const transport = open(createHttp2Transport, address)
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
     const attemptsAtMs: number[] = []
-    for (let seen = 0; attemptsAtMs.length < 4;) {
+    for (let seen = 0; attemptsAtMs.length < 5;) {
       expect(await listen(transport).ended).toMatchObject({ code: 'UNAVAILABLE' })
       if (attempts > seen) attemptsAtMs.push(performance.now())
       seen = attempts
+      vi.advanceTimersByTime(10)
     }
     const pauses = attemptsAtMs.slice(1).map((at, i) => at - (attemptsAtMs[i] ?? 0))
-    expect(pauses[0]).toBeGreaterThan(190)
-    expect(pauses[1]).toBeGreaterThan(390)
-    expect(pauses[2]).toBeGreaterThan(790)
-    expect(pauses[2]).toBeLessThan(1_600)
+    expect(pauses).toEqual([200, 400, 800, 1_000])
   })
 
   it('ends a call whose request cannot be written', async () => {

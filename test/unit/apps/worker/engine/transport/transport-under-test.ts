@@ -1,6 +1,6 @@
 import type { ServerHttp2Stream } from 'node:http2'
 import { status } from '@grpc/grpc-js'
-import { afterEach, expect, vi } from 'vitest'
+import { expect } from 'vitest'
 import { isCallFailure } from '#apps/worker/engine/transport/call-failure.ts'
 import type { StreamCall, Transport } from '#apps/worker/engine/transport/transport.ts'
 import { framed, startRawServer, type Answer } from './raw-server.ts'
@@ -14,11 +14,11 @@ export const METHOD = {
 export const HEADERS = { ':status': 200, 'content-type': 'application/grpc' }
 export const REQUEST = Buffer.from('request')
 
-/** What the current test has opened. */
+/** What the current test has opened. Each file that imports this one closes it after each test: `afterEach(closeAll)`. */
 export const closers: (() => unknown)[] = []
-afterEach(async () => {
+export async function closeAll(): Promise<void> {
   for (const close of closers.splice(0).reverse()) await close()
-})
+}
 
 export async function serve(answer: Answer) {
   const server = await startRawServer(answer)
@@ -90,13 +90,11 @@ export const answered = { code: 'OK', messages: ['answer'] }
 /** Resolves when the figure has not moved for 100 ms. */
 export async function settled(figure: () => number): Promise<void> {
   let before = Number.NaN
-  await vi.waitFor(
-    () => {
-      const now = figure()
-      const moved = now !== before
-      before = now
-      expect(moved).toBe(false)
-    },
-    { interval: 100, timeout: 10_000 },
-  )
+  const hasMoved = () => {
+    const now = figure()
+    const moved = now !== before
+    before = now
+    return moved
+  }
+  await expect.poll(hasMoved, { interval: 100 }).toBe(false)
 }
