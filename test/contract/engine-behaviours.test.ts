@@ -1,4 +1,5 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Behaviour } from '#apps/simulator/behaviour.ts'
 import { EngineConfig } from '#apps/simulator/config.ts'
 import { startEngineUnderTest, type EngineUnderTest } from './engine-under-test.ts'
@@ -72,14 +73,29 @@ test('an engine that writes gives exactly so many tokens, the end token counted'
 
 test('an engine that waits gives its first token later, and others are not held up', async () => {
   const under = await startBehaving({ type: 'waits', firstTokenMs: 300 })
-  const startedMs = performance.now()
-  const answers = await Promise.all(Array.from({ length: 6 }, () => ask(under)))
-  const tookMs = performance.now() - startedMs
-  for (const { text, finish } of answers) {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const answered: string[] = []
+  const answering = Promise.all(
+    Array.from({ length: 6 }, async () => {
+      const answer = await ask(under)
+      answered.push(answer.text)
+      return answer
+    }),
+  )
+  // All six wait at once. `expect.poll` would move the clock.
+  while (vi.getTimerCount() < 6) await nextTurn()
+  vi.advanceTimersByTime(299)
+  await nextTurn()
+  expect(under.engine.core().totals().tokens).toBe(0)
+  vi.advanceTimersByTime(1)
+  while (answered.length < 6) {
+    await nextTurn()
+    vi.advanceTimersByTime(1)
+  }
+  for (const { text, finish } of await answering) {
     expect([text, finish]).toEqual(['You said: Hello<|im_end|>', 'stop'])
   }
-  expect(tookMs).toBeGreaterThanOrEqual(300)
-  expect(tookMs).toBeLessThan(6 * 300)
 })
 
 test('a call that leaves an engine that waits is forgotten there', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createTimingWriter } from '#apps/billing/settlements/write-timings.ts'
-import { createBillingClient, type BillingClient } from '#libs/billing-client/billing-client.ts'
+import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import { decodeTiming } from '#libs/contracts/settlement-timing.ts'
 import { uuidV7 } from '../../../support/uuid-v7.ts'
 import {
@@ -11,6 +11,7 @@ import {
   START_MS,
   type BillingDatabase,
 } from '../support/billing-database.ts'
+import { createPatientClient } from '../support/patient-client.ts'
 
 let database: BillingDatabase
 let billing: BillingClient
@@ -18,7 +19,7 @@ let billing: BillingClient
 beforeEach(async () => {
   database = await openBillingDatabase()
   const { address, stop } = await database.serve()
-  billing = createBillingClient({ address })
+  billing = createPatientClient({ address })
   onTestFinished(async () => {
     billing.close()
     await stop()

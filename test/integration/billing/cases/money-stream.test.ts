@@ -38,7 +38,7 @@ async function connect(
     },
   })
   const port = await bindGrpc(server, '127.0.0.1:0')
-  client = createBillingClient({ address: `127.0.0.1:${port}`, ...limits })
+  client = createBillingClient({ address: `127.0.0.1:${port}`, timeoutMs: 20_000, ...limits })
   return client
 }
 

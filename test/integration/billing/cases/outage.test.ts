@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createBillingClient, type BillingClient } from '#libs/billing-client/billing-client.ts'
+import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import { settlementStreamKey } from '#libs/generation-record/keys.ts'
 import { createPostgres, type TestPostgres } from '../../../support/postgres.ts'
@@ -12,6 +12,7 @@ import {
   type BillingServer,
 } from '../support/billing-database.ts'
 import { addSettlement, connect, startReplica } from '../support/settlement-replica.ts'
+import { createPatientClient } from '../support/patient-client.ts'
 
 const WAIT = { timeout: 30_000, interval: 50 }
 
@@ -26,7 +27,7 @@ beforeAll(async () => {
   redis = await createRedis()
   database = await openBillingDatabase({ url: postgres.url('postgres') })
   server = await database.serve()
-  client = createBillingClient({ address: server.address })
+  client = createPatientClient(server)
 })
 afterAll(async () => {
   client.close()

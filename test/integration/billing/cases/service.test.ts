@@ -4,7 +4,7 @@ import { createLane } from '#apps/billing/lanes/lane.ts'
 import { createMoneyLane, type MoneyAnswer, type MoneyRequest } from '#apps/billing/lanes/money-lane.ts'
 import { hashApiKey } from '#libs/api-key/api-key.ts'
 import type { BillingKey, KeyChanges } from '#libs/billing-client/billing-calls.ts'
-import { createBillingClient, type BillingClient } from '#libs/billing-client/billing-client.ts'
+import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { freePort } from '../../../support/free-port.ts'
@@ -19,10 +19,9 @@ import {
   type BillingDatabase,
   type BillingServer,
 } from '../support/billing-database.ts'
+import { createPatientClient } from '../support/patient-client.ts'
 
 const WAIT = { interval: 20 }
-/** Of a call. A busy machine may need longer than a gateway gives billing. */
-const TIMEOUT_MS = 20_000
 
 let database: BillingDatabase
 let server: BillingServer
@@ -34,7 +33,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   // Tests start it again at the same address, which an outgoing connection could take if the kernel had chosen the port.
   server = await database.serve({ address: `127.0.0.1:${await freePort()}` })
-  client = connect(server)
+  client = createPatientClient(server)
 })
 afterEach(async () => {
   client.close()
@@ -69,7 +68,7 @@ describe('money calls', () => {
     const { money } = database
     const lane = createMoneyLane({ money, log, monotonicMs: () => 0, onBatch: () => undefined })
     const patient = await database.serve({ lane })
-    const other = connect(patient)
+    const other = createPatientClient(patient)
     const answers = await Promise.all(
       Array.from({ length: 1_000 }, (_, index) =>
         other.reserve(reserveCall(keyId, { inputTokens: index, outputTokens: 1 })),
@@ -110,7 +109,7 @@ describe('money calls', () => {
       monotonicMs: () => 0,
     })
     const busy = await database.serve({ lane: full })
-    const other = connect(busy)
+    const other = createPatientClient(busy)
     const outcomes = await Promise.allSettled([other.release(randomUUID()), other.release(randomUUID())])
     expect(outcomes).toMatchObject([
       { status: 'fulfilled', value: true },
@@ -149,7 +148,7 @@ describe('money calls', () => {
       monotonicMs: () => 0,
     })
     const stopping = await database.serve({ lane: slow })
-    const other = connect(stopping)
+    const other = createPatientClient(stopping)
     const answers = Promise.all(Array.from({ length: 30 }, () => other.release(randomUUID())))
     await arrived.promise
     const stopped = stopping.stop()
@@ -234,7 +233,7 @@ describe('keys', () => {
 
   test('changes are noticed by polling when notifications are lost', async () => {
     const polling = await database.serve({ pollMs: 50 })
-    const other = connect(polling)
+    const other = createPatientClient(polling)
     const watch = watchKeys(other)
     await expect.poll(() => watch.states, WAIT).toEqual([true])
     const { keyId } = await database.createAccount(1n)
@@ -273,10 +272,6 @@ describe('the catalog', () => {
     stop()
   })
 })
-
-function connect({ address }: BillingServer): BillingClient {
-  return createBillingClient({ address, timeoutMs: TIMEOUT_MS })
-}
 
 function watchKeys(watched: BillingClient) {
   const keys = new Map<string, BillingKey>()

@@ -1,9 +1,9 @@
 import { expect } from 'vitest'
 import { hashApiKey } from '#libs/api-key/api-key.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { createBillingClient } from '#libs/billing-client/billing-client.ts'
 import type { ManageKeyRequest } from '#proto/types/millrace/billing/ManageKeyRequest.ts'
 import { openBillingDatabase } from './billing-database.ts'
+import { createPatientClient } from './patient-client.ts'
 
 export type ManagedAccount = Awaited<ReturnType<typeof openManagedAccount>>
 
@@ -11,7 +11,7 @@ export type ManagedAccount = Awaited<ReturnType<typeof openManagedAccount>>
 export async function openManagedAccount() {
   const database = await openBillingDatabase()
   const { address, stop } = await database.serve()
-  const billing = createBillingClient({ address })
+  const billing = createPatientClient({ address })
   const account = await database.createAccount(10_000n)
   const createManager = async (accountId: string, more: object = {}) =>
     await database.operator.call(ADMIN.createManagementKey, { account: accountId, name: 'tool', ...more })

@@ -81,7 +81,8 @@ describe('the calling thread', async () => {
     expect(started).toEqual([])
   })
 
-  it('leaves a thread to the others while one has a text of megabytes', async () => {
+  // Each of the threads starts a tokenizer, and one of them encodes for seconds.
+  it('leaves a thread to the others while one has a text of megabytes', { timeout: 120_000 }, async () => {
     const encoder = openThreads().wrapEncoder(native, file.json)
     const ended: string[] = []
     const encode = async (name: string, text: string) => {
