@@ -36,8 +36,14 @@ export function caseNames(servicerVersion: RecordedVersion): readonly string[] {
     .sort()
 }
 
+const read = new Map<string, Recording>()
+
+/** The same object each time: nine files ask for hundreds of recordings. */
 export function readRecording(servicerVersion: RecordedVersion, name: string): Recording {
-  return Recording.parse(JSON.parse(readFileSync(new URL(`${name}.json`, FOLDERS[servicerVersion]), 'utf8')))
+  const { href } = new URL(`${name}.json`, FOLDERS[servicerVersion])
+  const recording = read.get(href) ?? Recording.parse(JSON.parse(readFileSync(new URL(href), 'utf8')))
+  read.set(href, recording)
+  return recording
 }
 
 export function readRecordings(servicerVersion: RecordedVersion): Recording[] {

@@ -75,7 +75,7 @@ describe.for(TOOL_CALL_FORMAT_NAMES)('%s', (format) => {
           expectEqual(parseWith(format, wholeCharacters(pieces)), whole)
         }
       }),
-      { numRuns: runs(5, 20) },
+      { numRuns: runs(3, 20) },
     )
   })
 
@@ -126,7 +126,7 @@ describe.for(TOOL_CALL_FORMAT_NAMES)('%s', (format) => {
           }
         }
       }),
-      { numRuns: 10 },
+      { numRuns: runs(3, 10) },
     )
   })
 
