@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
-import { afterAll, onTestFinished } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { loadConfig } from '#libs/config/load-config.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
@@ -105,9 +105,11 @@ export function createFedCore() {
   }
 }
 
-/** One thread for all apps of a file, started with the first large body. */
+/**
+ * One thread for all apps of this process, started with the first large body. It ends with the process: files share this
+ * module, and a hook of the module would run after the first of them only.
+ */
 let bodyThread: ReturnType<typeof createBodyThread> | null = null
-afterAll(async () => await bodyThread?.close())
 
 const prepareOnThread: PrepareOnThread = async (...work) => {
   bodyThread ??= createBodyThread({
