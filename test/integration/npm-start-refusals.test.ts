@@ -4,6 +4,7 @@ import { cp, readdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { COMPILE_CACHE } from '#scripts/servers/compile-cache.ts'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { freePort } from '../support/free-port.ts'
 import { scratchFolder } from '../support/run-folder.ts'
@@ -76,7 +77,8 @@ async function refusal(options: {
 }): Promise<Refusal> {
   const { promise, resolve } = Promise.withResolvers<Refusal>()
   const script = join(options.checkout ?? REPOSITORY, 'scripts/start.mjs')
-  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], ...options.env }
+  const { PATH, HOME } = process.env
+  const env = { PATH, HOME, NODE_COMPILE_CACHE: COMPILE_CACHE, ...options.env }
   const child = execFile(
     process.execPath,
     [script, ...(options.args ?? [])],

@@ -106,8 +106,8 @@ export function createFedCore() {
 }
 
 /**
- * One thread for all apps of this process, started with the first large body. It ends with the process: a hook of this
- * module would close it after the first of the files that share it.
+ * One thread for all apps of this process, started with the first large body. It ends with the process: files share this
+ * module, and a hook of the module would run after the first of them only.
  */
 let bodyThread: ReturnType<typeof createBodyThread> | null = null
 

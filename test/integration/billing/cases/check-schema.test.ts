@@ -1,13 +1,22 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { checkSchema } from '#apps/billing/database/check-schema.ts'
 import { openBillingDatabase, type BillingDatabase } from '../support/billing-database.ts'
 
 let database: BillingDatabase
 
-beforeEach(async () => {
+beforeAll(async () => {
   database = await openBillingDatabase()
+  await database.pool.query('create table parts_as_migrated as select * from schema_parts')
 })
-afterEach(() => database.close())
+afterEach(async () => {
+  await database.pool.query(
+    `truncate schema_parts;
+     insert into schema_parts select * from parts_as_migrated;
+     grant select on schema_parts to millrace_service`,
+  )
+  await checkSchema(database.servicePool)
+})
+afterAll(() => database.close())
 
 test('a database of this version is served with the rights of the service alone', async () => {
   await expect(checkSchema(database.servicePool)).resolves.toBeUndefined()

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client'
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createMoney } from '#apps/billing/database/money.ts'
 import { createMetrics } from '#apps/billing/metrics.ts'
 import { watchHolds } from '#apps/billing/watch-holds.ts'
@@ -17,10 +17,10 @@ const WAIT = { timeout: 30_000, interval: 20 }
 
 let database: BillingDatabase
 
-beforeEach(async () => {
+beforeAll(async () => {
   database = await openBillingDatabase()
 })
-afterEach(() => database.close())
+afterAll(() => database.close())
 
 test('open holds and the age of the oldest are counted, and are absent while the database refuses', async () => {
   const { pool, servicePool, clock, money } = database

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Registry } from 'prom-client'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createMetrics } from '#apps/billing/metrics.ts'
 import { readExamples } from '../../../support/doc-examples.ts'
 import {
@@ -20,11 +20,11 @@ const OPERATIONS = readFileSync('docs/operations/billing.md', 'utf8')
 let database: BillingDatabase
 let folder: string
 
-beforeEach(async () => {
+beforeAll(async () => {
   database = await openBillingDatabase()
   folder = mkdtempSync(join(tmpdir(), 'millrace-docs-'))
 })
-afterEach(async () => {
+afterAll(async () => {
   rmSync(folder, { recursive: true })
   await database.close()
 })
