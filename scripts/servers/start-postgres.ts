@@ -37,7 +37,7 @@ export async function startPostgres(options: {
   settings?: Readonly<Record<string, string>> | undefined
 }): Promise<PostgresServer> {
   const { binaries, directory, port, password, throwaway } = options
-  if (!existsSync(join(directory, 'PG_VERSION'))) await initialize(options)
+  if (!existsSync(join(directory, 'PG_VERSION'))) await makePostgresData(options)
   const settings = {
     ...POSTGRES_SETTINGS,
     listen_addresses: '127.0.0.1',
@@ -74,7 +74,12 @@ export async function startPostgres(options: {
 const POSTGRES_ENVIRONMENT = { PATH: process.env['PATH'], LC_ALL: 'C' }
 
 /** Makes the data folder beside its place and moves it there, so that an interrupted initdb leaves no data folder. */
-async function initialize(options: Parameters<typeof startPostgres>[0]): Promise<void> {
+export async function makePostgresData(
+  options: Pick<
+    Parameters<typeof startPostgres>[0],
+    'binaries' | 'directory' | 'password' | 'user' | 'throwaway'
+  >,
+): Promise<void> {
   const { binaries, directory, password, user } = options
   const draft = `${directory}.new`
   const passwordFile = `${directory}.password`

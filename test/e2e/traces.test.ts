@@ -12,6 +12,9 @@ const PROMPT = 'the quick brown secret'
 /** Two workers serve it, and an answer takes seconds. */
 const SLOW = { model: 'demo-reasoning', files: 'demo-reasoning', stepMs: 30 }
 
+const QUICK = { model: 'demo-chat', files: 'demo', stepMs: 1 }
+const EMBEDDING = { model: 'demo-embed', files: 'demo', kind: 'embedding' } as const
+
 let collector: OtlpCollector
 let cluster: TestCluster
 let account: TestAccount
@@ -21,12 +24,8 @@ beforeAll(async () => {
   const tracing = { OTLP_ENDPOINT: collector.url, TRACE_RATIO: '1' }
   cluster = await startCluster({
     workers: [
-      [
-        { model: 'demo-chat', files: 'demo', stepMs: 1 },
-        { model: 'demo-embed', files: 'demo', kind: 'embedding' },
-      ],
-      [SLOW],
-      [SLOW],
+      [SLOW, QUICK, EMBEDDING],
+      [SLOW, QUICK],
     ],
     gatewayEnv: tracing,
     workerEnv: tracing,
@@ -110,13 +109,12 @@ test('the second run of a generation that was handed over is linked to the first
   const { firstText, answer } = startChatOk({ ...call, content: 'Talk [[tokens=150]]' })
   await firstText
   const runs = () => collector.spans.filter(({ name }) => name === 'process demo-reasoning')
-  const slow = cluster.workers.slice(1)
   const running = await Promise.all(
-    slow.map(
+    cluster.workers.map(
       async (worker) => await cluster.metric(worker, 'millrace_worker_running', { model: 'demo-reasoning' }),
     ),
   )
-  const first = slow[running.indexOf(1)]
+  const first = cluster.workers[running.indexOf(1)]
   expect((await fetch(`${first?.opsUrl}/drain`, { method: 'POST' })).status).toBe(202)
   await answer
   await until(async () => runs().length === 2, 60_000)

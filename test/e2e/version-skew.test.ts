@@ -1,31 +1,29 @@
-import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { EVENT_MARKER, NEED_MARKER } from '../fixtures/other-release/markers.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { chat, chatOk } from '../support/chat.ts'
-import { startCluster, type TestCluster } from '../support/cluster.ts'
-import { freePort } from '../support/free-port.ts'
+import type { TestAccount } from '../support/cluster.ts'
 import { OTHER_RELEASE } from '../support/other-release.ts'
-import { startApp } from '../support/processes.ts'
+import { startOwnGateway, startOwnWorkers } from '../support/own-parts.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
+import { FILE_MODELS, UNSERVED_MODELS } from '../support/shared-models.ts'
 import { startChatOk } from '../support/start-chat.ts'
 
-const ENGINE = { model: 'demo-chat', files: 'demo', maxModelLen: 16_384, stepMs: 3 }
 const LONG = 'Talk [[tokens=400]]'
 
-let cluster: TestCluster | undefined
+let cluster: SharedCluster
+let account: TestAccount
 
-afterEach(async () => {
-  await cluster?.stop()
-  cluster = undefined
+beforeAll(async () => {
+  cluster = await sharedCluster()
+  account = await cluster.createAccount('10')
 })
 
-async function start(options: Parameters<typeof startCluster>[0]) {
-  cluster = await startCluster({ workers: [[ENGINE]], ...options })
-  const account = await cluster.createAccount('10')
-  return { cluster, account, call: { baseUrl: cluster.baseUrl, apiKey: account.apiKey } }
-}
-
 test('a worker of another release: its unknown fields are ignored, an unknown event ends its own stream alone', async () => {
-  const { cluster, account, call } = await start({ workerEnv: OTHER_RELEASE })
+  const { model } = UNSERVED_MODELS['version-skew']
+  const other = await startOwnWorkers(cluster, [[{ model, files: 'demo', stepMs: 3 }]], OTHER_RELEASE)
+  onTestFinished(() => other.stop())
+  const call = { baseUrl: cluster.baseUrl, apiKey: account.apiKey, model }
   const beside = startChatOk({ ...call, content: LONG })
   await beside.firstText
   const failed = await chat({ ...call, content: `Hello ${EVENT_MARKER}` })
@@ -40,7 +38,10 @@ test('a worker of another release: its unknown fields are ignored, an unknown ev
 })
 
 test('a gateway of another release: its unknown fields are ignored, and what needs its release waits for it', async () => {
-  const { cluster, account, call } = await start({ gatewayEnv: OTHER_RELEASE })
+  const { engine } = FILE_MODELS['version-skew']
+  const gateway = await startOwnGateway(cluster, OTHER_RELEASE)
+  onTestFinished(() => gateway.stop())
+  const call = { baseUrl: gateway.baseUrl, apiKey: account.apiKey, model: engine.model }
   const { text } = await chatOk({ ...call, content: 'Hello' })
   expect(text).toContain('You said: Hello')
   const long = 'Large: '.padEnd(20_000, 'word ')
@@ -54,19 +55,11 @@ test('a gateway of another release: its unknown fields are ignored, and what nee
   for (let i = 0; i < 3; i++) await chatOk({ ...call, content: LONG })
   expect(isAnswered).toBe(false)
 
-  const listen = `127.0.0.1:${await freePort()}`
-  const simulator = await startApp('simulator', {
-    SIMULATOR_ENGINES: JSON.stringify([{ ...ENGINE, listen }]),
-  })
-  onTestFinished(() => simulator.stop())
-  const other = await startApp('worker', {
-    QUEUE_REDIS_URL: cluster.redis.url,
-    BUS_REDIS_URL: cluster.redis.url,
-    WORKERS: JSON.stringify([{ model: ENGINE.model, files: ENGINE.files, engine: listen }]),
-    ...OTHER_RELEASE,
-  })
+  const other = await startOwnWorkers(cluster, [[engine]], OTHER_RELEASE)
   onTestFinished(() => other.stop())
   expect((await waiting.answer).text).toContain('You said: Hello')
-  expect(await cluster.metric(other, 'millrace_worker_generations_total', { result: 'ran' })).toBe(1)
+  const [worker] = other.workers
+  if (worker === undefined) throw new Error('one worker was started')
+  expect(await cluster.metric(worker, 'millrace_worker_generations_total', { result: 'ran' })).toBe(1)
   await expectBalancedBooks(cluster, [account])
 })

@@ -1,11 +1,15 @@
-import { join } from 'node:path'
+import { execFile } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, renameSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { ensurePostgres } from '#scripts/servers/ensure-postgres.ts'
 import { ensureRedisServer } from '#scripts/servers/ensure-redis-server.ts'
 import { freePort, isFree } from '#scripts/servers/free-port.ts'
 import { canUse, postgresUser } from '#scripts/servers/postgres-user.ts'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
-import { startPostgres, type PostgresServer } from '#scripts/servers/start-postgres.ts'
+import { makePostgresData, startPostgres, type PostgresServer } from '#scripts/servers/start-postgres.ts'
 import { startRedis, type RedisServer } from '#scripts/servers/start-redis.ts'
+import { runFolder } from './run-folder.ts'
 import { until } from './until.ts'
 
 const PASSWORD = 'test'
@@ -45,15 +49,14 @@ export async function startLocalPostgres(
     throw new Error(
       `user ${user?.uid} can run none of ${installations.map((found) => found.postgres).join(', ')}`,
     )
+  const { throwaway = true, settings } = options
+  const data = { binaries, directory: join(folder, 'data'), password: PASSWORD, user, throwaway }
+  if (throwaway && !existsSync(data.directory)) await copyPostgresData(data)
   return await startPostgres({
-    binaries,
-    directory: join(folder, 'data'),
+    ...data,
     port: await openPort(options.port),
-    password: PASSWORD,
     logFile: join(folder, 'postgres.log'),
-    user,
-    throwaway: options.throwaway ?? true,
-    settings: options.settings,
+    settings,
   })
 }
 
@@ -65,4 +68,25 @@ async function openPort(port: number | undefined): Promise<number> {
   if (port === undefined) return await freePort()
   await until(async () => await isFree(port))
   return port
+}
+
+/**
+ * Copies data that were made once in this run: initdb takes a second of processor time. Several processes may make them
+ * at first; those of one are kept.
+ */
+async function copyPostgresData(data: Parameters<typeof makePostgresData>[0]): Promise<void> {
+  const made = join(runFolder(), 'postgres-data')
+  if (!existsSync(made)) {
+    const directory = join(mkdtempSync(`${made}-`), 'data')
+    chmodSync(dirname(directory), 0o711)
+    await makePostgresData({ ...data, directory })
+    try {
+      renameSync(directory, made)
+    } catch {
+      // Another process was first.
+    }
+  }
+  const draft = `${data.directory}.new`
+  await promisify(execFile)('cp', ['--archive', made, draft])
+  renameSync(draft, data.directory)
 }

@@ -23,7 +23,8 @@ export function scratchLog(name: string): string {
   return join(scratchFolder(name), `${name}.log`)
 }
 
-function runFolder(): string {
+/** The folder of this run, which all its processes share. */
+export function runFolder(): string {
   const folder = process.env[RUN_FOLDER_VARIABLE]
   if (folder === undefined)
     throw new Error(`${RUN_FOLDER_VARIABLE} is not set: this test's project has no global set-up`)

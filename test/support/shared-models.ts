@@ -40,6 +40,10 @@ export const FILE_MODELS = {
   langchain: { like: 'demo-chat', engine: { model: 'langchain/narrow', ...NARROW } },
   metrics: { like: 'demo-chat', engine: { model: 'metrics/quick', files: 'demo', ...QUICK } },
   'openai-failures': { like: 'demo-chat', engine: { model: 'openai-failures/narrow', ...NARROW } },
+  'version-skew': {
+    like: 'demo-chat',
+    engine: { model: 'version-skew/served', files: 'demo', maxModelLen: 16_384, stepMs: 3 },
+  },
 } as const
 
 /** Models without an engine in the shared cluster: a test file starts workers of its own for them. */
@@ -48,6 +52,7 @@ export const UNSERVED_MODELS = {
   'many-streams': { like: 'demo-chat', model: 'many-streams/demo' },
   'model-files': { like: 'demo-chat', model: 'model-files/demo' },
   'model-files-thinking': { like: 'demo-reasoning', model: 'model-files/thinking' },
+  'version-skew': { like: 'demo-chat', model: 'version-skew/demo' },
 } as const
 
 /** The engines of the shared cluster. */
