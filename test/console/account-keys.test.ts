@@ -3,7 +3,8 @@ import type { Browser } from 'playwright-core'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { goTo, HOSTILE, signInWithKey, startAccountDemo, type AccountDemo } from './support/account-demo.ts'
 import { checkAccessibility } from './support/axe.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 
 describe.skipIf(!HAS_BROWSER)('the account page with a management key', () => {
   let demo: AccountDemo
@@ -11,10 +12,9 @@ describe.skipIf(!HAS_BROWSER)('the account page with a management key', () => {
 
   beforeAll(async () => {
     demo = await startAccountDemo()
-    browser = await openBrowser()
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
     await demo?.stop()
   })
 

@@ -7,7 +7,8 @@ import { exactCredits } from '#libs/page-parts/money.ts'
 import { freePort } from '#test/support/free-port.ts'
 import { goTo, HOSTILE, signInWithKey, startAccountDemo, type AccountDemo } from './support/account-demo.ts'
 import { checkAccessibility } from './support/axe.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 import { tabTo } from './support/tab-to.ts'
 
 describe.skipIf(!HAS_BROWSER)('the account page', () => {
@@ -16,10 +17,9 @@ describe.skipIf(!HAS_BROWSER)('the account page', () => {
 
   beforeAll(async () => {
     demo = await startAccountDemo()
-    browser = await openBrowser()
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
     await demo?.stop()
   })
 

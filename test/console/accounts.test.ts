@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { startCluster, type TestCluster } from '#test/support/cluster.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { signIn, startConsole, type TestConsole } from './support/console-server.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 
 /** A name that would run as a script where text became HTML. */
 const HOSTILE = '<img src=x onerror=alert(1)>'
@@ -17,10 +18,9 @@ describe.skipIf(!HAS_BROWSER)('accounts in the console', () => {
   beforeAll(async () => {
     cluster = await startCluster({ gateways: 0 })
     served = await startConsole({ billingUrl: cluster.adminUrl })
-    browser = await openBrowser()
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
     await served?.stop()
     await cluster?.stop()
   })

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser, Page } from 'playwright-core'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { startCluster, type TestCluster } from '#test/support/cluster.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { signIn, startConsole, type TestConsole } from './support/console-server.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 
 const LATER = '2040-01-31T00:00:00.000Z'
 
@@ -15,10 +16,9 @@ describe.skipIf(!HAS_BROWSER)('the catalog in the console', () => {
   beforeAll(async () => {
     cluster = await startCluster({ gateways: 0 })
     served = await startConsole({ billingUrl: cluster.adminUrl })
-    browser = await openBrowser()
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
     await served?.stop()
     await cluster?.stop()
   })

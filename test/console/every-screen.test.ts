@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
 import { checkAccessibility } from './support/axe.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { signIn } from './support/console-server.ts'
 import { startDemo, type Demo } from './support/demo.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 
 describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
   let demo: Demo
@@ -11,10 +12,9 @@ describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
 
   beforeAll(async () => {
     demo = await startDemo()
-    browser = await openBrowser()
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
     await demo?.stop()
   })
 

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { ADMIN_TOKEN } from '#test/support/cluster.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { signIn } from './support/console-server.ts'
 import { startDemo, type Demo } from './support/demo.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 import { tabTo } from './support/tab-to.ts'
 
 describe.skipIf(!HAS_BROWSER)('the console without a pointer', () => {
@@ -13,10 +14,9 @@ describe.skipIf(!HAS_BROWSER)('the console without a pointer', () => {
 
   beforeAll(async () => {
     demo = await startDemo()
-    browser = await openBrowser()
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
     await demo?.stop()
   })
 

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { signIn } from './support/console-server.ts'
 import { startLiveCluster, startStream, type LiveCluster } from './support/live-cluster.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 
 /** What a page keeps only until it is loaded again. */
 const MARK = 'window.wasNotLoadedAgain'
@@ -15,10 +16,9 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
   beforeAll(async () => {
     // A token each 50 ms: a stream lasts long enough to be seen.
     live = await startLiveCluster({ workers: [[{ model: 'demo-chat', files: 'demo', stepMs: 50 }]] })
-    browser = await openBrowser()
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
     await live?.stop()
   })
 

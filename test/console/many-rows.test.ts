@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
 import { startCluster, type TestCluster } from '#test/support/cluster.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { signIn, startConsole, type TestConsole } from './support/console-server.ts'
 import { createFakeLive } from './support/fake-live.ts'
 import { createFakePicture } from './support/fake-picture.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 
 const MODELS = Array.from({ length: 130 }, (_, index) => `model-${index}`)
 
@@ -20,10 +21,9 @@ describe.skipIf(!HAS_BROWSER)('a live table of many rows', () => {
       billingUrl: cluster.adminUrl,
       serveLive: createFakeLive(picture).serve,
     })
-    browser = await openBrowser()
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
     await served?.stop()
     await cluster?.stop()
   })

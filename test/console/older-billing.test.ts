@@ -3,8 +3,9 @@ import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
 import { ADMIN_TOKEN, startCluster, type TestCluster } from '#test/support/cluster.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { signIn, startConsole, type TestConsole } from './support/console-server.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 
 /** What this billing does not have: operations by the end of their path, and fields of answers. */
 type Older = { operations: readonly string[]; fields: readonly string[] }
@@ -49,10 +50,9 @@ describe.skipIf(!HAS_BROWSER)('the console before a billing of an older release'
     cluster = await startCluster({ gateways: 0 })
     older = await startOlder(cluster.adminUrl, lacks)
     served = await startConsole({ billingUrl: older.url })
-    browser = await openBrowser()
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
     await served?.stop()
     older?.server.closeAllConnections()
     older?.server.close()

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { startCluster, type TestAccount, type TestCluster } from '#test/support/cluster.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { signIn, startConsole, type TestConsole } from './support/console-server.ts'
 import { startStream } from './support/live-cluster.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 
 /** Buttons that change something, by the roles that have them. Those of rows begin with what they do. */
 const CUSTOMERS = [
@@ -43,12 +44,11 @@ describe.skipIf(!HAS_BROWSER)('the roles of operators in the console', () => {
     cluster = await startCluster({ workers: [[{ model: 'demo-chat', files: 'demo', stepMs: 400 }]] })
     account = await cluster.createAccount('10')
     served = await startConsole({ billingUrl: cluster.adminUrl })
-    browser = await openBrowser()
+    browser = sharedBrowser()
     stream = await startStream(cluster, { apiKey: account.apiKey, tokens: 2_000 })
   })
   afterAll(async () => {
     stream?.leave()
-    await browser?.close()
     await served?.stop()
     await cluster?.stop()
   })
