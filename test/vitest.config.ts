@@ -125,12 +125,9 @@ export default defineConfig({
         test: {
           name: 'clients',
           include: [CLIENTS],
+          ...SHARED,
           ...WITH_SERVERS,
           testTimeout: 60_000,
-          // One process for all files, after everything else: they share the one cluster of `client-test.ts`.
-          isolate: false,
-          maxWorkers: 1,
-          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -14,10 +14,13 @@ export const PROTO_OPTIONS = {
   oneofs: true,
 } as const
 
+/** Of the files that were loaded: reading one takes tens of milliseconds, and a worker needs it for each engine. */
+const trees = new Map<string, unknown>()
+
 const PROTO_FOLDER = fileURLToPath(new URL('../../proto/', import.meta.url))
 
 /**
- * Loads one file of `proto/` and returns its package tree.
+ * Loads one file of `proto/`, once in a process, and returns its package tree.
  * The caller gives the generated `ProtoGrpcType` of that file. This is the only cast between a file read at run time and
  * its types; it is correct because both are made from the same file with the same options.
  */
@@ -25,8 +28,12 @@ const PROTO_FOLDER = fileURLToPath(new URL('../../proto/', import.meta.url))
 export function loadProto<ProtoGrpcType>(
   file: 'billing.proto' | 'externalscaler.proto' | 'vllm_engine.proto',
 ): ProtoGrpcType {
-  const definition = loadSync(file, { ...PROTO_OPTIONS, includeDirs: [PROTO_FOLDER] })
-  const tree: unknown = loadPackageDefinition(definition)
+  const tree: unknown = trees.get(file) ?? readTree(file)
+  trees.set(file, tree)
   // oxlint-disable-next-line typescript/consistent-type-assertions, typescript/no-unsafe-type-assertion
   return tree as ProtoGrpcType
+}
+
+function readTree(file: string): unknown {
+  return loadPackageDefinition(loadSync(file, { ...PROTO_OPTIONS, includeDirs: [PROTO_FOLDER] }))
 }

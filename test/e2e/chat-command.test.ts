@@ -1,25 +1,22 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createChatSession } from '#apps/ctl/chat/chat-session.ts'
 import { createGatewayClient, type GatewayClient } from '#apps/ctl/chat/gateway-client.ts'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
-import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+import type { TestAccount } from '../support/cluster.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
 
-const SLOW = { model: 'millrace/demo-chat', files: 'demo', stepMs: 20, sequenceMs: 0 }
-const THINKING = { model: 'demo-reasoning', files: 'demo-reasoning', stepMs: 1, sequenceMs: 0 }
+const SLOW = 'millrace/demo-chat'
 
-let cluster: TestCluster
+let cluster: SharedCluster
 let account: TestAccount
 
 beforeAll(async () => {
-  cluster = await startCluster({
-    workers: [[{ model: 'demo-chat', files: 'demo', stepMs: 1, sequenceMs: 0 }, SLOW, THINKING]],
-  })
+  cluster = await sharedCluster()
   account = await cluster.createAccount('10')
 })
-afterAll(async () => await cluster.stop())
 
 async function millrace(words: readonly string[], stdin: string, env: Record<string, string>) {
   const child = spawn(process.execPath, [join(REPOSITORY, 'scripts/millrace.mjs'), ...words], {
@@ -105,7 +102,7 @@ test('a turn keeps the conversation and ends with its receipt', async () => {
 
 test('a stopped answer says what was charged for what arrived', async () => {
   const stop = new AbortController()
-  const turn = openSession(SLOW.model, {
+  const turn = openSession(SLOW, {
     onWrite(written) {
       if (written.length > 20) stop.abort()
     },

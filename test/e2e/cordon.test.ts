@@ -4,17 +4,22 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { CAPACITY, subscribeSignal, type Capacity } from '#libs/event-bus/scaling-signals.ts'
 import { sendCordon, sendUncordon } from '#libs/event-bus/worker-control.ts'
 import { chatOk } from '../support/chat.ts'
-import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+import type { TestAccount } from '../support/cluster.ts'
+import { startOwnWorkers, type OwnWorkers } from '../support/own-parts.ts'
 import type { RunningApp } from '../support/processes.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
+import { UNSERVED_MODELS } from '../support/shared-models.ts'
 import { startChatOk } from '../support/start-chat.ts'
 import { until } from '../support/until.ts'
 
-const ENGINE = { model: 'demo-chat', files: 'demo', maxNumSeqs: 8, stepMs: 20 }
+const { model } = UNSERVED_MODELS.cordon
+const ENGINE = { model, files: 'demo', maxNumSeqs: 8, stepMs: 20 }
 /** About 8 s. */
 const LONG = 'Talk [[tokens=400]]'
 const WAIT = { timeout: 30_000, interval: 20 }
 
-let cluster: TestCluster
+let cluster: SharedCluster
+let own: OwnWorkers
 let account: TestAccount
 let bus: Redis
 let subscriber: Redis
@@ -22,11 +27,13 @@ let subscriber: Redis
 const reports = new Map<string, { capacity: Capacity; count: number }>()
 
 beforeAll(async () => {
-  cluster = await startCluster({ workers: [[ENGINE], [ENGINE]] })
+  cluster = await sharedCluster()
+  own = await startOwnWorkers(cluster, [[ENGINE], [ENGINE]])
   account = await cluster.createAccount('100')
-  bus = new Redis(cluster.redis.url)
-  subscriber = new Redis(cluster.redis.url)
+  bus = new Redis(cluster.redisUrl)
+  subscriber = new Redis(cluster.redisUrl)
   await subscribeSignal({ subscriber, log: pino({ level: 'silent' }) }, CAPACITY, (capacity) => {
+    if (capacity.model !== model) return
     reports.set(capacity.id, { capacity, count: (reports.get(capacity.id)?.count ?? 0) + 1 })
   })
   await until(async () => reports.size === 2)
@@ -35,7 +42,7 @@ beforeAll(async () => {
 afterAll(async () => {
   bus.disconnect()
   subscriber.disconnect()
-  await cluster.stop()
+  await own.stop()
 })
 
 function capacityOf(id: string): Capacity {
@@ -52,7 +59,7 @@ async function nextCapacity(id: string): Promise<Capacity> {
   return capacityOf(id)
 }
 
-const call = () => ({ baseUrl: cluster.baseUrl, apiKey: account.apiKey })
+const call = () => ({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model })
 const chats = async (count: number) =>
   await Promise.all(Array.from({ length: count }, async () => await chatOk({ ...call(), content: 'Hi' })))
 
@@ -77,7 +84,7 @@ async function startOn(): Promise<{ id: string; answer: ReturnType<typeof chatOk
 }
 
 async function appOf(id: string): Promise<RunningApp> {
-  for (const app of cluster.workers) if (app.logs().includes(id)) return app
+  for (const app of own.workers) if (app.logs().includes(id)) return app
   throw new Error(`no worker process has the id ${id}`)
 }
 

@@ -1,32 +1,33 @@
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { recordKey, waitingKey } from '#libs/generation-record/keys.ts'
 import { formatCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { demoPrices } from '../support/catalog.ts'
 import { chat, chatOk } from '../support/chat.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
+import { FILE_MODELS } from '../support/shared-models.ts'
 import { startChatOk } from '../support/start-chat.ts'
-import { startCluster, type TestCluster } from '../support/cluster.ts'
 
-let cluster: TestCluster
+/** No other file asks for them: a gateway's estimate of a prompt depends on the prompts before. */
+const { model } = FILE_MODELS.credits.engine
+const SLOW = FILE_MODELS['credits-slow'].engine.model
+const PRICES = demoPrices(FILE_MODELS.credits.like)
 
-const FAST = { model: 'demo-chat', files: 'demo', stepMs: 1, sequenceMs: 0 }
-const SLOW = { model: 'millrace/demo-chat', files: 'demo', stepMs: 20, sequenceMs: 0 }
+let cluster: SharedCluster
 
 beforeAll(async () => {
-  cluster = await startCluster({ workers: [[FAST, SLOW]] })
+  cluster = await sharedCluster()
 })
-
-afterAll(async () => await cluster.stop())
 
 test('without credits the answer is 402 and nothing is enqueued', async () => {
   const account = await cluster.createAccount('0.000000001')
-  const redis = new Redis(cluster.redis.url)
-  const answer = await chat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Hello' })
+  const redis = new Redis(cluster.redisUrl)
+  const answer = await chat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model, content: 'Hello' })
   expect(answer).toMatchObject({ status: 402, error: { code: 'insufficient_credits', type: 'api_error' } })
-  expect(await redis.zcard(waitingKey('demo-chat', 'chat'))).toBe(0)
-  expect(await redis.keys(recordKey('demo-chat', '*'))).toEqual([])
+  expect(await redis.zcard(waitingKey(model, 'chat'))).toBe(0)
+  expect(await redis.keys(recordKey(model, '*'))).toEqual([])
   redis.disconnect()
   await expectBalancedBooks(cluster, [account])
 })
@@ -34,7 +35,7 @@ test('without credits the answer is 402 and nothing is enqueued', async () => {
 test('of fifty at once on credits for ten exactly ten are served, and nothing goes below zero', async () => {
   const call = {
     baseUrl: cluster.baseUrl,
-    model: SLOW.model,
+    model: SLOW,
     content: 'Talk [[tokens=150]]',
     fields: { max_tokens: 200 },
   }
@@ -70,10 +71,9 @@ test('of fifty at once on credits for ten exactly ten are served, and nothing go
   }
 
   await expectBalancedBooks(cluster, [probe, account])
-  const prices = demoPrices(SLOW.model)
   const charged = served.reduce(
     (sum, { promptTokens: input, cachedTokens: cachedInput, completionTokens: output }) =>
-      sum + priceTokens({ input, cachedInput, output }, prices),
+      sum + priceTokens({ input, cachedInput, output }, PRICES),
     0n,
   )
   expect((await cluster.balance(account)).posted).toBe(held * 10n - charged)
@@ -85,12 +85,13 @@ test('money clamps the output, and the answer says length', async () => {
   const { promptTokens } = await chatOk({
     baseUrl: cluster.baseUrl,
     apiKey: probe.apiKey,
+    model,
     content,
     fields: { max_tokens: 1 },
   })
-  const credits = priceTokens({ input: promptTokens, cachedInput: 0, output: 50 }, demoPrices('demo-chat'))
+  const credits = priceTokens({ input: promptTokens, cachedInput: 0, output: 50 }, PRICES)
   const account = await cluster.createAccount(formatCredits(credits))
-  const answer = await chatOk({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content })
+  const answer = await chatOk({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model, content })
   expect(answer.finishReason).toBe('length')
   expect(answer.completionTokens).toBe(50)
   await expectBalancedBooks(cluster, [account])
@@ -104,6 +105,7 @@ test('an underestimated prompt gets an exact hold instead of a refusal', async (
     await chatOk({
       baseUrl: cluster.baseUrl,
       apiKey: account.apiKey,
+      model,
       content: 'the '.repeat(400),
       fields: { max_tokens: 1 },
     })
@@ -112,51 +114,10 @@ test('an underestimated prompt gets an exact hold instead of a refusal', async (
   const answer = await chatOk({
     baseUrl: cluster.baseUrl,
     apiKey: account.apiKey,
+    model,
     content,
     fields: { max_tokens: 2_000 },
   })
   expect(answer.text).toBe(`You said: ${content}`)
   await expectBalancedBooks(cluster, [account])
-})
-
-test('while billing is down billed calls are 503, and it recovers by itself', async () => {
-  const account = await cluster.createAccount('10')
-  const ask = async () => await chat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Hello' })
-  expect((await ask()).status).toBe(200)
-  // Otherwise the next billing would wait 30 s to claim what this one had read and not acknowledged.
-  await expectBalancedBooks(cluster, [account])
-  await cluster.billing.kill()
-  const down = await ask()
-  expect(down).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
-  expect('retryAfter' in down && Number(down.retryAfter)).toBeGreaterThanOrEqual(1)
-  const models = await fetch(`${cluster.baseUrl}/models`, {
-    headers: { authorization: `Bearer ${account.apiKey}` },
-  })
-  expect(models.status).toBe(200)
-
-  await cluster.restartBilling()
-  await expect.poll(async () => (await ask()).status, { timeout: 20_000 }).toBe(200)
-  await expectBalancedBooks(cluster, [account])
-})
-
-test('settlements made while billing is away are charged when it comes back', async () => {
-  const account = await cluster.createAccount('10')
-  const before = (await cluster.balance(account)).posted
-  const { answer, firstText } = startChatOk({
-    baseUrl: cluster.baseUrl,
-    apiKey: account.apiKey,
-    content: 'Go on [[tokens=1500]]',
-  })
-  await firstText
-  await cluster.billing.kill()
-  const { promptTokens, cachedTokens, completionTokens } = await answer
-  // The end token counts, as in every engine.
-  expect(completionTokens).toBe(1_501)
-  await cluster.restartBilling()
-  await expectBalancedBooks(cluster, [account])
-  const owed = priceTokens(
-    { input: promptTokens, cachedInput: cachedTokens, output: completionTokens },
-    demoPrices('demo-chat'),
-  )
-  expect(before - (await cluster.balance(account)).posted).toBe(owed)
 })

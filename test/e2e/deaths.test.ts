@@ -1,11 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { priceTokens } from '#test/support/price-tokens.ts'
 import { expectBalancedBooks } from '../support/books.ts'
+import { demoPrices } from '../support/catalog.ts'
 import { chat, chatOk } from '../support/chat.ts'
+import { embed } from '../support/embeddings.ts'
 import { startChat, startChatOk } from '../support/start-chat.ts'
 import type { RunningApp } from '../support/processes.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 
 const ENGINE = { model: 'demo-chat', files: 'demo', maxNumSeqs: 8, stepMs: 20 }
+const QUICK = { model: 'millrace/demo-chat', files: 'demo', stepMs: 1, sequenceMs: 0 }
+/** Fast enough for thousands of inputs, slow enough to be interrupted in the middle of them. */
+const EMBEDDING = { model: 'demo-embed', files: 'demo', kind: 'embedding', maxNumSeqs: 8, stepMs: 4 } as const
 /** No generation waits long for a worker that is not there. */
 const IMPATIENT = { NO_WORKER_LIMIT_MS: '1000' }
 const LONG = 'Talk [[tokens=1800]]'
@@ -14,7 +20,7 @@ let cluster: TestCluster
 let account: TestAccount
 
 beforeAll(async () => {
-  cluster = await startCluster({ gateways: 2, workers: [[ENGINE]], gatewayEnv: IMPATIENT })
+  cluster = await startCluster({ gateways: 2, workers: [[ENGINE, QUICK, EMBEDDING]], gatewayEnv: IMPATIENT })
   account = await cluster.createAccount('100')
 })
 
@@ -108,6 +114,59 @@ test('a queue Redis that stops answering: new work is refused with 503 and serve
   await cluster.redis.start()
   await untilServed()
   await expectBalancedBooks(cluster, [account])
+})
+
+test('a worker killed with -9 amid an embedding: a clear error, nothing charged, nothing held, the engine freed', async () => {
+  const before = await posted()
+  const input = Array.from({ length: 2_048 }, (_, index) => `Input number ${index} of many`)
+  const answer = embed({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, input })
+  await expect.poll(running, { timeout: 5_000 }).toBeGreaterThan(1)
+  await cluster.workers[0]?.kill()
+  expect(await answer).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
+  await expect.poll(running, { timeout: 5_000 }).toBe(0)
+  expect(await posted()).toBe(before)
+  await cluster.restartWorker(0)
+  await untilServed()
+})
+
+test('while billing is down billed calls are 503, and it recovers by itself', async () => {
+  expect(await status()).toBe(200)
+  // Otherwise the next billing would wait 30 s to claim what this one had read and not acknowledged.
+  await expectBalancedBooks(cluster, [account])
+  await cluster.billing.kill()
+  const down = await ask()
+  expect(down).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
+  expect('retryAfter' in down && Number(down.retryAfter)).toBeGreaterThanOrEqual(1)
+  const models = await fetch(`${cluster.baseUrl}/models`, {
+    headers: { authorization: `Bearer ${account.apiKey}` },
+  })
+  expect(models.status).toBe(200)
+
+  await cluster.restartBilling()
+  await untilServed()
+  await expectBalancedBooks(cluster, [account])
+})
+
+test('settlements made while billing is away are charged when it comes back', async () => {
+  const before = await posted()
+  const { answer, firstText } = startChatOk({
+    baseUrl: cluster.baseUrl,
+    apiKey: account.apiKey,
+    model: QUICK.model,
+    content: 'Go on [[tokens=1500]]',
+  })
+  await firstText
+  await cluster.billing.kill()
+  const { promptTokens, cachedTokens, completionTokens } = await answer
+  // The end token counts, as in every engine.
+  expect(completionTokens).toBe(1_501)
+  await cluster.restartBilling()
+  const after = await posted()
+  const owed = priceTokens(
+    { input: promptTokens, cachedInput: cachedTokens, output: completionTokens },
+    demoPrices(QUICK.model),
+  )
+  expect(before - after).toBe(owed)
 })
 
 /** Stops a process amid a stream, which must end first. */

@@ -3,14 +3,13 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startCluster, type TestCluster } from '#test/support/cluster.ts'
 import { matchesOutput, readExamples, type DocExample } from '#test/support/doc-examples.ts'
+import { sharedCluster } from '#test/support/shared-cluster.ts'
 
 const DOCUMENT = 'docs/api.md'
 const examples = readExamples(readFileSync(DOCUMENT, 'utf8'), ['sh', 'js', 'python'])
 const python = process.env['MILLRACE_PYTHON'] ?? 'python3'
 
-let cluster: TestCluster
 let environment: Record<string, string>
 /** Inside the repository, so that the examples' imports find the installed clients. */
 let folder: string
@@ -18,24 +17,12 @@ let folder: string
 beforeAll(async () => {
   mkdirSync('.millrace', { recursive: true })
   folder = mkdtempSync(join('.millrace', 'doc-examples-'))
-  cluster = await startCluster({
-    workers: [
-      [
-        { model: 'demo-chat', files: 'demo' },
-        { model: 'millrace/demo-chat', files: 'demo' },
-        { model: 'demo-reasoning', files: 'demo-reasoning' },
-        { model: 'demo-embed', files: 'demo', kind: 'embedding' },
-      ],
-    ],
-  })
+  const cluster = await sharedCluster()
   const { apiKey } = await cluster.createAccount('10')
   environment = { OPENAI_BASE_URL: cluster.baseUrl, OPENAI_API_KEY: apiKey }
 })
 
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true })
-  await cluster.stop()
-})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('docs/api.md', () => {
   it('has examples in every language', () => {

@@ -1,41 +1,37 @@
 import OpenAI from 'openai'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { embedText } from '#apps/simulator/embed-text.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { loadTokenizer } from '#test/support/load-tokenizer.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { demoPrices } from '../support/catalog.ts'
-import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+import type { TestAccount } from '../support/cluster.ts'
 import { embed, embedOk } from '../support/embeddings.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
+import { FILE_MODELS } from '../support/shared-models.ts'
 
-/** Fast enough for thousands of inputs, slow enough to be interrupted in the middle of them. */
-const ENGINE = { model: 'demo-embed', files: 'demo', kind: 'embedding', maxNumSeqs: 8, stepMs: 4 } as const
-const CHAT = { model: 'demo-chat', files: 'demo' }
+const { model, maxNumSeqs } = FILE_MODELS.embeddings.engine
 const MANY = Array.from({ length: 2_048 }, (_, index) => `Input number ${index} of many`)
 
-let cluster: TestCluster
+let cluster: SharedCluster
 let account: TestAccount
 let tokenizer: Tokenizer
 
 beforeAll(async () => {
-  cluster = await startCluster({
-    workers: [[ENGINE, CHAT]],
-    gatewayEnv: { NO_WORKER_LIMIT_MS: '1000' },
-  })
+  cluster = await sharedCluster()
   account = await cluster.createAccount('100')
   tokenizer = await loadTokenizer('models/tiny')
 })
-afterAll(async () => await cluster.stop())
 
 const call = (input: string | readonly string[], fields: Record<string, unknown> = {}) => ({
   baseUrl: cluster.baseUrl,
   apiKey: account.apiKey,
   input,
-  fields,
+  fields: { model, ...fields },
 })
-const running = async () => await cluster.metric(cluster.simulator, 'millrace_simulator_running')
-const waiting = async () => await cluster.metric(cluster.simulator, 'millrace_simulator_waiting')
+const running = async () => await cluster.metric(cluster.simulator, 'millrace_simulator_running', { model })
+const waiting = async () => await cluster.metric(cluster.simulator, 'millrace_simulator_waiting', { model })
 const vectorOf = async (text: string) => embedText(await tokenizer.encode(text), 256)
 
 async function countTokens(inputs: readonly string[]) {
@@ -58,11 +54,11 @@ const priceOf = (input: number) => priceTokens({ input, cachedInput: 0, output: 
 test('the openai client, which asks for base64, reads the same vectors as a caller who asks for numbers', async () => {
   const client = new OpenAI({ baseURL: cluster.baseUrl, apiKey: account.apiKey, maxRetries: 0 })
   const inputs = ['Grüße aus der Mühle 🌾', 'a second text']
-  const read = await client.embeddings.create({ model: 'demo-embed', input: inputs })
+  const read = await client.embeddings.create({ model, input: inputs })
   const numbers = await embedOk(call(inputs, { user: 'somebody' }))
   expect(numbers).toMatchObject({
     object: 'list',
-    model: 'demo-embed',
+    model,
     data: [
       { object: 'embedding', index: 0 },
       { object: 'embedding', index: 1 },
@@ -103,8 +99,8 @@ test('2,048 inputs come back in order, charged to the nano-credit; the engine ne
     cost: Number(priceOf(tokens)) / 1e9,
   })
   expect(charge).toBe(priceOf(tokens))
-  expect(Math.max(...seen)).toBeGreaterThan(ENGINE.maxNumSeqs / 2)
-  expect(Math.max(...seen)).toBeLessThanOrEqual(ENGINE.maxNumSeqs)
+  expect(Math.max(...seen)).toBeGreaterThan(maxNumSeqs / 2)
+  expect(Math.max(...seen)).toBeLessThanOrEqual(maxNumSeqs)
 })
 
 test('one input does not wait for the thousands of another request', async () => {
@@ -181,15 +177,4 @@ test('hanging up midway frees the engine; what was embedded is charged, and no m
     expect(await waiting()).toBe(0)
   })
   expect(charge).toBeLessThan(priceOf(await countTokens(MANY)))
-})
-
-test('a worker killed with -9 midway: a clear error, nothing charged, nothing held, the engine freed', async () => {
-  const { charge } = await chargeOf(async () => {
-    const answer = embed(call(MANY))
-    await expect.poll(running, { timeout: 5_000 }).toBeGreaterThan(1)
-    await cluster.workers[0]?.kill()
-    expect(await answer).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
-    await expect.poll(running, { timeout: 5_000 }).toBe(0)
-  })
-  expect(charge).toBe(0n)
 })

@@ -1,38 +1,41 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectBalancedBooks } from '../support/books.ts'
 import { chat } from '../support/chat.ts'
-import { startCluster, type TestCluster } from '../support/cluster.ts'
+import type { TestGateway } from '../support/cluster.ts'
+import { startOwnGateway } from '../support/own-parts.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
+import { FILE_MODELS } from '../support/shared-models.ts'
 import { startChat } from '../support/start-chat.ts'
 
 const WAIT = { timeout: 20_000, interval: 50 }
 const LONG = 'Talk [[tokens=1800]]'
 
-let cluster: TestCluster
+/** Runs one generation at a time. */
+const { model } = FILE_MODELS['gateway-stop'].engine
+
+let cluster: SharedCluster
+let gateway: TestGateway
 
 beforeAll(async () => {
-  cluster = await startCluster({
-    workers: [[{ model: 'demo-chat', files: 'demo', maxNumSeqs: 1, stepMs: 50 }]],
-    gatewayEnv: { DRAIN_GRACE_MS: '4000', STREAM_HEADERS_AFTER_S: '60' },
-  })
+  cluster = await sharedCluster()
+  gateway = await startOwnGateway(cluster, { DRAIN_GRACE_MS: '4000', STREAM_HEADERS_AFTER_S: '60' })
 })
-afterAll(async () => await cluster.stop())
+afterAll(async () => await gateway.stop())
 
 test('a stopping gateway is unready at once, refuses new work, and ends by itself what outlasts its grace', async () => {
   const [runs, waits] = [await cluster.createAccount('10'), await cluster.createAccount('10')]
   const posted = (await cluster.balance(runs)).posted
-  const [gateway] = cluster.gateways
-  if (gateway === undefined) throw new Error('a cluster has a gateway')
-  const { baseUrl } = cluster
-  const running = startChat({ baseUrl, apiKey: runs.apiKey, content: LONG })
+  const { baseUrl } = gateway
+  const running = startChat({ baseUrl, apiKey: runs.apiKey, model, content: LONG })
   await running.firstText
-  const waiting = chat({ baseUrl, apiKey: waits.apiKey, content: LONG })
+  const waiting = chat({ baseUrl, apiKey: waits.apiKey, model, content: LONG })
   await expect.poll(async () => (await cluster.balance(waits)).openHolds, WAIT).toBe(1)
 
   const stopped = gateway.stop()
   await expect
     .poll(async () => await (await fetch(`${gateway.opsUrl}/readyz`)).text(), WAIT)
     .toBe('stopping\n')
-  expect(await chat({ baseUrl, apiKey: runs.apiKey, content: 'Hi' })).toMatchObject({
+  expect(await chat({ baseUrl, apiKey: runs.apiKey, model, content: 'Hi' })).toMatchObject({
     status: 503,
     error: { code: 'model_unavailable' },
     retryAfter: '1',

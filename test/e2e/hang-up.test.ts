@@ -2,39 +2,42 @@ import { connect, type Socket } from 'node:net'
 import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { TICKET_QUEUE, ticketPrefix } from '#libs/generation-record/keys.ts'
+import { TICKET_QUEUE, ticketPrefix, waitingKey } from '#libs/generation-record/keys.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { chatOk } from '../support/chat.ts'
+import type { TestAccount } from '../support/cluster.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
+import { FILE_MODELS } from '../support/shared-models.ts'
 import { startChatOk } from '../support/start-chat.ts'
-import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 
-let cluster: TestCluster
+/** Runs one generation at a time. */
+const { model } = FILE_MODELS['hang-up'].engine
+
+let cluster: SharedCluster
 let account: TestAccount
+let redis: Redis
 
 beforeAll(async () => {
-  cluster = await startCluster({
-    workers: [[{ model: 'demo-chat', files: 'demo', maxNumSeqs: 1, stepMs: 20 }]],
-  })
+  cluster = await sharedCluster()
   account = await cluster.createAccount('100')
+  redis = new Redis(cluster.redisUrl, { maxRetriesPerRequest: null })
 })
 
-afterAll(async () => await cluster.stop())
+afterAll(() => redis.disconnect())
 
-const running = async () => await cluster.metric(cluster.simulator, 'millrace_simulator_running')
-const openStreams = async () => {
-  const [gateway] = cluster.gateways
-  return gateway === undefined ? Number.NaN : await cluster.metric(gateway, 'millrace_gateway_open_streams')
-}
+const running = async () => await cluster.metric(cluster.simulator, 'millrace_simulator_running', { model })
+const queued = async () => await redis.zcard(waitingKey(model, 'chat'))
 
-const ask = (content: string) => startChatOk({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content })
+const call = (content: string) => ({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model, content })
+const ask = (content: string) => startChatOk(call(content))
 
 test('hanging up while it runs frees the engine, and what was generated is charged', async () => {
   const before = (await cluster.balance(account)).posted
-  const call = ask('Talk [[tokens=1500]]')
-  await call.firstText
+  const chat = ask('Talk [[tokens=1500]]')
+  await chat.firstText
   expect(await running()).toBe(1)
-  call.hangUp()
-  await expect(call.answer).rejects.toThrow('aborted')
+  chat.hangUp()
+  await expect(chat.answer).rejects.toThrow('aborted')
   await expect.poll(running, { timeout: 5_000 }).toBe(0)
   await expectBalancedBooks(cluster, [account])
   expect((await cluster.balance(account)).posted).toBeLessThan(before)
@@ -48,13 +51,13 @@ test('hanging up while it waits in the queue costs nothing and never runs', asyn
   await expect
     .poll(async () => (await cluster.balance(account)).openHolds, { timeout: 5_000 })
     .toBe(before + 1)
-  await expect.poll(openStreams, { timeout: 5_000 }).toBe(2)
+  await expect.poll(queued, { timeout: 5_000 }).toBe(1)
   waiting.hangUp()
   await expect(waiting.answer).rejects.toThrow('aborted')
   await expect.poll(async () => (await cluster.balance(account)).openHolds, { timeout: 5_000 }).toBe(before)
   expect((await first.answer).finishReason).toBe('stop')
 
-  const after = await chatOk({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Next' })
+  const after = await chatOk(call('Next'))
   expect(after.text).toBe('You said: Next')
   await expectBalancedBooks(cluster, [account])
 })
@@ -63,22 +66,20 @@ test('a generation whose ticket is lost while it waits runs all the same', async
   const first = ask('Talk [[tokens=100]]')
   await first.firstText
   const waiting = ask('Still there?')
-  await expect.poll(openStreams, { timeout: 5_000 }).toBe(2)
-  const redis = new Redis(cluster.redis.url, { maxRetriesPerRequest: null })
-  const queue = new Queue(TICKET_QUEUE, { connection: redis, prefix: ticketPrefix('demo-chat') })
+  await expect.poll(queued, { timeout: 5_000 }).toBe(1)
+  const queue = new Queue(TICKET_QUEUE, { connection: redis, prefix: ticketPrefix(model) })
   await expect.poll(async () => (await queue.getDelayed()).length, { timeout: 5_000 }).toBe(1)
   await queue.obliterate({ force: true })
   expect(await queue.getDelayed()).toEqual([])
   expect((await waiting.answer).text).toBe('You said: Still there?')
   await first.answer
   await queue.close()
-  redis.disconnect()
   await expectBalancedBooks(cluster, [account])
 })
 
 test('a connection that is reset frees the engine', async () => {
   const body = JSON.stringify({
-    model: 'demo-chat',
+    model,
     stream: true,
     messages: [{ role: 'user', content: 'Talk [[tokens=1500]]' }],
   })

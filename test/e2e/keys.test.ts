@@ -1,12 +1,13 @@
 import { APIError, OpenAI } from 'openai'
 import { Client } from 'pg'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { InputOf } from '#libs/admin-contract/operation.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { demoPrices } from '../support/catalog.ts'
-import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+import type { TestAccount } from '../support/cluster.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
 import { startChatOk } from '../support/start-chat.ts'
 
 const SLOW = 'millrace/demo-chat'
@@ -17,22 +18,13 @@ const SLOW = 'millrace/demo-chat'
  */
 const PUSHED = { timeout: 4_000, interval: 20 }
 
-let cluster: TestCluster
+let cluster: SharedCluster
 let account: TestAccount
 
 beforeAll(async () => {
-  cluster = await startCluster({
-    gateways: 2,
-    workers: [
-      [
-        { model: 'demo-chat', files: 'demo', stepMs: 1, sequenceMs: 0 },
-        { model: SLOW, files: 'demo', stepMs: 20, sequenceMs: 0 },
-      ],
-    ],
-  })
+  cluster = await sharedCluster()
   account = await cluster.createAccount('100')
 })
-afterAll(async () => await cluster.stop())
 afterEach(async () => await expectBalancedBooks(cluster, [account]))
 
 type TestKey = { id: string; secret: string }

@@ -3,19 +3,25 @@ import { priceTokens } from '#test/support/price-tokens.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { demoPrices } from '../support/catalog.ts'
 import { chatOk } from '../support/chat.ts'
-import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+import type { TestAccount } from '../support/cluster.ts'
+import { startOwnWorkers, type OwnWorkers } from '../support/own-parts.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
+import { UNSERVED_MODELS } from '../support/shared-models.ts'
 
-const ENGINE = { model: 'demo-chat', files: 'demo', maxNumSeqs: 40, stepMs: 2, sequenceMs: 0 }
+const { model, like } = UNSERVED_MODELS['many-streams']
+const ENGINE = { model, files: 'demo', maxNumSeqs: 40, stepMs: 2, sequenceMs: 0 }
 
-let cluster: TestCluster
+let cluster: SharedCluster
+let own: OwnWorkers
 let account: TestAccount
 
 beforeAll(async () => {
-  cluster = await startCluster({ gateways: 2, workers: [[ENGINE], [ENGINE]] })
+  cluster = await sharedCluster()
+  own = await startOwnWorkers(cluster, [[ENGINE], [ENGINE]])
   account = await cluster.createAccount('1000')
 })
 
-afterAll(async () => await cluster.stop())
+afterAll(async () => await own.stop())
 
 test('200 streams at once over two gateways and two workers are exact to the token and the nano-credit', async () => {
   const before = await cluster.balance(account)
@@ -23,7 +29,7 @@ test('200 streams at once over two gateways and two workers are exact to the tok
     Array.from({ length: 200 }, async (_, turn) => {
       const content = `Stream ${turn}: ${'äöü 🌾 '.repeat(turn % 40)}end`
       const baseUrl = cluster.gateways[turn % 2]?.baseUrl ?? ''
-      return { content, ...(await chatOk({ baseUrl, apiKey: account.apiKey, content })) }
+      return { content, ...(await chatOk({ baseUrl, apiKey: account.apiKey, model, content })) }
     }),
   )
   for (const { content, text, finishReason } of answers) {
@@ -32,7 +38,7 @@ test('200 streams at once over two gateways and two workers are exact to the tok
   }
 
   await expectBalancedBooks(cluster, [account])
-  const prices = demoPrices('demo-chat')
+  const prices = demoPrices(like)
   let owed = 0n
   for (const { promptTokens, cachedTokens, completionTokens } of answers) {
     owed += priceTokens({ input: promptTokens, cachedInput: cachedTokens, output: completionTokens }, prices)
@@ -41,7 +47,7 @@ test('200 streams at once over two gateways and two workers are exact to the tok
   expect(owed).toBeGreaterThan(0n)
   expect(before.posted - posted).toBe(owed)
 
-  for (const worker of cluster.workers) {
+  for (const worker of own.workers) {
     expect(
       await cluster.metric(worker, 'millrace_worker_generations_total', { result: 'ran' }),
     ).toBeGreaterThan(20)

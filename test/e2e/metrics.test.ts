@@ -5,35 +5,37 @@ import { toMetric } from '#test/observability/metric-names.ts'
 import { startFakeCluster, type FakeCluster } from '../integration/scaler/fake-cluster.ts'
 import { poolOf, startScaler, type RunningScaler } from '../integration/scaler/scaler-under-test.ts'
 import { chatOk } from '../support/chat.ts'
-import { startCluster, type TestCluster } from '../support/cluster.ts'
 import { startApp, type RunningApp } from '../support/processes.ts'
-import { until } from '../support/until.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
+import { FILE_MODELS } from '../support/shared-models.ts'
 
-let cluster: TestCluster
+const { model } = FILE_MODELS.metrics.engine
+
+let cluster: SharedCluster
 let kubernetes: FakeCluster
 let scaler: RunningScaler
 let console_: RunningApp
 
 beforeAll(async () => {
-  cluster = await startCluster({})
-  kubernetes = await startFakeCluster(cluster.redis.url)
-  const pools = [poolOf('demo-chat')]
-  scaler = await startScaler({ redisUrl: cluster.redis.url, apiUrl: kubernetes.url, name: 'metrics', pools })
+  cluster = await sharedCluster()
+  kubernetes = await startFakeCluster(cluster.redisUrl)
+  // No worker of the cluster is in the pool, so the scaler cordons none.
+  const pools = [poolOf('metrics-pool')]
+  scaler = await startScaler({ redisUrl: cluster.redisUrl, apiUrl: kubernetes.url, name: 'metrics', pools })
   console_ = await startApp('console', {
     PORT: '0',
     BILLING_ADMIN_URL: cluster.adminUrl,
-    QUEUE_REDIS_URL: cluster.redis.url,
-    BUS_REDIS_URL: cluster.redis.url,
+    QUEUE_REDIS_URL: cluster.redisUrl,
+    BUS_REDIS_URL: cluster.redisUrl,
   })
   const account = await cluster.createAccount('10')
-  await chatOk({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Hello' })
+  await chatOk({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model, content: 'Hello' })
 })
 
 afterAll(async () => {
   await console_.stop()
   await scaler.end()
   await kubernetes.close()
-  await cluster.stop()
 })
 
 /** The names in the texts of /metrics. */
@@ -45,7 +47,7 @@ async function exportedMetrics(urls: readonly string[]): Promise<ReadonlySet<str
 }
 
 test('every metric of the alerts and dashboards is exported by a running cluster, or is foreign', async () => {
-  const apps = [cluster.billing, scaler, console_, ...cluster.workers, ...cluster.gateways]
+  const apps = [cluster.billing, scaler, console_, cluster.worker, ...cluster.gateways]
   const exported = await exportedMetrics(apps.map(({ opsUrl }) => opsUrl))
   const used = [...usedMetrics()].filter((name) => !(name in FOREIGN_METRICS))
   expect(used.length).toBeGreaterThan(40)
@@ -53,13 +55,11 @@ test('every metric of the alerts and dashboards is exported by a running cluster
 })
 
 test('a chat adds to the tokens of its worker and to the credits of its model', async () => {
-  const read = async (url = '') => await (await fetch(`${url}/metrics`)).text()
-  await until(async () =>
-    /^millrace_billing_charged_credits_total\{model="demo-chat"\} \S*[1-9]/m.test(
-      await read(cluster.billing.opsUrl),
-    ),
-  )
-  const worker = await read(cluster.workers[0]?.opsUrl)
-  expect(worker).toMatch(/^millrace_worker_tokens_total\{model="demo-chat",kind="prompt"\} [1-9]/m)
-  expect(worker).toMatch(/^millrace_worker_tokens_total\{model="demo-chat",kind="output"\} [1-9]/m)
+  await expect
+    .poll(() => cluster.metric(cluster.billing, 'millrace_billing_charged_credits_total', { model }))
+    .toBeGreaterThan(0)
+  for (const kind of ['prompt', 'output']) {
+    const tokens = await cluster.metric(cluster.worker, 'millrace_worker_tokens_total', { model, kind })
+    expect(tokens).toBeGreaterThan(0)
+  }
 })

@@ -2,15 +2,22 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chatOk } from '../support/chat.ts'
-import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+import type { TestAccount } from '../support/cluster.ts'
+import { startOwnWorkers, type OwnWorkers } from '../support/own-parts.ts'
 import { scratchFolder } from '../support/run-folder.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
+import { UNSERVED_MODELS } from '../support/shared-models.ts'
 
 const START = 2001
 const ALOUD = `{% for message in messages %}<|im_start|>{{ message.role }}
 Aloud: {{ message.content }}<|im_end|>
 {% endfor %}<|im_start|>assistant{{ '\\n' }}`
 
-let cluster: TestCluster
+const CHAT = UNSERVED_MODELS['model-files'].model
+const THINKING = UNSERVED_MODELS['model-files-thinking'].model
+
+let cluster: SharedCluster
+let own: OwnWorkers
 let account: TestAccount
 
 /** The worker has other files than its engines, under the same names: none of them names a folder. */
@@ -24,34 +31,33 @@ beforeAll(async () => {
   writeFileSync(join(models, 'templates', 'aloud.jinja'), ALOUD)
   write('demo.json', { family: 'hermes' })
   write('demo-reasoning.json', { family: 'own', chatTemplate: 'templates/aloud.jinja' })
-  const workers = [
-    [
-      { model: 'demo-chat', files: 'demo' },
-      { model: 'demo-reasoning', files: 'demo-reasoning' },
-    ],
+  const engines = [
+    { model: CHAT, files: 'demo' },
+    { model: THINKING, files: 'demo-reasoning' },
   ]
-  cluster = await startCluster({ workers, workerEnv: { MODELS_DIR: models } })
+  cluster = await sharedCluster()
+  own = await startOwnWorkers(cluster, [engines], { MODELS_DIR: models })
   account = await cluster.createAccount('10')
 })
 
-afterAll(async () => await cluster.stop())
+afterAll(async () => await own.stop())
 
 const ask = async (model: string, content: string, fields = {}) =>
   await chatOk({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model, content, fields })
 
 test('a worker without the files of its model serves it with those of its engine', async () => {
   const content = 'é 東京 😀 <|im_end|>'
-  expect((await ask('demo-chat', content)).text).toBe(`You said: ${content}`)
+  expect((await ask(CHAT, content)).text).toBe(`You said: ${content}`)
 })
 
 test('the template that a model’s file names is used instead of the engine’s', async () => {
-  expect((await ask('demo-reasoning', 'Hello')).text).toBe('You said: Aloud: Hello')
+  expect((await ask(THINKING, 'Hello')).text).toBe('You said: Aloud: Hello')
 })
 
 test('a stop token of the family ends the turn, is charged and is no part of the answer', async () => {
   const fields = { temperature: 0, logit_bias: { [START]: 100 }, max_tokens: 5 }
   const ended = { text: '', finishReason: 'stop', completionTokens: 1 }
-  expect(await ask('demo-reasoning', 'Hello', fields)).toMatchObject(ended)
+  expect(await ask(THINKING, 'Hello', fields)).toMatchObject(ended)
   const other = { text: '', finishReason: 'length', completionTokens: 5 }
-  expect(await ask('demo-chat', 'Hello', fields)).toMatchObject(other)
+  expect(await ask(CHAT, 'Hello', fields)).toMatchObject(other)
 })

@@ -1,15 +1,14 @@
 import OpenAI from 'openai'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { formatCredits } from '#libs/money/nano-credits.ts'
 import { expectBalancedBooks } from '../support/books.ts'
-import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+import type { TestAccount } from '../support/cluster.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
 
 const WAIT = { timeout: 15_000, interval: 200 }
-const CHAT = { model: 'demo-chat', files: 'demo', stepMs: 1, sequenceMs: 0 }
-const SLOW = { model: 'millrace/demo-chat', files: 'demo', stepMs: 20, sequenceMs: 0 }
-const EMBED = { model: 'demo-embed', files: 'demo', kind: 'embedding' } as const
+const SLOW = 'millrace/demo-chat'
 
 const Cost = z.object({ cost: z.number() })
 const Answer = z.object({
@@ -29,12 +28,11 @@ const Answer = z.object({
   }),
 })
 
-let cluster: TestCluster
+let cluster: SharedCluster
 
 beforeAll(async () => {
-  cluster = await startCluster({ workers: [[CHAT, SLOW, EMBED]] })
+  cluster = await sharedCluster()
 })
-afterAll(async () => await cluster.stop())
 
 const connect = ({ apiKey }: TestAccount) => new OpenAI({ baseURL: cluster.baseUrl, apiKey, maxRetries: 0 })
 
@@ -106,7 +104,7 @@ test('the cost is the charge where output was cut off, the prompt was cached, an
 test('a cancelled answer has a receipt: running first, then charged for what was received', async () => {
   const account = await cluster.createAccount('1')
   const stream = await connect(account).chat.completions.create({
-    model: SLOW.model,
+    model: SLOW,
     messages: [{ role: 'user', content: 'Talk [[tokens=400]]' }],
     stream: true,
   })

@@ -1,35 +1,19 @@
 import OpenAI, { APIError, InternalServerError, RateLimitError } from 'openai'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { SANDBOX_ENGINES } from '#scripts/cluster/sandbox-models.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { expectBalancedBooks } from '../support/books.ts'
-import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+import type { TestAccount } from '../support/cluster.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
+import { SLOW_FIRST_TOKEN_MS } from '../support/shared-models.ts'
 
-// The engines of npm start, with shorter waits.
-const FIRST_TOKEN_MS = 400
-const QUICKER: Readonly<Record<string, object>> = {
-  'test/slow': { behaviour: { type: 'waits', firstTokenMs: FIRST_TOKEN_MS } },
-  'test/long': { stepMs: 0, sequenceMs: 0 },
-}
-
-let cluster: TestCluster
+let cluster: SharedCluster
 let account: TestAccount
 let openai: OpenAI
 
 beforeAll(async () => {
-  const engines = SANDBOX_ENGINES.map((engine) => ({
-    maxModelLen: 32_768,
-    ...engine,
-    ...QUICKER[engine.model],
-  }))
-  cluster = await startCluster({
-    workers: [engines],
-    billingEnv: { CATALOG_FILE: 'deploy/catalog.demo.json,deploy/catalog.sandbox.json' },
-  })
+  cluster = await sharedCluster()
   account = await cluster.createAccount('100')
   openai = new OpenAI({ baseURL: cluster.baseUrl, apiKey: account.apiKey, maxRetries: 0 })
 })
-
-afterAll(async () => await cluster.stop())
 
 type Outcome = {
   text: string
@@ -153,7 +137,7 @@ describe.each(OPERATIONS)('$name', ({ ask, reportsUsage, failure, stop, length }
   test('test/slow takes its time to the first token, then answers', async () => {
     const startedMs = performance.now()
     const outcomes = await Promise.all([run(ask, 'test/slow'), run(ask, 'test/slow')])
-    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(FIRST_TOKEN_MS)
+    expect(performance.now() - startedMs).toBeGreaterThanOrEqual(SLOW_FIRST_TOKEN_MS)
     for (const outcome of outcomes) {
       expect(outcome).toMatchObject({ text: 'You said: Hello', ending: stop, error: null })
     }

@@ -1,27 +1,19 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { expectBalancedBooks } from '../support/books.ts'
-import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
+import type { TestAccount } from '../support/cluster.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
 
-let cluster: TestCluster
+let cluster: SharedCluster
 let account: TestAccount
 let openai: OpenAI
 
 beforeAll(async () => {
-  cluster = await startCluster({
-    workers: [
-      [
-        { model: 'demo-chat', files: 'demo' },
-        { model: 'demo-reasoning', files: 'demo-reasoning' },
-      ],
-    ],
-  })
+  cluster = await sharedCluster()
   account = await cluster.createAccount('100')
   openai = new OpenAI({ baseURL: cluster.baseUrl, apiKey: account.apiKey, maxRetries: 0 })
 })
-
-afterAll(async () => await cluster.stop())
 
 type Params = Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'model' | 'messages' | 'stream'>
 

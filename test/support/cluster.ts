@@ -43,6 +43,8 @@ export type TestCluster = AccountCalls & {
   redis: TestRedis
   databaseUrl: string
   adminUrl: string
+  /** Of its interface for gateways. */
+  billingAddress: string
   admin: AdminClient
   billing: RunningApp
   simulator: RunningApp
@@ -139,6 +141,7 @@ export async function startCluster(options: {
     redis,
     databaseUrl: database.url,
     adminUrl,
+    billingAddress: `127.0.0.1:${grpcPort}`,
     admin,
     billing,
     simulator,

@@ -61,6 +61,7 @@ function addressesOf(cluster: TestCluster): ClusterAddresses {
   if (!first || !second || !hasty || !worker) throw new Error('a part of the shared cluster is missing')
   return {
     adminUrl: cluster.adminUrl,
+    billingAddress: cluster.billingAddress,
     databaseUrl: cluster.databaseUrl,
     redisUrl: cluster.redis.url,
     billing: { opsUrl: cluster.billing.opsUrl },

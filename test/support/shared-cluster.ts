@@ -10,6 +10,7 @@ const Gateway = App.extend({ baseUrl: z.string() })
 
 export const ClusterAddresses = z.strictObject({
   adminUrl: z.string(),
+  billingAddress: z.string(),
   databaseUrl: z.string(),
   /** The queue and the bus. */
   redisUrl: z.string(),

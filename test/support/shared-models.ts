@@ -11,7 +11,7 @@ const QUICK = { stepMs: 1, sequenceMs: 0 }
 export const SLOW_FIRST_TOKEN_MS = 400
 const QUICKER: Readonly<Record<string, Partial<EnginePlan>>> = {
   'test/slow': { behaviour: { type: 'waits', firstTokenMs: SLOW_FIRST_TOKEN_MS } },
-  'test/long': QUICK,
+  'test/long': { stepMs: 0, sequenceMs: 0 },
 }
 
 /** One generation at a time. */
@@ -25,8 +25,29 @@ export const FILE_MODELS = {
   agents: { like: 'demo-chat', engine: { model: 'agents/narrow', ...NARROW } },
   'ai-sdk': { like: 'demo-chat', engine: { model: 'ai-sdk/narrow', ...NARROW } },
   codex: { like: 'demo-chat', engine: { model: 'codex/narrow', ...NARROW } },
+  credits: { like: 'demo-chat', engine: { model: 'credits/quick', files: 'demo', ...QUICK } },
+  'credits-slow': {
+    like: 'demo-chat',
+    engine: { model: 'credits/slow', files: 'demo', stepMs: 20, sequenceMs: 0 },
+  },
+  embeddings: {
+    like: 'demo-embed',
+    // Fast enough for thousands of inputs, slow enough to be interrupted in the middle of them.
+    engine: { model: 'embeddings/embed', files: 'demo', kind: 'embedding', maxNumSeqs: 8, stepMs: 4 },
+  },
+  'gateway-stop': { like: 'demo-chat', engine: { model: 'gateway-stop/narrow', ...NARROW, stepMs: 50 } },
+  'hang-up': { like: 'demo-chat', engine: { model: 'hang-up/narrow', ...NARROW, stepMs: 20 } },
   langchain: { like: 'demo-chat', engine: { model: 'langchain/narrow', ...NARROW } },
+  metrics: { like: 'demo-chat', engine: { model: 'metrics/quick', files: 'demo', ...QUICK } },
   'openai-failures': { like: 'demo-chat', engine: { model: 'openai-failures/narrow', ...NARROW } },
+} as const
+
+/** Models without an engine in the shared cluster: a test file starts workers of its own for them. */
+export const UNSERVED_MODELS = {
+  cordon: { like: 'demo-chat', model: 'cordon/demo' },
+  'many-streams': { like: 'demo-chat', model: 'many-streams/demo' },
+  'model-files': { like: 'demo-chat', model: 'model-files/demo' },
+  'model-files-thinking': { like: 'demo-reasoning', model: 'model-files/thinking' },
 } as const
 
 /** The engines of the shared cluster. */
@@ -43,9 +64,10 @@ export const SHARED_ENGINES: readonly EnginePlan[] = [
 export function writeSharedCatalogs(): string {
   const demo = 'deploy/catalog.demo.json'
   const { models }: { models: { id: string }[] } = JSON.parse(readFileSync(demo, 'utf8'))
-  const copies = Object.values(FILE_MODELS).map(({ engine, like }) => ({
+  const served = Object.values(FILE_MODELS).map(({ engine, like }) => ({ model: engine.model, like }))
+  const copies = [...served, ...Object.values(UNSERVED_MODELS)].map(({ model, like }) => ({
     ...models.find(({ id }) => id === like),
-    id: engine.model,
+    id: model,
   }))
   const path = join(scratchFolder('catalog'), 'catalog.json')
   writeFileSync(path, JSON.stringify({ models: copies }))
