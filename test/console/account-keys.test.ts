@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { goTo, HOSTILE, signInWithKey, startAccountDemo, type AccountDemo } from './support/account-demo.ts'
+import { goTo, HOSTILE, signInWithKey, createAccountDemo, type AccountDemo } from './support/account-demo.ts'
 import { checkAccessibility } from './support/axe.ts'
 import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { sharedBrowser } from './support/shared-browser.ts'
@@ -11,11 +11,8 @@ describe.skipIf(!HAS_BROWSER)('the account page with a management key', () => {
   let browser: Browser
 
   beforeAll(async () => {
-    demo = await startAccountDemo()
+    demo = await createAccountDemo()
     browser = sharedBrowser()
-  })
-  afterAll(async () => {
-    await demo?.stop()
   })
 
   test.each(['light', 'dark'] as const)(

@@ -40,6 +40,8 @@ export const FILE_MODELS = {
   langchain: { like: 'demo-chat', engine: { model: 'langchain/narrow', ...NARROW } },
   metrics: { like: 'demo-chat', engine: { model: 'metrics/quick', files: 'demo', ...QUICK } },
   'openai-failures': { like: 'demo-chat', engine: { model: 'openai-failures/narrow', ...NARROW } },
+  // So slow that a stream, and its hold, are there during all tests of the file.
+  roles: { like: 'demo-chat', engine: { model: 'roles/slow', files: 'demo', stepMs: 400 } },
 } as const
 
 /** Models without an engine in the shared cluster: a test file starts workers of its own for them. */
