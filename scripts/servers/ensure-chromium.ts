@@ -6,7 +6,17 @@ import { sayWhile, type Say } from './say.ts'
 
 const run = promisify(execFile)
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'] as const
+/** The headless shell draws, lays out and enforces policies with the code of the others, at a third of their processor time. */
+const NAMES = [
+  'chromium-headless-shell',
+  'chromium',
+  'chromium-browser',
+  'google-chrome-stable',
+  'google-chrome',
+] as const
+
+/** Of Debian; releases of 2024 and before have no headless shell. */
+const PACKAGES = ['chromium-headless-shell', 'chromium'] as const
 
 /**
  * The path of a Chromium of this machine: the one on the PATH, else Debian's (as root), installed now. Null where there is
@@ -21,15 +31,19 @@ export async function ensureChromium({ say }: { say: Say }): Promise<string | nu
     return null
   }
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+  const install = async (name: string) => {
+    const packages = [name, 'fonts-dejavu-core']
+    await run(apt, ['install', '-y', '-q', '--no-install-recommends', ...packages], {
+      env,
+      timeout: 600_000,
+      maxBuffer: 16 << 20,
+    })
+  }
   try {
-    await sayWhile(say, 'installing Chromium with apt-get (package chromium)', async () => {
+    const [shell, whole] = PACKAGES
+    await sayWhile(say, `installing Chromium with apt-get (package ${shell} or ${whole})`, async () => {
       await run(apt, ['update', '-q'], { env, timeout: 120_000 }).catch(() => {})
-      const packages = ['chromium', 'fonts-dejavu-core']
-      await run(apt, ['install', '-y', '-q', '--no-install-recommends', ...packages], {
-        env,
-        timeout: 600_000,
-        maxBuffer: 16 << 20,
-      })
+      await install(shell).catch(async () => await install(whole))
     })
   } catch (error) {
     say(`apt-get could not install Chromium (${lastErrorLine(error)})`)

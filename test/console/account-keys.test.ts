@@ -1,21 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { goTo, HOSTILE, signInWithKey, startAccountDemo, type AccountDemo } from './support/account-demo.ts'
+import { goTo, HOSTILE, signInWithKey, createAccountDemo, type AccountDemo } from './support/account-demo.ts'
 import { checkAccessibility } from './support/axe.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 
 describe.skipIf(!HAS_BROWSER)('the account page with a management key', () => {
   let demo: AccountDemo
   let browser: Browser
 
   beforeAll(async () => {
-    demo = await startAccountDemo()
-    browser = await openBrowser()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await demo?.stop()
+    demo = await createAccountDemo()
+    browser = sharedBrowser()
   })
 
   test.each(['light', 'dark'] as const)(

@@ -1,13 +1,15 @@
 import { createServer, request as forward } from 'node:http'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { Browser, Page } from 'playwright-core'
 import { KeyAnswer } from '#apps/gateway/endpoints/self-service/schemas.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { exactCredits } from '#libs/page-parts/money.ts'
 import { freePort } from '#test/support/free-port.ts'
-import { goTo, HOSTILE, signInWithKey, startAccountDemo, type AccountDemo } from './support/account-demo.ts'
+import { startOwnGateway } from '#test/support/own-parts.ts'
+import { goTo, HOSTILE, signInWithKey, createAccountDemo, type AccountDemo } from './support/account-demo.ts'
 import { checkAccessibility } from './support/axe.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 import { tabTo } from './support/tab-to.ts'
 
 describe.skipIf(!HAS_BROWSER)('the account page', () => {
@@ -15,12 +17,8 @@ describe.skipIf(!HAS_BROWSER)('the account page', () => {
   let browser: Browser
 
   beforeAll(async () => {
-    demo = await startAccountDemo()
-    browser = await openBrowser()
-  })
-  afterAll(async () => {
-    await browser?.close()
-    await demo?.stop()
+    demo = await createAccountDemo()
+    browser = sharedBrowser()
   })
 
   /** Opens each screen, signed in with the key, and resolves with what `look` returns of it. */
@@ -269,25 +267,9 @@ describe.skipIf(!HAS_BROWSER)('the account page', () => {
     await page.context().close()
   })
 
-  test('says that accounts cannot be read while billing is away, and goes on by itself when it is back', async () => {
-    const { page } = await openPage(browser)
-    await signInWithKey(page, demo.url, demo.keys.full)
-    await page.locator('.spendable').waitFor()
-    await demo.cluster.billing.stop()
-    await page
-      .getByRole('alert')
-      .getByText('Accounts cannot be read at the moment.')
-      .first()
-      .waitFor({ timeout: 30_000 })
-    // What was read before stays.
-    expect(await page.locator('.spendable').count()).toBe(1)
-    await demo.cluster.restartBilling()
-    await expect.poll(async () => page.getByRole('alert').count(), { timeout: 60_000 }).toBe(0)
-    await page.context().close()
-  })
-
   test('is a 404 with ACCOUNT_PAGE=off', async () => {
-    const gateway = await demo.cluster.addGateway({ ACCOUNT_PAGE: 'off' })
+    const gateway = await startOwnGateway(demo.cluster, { ACCOUNT_PAGE: 'off' })
+    onTestFinished(async () => await gateway.stop())
     const { origin } = new URL(gateway.baseUrl)
     expect((await fetch(`${origin}/account`)).status).toBe(404)
     expect((await fetch(`${origin}/openapi.json`)).status).toBe(200)

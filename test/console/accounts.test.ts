@@ -2,27 +2,26 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { startCluster, type TestCluster } from '#test/support/cluster.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { sharedCluster, type SharedCluster } from '#test/support/shared-cluster.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { signIn, startConsole, type TestConsole } from './support/console-server.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 
 /** A name that would run as a script where text became HTML. */
 const HOSTILE = '<img src=x onerror=alert(1)>'
 
 describe.skipIf(!HAS_BROWSER)('accounts in the console', () => {
-  let cluster: TestCluster
+  let cluster: SharedCluster
   let served: TestConsole
   let browser: Browser
 
   beforeAll(async () => {
-    cluster = await startCluster({ gateways: 0 })
+    cluster = await sharedCluster()
     served = await startConsole({ billingUrl: cluster.adminUrl })
-    browser = await openBrowser()
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
     await served?.stop()
-    await cluster?.stop()
   })
 
   async function account(name: string): Promise<{ id: string; url: string }> {
@@ -77,14 +76,15 @@ describe.skipIf(!HAS_BROWSER)('accounts in the console', () => {
   })
 
   test('hostile names of accounts and keys are text', async () => {
-    const { id, url } = await account(HOSTILE)
+    const name = `${HOSTILE} ${randomUUID()}`
+    const { id, url } = await account(name)
     await cluster.admin.call(ADMIN.createKey, { account: id, name: HOSTILE })
     const { page, problems } = await openPage(browser)
     await signIn(page, served.origin)
-    await page.goto(`${served.origin}/#/accounts`)
-    await page.getByRole('link', { name: HOSTILE }).click()
+    await page.goto(`${served.origin}/#/accounts?name=${encodeURIComponent(name)}`)
+    await page.getByRole('link', { name }).click()
     await page.waitForURL(url)
-    await page.getByRole('heading', { name: HOSTILE }).waitFor()
+    await page.getByRole('heading', { name }).waitFor()
     await page.getByRole('rowheader', { name: HOSTILE }).waitFor()
     expect(await page.locator('img').count()).toBe(0)
     expect(problems).toEqual([])

@@ -1,26 +1,26 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser, Page } from 'playwright-core'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { startCluster, type TestCluster } from '#test/support/cluster.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
+import { startBilling, type TestBilling } from './support/billing.ts'
 import { signIn, startConsole, type TestConsole } from './support/console-server.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 
 const LATER = '2040-01-31T00:00:00.000Z'
 
 describe.skipIf(!HAS_BROWSER)('the catalog in the console', () => {
-  let cluster: TestCluster
+  let billing: TestBilling
   let served: TestConsole
   let browser: Browser
 
   beforeAll(async () => {
-    cluster = await startCluster({ gateways: 0 })
-    served = await startConsole({ billingUrl: cluster.adminUrl })
-    browser = await openBrowser()
+    billing = await startBilling()
+    served = await startConsole({ billingUrl: billing.adminUrl })
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
     await served?.stop()
-    await cluster?.stop()
+    await billing?.stop()
   })
 
   async function openCatalog(): Promise<Page> {
@@ -39,7 +39,7 @@ describe.skipIf(!HAS_BROWSER)('the catalog in the console', () => {
     })
 
   test('a file with a later price is listed as changes first, then published, and other models stay', async () => {
-    const { models } = await cluster.admin.call(ADMIN.readCatalog, {})
+    const { models } = await billing.admin.call(ADMIN.readCatalog, {})
     const [model] = models.filter(({ id }) => id === 'demo-chat')
     if (model === undefined) throw new Error('the catalog has no demo-chat')
     const page = await openCatalog()
@@ -49,10 +49,10 @@ describe.skipIf(!HAS_BROWSER)('the catalog in the console', () => {
     await page.getByRole('button', { name: 'List the changes' }).click()
     await page.getByRole('dialog').getByRole('cell', { name: '1.25', exact: true }).waitFor()
     // A dry run: nothing is published yet.
-    expect((await cluster.admin.call(ADMIN.readCatalog, {})).scheduled).toEqual([])
+    expect((await billing.admin.call(ADMIN.readCatalog, {})).scheduled).toEqual([])
     await page.getByRole('button', { name: 'Publish 1 change' }).click()
     await page.getByRole('heading', { name: 'Prices to come' }).waitFor()
-    const published = await cluster.admin.call(ADMIN.readCatalog, {})
+    const published = await billing.admin.call(ADMIN.readCatalog, {})
     expect(published.models).toEqual(models)
     expect(published.scheduled).toEqual([
       expect.objectContaining({ model: 'demo-chat', effectiveFrom: LATER, outputPriceNano: '1250000000' }),

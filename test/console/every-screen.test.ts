@@ -1,9 +1,28 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { checkAccessibility } from './support/axe.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { signIn } from './support/console-server.ts'
 import { startDemo, type Demo } from './support/demo.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
+
+/** What the heading of each screen of the demo is. */
+const HEADINGS = new Map([
+  ['now', /^Now$/],
+  ['model', /^demo-chat\b/],
+  ['workers', /^Workers$/],
+  ['request', /^Request completed\b/],
+  ['requests', /^Requests$/],
+  ['accounts', /^Accounts$/],
+  ['account', /^test active$/],
+  ['account-empty', /^globex & sons/],
+  ['money', /^Money$/],
+  ['catalog', /^Catalog$/],
+  ['log', /^Log$/],
+  ['find', /^Search for “e”$/],
+  ['first-steps', /^First steps$/],
+  ['request-unknown', /^Request$/],
+])
 
 describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
   let demo: Demo
@@ -11,12 +30,20 @@ describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
 
   beforeAll(async () => {
     demo = await startDemo()
-    browser = await openBrowser()
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
     await demo?.stop()
   })
+
+  /** Resolves when the screen is there with its data; until its code is there, the one before stays. */
+  async function open(page: Page, screen: string, hash: string): Promise<void> {
+    await page.goto(`${demo.served.origin}/${hash}`)
+    const name = HEADINGS.get(screen)
+    if (name === undefined) throw new Error(`the heading of ${screen} is not known`)
+    await page.getByRole('heading', { level: 1, name }).waitFor()
+    await expect.poll(async () => page.locator('.waiting').count(), { timeout: 10_000 }).toBe(0)
+  }
 
   test.each(['light', 'dark'] as const)(
     'is accessible in its %s theme, and reports no error and no violation of its policy',
@@ -27,9 +54,7 @@ describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
       const found: Record<string, string[]> = {}
       let checks = 0
       for (const [screen, hash] of Object.entries(demo.screens)) {
-        await page.goto(`${demo.served.origin}/${hash}`)
-        await page.getByRole('heading', { level: 1 }).waitFor()
-        await expect.poll(async () => page.locator('.waiting').count()).toBe(0)
+        await open(page, screen, hash)
         const { passes, violations } = await checkAccessibility(page)
         checks += passes
         if (violations.length > 0) found[screen] = violations
@@ -46,9 +71,7 @@ describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
     await signIn(page, demo.served.origin)
     const wide: string[] = []
     for (const [screen, hash] of Object.entries(demo.screens)) {
-      await page.goto(`${demo.served.origin}/${hash}`)
-      await page.getByRole('heading', { level: 1 }).waitFor()
-      await expect.poll(async () => page.locator('.waiting').count()).toBe(0)
+      await open(page, screen, hash)
       const width = await page.evaluate<number>('document.documentElement.scrollWidth')
       if (width > 375) wide.push(`${screen}: ${width} px`)
     }

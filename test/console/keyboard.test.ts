@@ -1,30 +1,44 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { ADMIN_TOKEN } from '#test/support/cluster.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
-import { signIn } from './support/console-server.ts'
-import { startDemo, type Demo } from './support/demo.ts'
+import { sharedCluster, type SharedCluster } from '#test/support/shared-cluster.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
+import { signIn, startConsole, type TestConsole } from './support/console-server.ts'
+import { createFakeLive } from './support/fake-live.ts'
+import { createFakePicture } from './support/fake-picture.ts'
+import { askDemo, waitUntilSettled } from './support/settled.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 import { tabTo } from './support/tab-to.ts'
 
 describe.skipIf(!HAS_BROWSER)('the console without a pointer', () => {
-  let demo: Demo
+  let cluster: SharedCluster
+  let served: TestConsole
   let browser: Browser
 
   beforeAll(async () => {
-    demo = await startDemo()
-    browser = await openBrowser()
+    cluster = await sharedCluster()
+    const picture = createFakePicture({ models: ['demo-chat'], workersPerModel: 1, accounts: [] })
+    served = await startConsole({
+      billingUrl: cluster.adminUrl,
+      serveLive: createFakeLive(picture).serve,
+    })
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
-    await demo?.stop()
+    await served?.stop()
   })
 
   test('signs in, finds an account, tops it up, makes a key and reads a receipt', async () => {
     const { page, problems } = await openPage(browser)
-    const { admin } = demo.cluster
-    const { id } = await admin.call(ADMIN.createAccount, { name: 'by keyboard' })
-    await page.goto(`${demo.served.origin}/`)
+    const { admin } = cluster
+    const { apiKey } = await cluster.createAccount('1')
+    const request = await askDemo(cluster, { apiKey, tokens: 20 })
+    await waitUntilSettled(cluster, [request])
+    const name = `by keyboard ${randomUUID()}`
+    const { id } = await admin.call(ADMIN.createAccount, { name })
+    await page.goto(`${served.origin}/`)
     await page.getByLabel('Token of your credential').waitFor()
     await page.keyboard.press('Tab')
     await page.keyboard.type(ADMIN_TOKEN)
@@ -32,9 +46,9 @@ describe.skipIf(!HAS_BROWSER)('the console without a pointer', () => {
     await page.getByRole('heading', { name: 'Now' }).waitFor()
 
     await page.keyboard.press('/')
-    await page.keyboard.type('by keyboard')
+    await page.keyboard.type(name)
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'by keyboard active' }).waitFor()
+    await page.getByRole('heading', { name: `${name} active` }).waitFor()
 
     await tabTo(page, 'Top up')
     await page.keyboard.press('Enter')
@@ -59,7 +73,7 @@ describe.skipIf(!HAS_BROWSER)('the console without a pointer', () => {
     await page.getByRole('rowheader', { name: 'made by keyboard' }).waitFor()
 
     await page.keyboard.press('/')
-    await page.keyboard.type(`chatcmpl-${demo.screens['request']?.replace('#/request/', '')}`)
+    await page.keyboard.type(`chatcmpl-${request}`)
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Charge' }).waitFor()
     expect(problems).toEqual([])
@@ -68,7 +82,7 @@ describe.skipIf(!HAS_BROWSER)('the console without a pointer', () => {
 
   test('goes to each screen with g and a letter, and lists the keys with ?', async () => {
     const { page } = await openPage(browser)
-    await signIn(page, demo.served.origin)
+    await signIn(page, served.origin)
     const places = {
       w: 'Workers',
       r: 'Requests',
@@ -91,11 +105,16 @@ describe.skipIf(!HAS_BROWSER)('the console without a pointer', () => {
   })
 
   test('a session that has ended asks to sign in again', async () => {
+    const { admin } = cluster
+    const name = `ends ${randomUUID()}`
+    const { token } = await admin.call(ADMIN.createCredential, { name, role: 'owner' })
     const { page } = await openPage(browser)
-    await signIn(page, demo.served.origin)
-    const { data } = await demo.cluster.admin.call(ADMIN.listSessions, { open: 'true' })
-    for (const { id } of data) await demo.cluster.admin.call(ADMIN.endSession, { session: id })
-    await page.goto(`${demo.served.origin}/#/accounts`)
+    await signIn(page, served.origin, token)
+    const { data } = await admin.call(ADMIN.listSessions, { open: 'true' })
+    const own = data.filter((session) => session.name === name)
+    expect(own).toHaveLength(1)
+    for (const { id } of own) await admin.call(ADMIN.endSession, { session: id })
+    await page.goto(`${served.origin}/#/accounts`)
     await page.getByText('Your session has ended.').waitFor()
     expect(await page.getByRole('navigation').count()).toBe(0)
     await page.context().close()

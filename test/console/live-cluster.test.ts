@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { signInWithKey } from './support/account-demo.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { signIn } from './support/console-server.ts'
 import { startLiveCluster, startStream, type LiveCluster } from './support/live-cluster.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 
 /** What a page keeps only until it is loaded again. */
 const MARK = 'window.wasNotLoadedAgain'
@@ -15,10 +17,9 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
   beforeAll(async () => {
     // A token each 50 ms: a stream lasts long enough to be seen.
     live = await startLiveCluster({ workers: [[{ model: 'demo-chat', files: 'demo', stepMs: 50 }]] })
-    browser = await openBrowser()
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
     await live?.stop()
   })
 
@@ -142,6 +143,23 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
     await rowOf(page).waitFor()
     await expect.poll(async () => page.getByText('The state of the books is not known').count(), WAIT).toBe(0)
     expect(await page.evaluate(MARK)).toBe(true)
+  })
+
+  test('billing away: the account page says that accounts cannot be read, and goes on by itself when it is back', async () => {
+    const { apiKey } = await live.cluster.createAccount('10')
+    const { page } = await openPage(browser)
+    await signInWithKey(page, live.cluster.baseUrl.replace(/v1$/, 'account'), apiKey)
+    await page.locator('.spendable').waitFor()
+    await live.cluster.billing.stop()
+    await page
+      .getByRole('alert')
+      .getByText('Accounts cannot be read at the moment.')
+      .first()
+      .waitFor({ timeout: 30_000 })
+    // What was read before stays.
+    expect(await page.locator('.spendable').count()).toBe(1)
+    await live.cluster.restartBilling()
+    await expect.poll(async () => page.getByRole('alert').count(), { timeout: 60_000 }).toBe(0)
   })
 
   test('a viewer whose credential is revoked loses the picture, and is asked to sign in', async () => {

@@ -1,31 +1,29 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
-import { startCluster, type TestCluster } from '#test/support/cluster.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { sharedCluster } from '#test/support/shared-cluster.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { signIn, startConsole, type TestConsole } from './support/console-server.ts'
 import { createFakeLive } from './support/fake-live.ts'
 import { createFakePicture } from './support/fake-picture.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 
 const MODELS = Array.from({ length: 130 }, (_, index) => `model-${index}`)
 
 describe.skipIf(!HAS_BROWSER)('a live table of many rows', () => {
-  let cluster: TestCluster
   let served: TestConsole
   let browser: Browser
 
   beforeAll(async () => {
-    cluster = await startCluster({ gateways: 0 })
+    const { adminUrl } = await sharedCluster()
     const picture = createFakePicture({ models: MODELS, workersPerModel: 1, accounts: [] })
     served = await startConsole({
-      billingUrl: cluster.adminUrl,
+      billingUrl: adminUrl,
       serveLive: createFakeLive(picture).serve,
     })
-    browser = await openBrowser()
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
     await served?.stop()
-    await cluster?.stop()
   })
 
   test.each([

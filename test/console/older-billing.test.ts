@@ -2,9 +2,11 @@ import { createServer, type Server } from 'node:http'
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Browser } from 'playwright-core'
-import { ADMIN_TOKEN, startCluster, type TestCluster } from '#test/support/cluster.ts'
-import { HAS_BROWSER, openBrowser, openPage } from './support/browser.ts'
+import { ADMIN_TOKEN } from '#test/support/cluster.ts'
+import { sharedCluster } from '#test/support/shared-cluster.ts'
+import { HAS_BROWSER, openPage } from './support/browser.ts'
 import { signIn, startConsole, type TestConsole } from './support/console-server.ts'
+import { sharedBrowser } from './support/shared-browser.ts'
 
 /** What this billing does not have: operations by the end of their path, and fields of answers. */
 type Older = { operations: readonly string[]; fields: readonly string[] }
@@ -39,24 +41,21 @@ function withoutFields(fields: readonly string[]) {
 const OLDER = 'Billing is of an older release than this console and does not have this; upgrade it.'
 
 describe.skipIf(!HAS_BROWSER)('the console before a billing of an older release', () => {
-  let cluster: TestCluster
   let older: Awaited<ReturnType<typeof startOlder>>
   let served: TestConsole
   let browser: Browser
   const lacks: { operations: string[]; fields: string[] } = { operations: [], fields: [] }
 
   beforeAll(async () => {
-    cluster = await startCluster({ gateways: 0 })
-    older = await startOlder(cluster.adminUrl, lacks)
+    const { adminUrl } = await sharedCluster()
+    older = await startOlder(adminUrl, lacks)
     served = await startConsole({ billingUrl: older.url })
-    browser = await openBrowser()
+    browser = sharedBrowser()
   })
   afterAll(async () => {
-    await browser?.close()
     await served?.stop()
     older?.server.closeAllConnections()
     older?.server.close()
-    await cluster?.stop()
   })
 
   test('a screen whose operation it lacks says so, the others work, and after the upgrade this one too', async () => {

@@ -6,7 +6,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { ensureChromium } from '#scripts/servers/ensure-chromium.ts'
 import { REPOSITORY } from '#scripts/servers/start-app.ts'
 import { setup, teardown } from '#test/support/global-setup.ts'
-import { goTo, signInWithKey, startAccountDemo } from './support/account-demo.ts'
+import { createAccountDemo, goTo, signInWithKey } from './support/account-demo.ts'
 import { CHROMIUM_VARIABLE, openBrowser, openPage } from './support/browser.ts'
 import { signIn } from './support/console-server.ts'
 import { startDemo } from './support/demo.ts'
@@ -54,25 +54,21 @@ async function shootConsole(): Promise<void> {
 }
 
 async function shootAccountPage(): Promise<void> {
-  const demo = await startAccountDemo()
-  try {
-    await inEachForm(browser, async (opened, shoot) => {
-      await opened.goto(demo.url)
-      await opened.getByLabel('API key').fill('mr_live_wrong')
-      await opened.getByRole('button', { name: 'Sign in' }).click()
-      await opened.getByRole('alert').waitFor()
-      await shoot('own-sign-in')
-      for (const [kind, key] of Object.entries(demo.keys)) {
-        await signInWithKey(opened, demo.url, key)
-        for (const [screen, hash] of Object.entries(demo.screens)) {
-          await goTo(opened, hash)
-          await shoot(`own-${kind}-${screen}`)
-        }
+  const demo = await createAccountDemo()
+  await inEachForm(browser, async (opened, shoot) => {
+    await opened.goto(demo.url)
+    await opened.getByLabel('API key').fill('mr_live_wrong')
+    await opened.getByRole('button', { name: 'Sign in' }).click()
+    await opened.getByRole('alert').waitFor()
+    await shoot('own-sign-in')
+    for (const [kind, key] of Object.entries(demo.keys)) {
+      await signInWithKey(opened, demo.url, key)
+      for (const [screen, hash] of Object.entries(demo.screens)) {
+        await goTo(opened, hash)
+        await shoot(`own-${kind}-${screen}`)
       }
-    })
-  } finally {
-    await demo.stop()
-  }
+    }
+  })
 }
 
 /** Runs in each theme and width. `shoot` takes the picture of what the first answers show, and a tick later. */

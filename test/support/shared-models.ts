@@ -44,6 +44,8 @@ export const FILE_MODELS = {
     like: 'demo-chat',
     engine: { model: 'version-skew/served', files: 'demo', maxModelLen: 16_384, stepMs: 3 },
   },
+  // So slow that a stream, and its hold, are there during all tests of the file.
+  roles: { like: 'demo-chat', engine: { model: 'roles/slow', files: 'demo', stepMs: 400 } },
 } as const
 
 /** Models without an engine in the shared cluster: a test file starts workers of its own for them. */

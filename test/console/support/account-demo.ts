@@ -1,5 +1,5 @@
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { startCluster, type TestCluster } from '#test/support/cluster.ts'
+import { sharedCluster, type SharedCluster } from '#test/support/shared-cluster.ts'
 import type { Page } from 'playwright-core'
 import { askDemo, waitUntilSettled } from './settled.ts'
 
@@ -7,7 +7,7 @@ import { askDemo, waitUntilSettled } from './settled.ts'
 export const HOSTILE = '<img src=x onerror=alert(1)>'
 
 export type AccountDemo = {
-  cluster: TestCluster
+  cluster: SharedCluster
   /** The address of the page. */
   url: string
   accountId: string
@@ -23,12 +23,11 @@ export type AccountDemo = {
   requests: readonly string[]
   /** Every screen by its name, with its address. */
   screens: Readonly<Record<string, string>>
-  stop(): Promise<void>
 }
 
-/** A real cluster with an account whose keys have everything to show, and one that has nothing. */
-export async function startAccountDemo(): Promise<AccountDemo> {
-  const cluster = await startCluster({})
+/** An account of the shared cluster whose keys have everything to show, and one that has nothing. */
+export async function createAccountDemo(): Promise<AccountDemo> {
+  const cluster = await sharedCluster()
   const { admin } = cluster
   const { id: account, apiKey: empty } = await cluster.createAccount('81.4')
   const { secret: full } = await admin.call(ADMIN.createKey, {
@@ -58,7 +57,6 @@ export async function startAccountDemo(): Promise<AccountDemo> {
       use: '#/use',
       keys: '#/keys',
     },
-    stop: async () => await cluster.stop(),
   }
 }
 

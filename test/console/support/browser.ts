@@ -11,6 +11,7 @@ export const CHROMIUM_VARIABLE = 'MILLRACE_TEST_CHROMIUM'
 /** False where the global set-up found no browser, and printed why. */
 export const HAS_BROWSER = process.env[CHROMIUM_VARIABLE] !== undefined
 
+/** A browser that the caller closes. */
 export async function openBrowser(): Promise<Browser> {
   return await chromium.launch({
     executablePath: process.env[CHROMIUM_VARIABLE] ?? '',

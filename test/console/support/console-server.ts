@@ -8,6 +8,8 @@ import { freePort } from '#test/support/free-port.ts'
 
 export type TestConsole = { origin: string; stop(): Promise<void> }
 
+let page: ReturnType<typeof loadConsolePage> | undefined
+
 /** The console's server in this process, before the billing at `billingUrl`. */
 export async function startConsole({
   billingUrl,
@@ -16,12 +18,14 @@ export async function startConsole({
   billingUrl: string
   serveLive?: (app: FastifyInstance, tokenOf: (request: FastifyRequest) => string) => void
 }): Promise<TestConsole> {
+  // Once for all files of the process.
+  page ??= loadConsolePage()
   const port = await freePort()
   const origin = new URL(`http://127.0.0.1:${port}`)
   const app = createConsoleServer({
     origin,
     billingUrl,
-    page: await loadConsolePage(),
+    page: await page,
     settings: { version: 'test', grafanaUrl: null, docsUrl: null },
     serveLive,
     nowMs: () => Date.now(),

@@ -11,7 +11,13 @@ import type {
 } from '#libs/live-view/rows.ts'
 import type { ModelView, NowView, RequestsView, WorkersView } from '#libs/live-view/views.ts'
 
-type Size = { models: readonly string[]; workersPerModel: number; accounts: readonly string[] }
+type Size = {
+  models: readonly string[]
+  workersPerModel: number
+  accounts: readonly string[]
+  /** Of the long histories, one in 10 s; by default six hours of them, as a console keeps. */
+  longHistoryValues?: number
+}
 
 /** A name that would run as a script where text became HTML. */
 const HOSTILE = '<img src=x onerror=alert(1)>'
@@ -19,7 +25,7 @@ const HOSTILE = '<img src=x onerror=alert(1)>'
 const SOURCES = { busAwayMs: 0, queueAwayMs: 0 }
 
 /** A picture of a cluster that does not exist: its values move with `tick`, the same for the same tick. */
-export function createFakePicture({ models, workersPerModel, accounts }: Size) {
+export function createFakePicture({ models, workersPerModel, accounts, longHistoryValues = 2_160 }: Size) {
   const account = (index: number) =>
     accounts[index % accounts.length] ?? '00000000-0000-4000-8000-000000000000'
   const wave = (seed: number, tick: number) => (Math.sin(seed * 1.7 + tick / 9) + 1) / 2
@@ -112,7 +118,10 @@ export function createFakePicture({ models, workersPerModel, accounts }: Size) {
     refused: series(5, 600, 1_000),
     firstToken: series(6, 600, 1_000),
   }
-  const longHistories = { waiting: series(1, 2_160, 10_000), running: series(2, 2_160, 10_000) }
+  const longHistories = {
+    waiting: series(1, longHistoryValues, 10_000),
+    running: series(2, longHistoryValues, 10_000),
+  }
   const sparklines = Object.fromEntries(models.map((id, index) => [id, series(index, 60, 10_000)]))
 
   function open(model: string | undefined): OpenRequest[] {

@@ -42,17 +42,17 @@ export async function startLiveCluster(options: {
   }
 }
 
-/** Starts a streamed chat of `tokens` tokens; `left` ends it early. Resolves with its first byte, so it is claimed. */
+/** Starts a streamed chat of `tokens` tokens; `leave` ends it early. Resolves with its first byte, so it is claimed. */
 export async function startStream(
-  cluster: TestCluster,
-  { apiKey, tokens }: { apiKey: string; tokens: number },
+  cluster: Pick<TestCluster, 'baseUrl'>,
+  { apiKey, tokens, model = 'demo-chat' }: { apiKey: string; tokens: number; model?: string },
 ): Promise<{ id: string; leave(): void; end: Promise<unknown> }> {
   const abort = new AbortController()
   const response = await fetch(`${cluster.baseUrl}/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
     body: JSON.stringify({
-      model: 'demo-chat',
+      model,
       stream: true,
       max_tokens: tokens,
       messages: [{ role: 'user', content: `Talk [[tokens=${tokens}]]` }],

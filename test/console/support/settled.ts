@@ -1,9 +1,9 @@
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import type { TestCluster } from '#test/support/cluster.ts'
+import type { SharedCluster } from '#test/support/shared-cluster.ts'
 
 /** Asks the demo model for so many tokens, and resolves with the id of the request when its answer has ended. */
 export async function askDemo(
-  { baseUrl }: Pick<TestCluster, 'baseUrl'>,
+  { baseUrl }: Pick<SharedCluster, 'baseUrl'>,
   { apiKey, tokens }: { apiKey: string; tokens: number },
 ): Promise<string> {
   const response = await fetch(`${baseUrl}/chat/completions`, {
@@ -20,7 +20,10 @@ export async function askDemo(
 }
 
 /** Resolves when billing has settled the requests. */
-export async function waitUntilSettled({ admin }: TestCluster, ids: readonly string[]): Promise<void> {
+export async function waitUntilSettled(
+  { admin }: Pick<SharedCluster, 'admin'>,
+  ids: readonly string[],
+): Promise<void> {
   for (const request of ids) {
     for (let tries = 0; ; tries += 1) {
       const found = await admin.call(ADMIN.readRequest, { request })
