@@ -1,12 +1,7 @@
 import { defineConfig } from 'vitest/config'
 import { createSummaryReporter } from './support/summary-reporter.ts'
 
-const WITH_SERVERS = {
-  globalSetup: ['test/support/global-setup.ts'],
-  // A failover of 4 s takes 20 s where five processes want each core.
-  testTimeout: 90_000,
-  hookTimeout: 120_000,
-}
+const WITH_SERVERS = { globalSetup: ['test/support/global-setup.ts'] }
 
 /** Files share processes: to start one for each, and to load its modules, takes a second. No file leaves anything behind. */
 const SHARED = { isolate: false }
@@ -24,10 +19,11 @@ export default defineConfig({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // More than the two cores of a small machine, because the longest tests mostly wait; few, because the servers and the
     // apps under test need the processor as well.
-    maxWorkers: 3,
-    // A test that hangs must end; none is about time, and the processor may be busy with others.
-    testTimeout: 30_000,
-    expect: { poll: { timeout: 20_000 } },
+    maxWorkers: 4,
+    // Ends of tests that hang. None is about time: where five processes want each core, a failover of 4 s takes 20.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
+    expect: { poll: { timeout: 60_000 } },
     // A cluster that a process shares is stopped at the process's end, and drains before it goes.
     teardownTimeout: 60_000,
     projects: [
@@ -46,7 +42,7 @@ export default defineConfig({
         test: { name: 'integration', include: ['test/integration/**/*.test.ts'], ...SHARED, ...WITH_SERVERS },
       },
       // `npm run test:chart`; needs Helm.
-      { extends: true, test: { name: 'chart', include: ['test/chart/**/*.test.ts'], testTimeout: 120_000 } },
+      { extends: true, test: { name: 'chart', include: ['test/chart/**/*.test.ts'] } },
       // `npm test` leaves it out.
       { extends: true, test: { name: 'soak', include: ['test/soak/**/*.test.ts'], ...WITH_SERVERS } },
       // `npm test` leaves it out: it needs a Docker engine.
@@ -96,7 +92,6 @@ export default defineConfig({
           exclude: [CLIENTS],
           ...SHARED,
           ...WITH_SERVERS,
-          testTimeout: 120_000,
         },
       },
       // The console in a browser. Skipped where there is no Chromium; its set-up prints the reason.
@@ -127,7 +122,6 @@ export default defineConfig({
           include: [CLIENTS],
           ...SHARED,
           ...WITH_SERVERS,
-          testTimeout: 60_000,
         },
       },
     ],

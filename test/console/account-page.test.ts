@@ -258,12 +258,12 @@ describe.skipIf(!HAS_BROWSER)('the account page', () => {
     await page.getByRole('button', { name: 'Load anew' }).click()
     await page.getByRole('alert').getByText('reads its own data too often').waitFor()
     await page.getByRole('button', { name: 'Try again' }).click()
-    await expect.poll(async () => page.getByRole('alert').count(), { timeout: 20_000 }).toBe(0)
+    await expect.poll(async () => page.getByRole('alert').count()).toBe(0)
 
     await page.route('**/v1/generations', async (route) => route.abort(), { times: 1 })
     await page.getByRole('button', { name: 'Load anew' }).click()
     await page.getByText('The gateway does not answer.').waitFor()
-    await expect.poll(async () => page.getByRole('alert').count(), { timeout: 20_000 }).toBe(0)
+    await expect.poll(async () => page.getByRole('alert').count()).toBe(0)
     await page.context().close()
   })
 

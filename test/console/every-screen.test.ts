@@ -42,7 +42,7 @@ describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
     const name = HEADINGS.get(screen)
     if (name === undefined) throw new Error(`the heading of ${screen} is not known`)
     await page.getByRole('heading', { level: 1, name }).waitFor()
-    await expect.poll(async () => page.locator('.waiting').count(), { timeout: 10_000 }).toBe(0)
+    await expect.poll(async () => page.locator('.waiting').count()).toBe(0)
   }
 
   test.each(['light', 'dark'] as const)(

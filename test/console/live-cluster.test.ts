@@ -25,7 +25,6 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
 
   async function openNow(): Promise<{ page: Page; problems: string[] }> {
     const { page, problems } = await openPage(browser)
-    page.setDefaultTimeout(30_000)
     await signIn(page, live.origin)
     await rowOf(page).waitFor()
     return { page, problems }
@@ -166,7 +165,6 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
     const { admin } = live.cluster
     const made = await admin.call(ADMIN.createCredential, { name: 'for a while', role: 'viewer' })
     const { page } = await openPage(browser)
-    page.setDefaultTimeout(30_000)
     await signIn(page, live.origin, made.token)
     // This screen asks billing for nothing: only its stream ends.
     await page.goto(`${live.origin}/#/workers`)
@@ -177,7 +175,7 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
   })
 })
 
-const WAIT = { timeout: 30_000 }
+const WAIT = { timeout: 60_000 }
 
 /** The row of demo-chat on the screen Now. */
 function rowOf(page: Page): Locator {

@@ -10,7 +10,7 @@ import { startApp, type RunningApp } from '../support/processes.ts'
 import { openTerminal } from '../support/pseudo-terminal.ts'
 import { until } from '../support/until.ts'
 
-const WAIT = { timeout: 30_000, interval: 20 }
+const WAIT = { interval: 20 }
 
 let cluster: TestCluster
 /** Of the console at its Redis. */

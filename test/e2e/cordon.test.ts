@@ -16,7 +16,7 @@ const { model } = UNSERVED_MODELS.cordon
 const ENGINE = { model, files: 'demo', maxNumSeqs: 8, stepMs: 20 }
 /** About 8 s. */
 const LONG = 'Talk [[tokens=400]]'
-const WAIT = { timeout: 30_000, interval: 20 }
+const WAIT = { interval: 20 }
 
 let cluster: SharedCluster
 let own: OwnWorkers

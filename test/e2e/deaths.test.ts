@@ -29,7 +29,7 @@ afterAll(async () => await cluster.stop())
 const ask = async () => await chat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Hi' })
 const status = async () => (await ask()).status
 const running = async () => await cluster.metric(cluster.simulator, 'millrace_simulator_running')
-const untilServed = async () => await expect.poll(status, { timeout: 20_000 }).toBe(200)
+const untilServed = async () => await expect.poll(status).toBe(200)
 
 /** What the account has, once nothing is held and the books balance. */
 async function posted() {
@@ -70,7 +70,7 @@ test('a gateway killed with -9: the engine is freed, nothing charged, nothing he
   const answers = await startStreams([doomed.baseUrl, doomed.baseUrl])
   await doomed.kill()
   expect(await Promise.all(answers)).toEqual(['connection lost', 'connection lost'])
-  await expect.poll(running, { timeout: 20_000 }).toBe(0)
+  await expect.poll(running).toBe(0)
   expect(await posted()).toBe(before)
   expect((await chatOk({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: 'Hi' })).text).toBe(
     'You said: Hi',
@@ -120,10 +120,10 @@ test('a worker killed with -9 amid an embedding: a clear error, nothing charged,
   const before = await posted()
   const input = Array.from({ length: 2_048 }, (_, index) => `Input number ${index} of many`)
   const answer = embed({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, input })
-  await expect.poll(running, { timeout: 5_000 }).toBeGreaterThan(1)
+  await expect.poll(running).toBeGreaterThan(1)
   await cluster.workers[0]?.kill()
   expect(await answer).toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
-  await expect.poll(running, { timeout: 5_000 }).toBe(0)
+  await expect.poll(running).toBe(0)
   expect(await posted()).toBe(before)
   await cluster.restartWorker(0)
   await untilServed()

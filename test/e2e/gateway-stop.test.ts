@@ -7,7 +7,7 @@ import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
 import { FILE_MODELS } from '../support/shared-models.ts'
 import { startChat } from '../support/start-chat.ts'
 
-const WAIT = { timeout: 20_000, interval: 50 }
+const WAIT = { interval: 50 }
 const LONG = 'Talk [[tokens=1800]]'
 
 /** Runs one generation at a time. */

@@ -7,7 +7,7 @@ import { startChat, startChatOk } from '../support/start-chat.ts'
 
 const SERVED = 'demo-chat'
 const UNSERVED = 'demo-reasoning'
-const WAIT = { timeout: 20_000, interval: 50 }
+const WAIT = { interval: 50 }
 
 let cluster: TestCluster
 let account: TestAccount

@@ -225,7 +225,7 @@ test('a worker that drains hands its streams over, and stays unready until it is
     expect(await readiness(0)).toContain('draining')
     const handedBack = async () =>
       await cluster.metric(first(cluster.workers), 'millrace_worker_handed_back_total')
-    await expect.poll(handedBack, { timeout: 20_000 }).toBeGreaterThan(0)
+    await expect.poll(handedBack).toBeGreaterThan(0)
   })
   expect(await cluster.metric(first(cluster.workers), 'millrace_worker_running')).toBe(0)
   expect(await readiness(0)).toContain('503')

@@ -16,7 +16,7 @@ test('a process does not outlive its owner, even when that is killed with -9', a
   const pid = Number(String(printed))
   expect(identifyProcess(pid)).toBeDefined()
   owner.kill('SIGKILL')
-  await expect.poll(() => identifyProcess(pid), { timeout: 20_000 }).toBeUndefined()
+  await expect.poll(() => identifyProcess(pid)).toBeUndefined()
 })
 
 /** Starts a process that would run for ever, and prints its number. */

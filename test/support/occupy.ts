@@ -35,7 +35,7 @@ export async function occupy(
 
   async function release() {
     for (const call of calls) call.hangUp()
-    for (const call of calls) await expect.poll(call.openHolds, { timeout: 10_000 }).toBe(0)
+    for (const call of calls) await expect.poll(call.openHolds).toBe(0)
   }
 
   const running = await start()
@@ -43,7 +43,7 @@ export async function occupy(
   for (;;) {
     const { openHolds, refused } = await start()
     const isWaiting = async () => (await openHolds()) === 1
-    await expect.poll(async () => refused() || (await isWaiting()), { timeout: 5_000 }).toBe(true)
+    await expect.poll(async () => refused() || (await isWaiting())).toBe(true)
     if (refused()) break
   }
   return { release, [Symbol.asyncDispose]: release }

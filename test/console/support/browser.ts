@@ -42,7 +42,7 @@ export async function openPage(
   options: BrowserContextOptions = {},
 ): Promise<{ page: Page; problems: string[] }> {
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
-  context.setDefaultTimeout(10_000)
+  context.setDefaultTimeout(60_000)
   const problems: string[] = []
   opened.set(context, problems)
   await context.exposeFunction('reportViolation', (text: string) => problems.push(`policy: ${text}`))

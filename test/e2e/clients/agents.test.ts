@@ -122,11 +122,11 @@ describe.each([
     const abort = new AbortController()
     const agent = new Agent({ name: 'Talker', model: NARROW_MODEL })
     const options = { stream: true as const, signal: abort.signal }
-    const result = await connect(access).run(agent, 'Talk [[tokens=2000]]', options)
+    const result = await connect(access).run(agent, 'Talk [[tokens=4000]]', options)
     for await (const piece of result.toTextStream()) if (piece !== '') abort.abort()
     const running = () =>
       cluster.metric(cluster.simulator, 'millrace_simulator_running', { model: NARROW_MODEL })
-    await expect.poll(running, { timeout: 5_000 }).toBe(0)
+    await expect.poll(running, { timeout: 20_000 }).toBe(0)
     await expectBalancedBooks(cluster, [account])
   })
 })

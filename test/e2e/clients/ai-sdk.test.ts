@@ -205,7 +205,7 @@ describe.each(PROVIDERS)('$name', ({ path, showsReasoning, brokenStream, connect
     const abort = new AbortController()
     const result = streamText({
       model: of(NARROW_MODEL),
-      prompt: 'Talk [[tokens=2000]]',
+      prompt: 'Talk [[tokens=4000]]',
       abortSignal: abort.signal,
     })
     const types = []
@@ -216,7 +216,7 @@ describe.each(PROVIDERS)('$name', ({ path, showsReasoning, brokenStream, connect
     expect(types.at(-1)).toBe('abort')
     const running = () =>
       cluster.metric(cluster.simulator, 'millrace_simulator_running', { model: NARROW_MODEL })
-    await expect.poll(running, { timeout: 5_000 }).toBe(0)
+    await expect.poll(running, { timeout: 20_000 }).toBe(0)
     await expectBalancedBooks(cluster, [account])
   })
 })

@@ -110,10 +110,10 @@ describe.each([
 
   test('frees the engine when its stream is left', async ({ access, cluster, account }) => {
     const model = connect(access, { model: NARROW_MODEL })
-    for await (const { text } of await model.stream('Talk [[tokens=2000]]')) if (text !== '') break
+    for await (const { text } of await model.stream('Talk [[tokens=4000]]')) if (text !== '') break
     const running = () =>
       cluster.metric(cluster.simulator, 'millrace_simulator_running', { model: NARROW_MODEL })
-    await expect.poll(running, { timeout: 5_000 }).toBe(0)
+    await expect.poll(running, { timeout: 20_000 }).toBe(0)
     await expectBalancedBooks(cluster, [account])
   })
 })

@@ -20,7 +20,7 @@ const connect = ({ baseUrl, apiKey, fetch }: ClientAccess) =>
   new OpenAI({ baseURL: baseUrl, apiKey, fetch, maxRetries: 0 })
 
 const messages = [{ role: 'user' as const, content: 'Hello' }]
-const LONG = [{ role: 'user' as const, content: 'Talk [[tokens=2000]]' }]
+const LONG = [{ role: 'user' as const, content: 'Talk [[tokens=4000]]' }]
 
 /** The error that the promise rejected with; fails unless it is an API error of exactly this class. */
 async function raised<E extends APIError>(
@@ -216,14 +216,14 @@ test('leaving a stream frees the engine, and what was generated is charged', asy
   const before = await cluster.balance(account)
   const chat = await openai.chat.completions.create({ model: NARROW_MODEL, messages: LONG, stream: true })
   for await (const chunk of chat) if (chunk.choices[0]?.delta.content) break
-  await expect.poll(running, { timeout: 5_000 }).toBe(0)
+  await expect.poll(running, { timeout: 20_000 }).toBe(0)
   const response = await openai.responses.create({
     model: NARROW_MODEL,
     input: LONG,
     stream: true,
   })
   for await (const event of response) if (event.type === 'response.output_text.delta') break
-  await expect.poll(running, { timeout: 5_000 }).toBe(0)
+  await expect.poll(running, { timeout: 20_000 }).toBe(0)
   await expectBalancedBooks(cluster, [account])
   expect((await cluster.balance(account)).posted).toBeLessThan(before.posted)
 })
@@ -237,9 +237,9 @@ test('aborting a call that is not streamed frees the engine', async ({ access, c
     { model: NARROW_MODEL, messages: LONG },
     { signal: abort.signal },
   )
-  await expect.poll(running, { timeout: 5_000, interval: 10 }).toBe(1)
+  await expect.poll(running, { interval: 10 }).toBe(1)
   abort.abort()
   await raised(APIUserAbortError, call)
-  await expect.poll(running, { timeout: 5_000 }).toBe(0)
+  await expect.poll(running, { timeout: 20_000 }).toBe(0)
   await expectBalancedBooks(cluster, [account])
 })

@@ -12,7 +12,7 @@ import { createSentinelGroup } from '../../support/redis-sentinel.ts'
 import { createRedis } from '../../support/redis.ts'
 import { log } from '../billing/support/billing-database.ts'
 
-const WAIT = { timeout: 30_000, interval: 20 }
+const WAIT = { interval: 20 }
 const CAPACITY: Capacity = {
   id: 'w1',
   name: 'worker-0',

@@ -13,7 +13,7 @@ import { subscribeSignal } from '#libs/event-bus/scaling-signals.ts'
 import { connectRedis } from '#libs/redis/connect-redis.ts'
 import { createRedis } from '../../support/redis.ts'
 
-const WAIT = { timeout: 20_000, interval: 10 }
+const WAIT = { interval: 10 }
 const log = pino({ level: 'silent' })
 
 function workerReport(id: string): WorkerReport {

@@ -6,7 +6,7 @@ import { connectRedis } from '#libs/redis/connect-redis.ts'
 import { createRedis } from '../../support/redis.ts'
 import { connectScaler } from '../../support/scaler-signals.ts'
 
-const WAIT = { timeout: 20_000, interval: 10 }
+const WAIT = { interval: 10 }
 
 /** A gateway's signals and a scaler's connections on one real Redis. */
 async function setUp() {

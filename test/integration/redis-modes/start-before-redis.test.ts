@@ -5,7 +5,7 @@ import { freePort } from '../../support/free-port.ts'
 import { createRedis } from '../../support/redis.ts'
 import { scratchLog } from '../../support/run-folder.ts'
 
-const WAIT = { timeout: 20_000, interval: 50 }
+const WAIT = { interval: 50 }
 
 test('a gateway that starts before Redis waits for it, unready, and goes on when Redis is there', async () => {
   const [redis, bus] = [await createRedis(), await createRedis()]

@@ -13,7 +13,7 @@ import { createRedis, type TestRedis } from '../../support/redis.ts'
 
 // A worker process that starts before its engine; the test is the supervisor that restarts the engine.
 
-const WAIT = { timeout: 30_000, interval: 20 }
+const WAIT = { interval: 20 }
 
 let redis: TestRedis
 let subscriber: Redis

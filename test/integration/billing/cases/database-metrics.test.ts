@@ -13,7 +13,7 @@ import {
   type BillingDatabase,
 } from '../support/billing-database.ts'
 
-const WAIT = { timeout: 30_000, interval: 20 }
+const WAIT = { interval: 20 }
 
 let database: BillingDatabase
 

@@ -18,7 +18,7 @@ import {
   type SettlementReplica,
 } from '../support/settlement-replica.ts'
 
-const WAIT = { timeout: 60_000, interval: 20 }
+const WAIT = { interval: 20 }
 const MODELS = Array.from({ length: 1_000 }, (_, index) => `idle-${index}`)
 const NEVER_MS = 3_600_000
 

@@ -14,7 +14,7 @@ import {
 import { addSettlement, connect, startReplica } from '../support/settlement-replica.ts'
 import { createPatientClient } from '../support/patient-client.ts'
 
-const WAIT = { timeout: 30_000, interval: 50 }
+const WAIT = { interval: 50 }
 
 let postgres: TestPostgres
 let redis: TestRedis

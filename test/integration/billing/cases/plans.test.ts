@@ -113,7 +113,7 @@ async function endSession(pool: Pool): Promise<void> {
   await pool.end()
   const isThere = async () =>
     (await database.pool.query('select from pg_stat_activity where pid = $1', [pid])).rows.length
-  await expect.poll(isThere, { timeout: 20_000 }).toBe(0)
+  await expect.poll(isThere).toBe(0)
 }
 
 /** Entries that searches of indexes returned, in all sessions. */

@@ -21,7 +21,7 @@ import { createPooledLogin, findPgBouncer, type PooledLogin } from '../support/p
 
 // Behind a real PgBouncer in transaction mode, with fewer connections to PostgreSQL than billing opens to it.
 
-const WAIT = { timeout: 60_000, interval: 50 }
+const WAIT = { interval: 50 }
 
 const program = await findPgBouncer()
 

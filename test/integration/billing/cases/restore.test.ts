@@ -19,7 +19,7 @@ import {
   type SettlementReplica,
 } from '../support/settlement-replica.ts'
 
-const WAIT = { timeout: 60_000, interval: 50 }
+const WAIT = { interval: 50 }
 
 const CREDITS = 1_000_000n
 /** A hold expires when its stream is settled for certain 30 s beyond its deadline and grace. */

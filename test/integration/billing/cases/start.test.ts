@@ -7,7 +7,7 @@ import { billingEnvironment, startBilling, type BillingProcess } from '../suppor
 // The process as it is run, from its environment on: before its servers, while another one migrates, without the login of
 // the owner, and with what it refuses.
 
-const WAIT = { timeout: 60_000, interval: 50 }
+const WAIT = { interval: 50 }
 
 let postgres: TestPostgres
 let redis: TestRedis
