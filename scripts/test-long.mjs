@@ -25,7 +25,8 @@ await runScript(async () => {
   if (process.argv.includes('--record')) process.env.MILLRACE_RECORD_KILLERS = '1'
   const files = longFiles().filter((file) => parts.length === 0 || parts.some((part) => file.includes(part)))
   if (files.length === 0) throw new SetupError('no file with a long form has this path')
-  const tests = await runTests(files)
+  // The default is for the short forms; only a test that hangs needs an end.
+  const tests = await runTests(['--test-timeout', '1800000', ...files])
   const failed = tests.failed === 0 ? [] : ['tests']
   for (const program of parts.length === 0 ? PROGRAMS : []) {
     const name = program.join(' ')

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { decodeGatewayMessage } from '#libs/event-bus/frame.ts'
 import { createEventReceiver } from '#libs/event-bus/receive-events.ts'
 import type { InboxEvent } from '#libs/event-bus/stream-inbox.ts'
+import { runs } from '#test/support/long.ts'
 import {
   claimed,
   createWorker,
@@ -134,7 +135,7 @@ test('messages that are lost, repeated and reordered change nothing of what the 
       }
       lostMessages += run.lostMessages
     }),
-    { numRuns: 40 },
+    { numRuns: runs(15, 40) },
   )
   expect(lostMessages).toBeGreaterThan(1_000)
 })
@@ -151,7 +152,7 @@ test('where too little is kept, a stream is exact up to its loss, and is never l
         expect(received).toEqual(exact)
       }
     }),
-    { numRuns: 40 },
+    { numRuns: runs(15, 40) },
   )
   expect(losses).toBeGreaterThan(30)
 })

@@ -20,7 +20,7 @@ describe('against the rules of two peers, on five traces', () => {
 
   beforeAll(() => {
     results = compare(SEEDS)
-  }, 300_000)
+  }, 1_800_000)
 
   function of(trace: string, rule: string): Comparison {
     const found = results.find((result) => result.trace === trace && result.rule === rule)

@@ -169,10 +169,10 @@ describe.each(Object.entries(TRANSPORTS))('%s', (_, create) => {
   it('sends the deadline to the server, keeps it, and resets the stream then', async () => {
     const { address, calls } = await serve(silent)
     const transport = open(create, address)
-    expect(await ask(transport, { timeoutMs: 100 })).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
-    expect(await listen(transport, { timeoutMs: 100 }).ended).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    expect(await ask(transport, { timeoutMs: 1_000 })).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
+    expect(await listen(transport, { timeoutMs: 1_000 }).ended).toMatchObject({ code: 'DEADLINE_EXCEEDED' })
     for (const { headers, closed } of calls) {
-      expect(toMs(String(headers['grpc-timeout']))).toBeLessThanOrEqual(100)
+      expect(toMs(String(headers['grpc-timeout']))).toBeLessThanOrEqual(1_000)
       expect(await closed).toBe(constants.NGHTTP2_CANCEL)
     }
     expect(calls).toHaveLength(2)
