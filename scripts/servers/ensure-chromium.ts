@@ -15,7 +15,7 @@ const NAMES = [
   'google-chrome',
 ] as const
 
-/** Of Debian; releases of 2024 and before have no headless shell. */
+/** Of Debian: the second where the first is not to be had. */
 const PACKAGES = ['chromium-headless-shell', 'chromium'] as const
 
 /**

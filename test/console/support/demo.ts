@@ -43,7 +43,7 @@ export async function startDemo(): Promise<Demo> {
       models: MODELS,
       workersPerModel: 4,
       accounts: [account.id, other.id],
-      // Each is a row of the table under a chart. With six hours of equal rows axe takes 1.5 s for this one screen.
+      // Each is a row of the table under a chart. With six hours of equal rows axe takes 1.6 s or more for this one screen.
       longHistoryValues: 180,
     }),
   )

@@ -20,8 +20,8 @@ export function openSharedBrowser(): void {
 }
 
 /**
- * The one browser of this test process, for all its files: to start one and to end it takes half a second of the
- * processor. A page is still in a browser profile of its own.
+ * The one browser of this test process, for all its files, so that none starts another. A page is still in a browser
+ * profile of its own.
  */
 export function sharedBrowser(): Browser {
   if (shared === undefined) throw new Error('the set-up file of the project has opened no browser')
