@@ -10,7 +10,7 @@ import type { Granted, Truth } from './truth.ts'
 const CLIENTS = 40
 
 /** Between two tries of one call, so that clients do not spin while everything is down. */
-const RETRY_MS = 200
+const RETRY_MS = 50
 
 /** A call without an answer by then has failed: everything is up again at the latest when the kills end. */
 const CALL_LIMIT_MS = 60_000
