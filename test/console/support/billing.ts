@@ -1,7 +1,7 @@
 import { createAdminClient, type AdminClient } from '#libs/admin-contract/admin-client.ts'
 import { ADMIN_TOKEN } from '#test/support/cluster.ts'
 import { freePort } from '#test/support/free-port.ts'
-import { createDatabase } from '#test/support/postgres.ts'
+import { createBillingDatabase } from '#test/support/billing-template.ts'
 import { startApp } from '#test/support/processes.ts'
 import { createRedis } from '#test/support/redis.ts'
 
@@ -10,7 +10,7 @@ export type TestBilling = { adminUrl: string; admin: AdminClient; stop(): Promis
 /** A billing with a database of its own and nothing beside it, for tests that change its catalog. */
 export async function startBilling(): Promise<TestBilling> {
   const redis = await createRedis()
-  const database = await createDatabase()
+  const database = await createBillingDatabase()
   const port = await freePort()
   const app = await startApp('billing', {
     DATABASE_URL: database.url,
