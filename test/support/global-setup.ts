@@ -23,6 +23,9 @@ export async function setup(): Promise<void> {
   }
 }
 
+/** Vitest calls it for each project; the first call releases. */
 export async function teardown(): Promise<void> {
-  await release?.()
+  const releaseOnce = release
+  release = undefined
+  await releaseOnce?.()
 }
