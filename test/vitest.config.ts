@@ -23,7 +23,8 @@ export default defineConfig({
     // Ends of tests that hang. None is about time: where five processes want each core, a failover of 4 s takes 20.
     testTimeout: 240_000,
     hookTimeout: 240_000,
-    expect: { poll: { timeout: 60_000 } },
+    // Most looks are requests to another process, which take milliseconds of both.
+    expect: { poll: { timeout: 60_000, interval: 100 } },
     // A cluster that a process shares is stopped at the process's end, and drains before it goes.
     teardownTimeout: 60_000,
     projects: [

@@ -167,6 +167,7 @@ test('settlements made while billing is away are charged when it comes back', as
     demoPrices(QUICK.model),
   )
   expect(before - after).toBe(owed)
+  await untilServed()
 })
 
 /** Stops a process amid a stream, which must end first. */

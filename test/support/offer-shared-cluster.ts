@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { TestCluster } from './cluster.ts'
 import type { ClusterAddresses, Offer } from './shared-cluster.ts'
@@ -7,28 +7,56 @@ import type { ClusterAddresses, Offer } from './shared-cluster.ts'
 /** Of the environment of test processes: the path of the socket. */
 export const SHARED_CLUSTER_VARIABLE = 'MILLRACE_TEST_SHARED_CLUSTER'
 
+/** How long the cluster waits for the next test process: idle it takes a tenth of a core, to start it nine seconds of one. */
+const UNUSED_MS = 20_000
+
 /**
- * Runs in Vitest's main process, so that the processes of all tests can share one cluster. It starts with the first test
- * process that connects to the socket, so that other runs do not pay for it. Resolves with a function that stops it.
+ * Runs in Vitest's main process, so that the processes of all tests can share one cluster. It runs from the first test
+ * process that connects to the socket until none is connected any more, so that tests of other kinds do not pay for it.
+ * Resolves with a function that stops it.
  */
 export async function offerSharedCluster(folder: string): Promise<() => Promise<void>> {
   const path = join(folder, 'shared-cluster.sock')
+  const users = new Set<Socket>()
   let starting: Promise<TestCluster> | undefined
+  let stopping = Promise.resolve()
+  let unused: NodeJS.Timeout | undefined
+
+  function stop(): void {
+    const stopped = starting
+    starting = undefined
+    // Test processes have received the error of a failed start.
+    const ended = stopped?.then(
+      (cluster) => cluster.stop(),
+      () => undefined,
+    )
+    stopping = Promise.all([stopping, ended]).then(() => undefined)
+  }
+
   const server = createServer((socket) => {
+    clearTimeout(unused)
+    users.add(socket)
     socket.on('error', () => {
       // A test process that ended before its answer.
     })
-    starting ??= startSharedCluster()
-    void toOffer(starting).then((offer) => socket.end(JSON.stringify(offer)))
+    socket.on('close', () => {
+      users.delete(socket)
+      if (users.size === 0) unused = setTimeout(stop, UNUSED_MS)
+    })
+    // Without a reader it would not be noticed that the other side has closed.
+    socket.resume()
+    starting ??= stopping.then(startSharedCluster)
+    void toOffer(starting).then((offer) => socket.write(`${JSON.stringify(offer)}\n`))
   })
   server.listen(path)
   await once(server, 'listening')
   process.env[SHARED_CLUSTER_VARIABLE] = path
   return async () => {
     server.close()
-    // Test processes have received the error of a failed start.
-    const cluster = await starting?.catch(() => undefined)
-    await cluster?.stop()
+    for (const user of users) user.destroy()
+    clearTimeout(unused)
+    stop()
+    await stopping
   }
 }
 

@@ -1,5 +1,5 @@
 import { createConnection } from 'node:net'
-import { text } from 'node:stream/consumers'
+import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { createAdminClient, type AdminClient } from '#libs/admin-contract/admin-client.ts'
 import { ADMIN_TOKEN, createAccountCalls, sumMetric, type AccountCalls } from './cluster.ts'
@@ -45,7 +45,7 @@ export type SharedCluster = AccountCalls &
 
 let asked: Promise<SharedCluster> | undefined
 
-/** Resolves when the cluster is up; the first call of a run starts it. */
+/** Resolves when the cluster is up; it runs until no test process that has called this is left. */
 export async function sharedCluster(): Promise<SharedCluster> {
   // A failed start is not repeated.
   asked ??= ask()
@@ -56,7 +56,7 @@ async function ask(): Promise<SharedCluster> {
   const path = process.env[SHARED_CLUSTER_VARIABLE]
   if (path === undefined)
     throw new Error(`${SHARED_CLUSTER_VARIABLE} is not set: this test's project has no global set-up`)
-  const offer = Offer.parse(JSON.parse(await text(createConnection(path))))
+  const offer = Offer.parse(JSON.parse(await readLine(path)))
   if ('error' in offer) throw new Error(`the shared cluster did not start: ${offer.error}`)
   const { addresses } = offer
   const admin = createAdminClient({ url: addresses.adminUrl, token: ADMIN_TOKEN })
@@ -69,4 +69,14 @@ async function ask(): Promise<SharedCluster> {
       return sumMetric(await (await fetch(`${opsUrl}/metrics`)).text(), name, labels)
     },
   }
+}
+
+/** The connection is kept until this process ends: it says that the cluster is in use. */
+async function readLine(path: string): Promise<string> {
+  const socket = createConnection(path)
+  for await (const line of createInterface({ input: socket })) {
+    socket.unref()
+    return line
+  }
+  throw new Error('the shared cluster was stopped')
 }
