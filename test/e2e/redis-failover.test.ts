@@ -88,7 +88,7 @@ test.each(Object.entries(PLACES))(
       while (!over.signal.aborted) {
         const answer = await chat({ ...call, content: 'Hi' })
         asked.push({ endMs: performance.now(), answer })
-        await pause(50)
+        await pause(200)
       }
     })
     const servedMore = async () => {
