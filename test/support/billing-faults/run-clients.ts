@@ -4,13 +4,17 @@ import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import type { HoldAnswer, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
+import { runs } from '../long.ts'
 import type { SettlementSender } from './send-settlements.ts'
 import type { Granted, Truth } from './truth.ts'
 
 const CLIENTS = 40
 
+/** Between two generations of a client; in the long form they load the replicas as much as they can. */
+const REST_MS = runs(150, 0)
+
 /** Between two tries of one call, so that clients do not spin while everything is down. */
-const RETRY_MS = 50
+const RETRY_MS = 250
 
 /** A call without an answer by then has failed: everything is up again at the latest when the kills end. */
 const CALL_LIMIT_MS = 60_000
@@ -141,7 +145,10 @@ export function runClients(options: {
   }
 
   async function run() {
-    while (!stopping.signal.aborted) await generate()
+    while (!stopping.signal.aborted) {
+      await generate()
+      await sleep(REST_MS)
+    }
   }
 
   const running = Promise.all(Array.from({ length: CLIENTS }, run))
