@@ -25,7 +25,7 @@ await runScript(async () => {
   } finally {
     remove()
   }
-  await run('the integration tests, with containers', ['--project', 'integration', ...process.argv.slice(2)])
+  await run('the integration tests, with containers', ['--project', 'integration*', ...process.argv.slice(2)])
   console.log(`${total.passed} passed, ${total.failed} failed`)
   return total.failed === 0 ? 0 : 1
 })

@@ -3,8 +3,14 @@ import { createSummaryReporter } from './support/summary-reporter.ts'
 
 const WITH_SERVERS = { globalSetup: ['test/support/global-setup.ts'] }
 
-/** Files share processes: to start one for each, and to load its modules, takes a second. No file leaves anything behind. */
+/** Files share processes: to start one for each, and to load its modules, takes a second. None leaves anything behind. */
 const SHARED = { isolate: false }
+
+/** They change which authorities their process trusts, and Node cannot put that back: it drops what is there twice. */
+const ALONE = [
+  'test/integration/certificates/*.test.ts',
+  'test/integration/redis-modes/connect-redis.test.ts',
+]
 
 const CLIENTS = 'test/e2e/clients/*.test.ts'
 
@@ -40,8 +46,15 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'integration', include: ['test/integration/**/*.test.ts'], ...SHARED, ...WITH_SERVERS },
+        test: {
+          name: 'integration',
+          include: ['test/integration/**/*.test.ts'],
+          exclude: ALONE,
+          ...SHARED,
+          ...WITH_SERVERS,
+        },
       },
+      { extends: true, test: { name: 'integration-alone', include: ALONE, ...WITH_SERVERS } },
       // `npm run test:chart`; needs Helm.
       { extends: true, test: { name: 'chart', include: ['test/chart/**/*.test.ts'] } },
       // `npm test` leaves it out.
