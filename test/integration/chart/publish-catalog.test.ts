@@ -79,6 +79,10 @@ test('models whose prices are published by hand stay enabled, others that the fi
 
 test('releases that share a billing do not take each other’s publications for their own', async () => {
   expect((await publish('30000000', { origin: 'helm serving/mr2' })).stdout).not.toContain('published before')
+  // Also where the name of one is the beginning of the other's, and the other has published since.
+  await publish('90000000', { origin: 'helm serving/mr2' })
+  expect((await publish('30000000')).stdout).toContain('published before')
+  expect(await priceNow()).toBe('90000000')
 })
 
 test('a catalog that billing refuses ends the script with an error at once', async () => {
