@@ -25,7 +25,7 @@ export default defineConfig({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // More than the two cores of a small machine, because the longest tests mostly wait; few, because the servers and the
     // apps under test need the processor as well.
-    maxWorkers: 4,
+    maxWorkers: 6,
     // Ends of tests that hang. None is about time: where five processes want each core, a failover of 4 s takes 20.
     testTimeout: 240_000,
     hookTimeout: 240_000,
