@@ -58,6 +58,8 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
     await page.getByText('Times are known when it has ended.').waitFor()
     await stream.end
     await page.getByRole('heading', { name: 'Charge' }).waitFor()
+    // The times follow the charge; the page shows them without a reload.
+    await page.getByRole('heading', { level: 1, name: 'Request completed · length' }).waitFor()
 
     const { settlement, hold, prices, timing } = await live.cluster.admin.call(ADMIN.readRequest, {
       request: stream.id,
@@ -92,7 +94,6 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
     })
     await page.getByText(`version ${prices.version}, since`).waitFor()
     await page.getByText(`attempt ${settlement.epoch}`).waitFor()
-    await page.getByRole('heading', { level: 1, name: 'Request completed · length' }).waitFor()
     expect(timing).toMatchObject({ ranMs: expect.any(Number), firstTokenMs: expect.any(Number) })
     await page.getByText(`wrote ${settlement.completionTokens} tokens in`).waitFor()
   })

@@ -10,6 +10,7 @@ import { toHash } from '#libs/page-parts/route.ts'
 import { moment } from '#libs/page-parts/time.ts'
 import { read, type Answer } from '../api.ts'
 import type { App, OpenScreen } from '../app.ts'
+import { isFinal } from '../parts/is-final.ts'
 
 type RequestRecord = Answer<'/requests/{request}'>
 type Settlement = NonNullable<RequestRecord['settlement']>
@@ -33,7 +34,7 @@ export const open: OpenScreen = (app, { path }) => {
   const request = load(app, async (signal) => read('/requests/{request}', { request: id }, signal), {
     everyMs: OPEN_EVERY_MS,
   })
-  let isFinal = false
+  let isClosed = false
   return {
     title: 'Request',
     close: () => request.close(),
@@ -45,8 +46,8 @@ export const open: OpenScreen = (app, { path }) => {
       }
       if (value === undefined)
         return failure === undefined ? showWaiting() : showFailure(failure, request.reload)
-      if (!isFinal && value.settlement !== null) {
-        isFinal = true
+      if (!isClosed && isFinal(value, Date.now())) {
+        isClosed = true
         request.close()
       }
       return html`${failure === undefined ? nothing : showFailure(failure, request.reload)}
@@ -106,7 +107,7 @@ function show(app: App, record: RequestRecord): TemplateResult {
         timing === null
           ? html`<p class="dim">
               ${
-                settlement === null
+                !isFinal(record, Date.now())
                   ? 'Times are known when it has ended.'
                   : 'No times are kept: it is older than 90 days, or ran in an older release.'
               }
