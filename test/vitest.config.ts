@@ -120,6 +120,16 @@ export default defineConfig({
           setupFiles: ['test/console/support/check-pages.ts'],
         },
       },
+      // What attackers do, from outside; `npm run test:attacks` runs the long forms.
+      {
+        extends: true,
+        test: {
+          name: 'attacks',
+          include: ['test/attacks/**/*.test.ts'],
+          ...SHARED,
+          ...WITH_SERVERS,
+        },
+      },
       {
         extends: true,
         test: {
