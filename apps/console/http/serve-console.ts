@@ -14,6 +14,8 @@ import { serveSignIn } from './sign-in.ts'
 /** As large as billing reads them. */
 const MAX_BODY_BYTES = 1024 * 1024
 
+const PAGE_PATH = '/'
+
 const UPLOAD_LIMIT_MS = 30_000
 
 /** Longer than the slowest answer of billing. */
@@ -59,7 +61,7 @@ export function createConsoleServer(deps: {
   // Billing reads the JSON. Nothing else is accepted, and a change without it is refused before.
   app.addContentTypeParser('*', { parseAs: 'string' }, async (_request: unknown, body: string) => body)
   installHeaders(app)
-  installGuard(app, origin)
+  installGuard(app, { origin, open: new Set([PAGE_PATH, ...page.assets.keys()]) })
   app.setErrorHandler((error, request, reply) => {
     const code = toCode(error)
     if (code === 'internal_error')
@@ -78,7 +80,7 @@ export function createConsoleServer(deps: {
     return token
   }
 
-  servePage(app, { path: '/', page })
+  servePage(app, { path: PAGE_PATH, page })
   app.get('/api/settings', async () => settings)
   serveSignIn(app, { askBilling, cookie, attempts: limitAttempts(nowMs) })
   forwardAdmin(app, { askBilling, tokenOf, log, onRefused: (reply) => cookie.clear(reply) })
