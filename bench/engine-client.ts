@@ -161,6 +161,7 @@ async function flow(
       endIds: [],
       stop: [],
       constraint: null,
+      cacheSalt: null,
     }
     let first = true
     await client.generate(request, {

@@ -14,7 +14,7 @@ import { runAndCount } from './bootstrap/run-tests.mjs'
 
 const CALLS = ['engine-wire', 'engine-rpcs']
 /** Recorded without further arguments only. */
-const SCENARIOS = ['engine-scenarios', 'engine-client']
+const SCENARIOS = ['engine-scenarios', 'engine-client', 'engine-salt']
 
 await runScript(async () => {
   const [address, ...args] = process.argv.slice(2)

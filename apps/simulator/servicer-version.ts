@@ -11,7 +11,10 @@ export type ServicerVersion = z.infer<typeof ServicerVersion>
 /** How the versions differ for a client. */
 export type ServicerTraits = {
   readonly vllmVersion: '0.26.0' | '0.32.0'
-  /** GetLoads and GetServerInfo report the engine's capacity; FlushCache and the profiler's calls exist. */
+  /**
+   * GetLoads and GetServerInfo report the engine's capacity; FlushCache and the profiler's calls exist; the prefix cache is
+   * salted by the hashes of media.
+   */
   readonly isNewServicer: boolean
   /** The status of a request that the engine refuses. */
   readonly refusesAs: 'INVALID_ARGUMENT' | 'INTERNAL'

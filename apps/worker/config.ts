@@ -47,6 +47,8 @@ const Fields = z.object({
   WORKERS: jsonVariable(z.array(EngineConfig).min(1)),
   MODELS_DIR: z.string().default('models'),
   DRAIN_GRACE_MS: DrainGraceMs,
+  /** Whose prompts may be found in an engine's prefix cache: of the same account, of the same key, or of anybody. */
+  PREFIX_SHARING: z.enum(['account', 'key', 'all']).default('account'),
   /** Tokenized texts that are kept for each tokenizer; 0 keeps none. */
   PROMPT_CACHE_BYTES: z.coerce.number().int().min(0).max(4_294_967_296).default(33_554_432),
   /** An engine that runs generations and gives no token for this long is taken for hung. */

@@ -23,6 +23,7 @@ import { createDeliverVectors } from './embedding/deliver-vectors.ts'
 import type { EngineClient } from './engine/engine-client.ts'
 import { createEngineLife } from './engine-life.ts'
 import { createEngineMetrics } from './engine-metrics.ts'
+import { createPrefixTenantOf, readPrefixSecret } from './prefix-tenant.ts'
 import { createPromptThreads } from './prompt/prompt-threads.ts'
 import { createRenderPrompt } from './prompt/render-prompt.ts'
 import { createCapacityReports, type WorkerEngine } from './report-capacity.ts'
@@ -105,6 +106,8 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const servers = [firstServer, ...(await Promise.all(otherPlaces.map(connectBus)))] as const
 
   const record = createGenerationRecord({ redis: queueRedis, self: worker, graceMs: config.HOLD_GRACE_MS })
+  const { PREFIX_SHARING: sharing } = config
+  const prefixTenantOf = createPrefixTenantOf({ sharing, secret: await readPrefixSecret(ticketRedis) })
   const orphans = createOrphanSettlements({ record, worker, log })
 
   const { presence, publisher, redisOf, sendCapacity, subscribe, ...bus } = await createWorkerBus({
@@ -279,6 +282,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     running,
     deliverVectors,
     ticketRedis,
+    prefixTenantOf,
     roomElsewhere: (model) => countRoom(presence.peers(), model),
     metrics,
     engineMetrics,

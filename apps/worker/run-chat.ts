@@ -12,7 +12,9 @@ import type { RunEnding } from './end-run.ts'
 import type { EngineClient, EngineRequest } from './engine/engine-client.ts'
 import { EngineError } from './engine/engine-error.ts'
 import { toErrorType, type CallMeter } from './measure-calls.ts'
+import type { PrefixTenantOf } from './prefix-tenant.ts'
 import type { RunningGeneration } from './running-generation.ts'
+import type { SentPrefixes } from './sent-prefixes.ts'
 import type { EngineWatch } from './watch-engine.ts'
 
 /**
@@ -31,11 +33,14 @@ export function createRunChat(deps: {
   engine: Pick<EngineClient, 'generate'>
   /** The engine's own limit; the catalog may set less, or more where other engines have more. */
   contextWindow: number
+  prefixTenantOf: PrefixTenantOf
+  /** Of this engine. */
+  sentPrefixes: SentPrefixes
   watch: Pick<EngineWatch, 'tokenSeen'>
   meter: CallMeter
   onReplay: (tokens: number) => void
 }): RunChat {
-  const { worker, model, engine, contextWindow, watch, meter, onReplay } = deps
+  const { worker, model, engine, contextWindow, prefixTenantOf, sentPrefixes, watch, meter, onReplay } = deps
 
   return async (run, job) => {
     const { earlierIds: earlier } = run
@@ -80,6 +85,7 @@ export function createRunChat(deps: {
             endIds: model.endIds,
             stop: job.request.stop,
             constraint,
+            cacheSalt: prefixTenantOf(job),
           })
     const events = parser.finish()
     run.usage.reasoningTokens = parser.reasoningTokens()
@@ -128,15 +134,18 @@ export function createRunChat(deps: {
     const { usage, signal } = run
     // Later epochs read the replayed output from their cache as well, which is no discount.
     const isContinued = run.earlierIds.length > 0
+    const prefix = await sentPrefixes.note(request.cacheSalt, request.promptIds)
+    const toOwn = (cachedTokens: number) => Math.min(cachedTokens, prefix.knownTokens)
     let stopped = false
     const end = await engine.generate(request, {
       signal,
       onTokens({ ids, cachedTokens }) {
-        if (!isContinued) usage.cachedTokens = cachedTokens
+        if (!isContinued) usage.cachedTokens = toOwn(cachedTokens)
         const isFirst = !run.hasOutput()
         if (isFirst) run.span.event('first-token')
         watch.tokenSeen()
         run.noteOutput(ids)
+        prefix.push(ids)
         usage.completionTokens += ids.length
         const parsed = parser.push(ids)
         if (isFirst && usage.cachedTokens > 0) {
@@ -150,7 +159,7 @@ export function createRunChat(deps: {
     })
     if (stopped) return 'stop'
     if (end === null) throw new EngineError('unavailable', 'the generation was stopped')
-    if (!isContinued) usage.cachedTokens = end.cachedTokens
+    if (!isContinued) usage.cachedTokens = toOwn(end.cachedTokens)
     const { finishReason } = end
     if (finishReason === 'stop' || finishReason === 'length') return finishReason
     throw toEndError(finishReason, request, run.hasOutput())

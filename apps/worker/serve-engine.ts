@@ -20,6 +20,7 @@ import type { EngineMetrics } from './engine-metrics.ts'
 import { createHandOver } from './hand-over.ts'
 import { createCallMeter, measureEmbed } from './measure-calls.ts'
 import { pickSuspect } from './pick-suspect.ts'
+import type { PrefixTenantOf } from './prefix-tenant.ts'
 import { createProcessGeneration, type UnreadClaim } from './process-generation.ts'
 import { createPull } from './pull.ts'
 import { toQueueWaitMs } from './queue-wait.ts'
@@ -28,6 +29,7 @@ import { createRunEmbedding } from './run-embedding.ts'
 import { createRunTotals, type Totals } from './run-totals.ts'
 import type { ClaimedGeneration, RunningGeneration } from './running-generation.ts'
 import type { RunningGenerations } from './running-generations.ts'
+import { createSentPrefixes } from './sent-prefixes.ts'
 import { createSlots } from './slots.ts'
 import { createEngineWatch } from './watch-engine.ts'
 import { createLoadWatch } from './watch-load.ts'
@@ -57,6 +59,7 @@ export type WorkerServices = {
   readonly running: RunningGenerations
   readonly deliverVectors: DeliverVectors
   readonly ticketRedis: Redis | Cluster
+  readonly prefixTenantOf: PrefixTenantOf
   /** Free slots for a model at the other workers that are ready; known while this worker drains, 0 before. */
   readonly roomElsewhere: (model: string) => number
   readonly metrics: WorkerMetrics
@@ -141,6 +144,8 @@ export function serveEngine(deps: {
       model: model.chat,
       engine,
       contextWindow,
+      prefixTenantOf: services.prefixTenantOf,
+      sentPrefixes: createSentPrefixes(),
       watch,
       meter,
       onReplay(tokens) {

@@ -53,6 +53,7 @@ export async function openProbes(servers: { redisUrl: string; postgresUrl: strin
       endIds: [],
       stop: [],
       constraint: null,
+      cacheSalt: null,
     }
     const sentMs = performance.now()
     let firstMs = Number.NaN

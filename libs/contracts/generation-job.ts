@@ -32,6 +32,8 @@ export const GenerationJob = z.object({
   /** The gateway's number for this generation's stream of events; never reused within a boot. */
   stream: z.int(),
   hold: Hold,
+  /** Whose prompt it is: engines keep the cached prefixes of tenants apart. */
+  tenant: z.object({ accountId: z.string(), keyId: z.string() }),
   /** The output limit before money: the caller's, else the model's. Always set; 0 for embeddings. */
   maxOutputTokens: z.int().min(0),
   contextWindow: z.int().min(1),

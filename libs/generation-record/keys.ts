@@ -56,5 +56,8 @@ export const settlementMarkKey = (model: string) => `${settlementStreamKey(model
 export const ticketPrefix = (model: string) => `${KEY_PREFIX}{${model}}`
 export const TICKET_QUEUE = 'tickets'
 
+/** The secret of the names under which engines keep the cached prefixes of tenants apart. */
+export const prefixSecretKey = `${KEY_PREFIX}prefix-secret`
+
 /** Exists while the process with this boot id is alive. */
 export const livenessKey = (bootId: string) => `${KEY_PREFIX}live:${bootId}`

@@ -41,6 +41,7 @@ const request: EngineRequest = {
   endIds: [],
   stop: [],
   constraint: null,
+  cacheSalt: null,
 }
 
 const collect = async (client: EngineClient, asked = request) => await collectGeneration(client, asked)

@@ -74,6 +74,7 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (transport, create) => {
       endIds: [],
       stop: [],
       constraint: null,
+      cacheSalt: null,
     }
     await expect(collectGeneration(client, request)).rejects.toMatchObject({
       kind: 'refused',

@@ -20,6 +20,8 @@ export type EnginePlan = {
   prefillTokensPerS?: number
   maxNumBatchedTokens?: number
   streamInterval?: number
+  /** One that does not report `maxNumSeqs`, which is then given to its worker too. */
+  servicerVersion?: '0.26.0+0.8.0'
   /** The behaviour of a sandbox model's engine, in place of the demo persona. */
   behaviour?: object
 }
@@ -103,7 +105,7 @@ export async function startCluster(options: {
     await startApp('worker', {
       ...logging,
       ...urls,
-      WORKERS: JSON.stringify(engines.map(({ model, files, listen }) => ({ model, files, engine: listen }))),
+      WORKERS: JSON.stringify(engines.map(toWorkerEngine)),
       ...options.workerEnv,
     })
 
@@ -178,6 +180,11 @@ export async function startCluster(options: {
     },
   }
   return cluster
+}
+
+function toWorkerEngine(plan: EnginePlan & { listen: string }): object {
+  const { model, files, listen, servicerVersion, maxNumSeqs } = plan
+  return { model, files, engine: listen, ...(servicerVersion !== undefined && { maxNumSeqs }) }
 }
 
 export function createAccountCalls(admin: AdminClient): AccountCalls {

@@ -17,6 +17,7 @@ export function generationJob(fields: Partial<ChatJob> = {}): ChatJob {
       clamped: false,
       receipt: 'receipt',
     },
+    tenant: { accountId: 'account-1', keyId: 'key-1' },
     maxOutputTokens: 100,
     contextWindow: 4_096,
     request: {

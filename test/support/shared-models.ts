@@ -39,6 +39,17 @@ export const FILE_MODELS = {
   'hang-up': { like: 'demo-chat', engine: { model: 'hang-up/narrow', ...NARROW, stepMs: 20 } },
   langchain: { like: 'demo-chat', engine: { model: 'langchain/narrow', ...NARROW } },
   metrics: { like: 'demo-chat', engine: { model: 'metrics/quick', files: 'demo', ...QUICK } },
+  // Its servicer does not keep the prefix caches of accounts apart.
+  'other-prompts': {
+    like: 'demo-chat',
+    engine: {
+      model: 'other-prompts/unsalted',
+      files: 'demo',
+      servicerVersion: '0.26.0+0.8.0',
+      maxNumSeqs: 8,
+      ...QUICK,
+    },
+  },
   'openai-failures': { like: 'demo-chat', engine: { model: 'openai-failures/narrow', ...NARROW } },
   'version-skew': {
     like: 'demo-chat',

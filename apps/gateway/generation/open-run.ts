@@ -124,6 +124,7 @@ class GenerationRun implements Run {
         gateway: deps.gateway,
         stream: this.inbox.stream,
         hold,
+        tenant: { accountId: call.caller.accountId, keyId: call.caller.keyId },
         maxOutputTokens,
         contextWindow: model.contextWindow,
         request,

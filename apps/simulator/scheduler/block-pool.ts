@@ -1,12 +1,23 @@
 /** One block of KV cache. `key` is set while a later prompt can find its content. */
 export type Block = { references: number; key: string | null; content: number }
 
-/** The content before a prompt's first block. */
+/** The content before a prompt's first block, where it has no salt. */
 export const NO_CONTENT = 0
 
+/** What stands before a block: the chain of contents up to it, or, before the first, the salt as `toRoot` writes it. */
+export type Parent = number | string
+
+/** The parent of a prompt's first block. Prompts of different salts share no block. */
+export function toRoot(salt: string | null): Parent {
+  return salt === null ? NO_CONTENT : JSON.stringify(salt)
+}
+
 export type BlockPool = {
-  /** The longest run of cached full blocks that `ids` begins with, at most `limit` tokens long. Takes none of them. */
-  match(ids: ArrayLike<number>, limit: number): Block[]
+  /**
+   * The longest run of cached full blocks that `ids` begins with after `root`, at most `limit` tokens long. Takes none of
+   * them.
+   */
+  match(ids: ArrayLike<number>, options: { readonly root: Parent; readonly limit: number }): Block[]
   /** How many blocks could be allocated if `hits` were taken first. */
   freeBeside(hits: readonly Block[]): number
   /** Adds a reader to blocks that `match` found. */
@@ -14,7 +25,7 @@ export type BlockPool = {
   /** `count` empty blocks, the longest unused first; null, without a change, when there are fewer. */
   allocate(count: number): Block[] | null
   /** Lets later prompts find a full block. Returns its content, the `parent` of the next block. */
-  publish(block: Block, parent: number, ids: readonly number[]): number
+  publish(block: Block, parent: Parent, ids: readonly number[]): number
   release(blocks: readonly Block[]): void
   /** Forgets all contents. False, without a change, while a block is in use. */
   flush(): boolean
@@ -48,9 +59,9 @@ export function createBlockPool(options: { blocks: number; blockSize: number }):
   return {
     total,
     blockSize,
-    match(ids, limit) {
+    match(ids, { root, limit }) {
       const hits: Block[] = []
-      let content = NO_CONTENT
+      let content = root
       for (let end = blockSize; end <= limit; end += blockSize) {
         const block = found.get(contentKey(content, slice(ids, end - blockSize, end)))
         if (block === undefined) break
@@ -107,7 +118,7 @@ export function createBlockPool(options: { blocks: number; blockSize: number }):
   }
 }
 
-function contentKey(parent: number, ids: readonly number[]): string {
+function contentKey(parent: Parent, ids: readonly number[]): string {
   return `${parent}:${ids.join(',')}`
 }
 

@@ -1,10 +1,12 @@
-import { NO_CONTENT, type Block, type BlockPool } from './block-pool.ts'
+import { toRoot, type Block, type BlockPool, type Parent } from './block-pool.ts'
 
 /** The engine's work for one Generate or Embed call. */
 export type Sequence = {
   readonly promptIds: ArrayLike<number>
   /** False for prompts of which every position must be computed: an embedding reads them all. */
   readonly readsPrefixCache: boolean
+  /** Only sequences of one salt share cached blocks; null is one of them. */
+  readonly cacheSalt: string | null
   /** Called when all tokens so far are computed. `tokenId` is null for a sequence that generates none. */
   readonly next: () => { tokenId: number | null; ended: boolean }
 }
@@ -55,7 +57,7 @@ type Entry = {
   blocks: Block[]
   /** Number of blocks that are published in the pool, and the content of the last of them. */
   published: number
-  content: number
+  content: Parent
   cachedTokens: number | null
 }
 
@@ -151,7 +153,9 @@ export function createScheduler(options: {
   /** Gives a waiting sequence its cached and its first new blocks. Returns how many tokens it may compute. */
   function admit(entry: Entry, budget: number): number {
     // At least one token must be computed, or the model cannot generate the next one.
-    const hits = entry.sequence.readsPrefixCache ? pool.match(entry.ids, entry.ids.length - 1) : []
+    const root = toRoot(entry.sequence.cacheSalt)
+    const limit = entry.ids.length - 1
+    const hits = entry.sequence.readsPrefixCache ? pool.match(entry.ids, { root, limit }) : []
     const cached = hits.length * pool.blockSize
     const tokens = Math.min(entry.ids.length - cached, budget)
     const wanted = Math.ceil((cached + tokens) / pool.blockSize) - hits.length
@@ -160,7 +164,7 @@ export function createScheduler(options: {
     entry.blocks = [...hits, ...(pool.allocate(wanted) ?? [])]
     entry.computed = cached
     entry.published = hits.length
-    entry.content = hits.at(-1)?.content ?? NO_CONTENT
+    entry.content = hits.at(-1)?.content ?? root
     if (entry.cachedTokens === null) {
       entry.cachedTokens = cached
       lookups.push({ tokens: entry.ids.length, hits: cached })
@@ -180,7 +184,8 @@ export function createScheduler(options: {
 
   function preempt(entry: Entry): void {
     pool.release(entry.blocks)
-    Object.assign(entry, { blocks: [], computed: 0, scheduled: 0, published: 0, content: NO_CONTENT })
+    const content = toRoot(entry.sequence.cacheSalt)
+    Object.assign(entry, { blocks: [], computed: 0, scheduled: 0, published: 0, content })
     waiting.unshift(entry)
   }
 
@@ -243,7 +248,7 @@ export function createScheduler(options: {
         scheduled: 0,
         blocks: [],
         published: 0,
-        content: NO_CONTENT,
+        content: toRoot(sequence.cacheSalt),
         cachedTokens: null,
       }
       entries.set(sequence, entry)

@@ -24,6 +24,7 @@ export function embed(
   const sequence: Sequence = {
     promptIds,
     readsPrefixCache: false,
+    cacheSalt: null,
     next: () => ({ tokenId: null, ended: true }),
   }
   core.submit(sequence, {

@@ -93,7 +93,11 @@ export async function generate(
 
   const poison = parts.poison()
   const kills = poison !== null && parts.model.decode(promptIds).includes(poison)
-  const { sequence, reached } = toSequence(sampler, { promptIds, fails: parts.fails })
+  const { sequence, reached } = toSequence(sampler, {
+    promptIds,
+    cacheSalt: toCacheSalt(call.request, parts.traits),
+    fails: parts.fails,
+  })
   state.sequence = sequence
   core.submit(sequence, {
     onOutput({ tokenId, ended, cachedTokens }) {
@@ -111,12 +115,13 @@ export async function generate(
 /** The answer as the scheduler runs it, and the finish that it has reached; a call that fails reaches none. */
 function toSequence(
   sampler: Sampler,
-  { promptIds, fails }: { promptIds: Uint32Array; fails: boolean },
+  { promptIds, cacheSalt, fails }: { promptIds: Uint32Array; cacheSalt: string | null; fails: boolean },
 ): { sequence: Sequence; reached: () => Finish | null } {
   let finish: Finish | null = null
   const sequence: Sequence = {
     promptIds,
     readsPrefixCache: true,
+    cacheSalt,
     next() {
       if (finish !== null) return { tokenId: null, ended: true }
       const next = sampler.next()
@@ -125,6 +130,15 @@ function toSequence(
     },
   }
   return { sequence, reached: () => (fails ? null : finish) }
+}
+
+/** As `mm_identity_cache_salt` of the servicer: media named by their hashes alone. Older servicers do not read them. */
+function toCacheSalt(
+  { mmInputs, extraMmInputs }: GenerateRequest__Output,
+  { isNewServicer }: ServicerTraits,
+): string | null {
+  const hashes = [mmInputs, ...extraMmInputs].flatMap((batch) => batch?.mmHashes ?? [])
+  return isNewServicer && hashes.length > 0 ? `mm:${hashes.join(',')}` : null
 }
 
 /** Throws an InvalidRequest or an UnexpectedFailure. */

@@ -41,6 +41,8 @@ export type EngineRequest = {
   /** The engine stops at them, but delivers the tokens that contain them. */
   readonly stop: readonly string[]
   readonly constraint: EngineConstraint | null
+  /** Only prompts of one salt share cached prefixes, where the engine knows salts; null shares with all that have none. */
+  readonly cacheSalt: string | null
 }
 
 export type EngineTokens = {

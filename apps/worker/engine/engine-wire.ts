@@ -1,6 +1,7 @@
 import type { GetLoadsResponse__Output } from '#proto/types/vllm/grpc/engine/GetLoadsResponse.ts'
 import type { GenerateRequest } from '#proto/types/vllm/grpc/engine/GenerateRequest.ts'
 import type { GetServerInfoResponse__Output } from '#proto/types/vllm/grpc/engine/GetServerInfoResponse.ts'
+import type { MultimodalInputs } from '#proto/types/vllm/grpc/engine/MultimodalInputs.ts'
 import type { SamplingParams } from '#proto/types/vllm/grpc/engine/SamplingParams.ts'
 import type { CompleteMessage } from './decode-chunk.ts'
 import type { CallsShape, EngineConstraint } from '#libs/dialect/engine-constraint.ts'
@@ -17,7 +18,16 @@ export function toGenerateMessage(request: EngineRequest): GenerateRequest {
     requestId: request.requestId,
     samplingParams: toSamplingMessage(request),
     stream: true,
+    ...(request.cacheSalt !== null && { mmInputs: toSaltMessage(request.cacheSalt) }),
   }
+}
+
+/**
+ * This protocol has no field for vLLM's `cache_salt`. Media that are named by their hashes alone, without pixels, become
+ * the salt: servicers from 0.10.0 on read such a request as text whose cache is that media's own. Older ones ignore it.
+ */
+function toSaltMessage(salt: string): MultimodalInputs {
+  return { mmHashes: [salt] }
 }
 
 function toSamplingMessage({ sampling, maxTokens, endIds, stop, constraint }: EngineRequest): SamplingParams {

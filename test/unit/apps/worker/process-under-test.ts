@@ -10,6 +10,7 @@ import { createEndRun } from '#apps/worker/end-run.ts'
 import type { CallEnding } from '#apps/worker/measure-calls.ts'
 import { createProcessGeneration } from '#apps/worker/process-generation.ts'
 import { createRunChat } from '#apps/worker/run-chat.ts'
+import { createSentPrefixes, type SentPrefixes } from '#apps/worker/sent-prefixes.ts'
 import { createRunEmbedding } from '#apps/worker/run-embedding.ts'
 import type { ClaimedGeneration, RunningGeneration } from '#apps/worker/running-generation.ts'
 import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
@@ -80,6 +81,8 @@ export type Given = {
   constrain?: () => EngineConstraint | null
   /** Offers a tool. */
   tools?: boolean
+  prefixTenant?: string
+  sentPrefixes?: SentPrefixes
   /** Ends with the first call. */
   singleCall?: boolean
 }
@@ -155,6 +158,8 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       },
       engine,
       contextWindow,
+      prefixTenantOf: () => given.prefixTenant ?? null,
+      sentPrefixes: given.sentPrefixes ?? createSentPrefixes(),
       watch,
       meter: { begin: () => (ending) => calls.push(ending) },
       onReplay: (tokens) => (seen.replayed += tokens),

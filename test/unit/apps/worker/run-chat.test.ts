@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { EngineEnd } from '#apps/worker/engine/engine-client.ts'
+import { createSentPrefixes } from '#apps/worker/sent-prefixes.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import { loadTokenizer } from '#test/support/load-tokenizer.ts'
 import { generationJob } from '../../../support/generation-job.ts'
@@ -225,3 +226,28 @@ test.for([
     expect(events).toMatchObject(sent)
   },
 )
+
+test('only what its own tenant has sent counts as cached, whatever the engine says', async () => {
+  const sentPrefixes = createSentPrefixes()
+  const ids = Uint32Array.from({ length: 40 }, (_, i) => i)
+  const ask = async (prefixTenant: string) => {
+    const { events, requests, usage } = await processUnderTest(tokenizer, {
+      prefixTenant,
+      sentPrefixes,
+      render: async () => ({ ...PROMPT, ids }),
+      async *engine() {
+        yield tokens(await encode('one'), 32)
+        yield { ...end('stop'), cachedTokens: 32 }
+      },
+    })
+    expect(requests).toMatchObject([{ cacheSalt: prefixTenant }])
+    const reported = events.filter(({ type }) => type === 'prompt-cached')
+    return { reported, charged: usage?.cachedTokens }
+  }
+  const nothing = { reported: [], charged: 0 }
+  const all = { reported: [{ type: 'prompt-cached', cachedTokens: 32 }], charged: 32 }
+  expect(await ask('a')).toEqual(nothing)
+  expect(await ask('a')).toEqual(all)
+  expect(await ask('b')).toEqual(nothing)
+  expect(await ask('b')).toEqual(all)
+})

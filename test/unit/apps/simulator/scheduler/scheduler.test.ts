@@ -48,6 +48,7 @@ function sequence(promptIds: readonly number[], tokens: number, readsPrefixCache
   return {
     promptIds,
     readsPrefixCache,
+    cacheSalt: null,
     next() {
       written += 1
       return { tokenId: 999 + written, ended: written >= tokens }

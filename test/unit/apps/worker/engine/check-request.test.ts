@@ -10,6 +10,7 @@ const request: EngineRequest = {
   endIds: [],
   stop: [],
   constraint: null,
+  cacheSalt: null,
 }
 
 describe('checkRequest', () => {

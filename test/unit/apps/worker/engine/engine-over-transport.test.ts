@@ -17,6 +17,7 @@ const request: EngineRequest = {
   endIds: [],
   stop: [],
   constraint: null,
+  cacheSalt: null,
 }
 
 const closers: (() => void)[] = []

@@ -14,6 +14,7 @@ const request = {
   endIds: [2000, 2002],
   stop: ['END'],
   constraint: null,
+  cacheSalt: null,
 }
 
 describe('toGenerateMessage', () => {
