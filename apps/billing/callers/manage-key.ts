@@ -10,7 +10,8 @@ import { AdminError, toInvalidRequest } from '../admin/admin-error.ts'
 import type { Changed } from '../admin/implement.ts'
 import { readKeyRecord } from '../admin/resources/key-record.ts'
 import { rotateKeyOf, setKeyStatus } from '../admin/resources/key-states.ts'
-import { changeKeyTo, createKeyOf, type KeyContext, type NewKey } from '../admin/resources/keys.ts'
+import { changeKeyTo, createKeyOf, type NewKey } from '../admin/resources/keys.ts'
+import type { KeyContext } from '../admin/resources/operator-limits.ts'
 import { writeAudit } from '../admin/write-audit.ts'
 import { runTransaction } from '../database/run-transaction.ts'
 import type { Tables } from '../database/tables.ts'
@@ -53,11 +54,11 @@ async function act(db: Kysely<Tables>, request: ManageKeyRequest__Output, now: D
   const { managementKeyId, keyId } = request
   if (request.read) {
     const manager = await readManager(db, managementKeyId, now)
-    return toManaged(await readOwn({ db, now, manager }, keyId))
+    return toManaged(await readOwn({ db, now, manager, setBy: 'account' }, keyId))
   }
   return await runTransaction(db, async (transaction) => {
     const manager = await lockManager(transaction, managementKeyId, now)
-    const context = { db: transaction, now, manager }
+    const context = { db: transaction, now, manager, setBy: 'account' } as const
     if (request.create) {
       const limits = toLimits(request.create, null)
       return await makeOnce(context, request, async () => ({

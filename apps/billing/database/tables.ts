@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect, type Generated, type JSONColumnType } from 'kysely'
+import { Kysely, PostgresDialect, type ColumnType, type Generated, type JSONColumnType } from 'kysely'
 import type { Pool } from 'pg'
 import type { AuditRole, Role } from '#libs/admin-contract/roles.ts'
 
@@ -29,6 +29,8 @@ export type Tables = {
     requests_per_minute: number | null
     tokens_per_minute: bigint | null
     rotated_from: string | null
+    /** What operators have set on it, which its account may not undo: `OperatorLimits`, written as JSON. */
+    operator_limits: ColumnType<unknown, string | undefined, string>
     /** Set by a trigger. */
     version: Generated<bigint>
   }

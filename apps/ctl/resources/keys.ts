@@ -159,6 +159,7 @@ function showKey(key: Key): string {
     ['tokens a minute', key.tokensPerMinute],
     ['expires', toTime(key.expiresAt)],
     ['last used', toTime(key.lastUsedAt)],
+    ['set by operators', key.setByOperator.join(', ') || null],
     ['rotated from', key.rotatedFrom],
     ['created', toTime(key.createdAt)],
     ['revoked', toTime(key.revokedAt)],

@@ -27,6 +27,15 @@ const KeyLimits = z.strictObject({
 })
 export type KeyLimits = z.output<typeof KeyLimits>
 
+const SetByOperator = z.enum([
+  'disabled',
+  'expiresAt',
+  'models',
+  'spendLimit',
+  'requestsPerMinute',
+  'tokensPerMinute',
+])
+
 const Limited = KeyLimits.extend({ reason: Reason.optional() })
 
 export const Key = z
@@ -56,6 +65,10 @@ export const Key = z
       .meta({ description: 'In the current period of its spend limit; null where it has none.' }),
     lastUsedAt: Time.nullable().meta({ description: 'The newest settlement of one of its requests.' }),
     rotatedFrom: Id.nullable(),
+    setByOperator: z.array(SetByOperator).meta({
+      description:
+        'What an operator has set last: the account’s management keys may narrow it, and neither widen nor undo it.',
+    }),
     createdAt: Time,
     revokedAt: Time.nullable(),
   })
@@ -117,6 +130,8 @@ export const KEYS = {
     method: 'PATCH',
     path: '/keys/{key}',
     summary: 'Changes the name, the expiry and the limits of a key; null removes a limit.',
+    description:
+      'The account’s management keys may narrow the limits that an operator has set, and neither widen nor remove them.',
     roles: CUSTOMERS,
     params: KeyPath,
     body: Limited.refine(
@@ -147,7 +162,7 @@ export const KEYS = {
   disableKey: defineChange({
     ...STATE,
     path: '/keys/{key}/disable',
-    summary: 'Disables a key until it is enabled again.',
+    summary: 'Disables a key until an operator enables it again.',
     errors: ['not_found', 'conflict'],
   }),
 
@@ -163,6 +178,8 @@ export const KEYS = {
     path: '/keys/{key}/revoke',
     summary:
       'Revokes a key permanently: it spends nothing from now on, and gateways refuse it within moments.',
+    description:
+      'What operators had set on it does not bind the account any more, also where the account itself had revoked it.',
     errors: ['not_found'],
   }),
 }

@@ -34,7 +34,7 @@ export const MANAGEMENT_KEYS = {
     path: '/accounts/{account}/management-keys',
     status: 201,
     summary: 'Creates a management key of an account and shows its secret, once.',
-    description: `With it the account manages its API keys at the gateway: it makes, changes, rotates and revokes them, with every limit, those that an operator set included. It reads the whole account, and can never spend. An account has at most ${MAX_MANAGEMENT_KEYS} that are neither revoked nor expired.`,
+    description: `With it the account manages its API keys at the gateway: it makes, changes, rotates and revokes them. It can neither widen a limit that an operator has set on a key, nor enable a key that an operator has disabled, nor make a new key in its place. It reads the whole account, and can never spend. An account has at most ${MAX_MANAGEMENT_KEYS} that are neither revoked nor expired.`,
     roles: CUSTOMERS,
     params: AccountPath,
     body: z.strictObject({ name: Name, expiresAt: TimeInput.nullish(), reason: Reason.optional() }),

@@ -1,13 +1,21 @@
-import { sql, type Kysely } from 'kysely'
+import { sql, type Kysely, type Selectable } from 'kysely'
 import type { Key } from '#libs/admin-contract/resources/keys.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
+import { OperatorLimits, toSetNames } from './operator-limits.ts'
 
 /** Throws an AdminError for an unknown key. */
 export async function readKeyRecord(db: Kysely<Tables>, id: string, now: Date): Promise<Key> {
   const key = await selectKeys(db, now).where('k.id', '=', id).executeTakeFirst()
   if (key === undefined) throw new AdminError('not_found', `There is no key ${id}.`)
   return toKeyRecord(key, now)
+}
+
+/** The key's row until the end of the transaction. Throws an AdminError for an unknown key. */
+export async function lockKey(db: Kysely<Tables>, id: string): Promise<Selectable<Tables['api_keys']>> {
+  const key = await db.selectFrom('api_keys').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
+  if (key === undefined) throw new AdminError('not_found', `There is no key ${id}.`)
+  return key
 }
 
 /** Keys with their spent and held credits in the current period of their spend limit. */
@@ -51,6 +59,7 @@ export function toKeyRecord(key: KeyRow, now: Date): Key {
     tokensPerMinute: key.tokens_per_minute === null ? null : Number(key.tokens_per_minute),
     lastUsedAt: key.last_used_at?.toISOString() ?? null,
     rotatedFrom: key.rotated_from,
+    setByOperator: toSetNames(OperatorLimits.parse(key.operator_limits)),
     createdAt: key.created_at.toISOString(),
     revokedAt: key.revoked_at?.toISOString() ?? null,
   }

@@ -1,21 +1,32 @@
-import type { Kysely, Selectable } from 'kysely'
+import { isDeepStrictEqual } from 'node:util'
+import type { Kysely } from 'kysely'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { Key } from '#libs/admin-contract/resources/keys.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 import { implementChange, type Changed } from '../implement.ts'
 import { readAccount } from './accounts.ts'
-import { readKeyRecord } from './key-record.ts'
-import { insertKey, type KeyContext, type NewKey } from './keys.ts'
+import { lockKey, readKeyRecord } from './key-record.ts'
+import { insertKey, type NewKey } from './keys.ts'
+import {
+  assertMayEnable,
+  assertMayRotate,
+  byOperator,
+  OperatorLimits,
+  withOperatorChange,
+  type KeyContext,
+} from './operator-limits.ts'
 
 const rotateKey = implementChange(
   ADMIN.rotateKey,
-  async ({ params, body }, context) => await rotateKeyOf(context, params.key, body),
+  async ({ params, body }, context) => await rotateKeyOf(byOperator(context), params.key, body),
 )
 
-/** Throws an AdminError for a key that is not active, or was rotated before. */
+/**
+ * Throws an AdminError for a key that is not active, or was rotated before, and for one that only an operator may rotate.
+ */
 export async function rotateKeyOf(
-  { db, now }: KeyContext,
+  { db, now, setBy }: KeyContext,
   id: string,
   { overlapSeconds, reason }: { overlapSeconds: number; reason?: string | undefined },
 ): Promise<Changed<NewKey>> {
@@ -23,6 +34,8 @@ export async function rotateKeyOf(
   if (old.status !== 'active' || (old.expires_at !== null && old.expires_at <= now)) {
     throw new AdminError('conflict', 'Only an active key can be rotated.')
   }
+  const operatorLimits = OperatorLimits.parse(old.operator_limits)
+  if (setBy === 'account') assertMayRotate(operatorLimits)
   const earlier = await findSuccessor(db, old)
   if (earlier !== undefined) {
     throw new AdminError('conflict', `The key was rotated before: its successor is ${earlier.id}.`)
@@ -31,7 +44,12 @@ export async function rotateKeyOf(
   if (account.status !== 'active') throw new AdminError('conflict', 'The account is closed.')
   const overlapEnd = new Date(now.getTime() + overlapSeconds * 1_000)
   const end = old.expires_at !== null && old.expires_at < overlapEnd ? old.expires_at : overlapEnd
-  await db.updateTable('api_keys').set({ expires_at: end }).where('id', '=', old.id).execute()
+  const ended = setBy === 'account' ? operatorLimits : withOperatorChange(operatorLimits, { expiresAt: end })
+  await db
+    .updateTable('api_keys')
+    .set({ expires_at: end, operator_limits: JSON.stringify(ended) })
+    .where('id', '=', old.id)
+    .execute()
   const successor = await insertKey(db, {
     account_id: old.account_id,
     name: old.name,
@@ -41,6 +59,7 @@ export async function rotateKeyOf(
     spend_period: old.spend_period,
     requests_per_minute: old.requests_per_minute,
     tokens_per_minute: old.tokens_per_minute,
+    operatorLimits,
     created_at: now,
     rotated_from: old.id,
   })
@@ -50,22 +69,26 @@ export async function rotateKeyOf(
 }
 
 const disableKey = implementChange(ADMIN.disableKey, ({ params, body }, context) =>
-  setKeyStatus(context, { id: params.key, status: 'disabled', ...body }),
+  setKeyStatus(byOperator(context), { id: params.key, status: 'disabled', ...body }),
 )
 
 const enableKey = implementChange(ADMIN.enableKey, ({ params, body }, context) =>
-  setKeyStatus(context, { id: params.key, status: 'active', ...body }),
+  setKeyStatus(byOperator(context), { id: params.key, status: 'active', ...body }),
 )
 
 const revokeKey = implementChange(ADMIN.revokeKey, ({ params, body }, context) =>
-  setKeyStatus(context, { id: params.key, status: 'revoked', ...body }),
+  setKeyStatus(byOperator(context), { id: params.key, status: 'revoked', ...body }),
 )
 
 export const KEY_STATE_OPERATIONS = { rotateKey, disableKey, enableKey, revokeKey }
 
-/** Throws an AdminError for an unknown key, and for another status than `revoked` of a revoked one. */
+/**
+ * Throws an AdminError for an unknown key, for another status than `revoked` of a revoked one, and where the account would
+ * enable what an operator has disabled. An operator who revokes a key, also one that the account has revoked, undoes
+ * what operators had set on it.
+ */
 export async function setKeyStatus(
-  { db, now }: KeyContext,
+  { db, now, setBy }: KeyContext,
   {
     id,
     status,
@@ -73,18 +96,34 @@ export async function setKeyStatus(
   }: { id: string; status: 'active' | 'disabled' | 'revoked'; reason?: string | undefined },
 ): Promise<Changed<Key>> {
   const before = await lockKey(db, id)
-  if (before.status === status) return { answer: await readKeyRecord(db, id, now), audit: null }
-  if (before.status === 'revoked')
+  const set = OperatorLimits.parse(before.operator_limits)
+  const operatorLimits = setBy === 'account' ? set : toStateLimits(set, status)
+  const isSame = before.status === status
+  if (isSame && isDeepStrictEqual(set, operatorLimits)) {
+    return { answer: await readKeyRecord(db, id, now), audit: null }
+  }
+  if (!isSame && before.status === 'revoked')
     throw new AdminError('conflict', 'The key is revoked, and a revocation is permanent.')
+  if (setBy === 'account' && status === 'active') assertMayEnable(set)
   await db
     .updateTable('api_keys')
-    .set({ status, revoked_at: status === 'revoked' ? now : null })
+    .set({
+      status,
+      operator_limits: JSON.stringify(operatorLimits),
+      ...(!isSame && { revoked_at: status === 'revoked' ? now : null }),
+    })
     .where('id', '=', id)
     .execute()
   return {
     answer: await readKeyRecord(db, id, now),
     audit: { target: id, reason, details: { before: before.status } },
   }
+}
+
+function toStateLimits(set: OperatorLimits, status: 'active' | 'disabled' | 'revoked'): OperatorLimits {
+  if (status === 'revoked') return {}
+  const { disabled: _disabled, ...limits } = set
+  return status === 'disabled' ? { ...limits, disabled: true } : limits
 }
 
 /** A rotated key expires with its overlap, so that a second successor would have the expiry of the overlap. */
@@ -98,10 +137,4 @@ async function findSuccessor(
     .where('account_id', '=', account_id)
     .where('rotated_from', '=', id)
     .executeTakeFirst()
-}
-
-async function lockKey(db: Kysely<Tables>, id: string): Promise<Selectable<Tables['api_keys']>> {
-  const key = await db.selectFrom('api_keys').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
-  if (key === undefined) throw new AdminError('not_found', `There is no key ${id}.`)
-  return key
 }

@@ -6,33 +6,44 @@ import type { AnswerOf } from '#libs/admin-contract/operation.ts'
 import { PREFIX_LENGTH, type Key, type KeyLimits } from '#libs/admin-contract/resources/keys.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
-import { implementChange, implementRead, type AdminContext, type Changed } from '../implement.ts'
+import { implementChange, implementRead, type Changed } from '../implement.ts'
 import { isAfterCursor, toPage } from '../page.ts'
 import { readAccount } from './accounts.ts'
-import { readKeyRecord, selectKeys, toKeyRecord } from './key-record.ts'
-
-/** What a change of keys needs: the transaction and its time. */
-export type KeyContext = Pick<AdminContext, 'db' | 'now'>
+import { lockKey, readKeyRecord, selectKeys, toKeyRecord } from './key-record.ts'
+import {
+  assertWithin,
+  byOperator,
+  OperatorLimits,
+  toNewKeyLimits,
+  withOperatorChange,
+  type KeyContext,
+} from './operator-limits.ts'
 
 export type NewKey = AnswerOf<typeof ADMIN.createKey>
 
 const createKey = implementChange(
   ADMIN.createKey,
-  async ({ params, body }, context) => await createKeyOf(context, params.account, body),
+  async ({ params, body }, context) => await createKeyOf(byOperator(context), params.account, body),
 )
 
-/** Throws an AdminError for an unknown or closed account, and for limits that are wrong. */
+/**
+ * Throws an AdminError for an unknown or closed account, for limits that are wrong, and for a key by which the account
+ * would evade what operators have set.
+ */
 export async function createKeyOf(
-  { db, now }: KeyContext,
+  { db, now, setBy }: KeyContext,
   accountId: string,
-  { reason, ...limits }: Reasoned<KeyLimits>,
+  { reason, ...wanted }: Reasoned<KeyLimits>,
 ): Promise<Changed<NewKey>> {
   const account = await readAccount(db, accountId)
   if (account.status !== 'active') throw new AdminError('conflict', 'The account is closed.')
-  const columns = await toColumns(db, limits, now)
+  const inherited = setBy === 'account' ? await toNewKeyLimits({ db, now, setBy }, account.id) : {}
+  const limits = setBy === 'account' ? { ...toLimits(inherited), ...wanted } : wanted
+  assertWithin(inherited, limits)
   const { id, secret } = await insertKey(db, {
     ...NO_LIMITS,
-    ...columns,
+    ...(await toColumns(db, limits, now)),
+    operatorLimits: setBy === 'account' ? inherited : withOperatorChange({}, limits),
     account_id: account.id,
     created_at: now,
   })
@@ -71,21 +82,28 @@ const readKey = implementRead(
 
 const changeKey = implementChange(
   ADMIN.changeKey,
-  async ({ params, body }, context) => await changeKeyTo(context, params.key, body),
+  async ({ params, body }, context) => await changeKeyTo(byOperator(context), params.key, body),
 )
 
-/** Throws an AdminError for an unknown or revoked key, and for limits that are wrong. */
+/**
+ * Throws an AdminError for an unknown or revoked key, for limits that are wrong, and for more than an operator has set
+ * where the account itself changes it.
+ */
 export async function changeKeyTo(
-  { db, now }: KeyContext,
+  { db, now, setBy }: KeyContext,
   id: string,
   { reason, ...limits }: Reasoned<KeyLimits>,
 ): Promise<Changed<Key>> {
-  const before = await readKeyRecord(db, id, now)
+  // Locked, so that an operator's limit that is set meanwhile is not overwritten.
+  const before = await lockKey(db, id)
   if (before.status === 'revoked')
     throw new AdminError('conflict', 'The key is revoked, and a revocation is permanent.')
+  const set = OperatorLimits.parse(before.operator_limits)
+  if (setBy === 'account') assertWithin(set, limits)
+  const operatorLimits = setBy === 'account' ? set : withOperatorChange(set, limits)
   await db
     .updateTable('api_keys')
-    .set(await toColumns(db, limits, now))
+    .set({ ...(await toColumns(db, limits, now)), operator_limits: JSON.stringify(operatorLimits) })
     .where('id', '=', id)
     .execute()
   const answer = await readKeyRecord(db, id, now)
@@ -121,7 +139,15 @@ const NO_LIMITS: KeyColumns = {
 /** A new secret under a new id. */
 export async function insertKey(
   db: Kysely<Tables>,
-  columns: KeyColumns & { account_id: string; created_at: Date; rotated_from?: string },
+  {
+    operatorLimits,
+    ...columns
+  }: KeyColumns & {
+    operatorLimits: OperatorLimits
+    account_id: string
+    created_at: Date
+    rotated_from?: string
+  },
 ): Promise<{ id: string; secret: string }> {
   const id = randomUUID()
   const secret = createApiKey()
@@ -131,6 +157,7 @@ export async function insertKey(
       rotated_from: null,
       revoked_at: null,
       ...columns,
+      operator_limits: JSON.stringify(operatorLimits),
       id,
       sha256: hashApiKey(secret),
       prefix: secret.slice(0, PREFIX_LENGTH),
@@ -138,6 +165,14 @@ export async function insertKey(
     })
     .execute()
   return { id, secret }
+}
+
+/** As a request has them. */
+function toLimits({ expiresAt, models }: OperatorLimits): KeyLimits {
+  return {
+    ...(expiresAt !== undefined && { expiresAt: new Date(expiresAt) }),
+    ...(models !== undefined && { models }),
+  }
 }
 
 /** The columns of the given limits only. */

@@ -1,0 +1,145 @@
+import { sql } from 'kysely'
+import { z } from 'zod'
+import type { KeyLimits } from '#libs/admin-contract/resources/keys.ts'
+import { AdminError } from '../admin-error.ts'
+import type { AdminContext } from '../implement.ts'
+
+/** What a change of keys needs: the transaction and its time, and who makes it. */
+export type KeyContext = Pick<AdminContext, 'db' | 'now'> & {
+  /** An operator, or the account by a management key. */
+  readonly setBy: 'operator' | 'account'
+}
+
+export const byOperator = ({ db, now }: AdminContext): KeyContext => ({ db, now, setBy: 'operator' })
+
+/**
+ * What operators have set on a key, as `api_keys.operator_limits` has it. Who set it may undo it: the account narrows
+ * these limits and never widens them, and an operator's change replaces them.
+ */
+export const OperatorLimits = z.object({
+  disabled: z.literal(true).optional(),
+  expiresAt: z.iso.datetime().optional(),
+  models: z.array(z.string()).optional(),
+  spendLimit: z
+    .object({ amountNano: z.string(), period: z.enum(['day', 'week', 'month', 'total']) })
+    .optional(),
+  requestsPerMinute: z.int().optional(),
+  tokensPerMinute: z.int().optional(),
+})
+export type OperatorLimits = z.infer<typeof OperatorLimits>
+
+/** As operators see them on a key. */
+export function toSetNames(set: OperatorLimits): (keyof OperatorLimits)[] {
+  return OperatorLimits.keyof().options.filter((name) => set[name] !== undefined)
+}
+
+/** After a change by an operator. A limit that the operator removes is nobody's any more. */
+export function withOperatorChange(present: OperatorLimits, limits: KeyLimits): OperatorLimits {
+  const { expiresAt, models, spendLimit, requestsPerMinute, tokensPerMinute } = limits
+  return OperatorLimits.parse({
+    ...present,
+    ...(expiresAt !== undefined && { expiresAt: expiresAt?.toISOString() }),
+    ...(models !== undefined && { models: models ?? undefined }),
+    ...(spendLimit !== undefined && {
+      spendLimit:
+        spendLimit === null ? undefined : { ...spendLimit, amountNano: spendLimit.amountNano.toString() },
+    }),
+    ...(requestsPerMinute !== undefined && { requestsPerMinute: requestsPerMinute ?? undefined }),
+    ...(tokensPerMinute !== undefined && { tokensPerMinute: tokensPerMinute ?? undefined }),
+  })
+}
+
+/** Throws an AdminError for a change by the account that gives more than an operator has set. */
+export function assertWithin(set: OperatorLimits, limits: KeyLimits): void {
+  const { expiresAt, models, spendLimit, requestsPerMinute, tokensPerMinute } = limits
+  if (set.expiresAt !== undefined && expiresAt !== undefined) {
+    if (expiresAt === null || expiresAt > new Date(set.expiresAt)) refuse('expiresAt', set.expiresAt)
+  }
+  if (set.models !== undefined && models !== undefined) {
+    const allowed = new Set(set.models)
+    if (models === null || !models.every((model) => allowed.has(model)))
+      refuse('models', set.models.join(', '))
+  }
+  if (set.spendLimit !== undefined && spendLimit !== undefined) {
+    const { amountNano, period } = set.spendLimit
+    // The same amount in another period may be more, and what is left of it would be counted anew.
+    const isWithin = spendLimit?.period === period && spendLimit.amountNano <= BigInt(amountNano)
+    if (!isWithin) refuse('spendLimit', `${amountNano} nano-credits, ${period}`)
+  }
+  assertRate('requestsPerMinute', set.requestsPerMinute, requestsPerMinute)
+  assertRate('tokensPerMinute', set.tokensPerMinute, tokensPerMinute)
+}
+
+function assertRate(name: string, set: number | undefined, wanted: number | null | undefined): void {
+  if (set === undefined || wanted === undefined) return
+  if (wanted === null || wanted > set) refuse(name, String(set))
+}
+
+function refuse(name: string, set: string): never {
+  throw new AdminError(
+    'conflict',
+    `'${name}': an operator has set it (${set}), and only an operator can give more.`,
+    name,
+  )
+}
+
+/** Throws an AdminError for a key that an operator has disabled. */
+export function assertMayEnable({ disabled }: OperatorLimits): void {
+  if (disabled)
+    throw new AdminError('conflict', 'An operator has disabled this key: only an operator can enable it.')
+}
+
+/** Throws an AdminError for a key with a limit that would be counted anew for its successor. */
+export function assertMayRotate(set: OperatorLimits): void {
+  if (!isCounted(set)) return
+  throw new AdminError(
+    'conflict',
+    'An operator limits what this key may spend or ask for, which would be counted anew for its successor: ' +
+      'only an operator can rotate it.',
+  )
+}
+
+/**
+ * The limits that a key of the account begins with when the account itself makes it. Throws an AdminError where a new key
+ * would undo what an operator has set on another key of the account: spending and rates are counted for each key by
+ * itself, and a disabled key would only be replaced. Revoked keys count as well, unless an operator has revoked them:
+ * otherwise the account would revoke the limited key and make another. In place of a rotated key its successor counts.
+ */
+export async function toNewKeyLimits({ db, now }: KeyContext, accountId: string): Promise<OperatorLimits> {
+  const { rows } = await sql<{ operator_limits: unknown }>`
+    select k.operator_limits from api_keys k
+    where k.account_id = ${accountId} and k.operator_limits <> '{}'
+      and not exists (select from api_keys s where s.account_id = k.account_id and s.rotated_from = k.id)`.execute(
+    db,
+  )
+  const set = rows.map((row) => OperatorLimits.parse(row.operator_limits))
+  if (set.some(({ disabled }) => disabled)) refuseNewKey('An operator has disabled a key of this account')
+  if (set.some(isCounted)) refuseNewKey('An operator limits what a key of this account may spend or ask for')
+  const inherited = set.reduce(strictest, {})
+  if (inherited.models?.length === 0) {
+    refuseNewKey('Operators have limited keys of this account to different models')
+  }
+  if (inherited.expiresAt !== undefined && new Date(inherited.expiresAt) <= now) {
+    refuseNewKey('A key of this account has expired at the time that an operator set')
+  }
+  return inherited
+}
+
+function refuseNewKey(why: string): never {
+  throw new AdminError('conflict', `${why}: only an operator can make new keys for it.`)
+}
+
+/** Counted for each key by itself. */
+function isCounted({ spendLimit, requestsPerMinute, tokensPerMinute }: OperatorLimits): boolean {
+  return spendLimit !== undefined || requestsPerMinute !== undefined || tokensPerMinute !== undefined
+}
+
+function strictest(one: OperatorLimits, other: OperatorLimits): OperatorLimits {
+  const expiries = [one.expiresAt, other.expiresAt].filter((time) => time !== undefined)
+  const [expiresAt] = expiries.toSorted((a, b) => Date.parse(a) - Date.parse(b))
+  const models =
+    one.models === undefined || other.models === undefined
+      ? (one.models ?? other.models)
+      : one.models.filter((model) => other.models?.includes(model))
+  return { ...(expiresAt !== undefined && { expiresAt }), ...(models !== undefined && { models }) }
+}
