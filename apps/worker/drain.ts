@@ -9,7 +9,7 @@ export type Drain = {
   untilDrained(): Promise<void>
   /** Begins it, unless it has begun. */
   start(): void
-  /** `POST /drain` on the operators' port; answers at once. */
+  /** `POST /drain` on the operators' port, from this host alone; answers at once. */
   route(request: IncomingMessage, response: ServerResponse): void
 }
 
@@ -51,8 +51,26 @@ export function createDrain(deps: {
         response.writeHead(405, { allow: 'POST', 'content-type': 'text/plain' }).end('POST\n')
         return
       }
+      if (!isOfThisHost(request)) {
+        response.writeHead(403, { 'content-type': 'text/plain' }).end('only from this host, to 127.0.0.1\n')
+        return
+      }
       start()
       response.writeHead(202, { 'content-type': 'text/plain' }).end('draining\n')
     },
   }
 }
+
+/**
+ * The port is open to whoever may read metrics, and a drain cannot be undone. So both ends of the connection are this
+ * host's loopback address; a service mesh passes on what comes from elsewhere between other addresses. No program in a
+ * container sends the headers by which a browser shows that a page made the request.
+ */
+function isOfThisHost({ socket, headers }: IncomingMessage): boolean {
+  const isLocal = [socket.remoteAddress, socket.localAddress].every(
+    (address) => address !== undefined && LOOPBACK.has(address),
+  )
+  return isLocal && headers.origin === undefined && headers['sec-fetch-site'] === undefined
+}
+
+const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1'])

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, request, type IncomingMessage, type RequestOptions } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
-import { createDrain } from '#apps/worker/drain.ts'
+import { createDrain, type Drain } from '#apps/worker/drain.ts'
 
 async function setUp() {
   const { promise: drained, resolve } = Promise.withResolvers<void>()
@@ -36,12 +36,43 @@ test('one drain serves all who ask for it, and it lasts', async () => {
   expect([drain.isDraining(), seen.drains]).toEqual([true, 1])
 })
 
-test('POST /drain answers at once; a GET, as a probe sends it, drains nothing', async () => {
-  const { drain, seen } = await setUp()
-  const server = createServer(drain.route).listen(0, '127.0.0.1')
+async function serve(drain: Drain, host: string): Promise<number> {
+  const server = createServer(drain.route).listen(0, host)
   onTestFinished(() => void server.close())
   await once(server, 'listening')
-  const url = `http://127.0.0.1:${toAddress(server.address()).port}/drain`
+  return toAddress(server.address()).port
+}
+
+async function post(options: RequestOptions): Promise<number | undefined> {
+  const sent = request({ method: 'POST', path: '/drain', agent: false, ...options })
+  sent.end()
+  const [answer]: IncomingMessage[] = await once(sent, 'response')
+  answer?.resume()
+  return answer?.statusCode
+}
+
+test.each([
+  ['from another address, as a service mesh passes it on', { host: '127.0.0.1', localAddress: '127.0.0.6' }],
+  ['to another address of the host', { host: '127.0.0.2' }],
+  ['of a page in a browser', { host: '127.0.0.1', headers: { origin: 'http://127.0.0.1:3000' } }],
+  ['of a page in a browser that hides its origin', { host: '127.0.0.1', headers: { 'sec-fetch-site': 'none' } }],
+])('POST /drain %s drains nothing', async (_, options) => {
+  const { drain, seen } = await setUp()
+  const port = await serve(drain, '0.0.0.0')
+  expect(await post({ port, ...options })).toBe(403)
+  expect([drain.isDraining(), seen.drains]).toEqual([false, 0])
+  expect(await post({ port, host: '127.0.0.1' })).toBe(202)
+  expect([drain.isDraining(), seen.drains]).toEqual([true, 1])
+})
+
+test('POST /drain is answered on a port for both families too', async () => {
+  const { drain } = await setUp()
+  expect(await post({ port: await serve(drain, '::'), host: '127.0.0.1' })).toBe(202)
+})
+
+test('POST /drain answers at once; a GET, as a probe sends it, drains nothing', async () => {
+  const { drain, seen } = await setUp()
+  const url = `http://127.0.0.1:${await serve(drain, '127.0.0.1')}/drain`
   expect((await fetch(url)).status).toBe(405)
   expect([drain.isDraining(), seen.drains]).toEqual([false, 0])
   const answer = await fetch(url, { method: 'POST' })
