@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { findApt, installWithApt } from './apt.ts'
 import { findExecutable, isExecutable } from './find-executable.ts'
 import { lastErrorLine } from './last-error-line.ts'
 import { sayWhile, type Say } from './say.ts'
@@ -31,7 +32,7 @@ export async function ensureRedisServer(options: SetUp): Promise<string> {
   const ready = (await onPath()) ?? fromTools(tools)
   if (ready !== undefined) return ready
   mkdirSync(tools, { recursive: true })
-  return (await installWithApt(options)) ?? (await compile(options))
+  return (await fromDistribution(options)) ?? (await compile(options))
 }
 
 /** Older versions cannot run the Lua scripts (`#!lua flags`). */
@@ -55,17 +56,12 @@ function compiledPath(tools: string): string {
  * program chooses its part by the name of the link. The package redis-server would add only that link and a system
  * service, which is not wanted here.
  */
-async function installWithApt({ tools, say, signal }: SetUp): Promise<string | undefined> {
-  const apt = findExecutable('apt-get')
-  if (process.getuid?.() !== 0 || apt === undefined) return undefined
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+async function fromDistribution({ tools, say, signal }: SetUp): Promise<string | undefined> {
+  const apt = findApt()
+  if (apt === undefined) return undefined
   try {
     await sayWhile(say, 'installing Redis with apt-get (package redis-tools)', async () => {
-      await run(apt, ['update', '-q'], { env, signal, timeout: 120_000 }).catch(() => {})
-      await run(apt, ['install', '-y', '-q', '--no-install-recommends', 'redis-tools'], {
-        env,
-        timeout: 180_000,
-      })
+      await installWithApt(apt, [['redis-tools']], { signal })
     })
   } catch (error) {
     signal?.throwIfAborted()

@@ -26,7 +26,9 @@ const packagesOf = ({ packages }: (typeof LOCK_FILES)[number]) =>
 test.each(LOCK_FILES)('$path pins every package by its hash, those of other platforms too', (file) => {
   const packages = packagesOf(file)
   expect(packages.length).toBeGreaterThan(0)
-  const unpinned = packages.filter(([, { integrity }]) => !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? ''))
+  const unpinned = packages.filter(
+    ([, { integrity }]) => !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? ''),
+  )
   expect(unpinned.map(([name]) => name)).toEqual([])
 })
 

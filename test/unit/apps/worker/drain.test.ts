@@ -55,7 +55,10 @@ test.each([
   ['from another address, as a service mesh passes it on', { host: '127.0.0.1', localAddress: '127.0.0.6' }],
   ['to another address of the host', { host: '127.0.0.2' }],
   ['of a page in a browser', { host: '127.0.0.1', headers: { origin: 'http://127.0.0.1:3000' } }],
-  ['of a page in a browser that hides its origin', { host: '127.0.0.1', headers: { 'sec-fetch-site': 'none' } }],
+  [
+    'of a page in a browser that hides its origin',
+    { host: '127.0.0.1', headers: { 'sec-fetch-site': 'none' } },
+  ],
 ])('POST /drain %s drains nothing', async (_, options) => {
   const { drain, seen } = await setUp()
   const port = await serve(drain, '0.0.0.0')

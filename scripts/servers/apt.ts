@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { findExecutable } from './find-executable.ts'
+
+const run = promisify(execFile)
+
+/** How long another package manager is waited for: a fresh machine installs its updates when it starts. */
+const LOCK_LIMIT_S = 60
+const UPDATE_LIMIT_MS = 120_000
+const INSTALL_LIMIT_MS = 600_000
+const MAX_OUTPUT_BYTES = 16 << 20
+
+const ENV = { DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' }
+
+type AptOptions = {
+  signal?: AbortSignal | undefined
+  /** Between two tries to update the lists. */
+  pauseMs?: number
+}
+
+/** The path of apt-get where it may install packages: only root may. */
+export function findApt(): string | undefined {
+  return process.getuid?.() === 0 ? findExecutable('apt-get') : undefined
+}
+
+/**
+ * Installs the first of `choices` that is available, after an update of the package lists. Waits for another package
+ * manager that works at the same time. Rejects when none can be installed.
+ */
+export async function installWithApt(
+  apt: string,
+  choices: readonly (readonly string[])[],
+  { signal, pauseMs = 2_000 }: AptOptions = {},
+): Promise<void> {
+  const env = { ...process.env, ...ENV }
+  await updateLists()
+  let failure: unknown
+  for (const packages of choices) {
+    try {
+      const lock = ['-o', `DPkg::Lock::Timeout=${LOCK_LIMIT_S}`]
+      await run(apt, ['install', '-y', '-q', '--no-install-recommends', ...lock, ...packages], {
+        env,
+        // Not ended by the signal: an interrupted installation would have to be repaired by hand.
+        timeout: INSTALL_LIMIT_MS,
+        maxBuffer: MAX_OUTPUT_BYTES,
+      })
+      return
+    } catch (error) {
+      signal?.throwIfAborted()
+      failure = error
+    }
+  }
+  throw failure
+
+  /** Without new lists the old ones are used. apt does not wait for their lock itself, so the update is repeated. */
+  async function updateLists(): Promise<void> {
+    const tries = Math.ceil((LOCK_LIMIT_S * 1_000) / pauseMs)
+    for (let left = tries; left > 0; left -= 1) {
+      try {
+        await run(apt, ['update', '-q'], {
+          env,
+          signal,
+          timeout: UPDATE_LIMIT_MS,
+          maxBuffer: MAX_OUTPUT_BYTES,
+        })
+        return
+      } catch (error) {
+        signal?.throwIfAborted()
+        if (!String(error).includes('Could not get lock')) return
+        await sleep(pauseMs, undefined, { signal })
+      }
+    }
+  }
+}
