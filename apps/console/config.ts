@@ -9,14 +9,17 @@ import {
 
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
+/** Browsers take names below `localhost` (RFC 6761) for this machine without asking for their address. */
+const isLoopback = (hostname: string) => LOOPBACK.has(hostname) || hostname.endsWith('.localhost')
+
 /** Browsers send a session's cookie only over TLS, except to this machine. */
 const Origin = z
   .url({ protocol: /^https?$/, error: 'expected an https:// address' })
   .refine((text) => new URL(text).origin === text.replace(/\/$/, ''), 'expected an address without a path')
   .refine((text) => {
     const { protocol, hostname } = new URL(text)
-    return protocol === 'https:' || LOOPBACK.has(hostname)
-  }, 'http is for localhost and 127.0.0.1 alone: expected an https:// address')
+    return protocol === 'https:' || isLoopback(hostname)
+  }, 'http is for localhost, names below it and 127.0.0.1 alone: expected an https:// address')
   .transform((text) => new URL(text))
 
 const HttpUrl = z

@@ -10,7 +10,7 @@ import { formatTable, type Column } from './table.ts'
 export type Context = {
   readonly admin: Admin
   readonly bus: Bus
-  /** The address of the console. Throws a CommandError where it is not known. */
+  /** The address of the console for browsers. Throws a CommandError where it is not known. */
   consoleUrl(): string
   readonly isJson: boolean
   /** Shows the cluster until the viewer ends it; an outcome where it is shown once. */

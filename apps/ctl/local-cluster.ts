@@ -15,7 +15,7 @@ const SecretsFile = z.object({ adminToken: z.string(), redisPassword: z.string()
 export type LocalCluster = {
   readonly home: string
   /** Where the process with this role listens; undefined while the cluster does not run. */
-  address(role: 'admin' | 'redis' | 'console'): string | undefined
+  address(role: 'admin' | 'redis' | 'console' | 'consolePrograms'): string | undefined
   readonly secretsPath: string
   secrets(): z.infer<typeof SecretsFile>
 }

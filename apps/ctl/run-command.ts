@@ -40,10 +40,10 @@ export async function runCommand(
       get bus() {
         return createBus(findBus(config))
       },
-      consoleUrl: () => findConsole(config),
+      consoleUrl: () => findConsole(config).browsers,
       isJson,
       async top(once: boolean) {
-        const console = { url: findConsole(config), token: findAccess(line, config).token }
+        const console = { url: findConsole(config).programs, token: findAccess(line, config).token }
         if (once || isJson || !process.stdout.isTTY || !process.stdin.isTTY) return await readTop(console)
         await runTop(console, { isColored: config.NO_COLOR === undefined })
         return undefined

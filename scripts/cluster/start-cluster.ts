@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { ensurePostgres } from '../servers/ensure-postgres.ts'
@@ -73,11 +74,19 @@ export async function startCluster(context: Context): Promise<{ adminUrl: string
     FALLBACK_CATALOG: CATALOG,
   }
   const consolePort = await freePort()
-  const consoleUrl = `http://127.0.0.1:${consolePort}`
-  const consoleEnv = { ...redisUrls, PORT: String(consolePort), BILLING_ADMIN_URL: adminUrl }
+  // A cookie is sent to all ports of a host name, so the console has one that no other server on this machine has.
+  const consoleUrl = `http://${randomBytes(8).toString('hex')}.localhost:${consolePort}`
+  const consoleEnv = {
+    ...redisUrls,
+    PORT: String(consolePort),
+    CONSOLE_ORIGIN: consoleUrl,
+    BILLING_ADMIN_URL: adminUrl,
+  }
+  // Not every program can resolve that name; they show a bearer token in place of a cookie.
+  const consoleAddresses = { console: consoleUrl, consolePrograms: `http://127.0.0.1:${consolePort}` }
   await together(context, [
     runApp(context, 'gateway', { env: gatewayEnv, addresses: { http: gatewayUrl(options) } }),
-    runApp(context, 'console', { env: consoleEnv, addresses: { console: consoleUrl } }),
+    runApp(context, 'console', { env: consoleEnv, addresses: consoleAddresses }),
   ])
   return { adminUrl, consoleUrl }
 }

@@ -47,6 +47,10 @@ test(
     const line = printedLine(first)
     expect((await run('sh', ['-c', line])).stdout).toContain('data: [DONE]')
     expect((await npx('millrace', 'accounts', 'list')).stdout).toMatch(/^\S+ +demo +active /m)
+    const { stdout: link } = await npx('millrace', 'console')
+    expect(link).toMatch(/^http:\/\/[0-9a-f]{16}\.localhost:\d+\/#ticket=\S+\n$/)
+    expect(first.output()).toContain(`the operators' page is at ${new URL(link).origin};`)
+    expect((await npx('millrace', 'top', '--once')).stdout).toContain('demo-chat')
 
     const second = npmStart()
     expect(await second.exited).not.toBe(0)

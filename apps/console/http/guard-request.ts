@@ -13,7 +13,8 @@ import { ConsoleError } from './console-error.ts'
  * it matches, so `/%61pi/` is `/api/` to it and not to a comparison of texts. `open` lists the routes that any page may
  * link to; a new route is guarded unless it is added there.
  *
- * A bearer token is for programs. No browser attaches it on its own, so 2 and 3 do not hold for it.
+ * A bearer token is for programs. No browser attaches it on its own, so none of this holds for it: programs may also use
+ * an address of the console that browsers do not, because not every program can resolve a name below `localhost`.
  */
 export function installGuard(
   app: FastifyInstance,
@@ -21,8 +22,9 @@ export function installGuard(
 ): void {
   const isOpen = ({ routeOptions: { url } }: FastifyRequest) => url !== undefined && open.has(url)
   app.addHook('onRequest', async (request) => {
+    if (request.headers.authorization !== undefined) return
     if (request.headers.host !== origin.host) throw new ConsoleError('wrong_host')
-    if (isOpen(request) || request.headers.authorization !== undefined) return
+    if (isOpen(request)) return
     if (!isFromPage(request, origin)) throw new ConsoleError('foreign_origin')
     if (request.method !== 'GET' && !isSentByPage(request)) throw new ConsoleError('not_from_the_page')
   })

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Page as BrowserPage } from 'playwright-core'
 import { createConsoleServer } from '#apps/console/http/serve-console.ts'
@@ -21,7 +22,8 @@ export async function startConsole({
   // Once for all files of the process.
   page ??= loadConsolePage()
   const port = await freePort()
-  const origin = new URL(`http://127.0.0.1:${port}`)
+  // As `npm start` has it.
+  const origin = new URL(`http://${randomBytes(8).toString('hex')}.localhost:${port}`)
   const app = createConsoleServer({
     origin,
     billingUrl,

@@ -109,3 +109,13 @@ test('a request for the page and its files may come from anywhere', async () => 
     expect({ url, status: (await app.inject({ url, headers })).statusCode }).toEqual({ url, status: 200 })
   }
 })
+
+test('a program with a bearer may use another name of the console, and a browser with a cookie may not', async () => {
+  const app = createConsole()
+  const ask = async (headers: Record<string, string>) =>
+    (await app.inject({ url: '/api/admin/me', headers: { ...HEADERS, host: '127.0.0.1:8091', ...headers } }))
+      .statusCode
+  expect(await ask({ authorization: `Bearer ${ADMIN_TOKEN}` })).toBe(200)
+  expect(await ask({ cookie: await cookieOf(app) })).toBe(421)
+  expect(await ask({ authorization: 'Basic x', cookie: await cookieOf(app) })).toBe(401)
+})

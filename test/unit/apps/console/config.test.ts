@@ -16,16 +16,19 @@ test('without an address of its own it is reached at its port on this machine', 
   expect(toOrigin(load({ CONSOLE_ORIGIN: 'https://console.example/' })).host).toBe('console.example')
 })
 
-test.each(['http://localhost:8091', 'http://127.0.0.1:8091', 'http://[::1]:8091'])(
-  'plain http is for this machine: %s',
-  (origin) => {
-    expect(toOrigin(load({ CONSOLE_ORIGIN: origin })).origin).toBe(origin)
-  },
-)
+test.each([
+  'http://localhost:8091',
+  'http://127.0.0.1:8091',
+  'http://[::1]:8091',
+  'http://0f3a.localhost:8091',
+])('plain http is for this machine: %s', (origin) => {
+  expect(toOrigin(load({ CONSOLE_ORIGIN: origin })).origin).toBe(origin)
+})
 
 test.each([
   ['plain http of another machine', 'http://console.example'],
   ['a name that only begins like this machine', 'http://localhost.example'],
+  ['a name that only ends like this machine', 'http://not-localhost'],
   ['a path', 'https://console.example/console'],
   ['another protocol', 'ftp://console.example'],
 ])('an address with %s is refused', (_, origin) => {
