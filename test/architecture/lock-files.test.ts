@@ -35,3 +35,11 @@ test.each(LOCK_FILES)('$path pins every package by its hash, those of other plat
 test.each(LOCK_FILES)('$path names no registry', (file) => {
   expect(packagesOf(file).filter(([, { resolved }]) => resolved !== undefined)).toEqual([])
 })
+
+test('workflows name actions by their commit: a tag can be moved', () => {
+  const used = sourceFiles('.github/workflows/*.yml').flatMap(({ text }) =>
+    [...text.matchAll(/\buses: *(\S+)/g)].map(([, action = '']) => action),
+  )
+  expect(used.length).toBeGreaterThan(0)
+  expect(used.filter((action) => !/^[\w./-]+@[0-9a-f]{40}$/.test(action))).toEqual([])
+})
