@@ -1,16 +1,15 @@
-import { hash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 
 /**
- * What each tenant has sent to one engine lately, as hashes of the blocks of its prompts and outputs. The engine's count
- * of cached tokens is believed up to that: not every servicer keeps the caches of tenants apart (see `toSaltMessage`), and
- * where it does not, the count would show what others have sent.
+ * What each tenant has sent to one engine lately, in blocks of its prompts and outputs. The engine's count of cached
+ * tokens is believed up to that: not every servicer keeps the caches of tenants apart (see `toSaltMessage`), and where it
+ * does not, the count would show what others have sent.
  */
 export type SentPrefixes = {
   /**
-   * Notes a prompt that is sent now. `tenant` null: all share what is cached, and nothing is noted. Takes about 1 µs for a
-   * block; a long prompt is noted in several turns of the event loop.
+   * Notes a prompt that is sent now. `tenant` null: all share what is cached, and nothing is noted. A long prompt is noted
+   * in several turns of the event loop.
    */
   readonly note: (tenant: string | null, promptIds: Uint32Array) => Promise<SentPrefix>
 }
@@ -25,39 +24,58 @@ export type SentPrefix = {
 /** The smallest block in which engines cache by default. A larger block's count is never above that of its parts. */
 export const BLOCK_TOKENS = 16
 
-/** Of all tenants together: two million tokens, in about 10 MB. The longest unused are forgotten first. */
+/** Of all tenants together: two million tokens, in about 20 MB. The longest unused are forgotten first. */
 const MOST_BLOCKS = 131_072
 
-/** About 2 ms of work. */
-const BLOCKS_AT_ONCE = 2_048
+/** One to two milliseconds of work. */
+const BLOCKS_AT_ONCE = 1_024
 
 export function createSentPrefixes({ mostBlocks = MOST_BLOCKS } = {}): SentPrefixes {
-  const sent = new LRUCache<number, true>({ max: mostBlocks })
+  /**
+   * Each block's number, by its ids and the number of the block before it; by the tenant's name in the place of that for a
+   * first block. So a number stands for all ids up to the block's end, and nothing but the same ids of the same tenant
+   * leads to it. A block whose predecessor was forgotten is never found again.
+   */
+  const numbers = new LRUCache<string, number>({ max: mostBlocks })
+  let lastNumber = 0
+
+  /** Returns the block's number, and whether it was known. */
+  function enter(key: string): { number: number; known: boolean } {
+    const found = numbers.peek(key)
+    if (found !== undefined) return { number: found, known: true }
+    lastNumber += 1
+    numbers.set(key, lastNumber)
+    return { number: lastNumber, known: false }
+  }
 
   return {
     async note(tenant, promptIds) {
       if (tenant === null) return ALL_KNOWN
       const chain = createChain(tenant)
-      const keys: number[] = []
+      const keys: string[] = []
+      let knownBlocks = 0
       for (let end = BLOCK_TOKENS; end <= promptIds.length; end += BLOCK_TOKENS) {
         if (keys.length % BLOCKS_AT_ONCE === BLOCKS_AT_ONCE - 1) await nextTurn()
-        keys.push(chain.next(promptIds.subarray(end - BLOCK_TOKENS, end)))
+        const key = chain.toKey(promptIds.subarray(end - BLOCK_TOKENS, end))
+        const { number, known } = enter(key)
+        if (known && knownBlocks === keys.length) knownBlocks += 1
+        keys.push(key)
+        chain.follow(number)
       }
-      const unknown = keys.findIndex((key) => !sent.has(key))
       // From the end, so that a prompt's end is forgotten before its beginning, without which the end is useless.
-      for (const key of keys.toReversed()) sent.set(key, true)
+      for (const key of keys.toReversed()) numbers.get(key)
       const block = new Uint32Array(BLOCK_TOKENS)
       let filled = promptIds.length % BLOCK_TOKENS
       block.set(promptIds.subarray(promptIds.length - filled))
       return {
-        knownTokens: (unknown === -1 ? keys.length : unknown) * BLOCK_TOKENS,
+        knownTokens: knownBlocks * BLOCK_TOKENS,
         push(ids) {
           for (const id of ids) {
             block[filled] = id
             filled += 1
             if (filled < BLOCK_TOKENS) continue
             filled = 0
-            sent.set(chain.next(block), true)
+            chain.follow(enter(chain.toKey(block)).number)
           }
         },
       }
@@ -67,21 +85,21 @@ export function createSentPrefixes({ mostBlocks = MOST_BLOCKS } = {}): SentPrefi
 
 const ALL_KNOWN: SentPrefix = { knownTokens: Number.POSITIVE_INFINITY, push() {} }
 
-const DIGEST_BYTES = 32
-/** Two blocks of one tenant have the same key once in 10¹⁴ pairs; nobody can choose them, as the tenant's name is secret. */
-const KEY_BYTES = 6
-
-/** Keys of the blocks of one prompt, each of which stands for all ids up to its end. */
-function createChain(tenant: string): { next(block: Uint32Array): number } {
-  const bytes = new Uint8Array(DIGEST_BYTES + BLOCK_TOKENS * Uint32Array.BYTES_PER_ELEMENT)
-  const ids = new Uint32Array(bytes.buffer, DIGEST_BYTES)
-  bytes.set(hash('sha256', tenant, 'buffer'))
+/** The keys of one prompt's blocks, one after the other. */
+function createChain(tenant: string) {
+  const bytes = Buffer.alloc(Float64Array.BYTES_PER_ELEMENT + BLOCK_TOKENS * Uint32Array.BYTES_PER_ELEMENT)
+  const parent = new Float64Array(bytes.buffer, bytes.byteOffset, 1)
+  const ids = new Uint32Array(bytes.buffer, bytes.byteOffset + Float64Array.BYTES_PER_ELEMENT, BLOCK_TOKENS)
+  let isFirst = true
   return {
-    next(block) {
+    toKey(block: Uint32Array): string {
       ids.set(block)
-      const digest = hash('sha256', bytes, 'buffer')
-      bytes.set(digest)
-      return digest.readUIntLE(0, KEY_BYTES)
+      // Longer than every other key, as it has the name beside as many bytes.
+      return isFirst ? tenant + bytes.toString('latin1') : bytes.toString('latin1')
+    },
+    follow(number: number): void {
+      isFirst = false
+      parent[0] = number
     },
   }
 }
