@@ -59,7 +59,11 @@ describe.skipIf(!HAS_BROWSER)('accounts in the console', () => {
     await page.route(
       '**/topups',
       async (route) => {
-        await route.fetch()
+        const request = route.request()
+        const { host, hostname } = new URL(request.url())
+        // Sent by this process, which cannot resolve a name below localhost as browsers do.
+        const sent = request.url().replace(hostname, '127.0.0.1')
+        await route.fetch({ url: sent, headers: { ...(await request.allHeaders()), host } })
         await route.abort()
       },
       { times: 1 },

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { KeySettings } from '#proto/types/millrace/billing/KeySettings.ts'
@@ -188,4 +189,34 @@ test('a key that an operator has rotated stays ended, and the limits are those o
   expect(await change({ requestsPerMinute: 0 })).toMatchObject(refused('CONFLICT', 'requestsPerMinute'))
   await operator.call(ADMIN.changeKey, { key: successor.id, requestsPerMinute: null })
   await done({ create: {} })
+})
+
+test('the migration takes the limits of keys that no management key has made or changed for the operators’', async () => {
+  const { accountId } = managed.account
+  const { pool } = managed.database
+  await limit({
+    models: ['chat'],
+    expiresAt: inDays(2).toISOString(),
+    spendLimit: { amountNano: '500', period: 'week' },
+    requestsPerMinute: 10,
+    tokensPerMinute: 1_000,
+  })
+  const plain = await operator.call(ADMIN.createKey, { account: accountId })
+  await operator.call(ADMIN.disableKey, { key: plain.id })
+  const other = await managed.database.createAccount(0n)
+  const { id: managementKeyId } = await managed.createManager(other.accountId)
+  const own = await managed.billing.manageKey({ managementKeyId, create: { requestsPerMinute: 5 } })
+  await managed.billing.manageKey({ managementKeyId, keyId: own.key?.keyId, rotate: { overlapSeconds: 60 } })
+  const read = async () => {
+    const { rows } = await pool.query<{ operator_limits: object }>(
+      'select operator_limits from api_keys order by created_at, id',
+    )
+    return rows.map((row) => row.operator_limits)
+  }
+  const written = await read()
+  expect(written.filter((set) => Object.keys(set).length > 0)).toHaveLength(2)
+  await pool.query("update api_keys set operator_limits = '{}'")
+  const file = readFileSync('apps/billing/sql/tables/0015-operator-limits.sql', 'utf8')
+  await pool.query(file.slice(file.indexOf('update api_keys')))
+  expect(await read()).toEqual(written)
 })
