@@ -2,7 +2,7 @@
 export type Block = { references: number; key: string | null; content: number }
 
 /** The content before a prompt's first block, where it has no salt. */
-export const NO_CONTENT = 0
+const NO_CONTENT = 0
 
 /** What stands before a block: the chain of contents up to it, or, before the first, the salt as `toRoot` writes it. */
 export type Parent = number | string

@@ -206,7 +206,11 @@ test('the migration takes the limits of keys that no management key has made or 
   const other = await managed.database.createAccount(0n)
   const { id: managementKeyId } = await managed.createManager(other.accountId)
   const own = await managed.billing.manageKey({ managementKeyId, create: { requestsPerMinute: 5 } })
-  await managed.billing.manageKey({ managementKeyId, keyId: own.key?.keyId, rotate: { overlapSeconds: 60 } })
+  await managed.billing.manageKey({
+    managementKeyId,
+    keyId: own.key?.keyId ?? '',
+    rotate: { overlapSeconds: 60 },
+  })
   const read = async () => {
     const { rows } = await pool.query<{ operator_limits: object }>(
       'select operator_limits from api_keys order by created_at, id',
