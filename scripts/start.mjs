@@ -21,5 +21,5 @@ await runScript(async () => {
   }
   checkPlatform()
   await ensureDependencies({ dev: false })
-  return await runCluster({ ...options, startedAt })
+  return await runCluster({ ...options, startedMsAgo: performance.now() - startedAt })
 })

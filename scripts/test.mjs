@@ -30,7 +30,7 @@ console.log(`${total.passed} passed, ${total.failed} failed`)
 /** The seconds of the whole run; those of its parts stand above, at the end of the tests. */
 function describeCost(testsCpuSeconds) {
   const cpuSeconds = readChildrenCpuSeconds()
-  const wallSeconds = (Date.now() - startedAt) / 1000
+  const wallSeconds = (performance.now() - startedAt) / 1000
   const others = Math.max(0, cpuSeconds - testsCpuSeconds)
   console.log(
     `${wallSeconds.toFixed(0)} s, ${cpuSeconds.toFixed(0)} CPU s, ${others.toFixed(0)} of them for set-up and checks`,

@@ -16,6 +16,7 @@ import { followModels } from './catalog/follow-models.ts'
 import { loadCatalog } from './catalog/load-catalog.ts'
 import { BillingConfig } from './config.ts'
 import { checkSchema } from './database/check-schema.ts'
+import { createDatabaseClock, readDatabaseTimeMs } from './database/database-clock.ts'
 import { migrateAs } from './database/migrate-as.ts'
 import { createMoney } from './database/money.ts'
 import { MONEY_BOUNDS, openPool, SERVICE_ROLE } from './database/open-pool.ts'
@@ -37,6 +38,7 @@ import { watchHolds } from './watch-holds.ts'
 const LIMITS = {
   databaseCheckMs: 2_000,
   versionPollMs: 5_000,
+  clockEveryMs: 5_000,
   callsGraceMs: 3_000,
   claimIdleMs: 30_000,
   readPauseMs: 250,
@@ -66,7 +68,6 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
   const { config, releasers } = context
   const replica = randomUUID()
   const log = context.log.child({ replica })
-  const nowMs = () => Date.now()
   const registry = new Registry()
   const tracing = await openTracing('billing', { instance: replica, config, log, releasers })
 
@@ -112,6 +113,9 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
   const pool = releasers.add('pool', await openPool(service), { run: (pool) => pool.end() })
   state.wait('starting')
   if (config.MIGRATE === 'never') await checkSchema(pool)
+  const clock = await createDatabaseClock({ pool, everyMs: LIMITS.clockEveryMs, log })
+  releasers.add('clock', clock, { run: (clock) => clock.stop() })
+  const { nowMs } = clock
   if (catalog !== null) await loadCatalog({ pool, models: catalog, nowMs: nowMs(), log })
 
   const listenUrl =
@@ -194,7 +198,7 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
     pool: operatorsPool,
     everyMs: LIMITS.booksEveryMs,
     checkMs: LIMITS.booksCheckMs,
-    nowMs,
+    readNowMs: async () => await readDatabaseTimeMs(operatorsPool),
     metrics,
     log,
   })

@@ -86,6 +86,11 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
       help: 'Times a settlement stream was read again because the database had gone back in time',
       registers,
     }),
+    clockJumps: new Counter({
+      name: 'millrace_billing_queue_clock_jumps_total',
+      help: 'Times that the clock of a queue Redis jumped, by more than 5 s, as this replica saw it, for each model',
+      registers,
+    }),
     reconciliationRows: new Gauge<'question'>({
       name: 'millrace_billing_reconciliation_rows',
       help: 'Rows that contradict a question of the newest scheduled reconciliation; all must be zero',

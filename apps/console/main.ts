@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { Registry } from 'prom-client'
 import { ME } from '#libs/admin-contract/resources/me.ts'
 import { toAdminRequest } from '#libs/admin-contract/admin-request.ts'
+import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { toBusRedis, toQueueRedis, type RedisServerPlace } from '#libs/config/redis-fields.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
@@ -22,7 +23,6 @@ const BILLING_LIMIT_MS = 5_000
 await runApp({ name: 'console', schema: ConsoleConfig, environment: process.env }, async (context) => {
   const { config, log, releasers } = context
   const nowMs = () => performance.now()
-  const unixMs = () => Date.now()
   const registry = new Registry()
   const page = await loadConsolePage()
   let listens = false
@@ -48,7 +48,7 @@ await runApp({ name: 'console', schema: ConsoleConfig, environment: process.env 
   const queuePlace = { place: toQueueRedis(config), name: 'console-queue', patience: 'fail-fast' } as const
   const queue = releasers.add('queue', await connectRedis({ ...queuePlace, log }), disconnect)
   const servers = await Promise.all(toBusRedis(config).map(connectBus))
-  const live = await startLive({ servers, queue, nowMs, unixMs, log })
+  const live = await startLive({ servers, queue, nowMs, unixMs: wallClockMs, log })
   releasers.add('live', live, { run: () => live.stop() })
   createConsoleMetrics({ registry, live })
 
@@ -82,7 +82,7 @@ await runApp({ name: 'console', schema: ConsoleConfig, environment: process.env 
         if (answer === 'not-known') throw new ConsoleError('billing_unreachable')
       }
       const isRevoked = async (request: FastifyRequest) => (await checkViewer(tokenOf(request))) === 'refused'
-      serveLive(server, { live, authorize, isRevoked, unixMs })
+      serveLive(server, { live, authorize, isRevoked, unixMs: wallClockMs })
     },
     nowMs,
     log,

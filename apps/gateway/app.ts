@@ -82,6 +82,7 @@ type AppDeps = {
   /** UUIDv7. */
   readonly newId: () => string
   readonly nowMs: () => number
+  readonly wallClockMs: () => number
   /** Calls back each second until the returned function is called. */
   readonly everySecond: (run: () => void) => () => void
   readonly registry: Registry
@@ -96,7 +97,7 @@ type AppDeps = {
  * ended; closing the app waits for them as well, but refuses new connections.
  */
 export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Promise<void> } {
-  const { generate, catalog, newId, nowMs, registry, log, limits } = deps
+  const { generate, catalog, newId, nowMs, wallClockMs, registry, log, limits } = deps
   const app = fastify({
     bodyLimit: limits.bodyBytes,
     requestTimeout: limits.uploadMs,
@@ -185,7 +186,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     sseSockets,
     reportError,
     countCutStream,
-    nowMs,
+    wallClockMs,
   }
   app.post(
     '/v1/chat/completions',
@@ -198,7 +199,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   app.get('/v1/models', free(listModelsDescription), listModels(catalogOf))
   app.get('/v1/models/*', free(describeModelDescription), describeModel(catalogOf))
   const spend = createSpendRead(nowMs)
-  const own = selfService({ reads: deps.reads, readerOf, spend, nowMs })
+  const own = selfService({ reads: deps.reads, readerOf, spend, nowMs, wallClockMs })
   app.get('/v1/key', reading(keyDescription), own.key)
   app.get('/v1/credits', reading(creditsDescription), own.credits)
   app.get('/v1/generation', reading(generationDescription), own.generation)

@@ -7,15 +7,18 @@ import type { AuthenticateManager } from './http/identify.ts'
 export function createAuthentication({
   billing,
   nowMs,
+  wallClockMs,
 }: {
   billing: Pick<BillingClient, 'lookUpKey' | 'lookUpManagementKey' | 'watchKeys'>
   nowMs: () => number
+  wallClockMs: () => number
 }): { authenticate: Authenticate; authenticateManager: AuthenticateManager } {
   const { authenticate, applyKeyChanges } = createAuthenticate({
     lookUpKey: billing.lookUpKey,
     hashApiKey,
     isWellFormed: isWellFormedApiKey,
     nowMs,
+    wallClockMs,
   })
   billing.watchKeys({ onChanges: applyKeyChanges })
   // Changes of management keys are not pushed: billing checks the key again in each call, so a revoked one does nothing.
@@ -24,6 +27,7 @@ export function createAuthentication({
     hashApiKey,
     isWellFormed: isWellFormedManagementKey,
     nowMs,
+    wallClockMs,
   })
   return {
     authenticate,

@@ -2,6 +2,7 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import { hostname } from 'node:os'
 import { Registry } from 'prom-client'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
+import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { createPresence } from '#libs/event-bus/presence.ts'
 import { startReporter } from '#libs/event-bus/reports.ts'
 import { subscribeEvents } from '#libs/event-bus/subscribe-events.ts'
@@ -59,8 +60,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const gateway = randomUUID()
   const log = context.log.child({ gateway })
   const opening = { config, releasers, log }
-  const nowMs = () => Date.now()
-  const monotonicMs = () => performance.now()
+  const nowMs = () => performance.now()
   const registry = new Registry()
   const tracing = await openTracing('gateway', { instance: gateway, config, log, releasers })
 
@@ -111,7 +111,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     subscriber: busSubscriber,
     gateway,
     openStreams: inboxes.openStreams,
-    nowMs: monotonicMs,
+    nowMs,
     log,
   })
   const { demand, modelStates } = releasers.add('load signals', signals, { run: () => signals.close() })
@@ -153,7 +153,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const settlements = createSettlements({
     record,
     billing,
-    redisNowMs: queueClock.nowMs,
+    nowMs,
+    queueClock,
     holdGraceMs: config.HOLD_GRACE_MS,
     log,
   })
@@ -192,7 +193,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   releasers.add('ticker', stopTicking, { run: (stop) => stop() })
 
-  const book = createRequestBook({ nowMs: monotonicMs })
+  const book = createRequestBook({ nowMs })
   const reporter = await startReporter({
     servers: [{ bus: busRedis, subscriber: busSubscriber }],
     build: createBuildReport({
@@ -200,16 +201,21 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       book,
       models: catalog.list,
       pendingSettlements: () => settlements.counts().unanswered,
-      nowMs: monotonicMs,
+      nowMs,
     }),
-    nowMs: monotonicMs,
+    nowMs,
     log,
   })
   releasers.add('reports', reporter, { run: () => reporter.stop() })
 
   const inputEstimate = createInputEstimate()
   const poisonBound = createPoisonBound(nowMs)
-  const reserve = createReserve({ billing, inputEstimate, releaseHold: settlements.releaseHold })
+  const reserve = createReserve({
+    billing,
+    inputEstimate,
+    releaseHold: settlements.releaseHold,
+    toQueueMs: queueClock.toQueueMs,
+  })
   const generate = createGenerate({
     admit: createAdmit({
       picture,
@@ -260,8 +266,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       inputEstimate,
       outputEstimate: createOutputEstimate(),
       gateway,
-      redisNowMs: queueClock.nowMs,
-      nowMs: monotonicMs,
+      nowMs,
       showsCost: config.USAGE_COST === 'on',
     }),
     receiveVectors: createReceiveVectors({
@@ -269,9 +274,9 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       gateway,
       sendTaken: control.vectorsTaken,
     }),
-    observe: createObserve({ metrics: createGenerationMetrics(registry), demand, book, nowMs: monotonicMs }),
+    observe: createObserve({ metrics: createGenerationMetrics(registry), demand, book, nowMs }),
     limitMs: config.GENERATION_DEADLINE_MS,
-    redisNowMs: queueClock.nowMs,
+    nowMs,
   })
 
   const bodyThread = createBodyThread({ limits: BODY_THREAD_LIMITS, log })
@@ -279,13 +284,14 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
 
   const { app, drain } = buildApp({
     generate,
-    ...createAuthentication({ billing, nowMs }),
+    ...createAuthentication({ billing, nowMs, wallClockMs }),
     reads: billing,
     management: billing,
     catalog,
     prepareOnThread: bodyThread.prepareOnThread,
     newId: () => randomUUIDv7(),
     nowMs,
+    wallClockMs,
     everySecond,
     registry,
     tracing,

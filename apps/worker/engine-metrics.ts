@@ -7,8 +7,8 @@ import type { Totals } from './run-totals.ts'
 
 /** What is measured of the engines themselves, beside the generations. */
 export type EngineMetrics = {
-  /** A generation was claimed for the first time; `ms` is null where it is not known how long it waited. */
-  noteQueueWait(model: string, ms: number | null): void
+  /** A generation that waited `ms` was claimed for the first time. */
+  noteQueueWait(model: string, ms: number): void
   noteRestart(model: string, reason: RestartReason): void
   /** A start took so long. */
   noteLoad(model: string, ms: number): void
@@ -102,7 +102,7 @@ export function createEngineMetrics(options: {
   })
   const queueWait = new Histogram({
     name: 'millrace_worker_queue_wait_seconds',
-    help: 'Time from the id of a generation to its first claim, by the clocks of gateway and worker',
+    help: 'Time that a generation waited in the queue until its first claim, by the clock of the queue Redis',
     labelNames: ['model'],
     buckets: WAIT_S,
     registers,
@@ -122,9 +122,7 @@ export function createEngineMetrics(options: {
   })
 
   return {
-    noteQueueWait(model, ms) {
-      if (ms !== null) queueWait.observe({ model }, ms / 1_000)
-    },
+    noteQueueWait: (model, ms) => queueWait.observe({ model }, ms / 1_000),
     noteRestart: (model, reason) => restarts.inc({ model, reason }),
     noteLoad: (model, ms) => loads.observe({ model }, ms / 1_000),
     calls: {

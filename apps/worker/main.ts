@@ -289,7 +289,6 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     isCordoned: cordon.isCordoned,
     announce,
     nowMs,
-    unixMs: () => Date.now(),
     log,
   }
   // Each engine joins as soon as it answers; the others do not wait for it.

@@ -23,7 +23,6 @@ import { pickSuspect } from './pick-suspect.ts'
 import type { PrefixTenantOf } from './prefix-tenant.ts'
 import { createProcessGeneration, type UnreadClaim } from './process-generation.ts'
 import { createPull } from './pull.ts'
-import { toQueueWaitMs } from './queue-wait.ts'
 import { createRunChat } from './run-chat.ts'
 import { createRunEmbedding } from './run-embedding.ts'
 import { createRunTotals, type Totals } from './run-totals.ts'
@@ -69,8 +68,6 @@ export type WorkerServices = {
   /** Publishes a heartbeat and the capacity at once. */
   readonly announce: () => void
   readonly nowMs: () => number
-  /** This machine's clock, which may be set, for the comparison with other machines' clocks. */
-  readonly unixMs: () => number
   readonly log: Logger
 }
 
@@ -190,9 +187,9 @@ export function serveEngine(deps: {
 
   function open(claim: ClaimedGeneration): RunningGeneration {
     const startedMs = nowMs()
-    const { id, epoch, ids } = claim
+    const { id, epoch, ids, waitedMs } = claim
     if (epoch > 1) log.info({ requestId: id, epoch, after: ids.length }, 'takes a generation over')
-    else engineMetrics.noteQueueWait(model.name, toQueueWaitMs(id, services.unixMs()))
+    else engineMetrics.noteQueueWait(model.name, waitedMs)
     const span = traceRun(claim)
     const onClose = () => {
       live.delete(liveNumber)

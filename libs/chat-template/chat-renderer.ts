@@ -1,3 +1,4 @@
+import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
 import { createNumberKeeper, type NumberKeeper } from './python/number-keeper.ts'
 import { createPythonTemplate, type PythonTemplate } from './python/python-template.ts'
@@ -46,7 +47,10 @@ export class ChatTemplateError extends Error {
  * Throws when the source cannot be parsed; a model without a template refuses each chat instead, because it may
  * still serve embeddings. `now` is the date for templates that name it.
  */
-export function createChatRenderer(chatTemplate: ChatTemplate, now = () => new Date()): ChatRenderer {
+export function createChatRenderer(
+  chatTemplate: ChatTemplate,
+  now = () => new Date(wallClockMs()),
+): ChatRenderer {
   const { source, toolSource = null, specialTokens, addedTokens } = chatTemplate
   const plain = source === null ? null : parseTemplate(source, now)
   const withTools = toolSource === null ? plain : parseTemplate(toolSource, now)

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
+import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { VERSION } from '#libs/telemetry/version.ts'
 import { OBSERVE_CHANNEL, REPORTS_CHANNEL } from './channels.ts'
@@ -147,7 +148,7 @@ export function describeProcess(process_: { id: string; name: string }) {
     host: hostname(),
     pid: process.pid,
     version: VERSION,
-    startedAt: new Date(Date.now() - process.uptime() * 1_000).toISOString(),
+    startedAt: new Date(wallClockMs() - process.uptime() * 1_000).toISOString(),
   }
 }
 

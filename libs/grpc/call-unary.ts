@@ -1,8 +1,9 @@
-import type { CallOptions, ClientUnaryCall, ServiceError } from '@grpc/grpc-js'
+import type { ClientUnaryCall, Metadata, ServiceError } from '@grpc/grpc-js'
+import { createTimeLimit } from './time-limit.ts'
 
 type UnaryMethod<Request, Response> = (
   request: Request,
-  options: Partial<CallOptions>,
+  metadata: Metadata,
   callback: (error: ServiceError | null, response?: Response) => void,
 ) => ClientUnaryCall
 
@@ -18,16 +19,19 @@ export async function callUnary<Request, Response>(
   const { promise, resolve, reject } = Promise.withResolvers<Response>()
   const { signal } = options
   signal?.throwIfAborted()
-  const call = method(request, { deadline: Date.now() + options.timeoutMs }, (error, response) => {
-    if (error) reject(error)
+  const limit = createTimeLimit(options.timeoutMs)
+  const call = method(request, limit.metadata, (error, response) => {
+    if (error) reject(limit.explain(error))
     else if (response === undefined) reject(new Error('unary call ended without error and without message'))
     else resolve(response)
   })
+  limit.begin(call)
   const cancel = () => call.cancel()
   signal?.addEventListener('abort', cancel)
   try {
     return await promise
   } finally {
+    limit.end()
     signal?.removeEventListener('abort', cancel)
   }
 }

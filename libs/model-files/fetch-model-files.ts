@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { credentials, status } from '@grpc/grpc-js'
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import { UNLIMITED_MESSAGES } from '#libs/grpc/serve-grpc.ts'
+import { createTimeLimit } from '#libs/grpc/time-limit.ts'
 import type { GetTokenizerChunk__Output } from '#proto/types/smg/grpc/common/GetTokenizerChunk.ts'
 import type { ProtoGrpcType } from '#proto/types/vllm_engine.ts'
 import { isModelFile, type ModelFiles } from './model-files.ts'
@@ -24,15 +25,19 @@ export async function fetchModelFiles(
   const { VllmEngine } = loadProto<ProtoGrpcType>('vllm_engine.proto').vllm.grpc.engine
   const options = { ...UNLIMITED_MESSAGES, 'grpc.enable_http_proxy': 0, 'grpc.enable_retries': 0 }
   const client = new VllmEngine(address, credentials.createInsecure(), options)
+  const limit = createTimeLimit(timeoutMs)
   try {
-    const archive = await receive(client.GetTokenizer({}, { deadline: Date.now() + timeoutMs }), packedBytes)
+    const chunks = client.GetTokenizer({}, limit.metadata)
+    limit.begin(chunks)
+    const archive = await receive(chunks, packedBytes)
     const files = await unzip(archive, LIMITS, isModelFile)
     if (!files.has('tokenizer.json')) throw new Error('its archive has no tokenizer.json')
     return files
-  } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error)
-    throw new ModelFetchError(`the engine at ${address} sent no usable model files: ${problem}`, error)
+  } catch (failure) {
+    const error = failure instanceof Error ? limit.explain(failure) : new Error(String(failure))
+    throw new ModelFetchError(`the engine at ${address} sent no usable model files: ${error.message}`, error)
   } finally {
+    limit.end()
     client.close()
   }
 }

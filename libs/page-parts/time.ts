@@ -1,10 +1,11 @@
 import { html, type TemplateResult } from 'lit-html'
+import { wallClockMs } from '#libs/clock/wall-clock.ts'
 
 const DAY_MS = 24 * 60 * 60_000
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /** A moment in UTC, with the viewer's own time on hover. */
-export function moment(iso: string | null, nowMs = Date.now()): TemplateResult {
+export function moment(iso: string | null, nowMs = wallClockMs()): TemplateResult {
   if (iso === null) return html`<span class="dim">never</span>`
   const at = new Date(iso)
   return html`<time datetime=${iso} title="${at.toLocaleString()} (local)">${toUtcText(at, nowMs)}</time>`

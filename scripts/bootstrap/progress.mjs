@@ -1,9 +1,9 @@
-/** When this script started, in Unix milliseconds. */
-export const startedAt = Date.now()
+/** When this script started, by its monotonic clock. */
+export const startedAt = performance.now()
 
 /** One line on standard output with the seconds since the start. */
 export function say(text) {
-  const seconds = Math.round((Date.now() - startedAt) / 1000)
+  const seconds = Math.round((performance.now() - startedAt) / 1000)
   console.log(`[${String(seconds).padStart(3)} s] ${text}`)
 }
 

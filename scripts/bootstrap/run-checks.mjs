@@ -69,9 +69,9 @@ async function runCheck({ name, args }, sources) {
     say(`check: ${name} passed before on these files`)
     return true
   }
-  const startedAt = Date.now()
+  const startedAt = performance.now()
   const { code, output } = await runNodeQuietly(args, ENVIRONMENT)
-  const seconds = Math.round((Date.now() - startedAt) / 1000)
+  const seconds = Math.round((performance.now() - startedAt) / 1000)
   if (code === 0) {
     say(`check: ${name} passed in ${seconds} s`)
     writePassed(CACHE, name, sources)

@@ -9,6 +9,7 @@ export const ClusterOptions = z.strictObject({
   logLevel: z.string(),
   /** A real engine that serves the chat model in place of the simulator. */
   engine: z.strictObject({ address: z.string(), files: z.string() }).optional(),
-  startedAt: z.number(),
+  /** How long ago `npm start` began. */
+  startedMsAgo: z.number(),
 })
 export type ClusterOptions = z.infer<typeof ClusterOptions>

@@ -18,7 +18,7 @@ const SAME_REQUEST_MS = 1_000
 class StopRequest extends Error {}
 
 const options = ClusterOptions.parse(JSON.parse(process.argv[2] ?? ''))
-const say = createSay(options.startedAt)
+const say = createSay(performance.now() - options.startedMsAgo)
 const stop = new AbortController()
 // The reader of the output may be gone; the cluster runs on, and stops in order.
 process.stdout.on('error', () => {})
@@ -71,8 +71,8 @@ function listenForStop(kill: () => void): Socket {
   stopPipe.resume()
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      firstAt ??= Date.now()
-      if (Date.now() - firstAt > SAME_REQUEST_MS) kill()
+      firstAt ??= performance.now()
+      if (performance.now() - firstAt > SAME_REQUEST_MS) kill()
       stop.abort(new StopRequest())
     })
   }

@@ -41,7 +41,13 @@ function makeHome() {
 
 /** The runner of `npm start`, which stops its cluster when the pipe on descriptor 3 ends. */
 function startCluster(home, port) {
-  const options = { host: '127.0.0.1', port, home, logLevel: 'info', startedAt }
+  const options = {
+    host: '127.0.0.1',
+    port,
+    home,
+    logLevel: 'info',
+    startedMsAgo: performance.now() - startedAt,
+  }
   const child = spawn(NODE, ['scripts/cluster/main.ts', JSON.stringify(options)], {
     cwd: REPOSITORY,
     detached: true,

@@ -20,9 +20,9 @@ export type GuardedGroup = z.infer<typeof GuardedGroup>
 export async function endProcess({ identity, stop }: GuardedGroup): Promise<void> {
   if (!isRunning(identity)) return
   signalGroup(identity.pid, stop.signal)
-  const deadline = Date.now() + stop.graceMs
+  const deadline = performance.now() + stop.graceMs
   while (isRunning(identity)) {
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       signalGroup(identity.pid, 'SIGKILL')
       return
     }

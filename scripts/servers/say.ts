@@ -1,9 +1,9 @@
 export type Say = (text: string) => void
 
-/** One line on standard output with the seconds since `startedAt`. */
+/** One line on standard output with the seconds since `startedAt` of the monotonic clock. */
 export function createSay(startedAt: number): Say {
   return (text) => {
-    const seconds = Math.round((Date.now() - startedAt) / 1000)
+    const seconds = Math.round((performance.now() - startedAt) / 1000)
     console.log(`[${String(seconds).padStart(3)} s] ${text}`)
   }
 }

@@ -119,14 +119,14 @@ export async function waitUntilReady(
   options: { probe: () => Promise<boolean>; limitMs: number; signal: AbortSignal | undefined },
 ): Promise<void> {
   const { probe, limitMs, signal } = options
-  const deadline = Date.now() + limitMs
+  const deadline = performance.now() + limitMs
   while (!(await probe())) {
     if (running.hasExited()) {
       throw new SetupError(
         `${running.name} ended while it started (${await running.exited}):\n${lastLines(running)}`,
       )
     }
-    if (signal?.aborted === true || Date.now() > deadline) {
+    if (signal?.aborted === true || performance.now() > deadline) {
       await running.stop()
       signal?.throwIfAborted()
       throw new SetupError(`${running.name} was not ready within ${limitMs / 1000} s:\n${lastLines(running)}`)

@@ -7,7 +7,7 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
   'cluster-picture': [],
   demand: [],
   http: ['caller.ts', 'retry-after.ts'],
-  generation: ['caller.ts', 'cluster-picture', 'demand', 'reports', 'retry-after.ts'],
+  generation: ['caller.ts', 'cluster-picture', 'demand', 'queue-clock.ts', 'reports', 'retry-after.ts'],
   endpoints: ['caller.ts', 'catalog.ts', 'generation', 'http', 'retry-after.ts'],
   page: ['endpoints'],
   reports: [],

@@ -63,6 +63,8 @@ async function make(cluster: FaultyCluster, fault: Fault): Promise<void> {
       return await partOf(cluster, fault.part).stopAndStart()
     case 'freeze':
       return await partOf(cluster, fault.part).freeze(fault.ms)
+    case 'step-clock':
+      return await cluster.stepClock(fault.part, fault)
     case 'lose-writes':
       return await cluster.loseWrites(fault.ms)
     case 'cut':

@@ -7,6 +7,8 @@ export type Fault =
   | { readonly kind: 'kill'; readonly part: string; readonly downMs: number }
   | { readonly kind: 'terminate'; readonly part: string }
   | { readonly kind: 'freeze'; readonly part: string; readonly ms: number }
+  /** The wall clock of an app steps, and steps back after that long. */
+  | { readonly kind: 'step-clock'; readonly part: string; readonly ms: number; readonly aheadMs: number }
   /** The queue Redis is killed and has lost its last writes. */
   | { readonly kind: 'lose-writes'; readonly part: 'queue'; readonly ms: number }
   | { readonly kind: 'cut'; readonly link: string }
@@ -105,6 +107,9 @@ function disturbanceMs(fault: Fault): number {
       return 2 * START_MS
     case 'cut':
       return 1_500
+    case 'step-clock':
+      // It disturbs nothing.
+      return 0
     case 'freeze':
     case 'delay':
     case 'refuse':
@@ -163,8 +168,18 @@ function drawAppFault(
   random: Random,
   options: { name: string; freezeMs: readonly [number, number]; servers: readonly string[] },
 ): Fault {
+  if (random.chance(CLOCK_SHARE)) return drawClockStep(random, options.name)
   if (random.chance(0.5)) return drawProcessFault(random, options.name, options.freezeMs)
   return drawLinkFault(random, `${options.name}→${random.pick(options.servers)}`)
+}
+
+const CLOCK_SHARE = 0.15
+const HOUR_MS = 3_600_000
+
+function drawClockStep(random: Random, part: string): Fault {
+  const aheadMs = random.pick([-HOUR_MS, -60_000, HOUR_MS] as const)
+  // As long as a gateway may be silent, and longer.
+  return { kind: 'step-clock', part, ms: random.int(1_000, 20_000), aheadMs }
 }
 
 function drawProcessFault(random: Random, part: string, freezeMs: readonly [number, number]): Fault {
@@ -207,6 +222,8 @@ export function describe(fault: Fault): string {
       return `terminate ${fault.part}`
     case 'lose-writes':
       return `kill ${fault.part} and lose the writes of ${fault.ms} ms`
+    case 'step-clock':
+      return `step the clock of ${fault.part} by ${fault.aheadMs} ms for ${fault.ms} ms`
     case 'freeze':
       return `freeze ${fault.part} for ${fault.ms} ms`
     case 'cut':

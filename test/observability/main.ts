@@ -30,8 +30,8 @@ check('the rules are correct', () => runPromtool(promtool, ['check', 'rules', '-
 
 for (const { alert } of alerts) {
   const cases = alertCases.filter((one) => one.alert === alert)
-  check(`${alert} has exactly one case`, () => {
-    if (cases.length !== 1) throw new Error(`it has ${cases.length}`)
+  check(`${alert} has a case`, () => {
+    if (cases.length === 0) throw new Error('it has none')
   })
 }
 for (const alertCase of alertCases) {

@@ -58,11 +58,11 @@ export async function migrate(
  * index build waits for all older snapshots to end.
  */
 async function takeTurn(client: PoolClient, log: Logger): Promise<void> {
-  const giveUpAtMs = Date.now() + LIMIT_MS
+  const giveUpAtMs = performance.now() + LIMIT_MS
   for (let attempt = 1; ; attempt += 1) {
     const { rows } = await client.query<{ mine: boolean }>('select pg_try_advisory_lock($1) as mine', [LOCK])
     if (rows[0]?.mine === true) return
-    if (Date.now() >= giveUpAtMs) throw new Error('another replica has been migrating for an hour')
+    if (performance.now() >= giveUpAtMs) throw new Error('another replica has been migrating for an hour')
     if (attempt === 1) log.info('waiting for another replica to migrate')
     await sleep(TURN_POLL_MS)
   }
@@ -88,13 +88,13 @@ async function patiently(
   run: () => Promise<void>,
   { name, lockLimitMs, log }: { name: string; lockLimitMs: number; log: Logger },
 ): Promise<void> {
-  const giveUpAtMs = Date.now() + lockLimitMs
+  const giveUpAtMs = performance.now() + lockLimitMs
   for (;;) {
     try {
       return await run()
     } catch (error) {
       if (!isLockConflict(error)) throw error
-      if (Date.now() >= giveUpAtMs) {
+      if (performance.now() >= giveUpAtMs) {
         throw new Error(`migration ${name} found its tables locked by other sessions for too long`, {
           cause: error,
         })

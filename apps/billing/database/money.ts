@@ -6,7 +6,7 @@ import { bigintToText, type Receipts } from '../receipts.ts'
 import { isConflict, isDuplicate } from './database-errors.ts'
 import { toInterval, toTimestamp } from './database-time.ts'
 import { toObservations, toRecorded, type RecordedRow } from './observed-stream.ts'
-import type { ObservedStream, RecordedStream } from './observed-stream.ts'
+import type { ClockJump, ObservedStream, RecordedStream } from './observed-stream.ts'
 
 export type SettleResult =
   | 'charged'
@@ -44,6 +44,8 @@ export type Money = {
   overdueModels(untilMs: number): Promise<string[]>
   /** Writes only what changes. Returns, for each stream, what the database has of it. */
   noteObservations(streams: readonly ObservedStream[], freezeMs: number): Promise<RecordedStream[]>
+  /** Keeps holds from expiring by a clock that jumped. */
+  freezeWatermarks(jumps: readonly ClockJump[]): Promise<void>
 }
 
 type HoldRow = {
@@ -294,6 +296,14 @@ export function createMoney(options: {
     async noteObservations(streams, freezeMs) {
       const rows = await call<RecordedRow>('note_observations', toObservations(streams, freezeMs))
       return rows.map(toRecorded)
+    },
+
+    async freezeWatermarks(jumps) {
+      await call('freeze_watermarks', {
+        models: jumps.map(({ model }) => model),
+        observed: jumps.map(({ timeMs }) => toTimestamp(timeMs)),
+        jumps: jumps.map(({ byMs }) => toInterval(byMs)),
+      })
     },
   }
 }

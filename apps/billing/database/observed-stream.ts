@@ -12,6 +12,9 @@ export type ObservedStream = {
   readonly confirmedMs: number | null
 }
 
+/** The clock of a stream's Redis server went on or back (negative) by `byMs`, to `timeMs`. */
+export type ClockJump = { readonly model: string; readonly timeMs: number; readonly byMs: number }
+
 /** What the database knows of a stream after an observation. */
 export type RecordedStream = {
   readonly model: string

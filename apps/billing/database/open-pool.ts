@@ -105,7 +105,7 @@ export async function openPool(options: {
   // The pool handles errors of idle connections only. When a connection in use is lost its next query fails; without a
   // listener the error event would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
-  const giveUpAtMs = Date.now() + waitMs
+  const giveUpAtMs = performance.now() + waitMs
   let loggedMs = -Infinity
   for (;;) {
     try {
@@ -118,7 +118,7 @@ export async function openPool(options: {
         throw refusal
       }
       onWait?.(error instanceof Error ? error.message : String(error))
-      if (Date.now() >= giveUpAtMs) {
+      if (performance.now() >= giveUpAtMs) {
         await pool.end()
         throw new Error(`PostgreSQL at ${withoutPassword(url)} did not answer within ${waitMs} ms`, {
           cause: error,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { inTransaction } from '../database/open-pool.ts'
 import type { BillingMetrics } from '../metrics.ts'
@@ -23,26 +23,30 @@ type Run = { readonly at: Date; readonly counts: readonly ReconciliationCount[] 
  * every `everyMs` and seals the ledger once a day. Every replica checks every `checkMs` whether any of it is due; one of
  * them does it, and all of them show the newest result in their metrics. What failed is logged and repeated. Returns a
  * function that stops it and waits for the current check.
+ *
+ * The only clock is PostgreSQL's. If that one was ahead for a while, what it dated then does not count as done: the books
+ * are reconciled all the same, and `dated-in-the-future` is one of the contradictions until those dates have come.
  */
 export function checkBooks(options: {
   pool: Pool
   everyMs: number
   checkMs: number
-  nowMs: () => number
+  /** Now, in Unix ms by PostgreSQL's clock, and not carried on by this process: it may have been suspended. */
+  readNowMs: () => Promise<number>
   metrics: Pick<BillingMetrics, 'reconciliationRows' | 'reconciledAt'>
   log: Logger
 }): () => Promise<void> {
-  const { pool, everyMs, checkMs, nowMs, metrics, log } = options
+  const { pool, everyMs, checkMs, readNowMs, metrics, log } = options
   const stopping = new AbortController()
 
   async function check() {
-    const now = new Date(nowMs())
+    const now = new Date(await readNowMs())
     await prepareMonths(now)
     await forgetTimings(now)
     await roll()
     await reconcileIfDue(now)
     await sealIfDue(pool, now)
-    const newest = await readNewestRun(pool)
+    const newest = await readNewestRun(pool, now)
     if (newest === null) return
     for (const { question, rows } of newest.counts) metrics.reconciliationRows.set({ question }, rows)
     metrics.reconciledAt.set(newest.at.getTime() / 1_000)
@@ -110,11 +114,12 @@ async function runIfDue(pool: Pool, now: Date, everyMs: number): Promise<Reconci
       LOCK,
     ])
     if (rows[0]?.mine !== true) return null
-    const { rows: recent } = await client.query('select from reconciliation_runs where at > $1 limit 1', [
-      new Date(now.getTime() - everyMs),
-    ])
+    const { rows: recent } = await client.query(
+      'select from reconciliation_runs where at > $1 and at <= $2 limit 1',
+      [new Date(now.getTime() - everyMs), now],
+    )
     if (recent.length > 0) return null
-    const counts = await countContradictions(client, false)
+    const counts = [...(await countContradictions(client, false)), await countFuture(client, now)]
     await client.query('insert into reconciliation_runs (at, counts) values ($1, $2)', [
       now,
       JSON.stringify(counts),
@@ -125,6 +130,21 @@ async function runIfDue(pool: Pool, now: Date, everyMs: number): Promise<Reconci
     ])
     return counts
   })
+}
+
+/**
+ * Runs and seals of a day to come, and a ledger whose numbering has reached a month to come. A later seal waits for the
+ * day of the newest one, because each continues the chain of the one before.
+ */
+async function countFuture(client: PoolClient, now: Date): Promise<ReconciliationCount> {
+  const { rows } = await client.query<{ count: number }>(
+    `select (select count(*) from reconciliation_runs where at > $1::timestamptz + interval '1 minute')::int
+       + (select count(*) from ledger_seals where day > ($1::timestamptz at time zone 'UTC')::date)::int
+       + (select count(*) from (select max(seq) as seq from ledger) l
+          where l.seq >= first_seq(month_start($1::timestamptz, 1)))::int as count`,
+    [now],
+  )
+  return { question: 'dated-in-the-future', rows: rows[0]?.count ?? 0 }
 }
 
 async function sealIfDue(pool: Pool, now: Date): Promise<void> {
@@ -139,9 +159,10 @@ async function sealIfDue(pool: Pool, now: Date): Promise<void> {
   })
 }
 
-async function readNewestRun(pool: Pool): Promise<Run | null> {
+async function readNewestRun(pool: Pool, now: Date): Promise<Run | null> {
   const { rows } = await pool.query<Run>(
-    'select at, counts from reconciliation_runs order by seq desc limit 1',
+    'select at, counts from reconciliation_runs where at <= $1 order by seq desc limit 1',
+    [now],
   )
   return rows[0] ?? null
 }

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Money } from '../database/money.ts'
-import type { ObservedStream, RecordedStream } from '../database/observed-stream.ts'
+import type { ClockJump, ObservedStream, RecordedStream } from '../database/observed-stream.ts'
 import type { BillingMetrics } from '../metrics.ts'
 import { createLooks } from './choose-looks.ts'
 import { dropBeforeMs } from './keep-entries.ts'
+import { createQueueClocks, JUMP_MS } from './queue-clocks.ts'
 import type { SettlementStreams, StreamObservation, StreamState } from './settlement-streams.ts'
 import { createWatermarkTracker, type SettledUntil } from './watermark.ts'
 
@@ -34,6 +35,8 @@ export type Sweeper = {
  * An idle stream is observed more rarely, and its watermark in PostgreSQL stays where it is until a hold is to expire by
  * it: then the stream is observed in the same round. So a second in which nothing happens costs the same for ten models
  * as for a thousand, and writes nothing in PostgreSQL.
+ *
+ * A server's clock that jumps would make holds in use look overdue: by it none expires until those have ended.
  */
 export function sweep(options: {
   streams: SettlementStreams
@@ -55,8 +58,9 @@ export function sweep(options: {
   const oldestPending = new Map<string, string>()
   const trimmedAtMs = new Map<string, number>()
   let forgottenAtMs = -Infinity
-  /** The latest time of the queue Redis that was observed, less this process's clock; null: unknown. */
-  let redisAheadMs: number | null = null
+  const clocks = createQueueClocks(monotonicMs)
+  /** By model, jumps that the database does not have yet. */
+  const jumped = new Map<string, ClockJump>()
 
   async function run() {
     while (!stopping.signal.aborted) {
@@ -80,6 +84,7 @@ export function sweep(options: {
     const seen = new Set(first.map(({ model }) => model))
     const observed = [...first, ...(await observe(overdue.filter((model) => !seen.has(model))))]
     const recorded = await record(observed, new Set(overdue))
+    await freeze(recorded.map(toJumpBefore))
     await each(recorded, readAgain)
     if (overdue.length > 0) await expire()
     await each(recorded, async (one) => {
@@ -94,8 +99,9 @@ export function sweep(options: {
 
   /** Models with holds that expire once their stream is settled. */
   async function findOverdue(current: readonly string[]): Promise<string[]> {
-    if (redisAheadMs === null) return []
-    const overdue = new Set(await money.overdueModels(Math.floor(monotonicMs() + redisAheadMs)))
+    const redisMs = clocks.nowMs()
+    if (redisMs === null) return []
+    const overdue = new Set(await money.overdueModels(redisMs))
     return current.filter((model) => overdue.has(model))
   }
 
@@ -120,12 +126,32 @@ export function sweep(options: {
     await each(
       current.map((model) => ({ model })),
       async ({ model }) => {
+        const sentMs = monotonicMs()
         const observation = await streams.observe(model)
-        redisAheadMs = Math.max(redisAheadMs ?? -Infinity, observation.timeMs - monotonicMs())
-        observed.push({ model, observation, settled: tracker.judge(model, observation) })
+        const jumpMs = clocks.note(model, { timeMs: observation.timeMs, sentMs, answeredMs: monotonicMs() })
+        observed.push({ model, observation, settled: tracker.judge(model, observation), jumpMs })
       },
     )
+    await freeze(
+      observed.map(({ model, observation, jumpMs }) => ({ model, observation, byMs: jumpMs ?? 0 })),
+    )
     return observed
+  }
+
+  /** Before the watermarks move by these clocks. If it fails, so does the round, and the next one tries again. */
+  async function freeze(
+    read: readonly (Pick<Observed, 'model' | 'observation'> & { readonly byMs: number })[],
+  ) {
+    for (const { model, observation, byMs } of read) {
+      if (byMs === 0) continue
+      jumped.set(model, { model, timeMs: observation.timeMs, byMs: byMs + (jumped.get(model)?.byMs ?? 0) })
+    }
+    if (jumped.size === 0) return
+    const jumps = [...jumped.values()]
+    await money.freezeWatermarks(jumps)
+    jumped.clear()
+    metrics.clockJumps.inc(jumps.length)
+    log.error({ jumps }, 'the clock of a queue Redis jumped: its holds expire later')
   }
 
   /** A failure, of a server that is away, does not keep the other models from going on. */
@@ -211,9 +237,18 @@ type Observed = {
   readonly model: string
   readonly observation: StreamObservation
   readonly settled: SettledUntil | null
+  /** Of its server's clock since the last observation; null: there was none. */
+  readonly jumpMs: number | null
 }
 
 type Recorded = Observed & Pick<RecordedStream, 'recordedMs' | 'forgotten'>
+
+/** Back, before this process began to observe, as the database shows: it has recorded a time that is still to come. */
+function toJumpBefore({ model, observation, jumpMs, recordedMs, forgotten }: Recorded) {
+  const byMs = observation.timeMs - (recordedMs ?? observation.timeMs)
+  const isJump = jumpMs === null && forgotten === null && byMs < -JUMP_MS
+  return { model, observation, byMs: isJump ? byMs : 0 }
+}
 
 function toObservedStreams({ model, observation, settled }: Observed, moves: boolean): ObservedStream[] {
   const { runId, timeMs, stream } = observation

@@ -19,7 +19,7 @@ export type ServeGenerationDeps = {
   readonly reportError: ReportError
   /** Counts a stream that had begun and ends with this error. */
   readonly countCutStream: (error: unknown) => void
-  readonly nowMs: () => number
+  readonly wallClockMs: () => number
 }
 
 /** The route of an operation that answers with a generation: one JSON body, or a stream of events. */
@@ -30,7 +30,7 @@ export function serveGeneration<Options>(
   return async (request, reply) => {
     const { stream, options, ...prepared } = await deps.prepareRequest(endpoint.prepare, request)
     const { id, headers } = request
-    const nowS = () => Math.floor(deps.nowMs() / 1_000)
+    const nowS = () => Math.floor(deps.wallClockMs() / 1_000)
     const exchange: Exchange<Options> = {
       call: {
         id,

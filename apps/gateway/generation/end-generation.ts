@@ -11,6 +11,7 @@ export type EndGeneration = (generation: {
   readonly inbox: StreamInbox
   readonly outcome: SettlementOutcome
   readonly usage: Usage
+  /** By the monotonic clock of this process. */
   readonly deadlineMs: number
   readonly timing: SettlementTiming
 }) => void

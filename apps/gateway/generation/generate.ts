@@ -25,13 +25,13 @@ export function createGenerate(deps: {
   observe: Observe
   /** The longest time of a generation, queueing included. */
   limitMs: number
-  /** The queue Redis' clock. */
-  redisNowMs: () => number
+  /** A clock that never goes back. */
+  nowMs: () => number
 }): Generate {
-  const { admit, reserve, openRun, receiveVectors, observe, limitMs, redisNowMs } = deps
+  const { admit, reserve, openRun, receiveVectors, observe, limitMs, nowMs } = deps
 
   return async (call, send) => {
-    const deadlineMs = redisNowMs() + limitMs
+    const deadlineMs = nowMs() + limitMs
     const maxOutputTokens = Math.min(call.maxOutputTokens ?? Infinity, call.model.maxOutputTokens)
 
     const observed = observe(call)

@@ -55,6 +55,7 @@ type Reserved = {
   readonly admission: Admission
   readonly hold: Hold
   readonly maxOutputTokens: number
+  /** By `nowMs`. */
   readonly deadlineMs: number
   readonly observed: Pick<Observed, 'output'>
   readonly traceparent: string | undefined
@@ -70,8 +71,6 @@ type Deps = {
   readonly outputEstimate: OutputEstimate
   /** Boot id of this gateway. */
   readonly gateway: string
-  /** The queue Redis' clock. */
-  readonly redisNowMs: () => number
   /** A clock that never goes back. */
   readonly nowMs: () => number
   /** Whether answers say what they cost. */
@@ -102,7 +101,7 @@ class GenerationRun implements Run {
   #end: GenerationEnd | null = null
 
   constructor(deps: Deps, call: GenerationCall, reserved: Reserved) {
-    const { openStream, dispatch, suspects, inputEstimate, outputEstimate, redisNowMs } = deps
+    const { openStream, dispatch, suspects, inputEstimate, outputEstimate, nowMs } = deps
     const { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
     const { model, request } = call
     this.call = call
@@ -115,7 +114,7 @@ class GenerationRun implements Run {
     const suspect = suspects.open()
     this.#suspect = suspect
     this.#progress = createProgress(request.kind)
-    this.#timing = createTiming({ streamed: call.streamed, nowMs: deps.nowMs })
+    this.#timing = createTiming({ streamed: call.streamed, nowMs })
     const promptTokens = inputEstimate.estimate(model.id, request)
     this.#dispatched = dispatch({
       job: {
@@ -137,7 +136,7 @@ class GenerationRun implements Run {
       inbox: this.inbox,
       signal: call.signal,
       claimFound: (worker) => suspect.claimed(worker),
-      remainingMs: () => deadlineMs - redisNowMs(),
+      remainingMs: () => deadlineMs - nowMs(),
     })
   }
 

@@ -14,7 +14,7 @@ import { orUnavailable } from './or-unavailable.ts'
  * `model_unavailable` when billing does not answer.
  */
 export type Reserve = {
-  /** Sets credits aside for the estimated input and the wanted output. */
+  /** Sets credits aside for the estimated input and the wanted output, until `deadlineMs` of the monotonic clock. */
   estimated(call: GenerationCall, wanted: { outputTokens: number; deadlineMs: number }): Promise<Hold>
   /** Replaces the hold by one for the exact input that a worker has counted. */
   exact(job: GenerationJob, promptTokens: number): Promise<Hold>
@@ -27,8 +27,10 @@ export function createReserve(deps: {
   billing: Pick<BillingClient, 'reserve' | 'replace'>
   inputEstimate: Pick<InputEstimate, 'estimate'>
   releaseHold: ReleaseHold
+  /** From the monotonic clock to the queue Redis' clock. */
+  toQueueMs: (ownMs: number) => number
 }): Reserve {
-  const { billing, inputEstimate, releaseHold } = deps
+  const { billing, inputEstimate, releaseHold, toQueueMs } = deps
   return {
     async estimated({ id, caller, model, request }, { outputTokens, deadlineMs }) {
       // Bounded by the context window, because an estimate that is too high must not refuse a request that fits.
@@ -42,7 +44,7 @@ export function createReserve(deps: {
         model: model.id,
         inputTokens: Math.min(inputEstimate.estimate(model.id, request), mostInput),
         outputTokens,
-        deadlineMs,
+        deadlineMs: toQueueMs(deadlineMs),
       })
       try {
         return toHold(await orUnavailable(answer, NO_BILLED_REQUESTS))

@@ -7,6 +7,7 @@ import type { GenerationRecord, Settled } from '#libs/generation-record/generati
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
+import type { QueueClock } from '../queue-clock.ts'
 import type { ReleaseHold } from './reserve.ts'
 
 /** How one generation ended, as its caller saw it. */
@@ -17,7 +18,7 @@ export type Ending = {
   readonly promptTokens: number
   readonly cachedTokens: number
   readonly completionTokens: number
-  /** Its deadline, by the queue Redis' clock. */
+  /** By the monotonic clock of this process. */
   readonly deadlineMs: number
   readonly timing: SettlementTiming
 }
@@ -62,7 +63,7 @@ type Held = {
   /** By Redis' clock; null: sent, and not answered yet. */
   answeredMs: number | null
   wasAnswered: boolean
-  /** The deadline of its hold. */
+  /** Of its hold, by the monotonic clock. */
   holdDeadlineMs: number
   /** Among those of its model. */
   number: number
@@ -89,14 +90,15 @@ type Held = {
 export function createSettlements(deps: {
   record: Pick<GenerationRecord, 'settle' | 'readMark'>
   billing: Pick<BillingClient, 'release' | 'extend'>
-  /** The queue Redis' clock. */
-  redisNowMs: () => number
+  /** A clock that never goes back. */
+  nowMs: () => number
+  queueClock: Pick<QueueClock, 'nowMs' | 'toQueueMs'>
   holdGraceMs: number
   log: Logger
   mostHeld?: number
   mostBytes?: number
 }): Settlements {
-  const { record, billing, redisNowMs, holdGraceMs, log } = deps
+  const { record, billing, nowMs, queueClock, holdGraceMs, log } = deps
   const { mostHeld = MOST_HELD, mostBytes = MOST_BYTES } = deps
   const held = new Map<string, ShortLivedSet<Held>>()
   const runIds = new Map<string, string>()
@@ -112,8 +114,7 @@ export function createSettlements(deps: {
   }
 
   async function settle(entry: Held): Promise<void> {
-    const { job, epoch, outcome, promptTokens, cachedTokens, completionTokens, deadlineMs, timing } =
-      entry.ending
+    const { job, epoch, outcome, promptTokens, cachedTokens, completionTokens, timing } = entry.ending
     const settlement = { id: job.id, epoch, outcome, promptTokens, cachedTokens, completionTokens }
     entry.answeredMs = null
     const apart = { receipt: job.hold.receipt, traceparent: job.traceparent, timing }
@@ -121,10 +122,10 @@ export function createSettlements(deps: {
       entry.runId = runIds.get(job.model) ?? null
       return await record.settle(job.model, { ...settlement, ...apart }, { role: 'gateway' })
     }
-    const giveUp = () => redisNowMs() > entry.holdDeadlineMs + holdGraceMs
+    const giveUp = () => nowMs() > entry.holdDeadlineMs + holdGraceMs
     try {
       const settled = await untilAnswered(ask, { ...REPEAT, giveUp, onFailure: () => extend(entry) })
-      entry.answeredMs = redisNowMs() + CLOCK_MARGIN_MS
+      entry.answeredMs = queueClock.nowMs() + CLOCK_MARGIN_MS
       noteAnswer(entry)
       if (settled.status === 'stale')
         log.error({ requestId: job.id, epoch }, 'a settlement was refused as stale')
@@ -132,10 +133,7 @@ export function createSettlements(deps: {
       entry.onAnswer = null
       onAnswer?.(settled)
     } catch (error) {
-      log.error(
-        { err: error, requestId: job.id, deadlineMs, ...settlement },
-        'settlement dropped: its hold has expired',
-      )
+      log.error({ err: error, requestId: job.id, ...settlement }, 'settlement dropped: its hold has expired')
       noteAnswer(entry)
       drop(job.model, entry)
     }
@@ -148,11 +146,11 @@ export function createSettlements(deps: {
 
   /** Half of the grace before the hold would expire. */
   function extend(entry: Held): void {
-    if (redisNowMs() < entry.holdDeadlineMs + holdGraceMs / 2) return
-    entry.holdDeadlineMs = redisNowMs() + holdGraceMs
+    if (nowMs() < entry.holdDeadlineMs + holdGraceMs / 2) return
+    entry.holdDeadlineMs = nowMs() + holdGraceMs
     const { id } = entry.ending.job
     billing
-      .extend({ reservationId: id, outputTokens: 0, deadlineMs: entry.holdDeadlineMs })
+      .extend({ reservationId: id, outputTokens: 0, deadlineMs: queueClock.toQueueMs(entry.holdDeadlineMs) })
       .catch((error: unknown) =>
         log.warn({ err: error, requestId: id }, 'the hold of a late settlement was not extended'),
       )
@@ -220,10 +218,10 @@ export function createSettlements(deps: {
       begin(settle(entry))
     },
     releaseHold(id) {
-      const giveUpAtMs = redisNowMs() + holdGraceMs
+      const giveUpAtMs = nowMs() + holdGraceMs
       const release = untilAnswered(async () => await billing.release(id), {
         ...REPEAT,
-        giveUp: () => redisNowMs() >= giveUpAtMs,
+        giveUp: () => nowMs() >= giveUpAtMs,
       })
       begin(
         release.then(

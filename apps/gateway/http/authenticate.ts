@@ -39,8 +39,10 @@ export function createAuthenticate(deps: {
   hashApiKey: (key: string) => Buffer
   isWellFormed: (key: string) => boolean
   nowMs: () => number
+  /** For the dates at which keys expire. */
+  wallClockMs: () => number
 }): { authenticate: Authenticate; applyKeyChanges: (changes: KeyChanges) => void } {
-  const { nowMs } = deps
+  const { nowMs, wallClockMs } = deps
   const known = new LRUCache<string, Known>({ max: MAX_KNOWN })
   const unknownUntilMs = new LRUCache<string, number>({ max: MAX_UNKNOWN })
   const lookUps = new Map<string, LookUp>()
@@ -74,7 +76,7 @@ export function createAuthenticate(deps: {
 
   function toCaller(entry: Known, sha256: Buffer): Caller {
     const { expiresAtMs } = entry.key
-    const expired = expiresAtMs !== null && expiresAtMs <= nowMs()
+    const expired = expiresAtMs !== null && expiresAtMs <= wallClockMs()
     // The cache found the entry by this hash, but compares hashes in a time that depends on their content. This
     // comparison does not.
     if (expired || !timingSafeEqual(entry.key.sha256, sha256)) throw invalidKey()

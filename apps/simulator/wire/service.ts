@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { status, type MethodDefinition, type ServerUnaryCall, type ServerWritableStream } from '@grpc/grpc-js'
 import type { sendUnaryData, ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js'
+import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import type { GetTokenizerChunk } from '#proto/types/smg/grpc/common/GetTokenizerChunk.ts'
 import type { FlushCacheResponse } from '#proto/types/smg/grpc/common/FlushCacheResponse.ts'
@@ -176,7 +177,7 @@ function loads(
     numWaitingUncachedTokens: load.waitingUncachedTokens,
   }
   return {
-    timestamp: new Date().toISOString().replace('Z', '000+00:00'),
+    timestamp: new Date(wallClockMs()).toISOString().replace('Z', '000+00:00'),
     version: vllmVersion,
     dpRankCount: 1,
     loads: [isNewServicer ? { ...always, ...newer } : always],

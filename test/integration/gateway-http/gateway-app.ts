@@ -122,7 +122,7 @@ const prepareOnThread: PrepareOnThread = async (...work) => {
 type Replaced = Partial<
   Pick<
     Parameters<typeof buildApp>[0],
-    'authenticate' | 'authenticateManager' | 'reads' | 'management' | 'nowMs'
+    'authenticate' | 'authenticateManager' | 'reads' | 'management' | 'nowMs' | 'wallClockMs'
   >
 >
 
@@ -163,7 +163,8 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
     management: createOwnKeys(),
     prepareOnThread,
     newId: randomUUIDv7,
-    nowMs: Date.now,
+    nowMs: () => performance.now(),
+    wallClockMs: Date.now,
     everySecond: (run) => {
       tickers.add(run)
       return () => tickers.delete(run)

@@ -36,7 +36,13 @@ beforeEach(async () => {
       await core(...call)
     },
     {},
-    { ...createAuthentication({ billing, nowMs }), reads: billing, management: billing, nowMs },
+    {
+      ...createAuthentication({ billing, nowMs, wallClockMs: nowMs }),
+      reads: billing,
+      management: billing,
+      nowMs,
+      wallClockMs: nowMs,
+    },
   )
   ;({ url, logged } = app)
 })

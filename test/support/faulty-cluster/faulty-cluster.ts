@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createAdminClient } from '#libs/admin-contract/admin-client.ts'
 import { ADMIN_TOKEN, createAccountCalls, type AccountCalls, type EnginePlan } from '../cluster.ts'
 import { freePort } from '../free-port.ts'
@@ -5,6 +6,7 @@ import { startLocalRedis } from '../local-servers.ts'
 import { createPostgres, type TestPostgres } from '../postgres.ts'
 import { startApp, type RunningApp } from '../processes.ts'
 import { scratchFolder } from '../run-folder.ts'
+import { createSteppedClock, type SteppedClock } from '../stepped-clock.ts'
 import { dropWritesSince, markWrites } from './lose-writes.ts'
 import { createPart, type Part } from './part.ts'
 import { startTcpProxy, type LinkState, type TcpProxy } from './tcp-proxy.ts'
@@ -36,6 +38,8 @@ export type FaultyCluster = AccountCalls & {
   changeEngines(simulator: App, change: object): Promise<void>
   /** kill -9 of the queue Redis, which then starts without what it wrote in the last `ms`. */
   loseWrites(ms: number): Promise<void>
+  /** The wall clock of a gateway, worker, simulator or billing is ahead by `aheadMs` for `ms`. */
+  stepClock(part: string, step: { aheadMs: number; ms: number }): Promise<void>
   /** Starts one more worker with engines of its own; it is not among `workers`. */
   startWorker(name: string, engines?: readonly EnginePlan[]): Promise<{ worker: App; simulator: App }>
   stop(): Promise<void>
@@ -91,8 +95,14 @@ export async function startFaultyCluster(options: FaultyClusterOptions): Promise
     QUEUE_REDIS_URL: await linkUrl(name, 'queue', servers.queueUrl),
     BUS_REDIS_URL: await linkUrl(name, 'bus', servers.busUrl),
   })
-  const app = (name: string, kind: AppName, env: Readonly<Record<string, string>>) =>
-    createApp(name, kind, { LOG_LEVEL: 'info', ...env, ...options.env?.[kind] })
+  const clocks = new Map<string, SteppedClock>()
+  function app(name: string, kind: AppName, env: Readonly<Record<string, string>>) {
+    const clock = createSteppedClock()
+    clocks.set(name, clock)
+    const given = options.env?.[kind]
+    const hooks = [clock.env.NODE_OPTIONS, given?.['NODE_OPTIONS'] ?? ''].join(' ')
+    return createApp(name, kind, { LOG_LEVEL: 'info', ...env, ...clock.env, ...given, NODE_OPTIONS: hooks })
+  }
 
   async function createBilling(name: string) {
     const [grpc, admin] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`]
@@ -174,8 +184,15 @@ export async function startFaultyCluster(options: FaultyClusterOptions): Promise
     changeEngines,
     async loseWrites(ms) {
       const mark = markWrites(servers.queueFolder)
-      await new Promise((resolve) => setTimeout(resolve, ms))
+      await sleep(ms)
       await queue.killAndStart(0, () => dropWritesSince(mark))
+    },
+    async stepClock(part, { aheadMs, ms }) {
+      const clock = clocks.get(part)
+      if (clock === undefined) throw new Error(`there is no clock of ${part}`)
+      await clock.setAhead(aheadMs)
+      await sleep(ms)
+      await clock.setAhead(0)
     },
     async startWorker(name, engines = options.engines) {
       const unit = await createUnit(name, engines)

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
+import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { showWaiting } from '#libs/page-parts/load.ts'
 import { duration, toUtcText } from '#libs/page-parts/time.ts'
 import type { Live } from '../live.ts'
@@ -9,7 +10,7 @@ type Sources = { readonly busAwayMs: number; readonly queueAwayMs: number }
 export function asOf<View>({ asOf, isStale }: Live<View>): TemplateResult {
   if (asOf === undefined)
     return html`<span class="as-of">${isStale ? 'no picture yet: connection lost' : nothing}</span>`
-  const time = toUtcText(new Date(asOf), Date.now())
+  const time = toUtcText(new Date(asOf), wallClockMs())
   return isStale
     ? html`<span class="as-of bad" role="alert">as of ${time} UTC, connection lost</span>`
     : html`<span class="as-of">as of ${time} UTC</span>`

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
+import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { openForm } from '#libs/page-parts/form.ts'
 import { shortId, wholeId } from '#libs/page-parts/id.ts'
 import { showList } from '#libs/page-parts/list.ts'
@@ -46,7 +47,7 @@ export const open: OpenScreen = (app, { path }): Screen => {
   const holds = loadList(app, async (cursor, signal) =>
     read('/holds', { account: id, limit: '20', ...(cursor === undefined ? {} : { cursor }) }, signal),
   )
-  const today = Date.now()
+  const today = wallClockMs()
   const usage = load(app, async (signal) =>
     read(
       '/usage',
@@ -183,7 +184,7 @@ function balance(account: Account, usage: Loading<Answer<'/usage'>>): TemplateRe
 
 /** Of whole days only: today has not ended. */
 function daysLeft(available: bigint, rows: readonly Usage[]): string {
-  const now = Date.now()
+  const now = wallClockMs()
   const [first, today] = [toDay(now - MEAN_DAYS * DAY_MS), toDay(now)]
   const spent = rows
     .filter(({ day }) => day !== null && day >= first && day < today)

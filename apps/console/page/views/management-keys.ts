@@ -1,4 +1,5 @@
 import { html, type TemplateResult } from 'lit-html'
+import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { openForm } from '#libs/page-parts/form.ts'
 import { mark, type Meaning } from '#libs/page-parts/mark.ts'
 import { showSecret } from '#libs/page-parts/secret.ts'
@@ -84,7 +85,7 @@ export function createManagementKey(app: App, account: Account, changed: () => v
       const made = await change('/accounts/{account}/management-keys', {
         account: account.id,
         name,
-        expiresAt: days === '' ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString(),
+        expiresAt: days === '' ? null : new Date(wallClockMs() + Number(days) * DAY_MS).toISOString(),
         ...(reason === '' ? {} : { reason }),
       })
       changed()

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
+import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { shortId } from '#libs/page-parts/id.ts'
 import { showList } from '#libs/page-parts/list.ts'
 import { load, loadList, showLoaded } from '#libs/page-parts/load.ts'
@@ -26,7 +27,7 @@ const MOST = '500'
 
 /** What does it earn, and do the books agree? */
 export const open: OpenScreen = (app) => {
-  const today = Date.now()
+  const today = wallClockMs()
   const from = toDay(today - (DAYS - 1) * DAY_MS)
   const span = { from, to: toDay(today), limit: MOST }
   const state = load(app, async (signal) => read('/state', {}, signal), { everyMs: STATE_EVERY_MS })

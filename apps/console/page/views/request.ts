@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
+import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { showTokens } from '#libs/page-parts/charge.ts'
 import { shortId, wholeId, copy } from '#libs/page-parts/id.ts'
 import { load, showFailure, showWaiting } from '#libs/page-parts/load.ts'
@@ -46,7 +47,7 @@ export const open: OpenScreen = (app, { path }) => {
       }
       if (value === undefined)
         return failure === undefined ? showWaiting() : showFailure(failure, request.reload)
-      if (!isClosed && isFinal(value, Date.now())) {
+      if (!isClosed && isFinal(value, wallClockMs())) {
         isClosed = true
         request.close()
       }
@@ -107,7 +108,7 @@ function show(app: App, record: RequestRecord): TemplateResult {
         timing === null
           ? html`<p class="dim">
               ${
-                !isFinal(record, Date.now())
+                !isFinal(record, wallClockMs())
                   ? 'Times are known when it has ended.'
                   : 'No times are kept: it is older than 90 days, or ran in an older release.'
               }

@@ -28,8 +28,9 @@ export function selfService(deps: {
   readerOf: (request: FastifyRequest) => Caller | Manager
   spend: SpendRead
   nowMs: () => number
+  wallClockMs: () => number
 }): Record<'key' | 'credits' | 'generation' | 'generations' | 'activity', RouteHandlerMethod> {
-  const { reads, spend, nowMs } = deps
+  const { reads, spend, nowMs, wallClockMs } = deps
   const shared = { spend, nowMs }
   const readKey = createShareRead<object, Awaited<ReturnType<CallerReads['readKey']>>>({
     read: async (reader) => await reads.readKey(reader),
@@ -74,7 +75,7 @@ export function selfService(deps: {
     },
 
     async activity(request, reply) {
-      const days = toDays(parseQuery(Days, request), nowMs())
+      const days = toDays(parseQuery(Days, request), wallClockMs())
       const answer = await readActivity(readerOf(request), days)
       if (answer.archivedMonth !== '') {
         const message = `Usage up to ${answer.archivedMonth} is archived: begin after that month.`
@@ -90,8 +91,8 @@ export function selfService(deps: {
 const Days = z.object({ from: z.iso.date().optional(), to: z.iso.date().optional() })
 
 /** Default: the last 30 days, today included. */
-function toDays({ from, to }: z.infer<typeof Days>, nowMs: number): { from: string; to: string } {
-  const last = to ?? toDay(nowMs)
+function toDays({ from, to }: z.infer<typeof Days>, todayMs: number): { from: string; to: string } {
+  const last = to ?? toDay(todayMs)
   const first = from ?? toDay(Date.parse(last) - 29 * DAY_MS)
   const count = (Date.parse(last) - Date.parse(first)) / DAY_MS + 1
   if (count < 1) throw new ApiError('invalid_request', "'to' is before 'from'.", { param: 'to' })

@@ -1,4 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
+import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { load, showLoaded } from '#libs/page-parts/load.ts'
 import { mark } from '#libs/page-parts/mark.ts'
 import { credits, exactCredits } from '#libs/page-parts/money.ts'
@@ -24,7 +25,7 @@ export const open: OpenScreen = (app) => {
     close: () => activity.close(),
     view: () =>
       html`<h1>Overview</h1>
-        ${showLoaded(app.key, (key) => showKey(key, Date.now()))}
+        ${showLoaded(app.key, (key) => showKey(key, wallClockMs()))}
         <section>
           <h2>The last 30 days</h2>
           ${showLoaded(activity, (days) => showUsage(days))}

@@ -1,4 +1,5 @@
 import { html, svg, type TemplateResult } from 'lit-html'
+import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { credits, shortCredits } from '#libs/page-parts/money.ts'
 import { percent, short, whole } from '#libs/page-parts/number.ts'
 import { bar } from '#libs/page-parts/sparkline.ts'
@@ -18,7 +19,7 @@ type ModelSum = {
 }
 
 /** Bars by day, and the sums by model. */
-export function showUsage(days: readonly Activity[], nowMs = Date.now()): TemplateResult {
+export function showUsage(days: readonly Activity[], nowMs = wallClockMs()): TemplateResult {
   if (days.length === 0) {
     return html`<p class="empty">
       Nothing was charged in the last 30 days. <a href="#/use">How to use the API</a>

@@ -261,7 +261,7 @@ describe('reconciliation', () => {
         pool: database.servicePool,
         everyMs: 900_000,
         checkMs: 10,
-        nowMs: () => database.clock.nowMs,
+        readNowMs: async () => database.clock.nowMs,
         metrics: createMetrics(registry, () => 0),
         log,
       })

@@ -26,7 +26,6 @@ test('an engine shows its phase, its cache where it is known, its tokens, starts
   metrics.noteLoad('demo', 90_000)
   metrics.noteRestart('demo', 'silent')
   metrics.noteQueueWait('demo', 250)
-  metrics.noteQueueWait('demo', null)
   // A second scrape shows the same.
   await registry.metrics()
   const lines = (await registry.metrics()).split('\n')

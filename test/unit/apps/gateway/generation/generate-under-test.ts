@@ -140,7 +140,6 @@ export function setUp(given: Given) {
       inputEstimate: createInputEstimate(),
       outputEstimate: createOutputEstimate(),
       gateway: 'gateway-1',
-      redisNowMs: () => 0,
       nowMs: () => 0,
       showsCost: false,
     }),
@@ -158,7 +157,7 @@ export function setUp(given: Given) {
       nowMs: () => (clockMs += 1_000),
     }),
     limitMs: 60_000,
-    redisNowMs: () => 0,
+    nowMs: () => 0,
   })
   return {
     events: async (send: SendOutput) => await generate(generationCall(given.call), send),

@@ -9,6 +9,8 @@ import { generationJob } from '../../../../support/generation-job.ts'
 import { modelSpec } from '../../../../support/model-spec.ts'
 
 const TERMS = { outputTokens: 100, deadlineMs: 1_000 }
+/** The queue Redis' clock, less this process's monotonic clock. */
+const QUEUE_AHEAD_MS = 1_800_000_000_000
 
 function setUp(answer: () => HoldAnswer) {
   const calls: ReserveCall[] = []
@@ -27,6 +29,7 @@ function setUp(answer: () => HoldAnswer) {
     },
     inputEstimate: createInputEstimate(),
     releaseHold: (id) => released.push(id),
+    toQueueMs: (ownMs) => ownMs + QUEUE_AHEAD_MS,
   })
   return { reserve, calls, replaced, released }
 }

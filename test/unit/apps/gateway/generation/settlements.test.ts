@@ -48,7 +48,8 @@ function setUp(
         return { status: 'conflict' }
       },
     },
-    redisNowMs: () => clock.nowMs,
+    nowMs: () => clock.nowMs,
+    queueClock: { nowMs: () => clock.nowMs, toQueueMs: (ownMs) => ownMs },
     holdGraceMs: 60_000,
     log: pino({ level: 'silent' }),
     ...bounds,

@@ -35,6 +35,7 @@ function setUp() {
     hashApiKey,
     isWellFormed: isWellFormedApiKey,
     nowMs: () => clock.ms,
+    wallClockMs: () => clock.ms,
   })
   const know = (key: BillingKey) => billing.keys.set(key.sha256.toString('base64'), key)
   return { text, bearer: `Bearer ${text}`, clock, billing, know, toKey, authenticate, applyKeyChanges }

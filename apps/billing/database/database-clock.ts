@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import { wallClockMs } from '#libs/clock/wall-clock.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+
+export type DatabaseClock = {
+  /** Unix ms by PostgreSQL's clock. */
+  nowMs(): number
+  stop(): Promise<void>
+}
+
+/** A reading whose way took longer than this says too little, unless it is the first one. */
+const SLOW_MS = 1_000
+
+/** This machine's clock may differ from PostgreSQL's by as much before it is logged. */
+const AGREES_WITHIN_MS = 5_000
+
+/**
+ * The time of everything that billing writes and decides by a date: prices that begin, keys, tickets and sessions that
+ * expire, months, seals. It is PostgreSQL's, read every `everyMs` and carried on by the monotonic clock, so that replicas
+ * agree whatever their machines' clocks say. While PostgreSQL is away it is carried on.
+ */
+export async function createDatabaseClock(options: {
+  pool: Pool
+  everyMs: number
+  log: Logger
+}): Promise<DatabaseClock> {
+  const { pool, everyMs, log } = options
+  const stopping = new AbortController()
+  let agrees = true
+
+  async function read(): Promise<{ aheadMs: number; tookMs: number }> {
+    const sentMs = performance.now()
+    const timeMs = await readDatabaseTimeMs(pool)
+    const answeredMs = performance.now()
+    return { aheadMs: timeMs - (sentMs + answeredMs) / 2, tookMs: answeredMs - sentMs }
+  }
+
+  let { aheadMs } = await read()
+  const nowMs = () => Math.round(performance.now() + aheadMs)
+  compare()
+
+  /** With this machine's own clock, which decides nothing here; but its owner should hear that it is wrong. */
+  function compare() {
+    const ownAheadMs = Math.round(wallClockMs() - nowMs())
+    const agreed = agrees
+    agrees = Math.abs(ownAheadMs) <= AGREES_WITHIN_MS
+    if (agreed && !agrees) log.warn({ ownAheadMs }, "this machine's clock differs from PostgreSQL's")
+  }
+
+  async function run() {
+    for (;;) {
+      await sleep(everyMs, undefined, { signal: stopping.signal }).catch(() => undefined)
+      if (stopping.signal.aborted) return
+      try {
+        const reading = await read()
+        if (reading.tookMs <= SLOW_MS) aheadMs = reading.aheadMs
+        compare()
+      } catch (error) {
+        log.warn({ err: error }, "PostgreSQL's clock was not read; its time is carried on")
+      }
+    }
+  }
+
+  const running = run()
+  return {
+    nowMs,
+    async stop() {
+      stopping.abort()
+      await running
+    },
+  }
+}
+
+/** Unix ms, of the moment of the answer and not of the transaction's beginning. */
+export async function readDatabaseTimeMs(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ now: Date }>('select clock_timestamp() as now')
+  const now = rows[0]?.now
+  if (now === undefined) throw new Error('PostgreSQL has no time')
+  return now.getTime()
+}

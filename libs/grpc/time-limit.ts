@@ -1,0 +1,42 @@
+import { Metadata, status } from '@grpc/grpc-js'
+
+/**
+ * The time limit of one call. grpc-js' own deadlines are dates of the wall clock, which it compares again when a call
+ * that waited for its connection is sent: a clock that steps in between ends the call at once, or lets the server work
+ * on it for hours. So a call gets no deadline: this timer cancels it, and `metadata` has the limit for the server, as
+ * the duration that gRPC sends anyway (PROTOCOL-HTTP2.md, `grpc-timeout`).
+ */
+export type TimeLimit = {
+  readonly metadata: Metadata
+  /** Cancels `call` at the limit. Needs one `end`. */
+  begin(call: { cancel(): void }): void
+  end(): void
+  /** The error with which the call ended, as DEADLINE_EXCEEDED where it was this limit that ended it. */
+  explain(error: Error): Error
+}
+
+export function createTimeLimit(limitMs: number): TimeLimit {
+  const metadata = new Metadata()
+  metadata.set('grpc-timeout', `${Math.ceil(limitMs)}m`)
+  let timer: NodeJS.Timeout | undefined
+  let isOver = false
+  return {
+    metadata,
+    begin(call) {
+      timer = setTimeout(() => {
+        isOver = true
+        call.cancel()
+      }, limitMs)
+    },
+    end: () => clearTimeout(timer),
+    explain(error) {
+      if (!isOver) return error
+      const details = `no answer within ${limitMs} ms`
+      const code = status.DEADLINE_EXCEEDED
+      return Object.assign(new Error(`${code} DEADLINE_EXCEEDED: ${details}`, { cause: error }), {
+        code,
+        details,
+      })
+    },
+  }
+}
