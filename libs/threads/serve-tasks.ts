@@ -1,7 +1,8 @@
 import { parentPort } from 'node:worker_threads'
 
-/** A thread's reply to one task. */
+/** What a thread sends: that it is ready for its first task, then its reply to each. */
 export type Reply<Answer = unknown> =
+  | { readonly status: 'ready' }
   | { readonly status: 'done'; readonly answer: Answer }
   | { readonly status: 'failed'; readonly error: unknown }
 
@@ -16,6 +17,7 @@ export function serveTasks<Task>(handle: (task: Task) => unknown): void {
   port.on('message', (task: Task) => {
     void toReply(() => handle(task)).then((reply) => port.postMessage(reply))
   })
+  port.postMessage({ status: 'ready' } satisfies Reply)
 }
 
 async function toReply(work: () => unknown): Promise<Reply> {
