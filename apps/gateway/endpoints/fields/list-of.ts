@@ -8,8 +8,7 @@ type Bound = readonly [count: number, text: string]
 /**
  * A list of a request. Its number of entries is checked first, then one entry after the other up to the first wrong one.
  * `z.array` makes an issue for each wrong entry, which takes a thousand times as long for a body of nothing else, and
- * only the first issue is shown. Every list of a request is one of these; `test/architecture/request-lists.test.ts` holds
- * the schemas to it.
+ * only the first issue is shown. So every list of a request is one of these.
  */
 export function listOf<Entry extends z.ZodType>(
   entry: Entry,

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { chatCompletions } from '#apps/gateway/endpoints/chat-completions/endpoint.ts'
 import { createBodyThreads, type BodyThreadLimits } from '#apps/gateway/endpoints/body-threads.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
@@ -90,13 +90,23 @@ it('refuses a body when too many are waiting', async () => {
 })
 
 it('refuses a body that takes too long, and prepares the next one on a new thread', async () => {
-  const { prepare } = createThread({ taskMs: 20 })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { prepare } = createThread({ taskMs: 1_000 })
   for (let round = 0; round < 2; round += 1) {
-    await expect(prepare(heavy())).rejects.toMatchObject({
-      code: 'invalid_request',
-      message: expect.stringMatching(/more time or memory/),
-    })
     expect((await prepare(chat('c'))).model).toEqual(model)
+    const outcomes: unknown[] = []
+    const preparing = prepare(heavy()).catch((error: unknown) => outcomes.push(error))
+    // No answer can arrive between these steps: the event loop does not turn.
+    for (let step = 0; step < 20; step += 1) await Promise.resolve()
+    vi.advanceTimersByTime(999)
+    for (let step = 0; step < 20; step += 1) await Promise.resolve()
+    expect(outcomes).toEqual([])
+    vi.advanceTimersByTime(1)
+    await preparing
+    expect(outcomes).toMatchObject([
+      { code: 'invalid_request', message: expect.stringMatching(/more time or memory/) },
+    ])
   }
 })
 
