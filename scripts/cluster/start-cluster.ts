@@ -71,6 +71,8 @@ export async function startCluster(context: Context): Promise<{ adminUrl: string
     PORT: String(options.port),
     BILLING_ADDRESS: billingAddress,
     FALLBACK_CATALOG: CATALOG,
+    // Its only account is that of who develops against it, or of a fuzzer.
+    REFUSED_BODIES_PER_S: '1000',
   }
   const consolePort = await freePort()
   const consoleUrl = `http://127.0.0.1:${consolePort}`

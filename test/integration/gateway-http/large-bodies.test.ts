@@ -9,13 +9,13 @@ const core = always([text('Hi'), END])
 const padded = { ...CHAT, padding: 'x'.repeat(LARGE) }
 
 /** Starts an upload: sends the first half of the body; `finish` sends the rest. */
-async function beginUpload(port: number, body: string, announced: boolean) {
+async function beginUpload(port: number, body: string, announced: boolean, key = AUTHORIZED) {
   const upload = httpRequest({
     port,
     method: 'POST',
     path: '/v1/chat/completions',
     headers: {
-      ...AUTHORIZED,
+      ...key,
       ...(announced ? { 'content-length': body.length } : { 'transfer-encoding': 'chunked' }),
     },
   })
@@ -74,3 +74,54 @@ it.each([true, false])(
     await expect(third).rejects.toThrow(/abort/)
   },
 )
+
+it('small bodies count as well, and so does the request of a body of one byte', async () => {
+  const { chat, port } = await serveApp(core, { allBodiesBytes: LARGE })
+  const small = JSON.stringify({ ...CHAT, padding: 'x'.repeat(20_000) })
+  const statusOf = async (body: unknown) => (await chat(body)).status
+  const first = await beginUpload(port, small, true)
+  // One account may use no more than it leaves: two bodies of 20 KB are more than half of 64 KiB.
+  await expect.poll(async () => await statusOf(small)).toBe(503)
+  first.finish()
+  expect((await first.answered).status).toBe(200)
+
+  const slow = await Promise.all(['{"', '{"'].map(async (body) => await beginUpload(port, body, true)))
+  await expect.poll(async () => await statusOf(CHAT)).toBe(503)
+  for (const upload of slow) upload.finish()
+  for (const upload of slow) expect((await upload.answered).status).toBe(400)
+  expect(await statusOf(CHAT)).toBe(200)
+})
+
+it('what an account leaves is shared by those that come later, and small bodies still fit', async () => {
+  const eachKeyIsAnAccount = async (key = '') => ({ keyId: key, accountId: key, models: null })
+  const { port, chat } = await serveApp(
+    core,
+    { allBodiesBytes: 4 * LARGE },
+    { authenticate: eachKeyIsAnAccount },
+  )
+  const body = JSON.stringify({ ...CHAT, padding: 'x'.repeat(60_000) })
+  const statusOf = async (account: string, sent: unknown) =>
+    (await chat(sent, { headers: { authorization: account } })).status
+  const uploads = await Promise.all(
+    ['a', 'a', 'b'].map(async (authorization) => await beginUpload(port, body, true, { authorization })),
+  )
+  // Of 256 KiB `a` has 118 and leaves 138. Of it `b` has 59 and leaves 79, which are 20 too few for `c` to have 59.
+  await expect.poll(async () => await statusOf('c', body)).toBe(503)
+  expect(await statusOf('c', CHAT)).toBe(200)
+  for (const upload of uploads) upload.finish()
+  for (const upload of uploads) expect((await upload.answered).status).toBe(200)
+})
+
+it.each([
+  ['a short conversation', CHAT, 'event-loop'],
+  ['500 values', { ...CHAT, ignored: Array.from({ length: 500 }, () => 0) }, 'thread'],
+  ['a schema', { ...CHAT, response_format: { type: 'json_schema', json_schema: { schema: {} } } }, 'thread'],
+  ['a tool', { ...CHAT, tools: [{ type: 'function', function: { name: 'f' } }] }, 'thread'],
+  ['64 KiB', padded, 'thread'],
+])('a body with %s is prepared on the event loop or on a thread', async (...[, body, place]) => {
+  const { chat, registry } = await serveApp(core)
+  expect((await chat(body)).status).toBe(200)
+  expect(await registry.getSingleMetric('millrace_http_bodies_total')?.get()).toMatchObject({
+    values: [{ labels: { place }, value: 1 }],
+  })
+})
