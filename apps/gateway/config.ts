@@ -63,7 +63,7 @@ const Fields = z.object({
     .number()
     .int()
     .default(4 * LARGEST_BODY_BYTES),
-  /** How long a body may be prepared; one that takes longer is refused. */
+  /** Processor time in which a body is prepared; one that takes more is refused. */
   BODY_PREPARATION_MS: z.coerce.number().int().min(100).max(60_000).default(1_000),
   /** Bodies of one account that may be refused each second, after a burst of ten seconds'; half of it from one address. */
   REFUSED_BODIES_PER_S: z.coerce.number().min(1).max(1_000_000).default(10),
@@ -130,5 +130,5 @@ export function toHttpLimits(config: GatewayConfig) {
 export function toBodyThreadLimits({
   BODY_PREPARATION_MS: taskMs,
 }: Pick<GatewayConfig, 'BODY_PREPARATION_MS'>) {
-  return { threads: 2, waiting: 256, waitingOfAccount: 64, taskMs, heapMib: 512 }
+  return { threads: 2, waiting: 8_192, waitingOfAccount: 4_096, taskMs, heapMib: 512 }
 }

@@ -3,7 +3,7 @@
 // without a signal overtake each other, and threads have no name in profiles.
 import { Worker, type Transferable } from 'node:worker_threads'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import type { Reply } from './serve-tasks.ts'
+import { toMs, type Reply } from './serve-tasks.ts'
 
 /** One thread that does one task after the other, for work that would block an event loop. */
 export type TaskThread<Task> = {
@@ -20,7 +20,10 @@ export type TaskThread<Task> = {
 export type TaskThreadLimits = {
   /** Tasks that may wait while one is done. */
   readonly waiting: number
-  /** A thread that takes longer for one task, its own start not included, is stopped. */
+  /**
+   * Processor time for one task. A thread that takes more, or ten times of it by the clock, is stopped: on a machine that
+   * is short of processors, or was frozen, a task may wait longer than it works.
+   */
   readonly taskMs: number
   readonly heapMib: number
 }
@@ -51,6 +54,9 @@ export class TaskThreadError extends Error {
 /** A start loads the module's imports: half a second, and many times that on a machine that is short of processors. */
 const START_MS = 60_000
 
+/** How much longer than its processor time a task may take by the clock. */
+const MOST_WAITING = 10
+
 /**
  * Runs `module`, which calls `serveTasks`, on a thread. The thread is *none*, *starting*, *idle*, *busy* with one task, or
  * *ending* because a task exceeded its time. It starts at once, so that the first task need not wait for it; after it
@@ -70,6 +76,8 @@ export function createTaskThread<Task>(options: {
   let closed = false
   let busy: Work | null = null
   let timer: NodeJS.Timeout | undefined
+  /** The thread's processor time before its present task. */
+  let usedMs = 0
   let state: 'none' | 'starting' | 'ready' | 'ending' = 'none'
   let thread = start()
 
@@ -82,6 +90,7 @@ export function createTaskThread<Task>(options: {
     })
     started.on('message', (reply: Reply<never>) => {
       if (state === 'ending') return
+      usedMs = reply.usedMs
       if (reply.status !== 'ready') {
         finish()?.reply(reply)
         return
@@ -118,11 +127,39 @@ export function createTaskThread<Task>(options: {
     if (busy === null) return
     if (state === 'none') thread = start()
     clearTimeout(timer)
+    if (state !== 'ready') {
+      timer = setTimeout(() => stop('not-started'), START_MS)
+      return
+    }
+    watch(busy, performance.now() + limits.taskMs * MOST_WAITING)
+    busy.begin(thread)
+  }
+
+  /** Looks at the task when it may have used its time, and again when it has used the rest. */
+  function watch(task: Work, untilMs: number, usedByTaskMs = 0) {
+    const restMs = Math.max(limits.taskMs - usedByTaskMs, 1)
     timer = setTimeout(
-      () => stop(state === 'ready' ? 'too-hard' : 'not-started'),
-      state === 'ready' ? limits.taskMs : START_MS,
+      () => {
+        if (performance.now() >= untilMs) {
+          stop('too-hard')
+          return
+        }
+        // It is not answered within a long native call; then the clock decides.
+        timer = setTimeout(() => stop('too-hard'), untilMs - performance.now())
+        thread.cpuUsage().then(
+          (usage) => {
+            if (busy !== task || state !== 'ready') return
+            clearTimeout(timer)
+            const used = toMs(usage) - usedMs
+            if (used >= limits.taskMs) stop('too-hard')
+            else watch(task, untilMs, used)
+          },
+          // The thread has ended, which its `exit` reports.
+          () => {},
+        )
+      },
+      Math.min(restMs, untilMs - performance.now()),
     )
-    if (state === 'ready') busy.begin(thread)
   }
 
   function stop(reason: Reason) {

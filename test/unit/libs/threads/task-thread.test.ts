@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { createTaskThread, type TaskThreadLimits } from '#libs/threads/task-thread.ts'
@@ -31,6 +32,25 @@ it('stops a task that takes too long, and starts again for the next one', async 
   const [hung, next] = await Promise.allSettled([thread.run('hang'), thread.run('a')])
   expect(hung).toMatchObject({ status: 'rejected', reason: { reason: 'too-hard' } })
   expect(next).toEqual({ status: 'fulfilled', value: 'a' })
+})
+
+it('gives a task ten times as long by the clock, because a thread may wait for a processor', async () => {
+  const thread = open(ECHO, { taskMs: 1_000 })
+  await thread.run('a')
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  let isOver = false
+  const sleeping = thread.run('sleep').catch((error: unknown) => {
+    isOver = true
+    return error
+  })
+  for (let second = 1; second < 10; second += 1) {
+    vi.advanceTimersByTime(1_000)
+    await nextTurn()
+    expect(isOver).toBe(false)
+  }
+  vi.advanceTimersByTime(1_000)
+  expect(await sleeping).toMatchObject({ reason: 'too-hard' })
 })
 
 it('counts its start to no task: the first one has as much time as any', async () => {
