@@ -222,7 +222,7 @@ function sumOf(counts: readonly number[]): number {
 function printRounds(title: string, rounds: readonly Round[]): void {
   const line = ({ p50, p99, max }: Figures) =>
     `p50 ${p50.toFixed(0).padStart(4)} ms   p99 ${p99.toFixed(0).padStart(5)} ms   max ${max.toFixed(0).padStart(5)} ms`
-  console.log(`${title}`)
+  console.log(title)
   for (const [index, { quiet, loud }] of rounds.entries()) {
     console.log(`  round ${index + 1}  without  ${line(quiet)}`)
     console.log(`           with     ${line(loud)}`)
