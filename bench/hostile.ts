@@ -1,8 +1,11 @@
 // The effect of hostile requests on other callers. Steady streams run through a real cluster; the gaps between their
 // tokens are measured in turns without and with a barrage of bodies that are made to block an event loop, and of
-// connections that send nothing.
+// connections that send nothing. The barrage has 1, 8 and 100 connections, and the key of an account without credits or
+// of one with.
 //
-//   npm run bench:hostile [-- --streams 20 --rate 20 --seconds 8 --rounds 4]
+//   npm run bench:hostile [-- --streams 20 --rate 20 --seconds 8 --rounds 2 --connections 1,8,100 --bodies all]
+//
+// `--bodies small` sends those below 64 KiB alone, `large` the others.
 //
 // The barrage is a process of its own at the lowest priority, so that its own CPU time disturbs little and the difference
 // is the work that it causes in the cluster. The two lines of a round are measured right after each other: compare them
@@ -12,35 +15,60 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { setPriority } from 'node:os'
 import { parseArgs } from 'node:util'
-import { startCluster } from '../test/support/cluster.ts'
+import { z } from 'zod'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import { startCluster, type TestCluster } from '../test/support/cluster.ts'
 import { setup, teardown } from '../test/support/global-setup.ts'
 import { runBarrage, type BarrageReport } from './harness/barrage.ts'
+import { printBars, type Bar } from './harness/bars.ts'
+import { largeHostileBodies, smallHostileBodies } from './harness/hostile-bodies.ts'
+import { quantile, toSpread } from './harness/spread.ts'
 
 const { values } = parseArgs({
   options: {
     streams: { type: 'string', default: '20' },
     rate: { type: 'string', default: '20' },
     seconds: { type: 'string', default: '8' },
-    rounds: { type: 'string', default: '4' },
+    rounds: { type: 'string', default: '2' },
+    connections: { type: 'string', default: '1,8,100' },
+    bodies: { type: 'string', default: 'all' },
     /** How this file starts itself as the barrage. */
     barrage: { type: 'string' },
   },
 })
 const MODEL = 'demo-chat'
+const EMBEDDING_MODEL = 'demo-embed'
 const LOWEST_PRIORITY = 19
+const MOST_RATIO = 2
+/** So many connections are too many for a bound on gaps: they fill the machine with what only the kernel does. */
+const MANY_CONNECTIONS = 100
+
+const Order = z.object({ baseUrl: z.string(), apiKey: z.string(), connections: z.int() })
+type Order = z.infer<typeof Order>
 
 type Gap = { readonly atMs: number; readonly ms: number }
 type Figures = { readonly p50: number; readonly p99: number; readonly max: number }
+type Round = {
+  readonly quiet: Figures
+  readonly loud: Figures
+  readonly lost: number
+  readonly deaths: number
+}
 
 if (values.barrage === undefined) await measure()
-else await obey(JSON.parse(values.barrage))
+else await obey()
 
-/** The barrage's process: a message from its parent starts the barrage; the next one stops it and is answered. */
-async function obey(target: { baseUrl: string; apiKey: string }) {
+/** The barrage's process: a message from its parent starts a barrage; the next one stops it and is answered. */
+async function obey() {
+  const models = { chat: MODEL, embedding: EMBEDDING_MODEL }
+  const [small, large] = [smallHostileBodies(models), largeHostileBodies(models)]
+  const bodies = { small, large, all: [...small, ...large] }[
+    z.enum(['small', 'large', 'all']).parse(values.bodies)
+  ]
   for (;;) {
-    await once(process, 'message')
+    const [order] = await once(process, 'message')
     const stop = new AbortController()
-    const ended = runBarrage({ ...target, model: MODEL, signal: stop.signal })
+    const ended = runBarrage({ ...Order.parse(order), bodies, signal: stop.signal })
     await once(process, 'message')
     stop.abort()
     process.send?.(await ended)
@@ -50,37 +78,54 @@ async function obey(target: { baseUrl: string; apiKey: string }) {
 async function measure() {
   const [streams, rate] = [Number(values.streams), Number(values.rate)]
   const [seconds, rounds] = [Number(values.seconds), Number(values.rounds)]
+  const counts = values.connections.split(',').map(Number)
   await setup()
   const cluster = await startCluster({
     workers: [
-      [{ model: MODEL, files: 'demo', maxNumSeqs: streams + 8, stepMs: 1_000 / rate, sequenceMs: 0 }],
+      [
+        { model: MODEL, files: 'demo', maxNumSeqs: streams + 8, stepMs: 1_000 / rate, sequenceMs: 0 },
+        { model: EMBEDDING_MODEL, files: 'demo', kind: 'embedding' },
+      ],
     ],
   })
   const steady = await cluster.createAccount('1000')
-  const hostile = await cluster.createAccount('1000')
-  const target = JSON.stringify({ baseUrl: cluster.baseUrl, apiKey: hostile.apiKey })
-  const barrage = fork(import.meta.filename, ['--barrage', target])
+  const keys = {
+    'without credits': await createKeyWithoutCredits(cluster),
+    'with credits': (await cluster.createAccount('1000')).apiKey,
+  }
+  const barrage = fork(import.meta.filename, ['--barrage', 'yes', '--bodies', values.bodies])
   if (barrage.pid !== undefined) setPriority(barrage.pid, LOWEST_PRIORITY)
   const hangUp = new AbortController()
   try {
-    const gaps: Gap[] = []
+    const watched: { gaps: Gap[]; lost: number } = { gaps: [], lost: 0 }
     for (let i = 0; i < streams; i += 1) {
-      followStream({ baseUrl: cluster.baseUrl, apiKey: steady.apiKey, gaps, signal: hangUp.signal })
+      followStream({ baseUrl: cluster.baseUrl, apiKey: steady.apiKey, watched, signal: hangUp.signal })
     }
     await pause(3)
-    const quiet: Figures[] = []
-    const loud: Figures[] = []
+    console.log(`Gap between tokens, ${streams} streams at ${rate} tokens/s`)
     const report: BarrageReport = {}
-    for (let round = 0; round < rounds; round += 1) {
-      quiet.push(await gapsWithin(gaps, seconds))
-      barrage.send('start')
-      loud.push(await gapsWithin(gaps, seconds))
-      barrage.send('stop')
-      const [answers] = await once(barrage, 'message')
-      addReport(report, answers)
-      await pause(2)
+    const bars: Bar[] = []
+    for (const connections of counts) {
+      for (const [kind, apiKey] of Object.entries(keys)) {
+        const measured: Round[] = []
+        for (let round = 0; round < rounds; round += 1) {
+          const [lost, deaths] = [watched.lost, countDeaths(cluster)]
+          const quiet = await gapsWithin(watched.gaps, seconds)
+          barrage.send({ baseUrl: cluster.baseUrl, apiKey, connections } satisfies Order)
+          const loud = await gapsWithin(watched.gaps, seconds)
+          barrage.send('stop')
+          const [answers] = await once(barrage, 'message')
+          addReport(report, answers)
+          await pause(2)
+          measured.push({ quiet, loud, lost: watched.lost - lost, deaths: countDeaths(cluster) - deaths })
+        }
+        const title = `${connections} × ${kind}`
+        printRounds(title, measured)
+        bars.push(...toBars(title, connections, measured))
+      }
     }
-    print({ streams, rate, quiet, loud, report })
+    printReport(report)
+    if (!printBars(bars)) process.exitCode = 1
   } finally {
     hangUp.abort()
     barrage.kill()
@@ -89,43 +134,62 @@ async function measure() {
   }
 }
 
+async function createKeyWithoutCredits({ admin }: TestCluster): Promise<string> {
+  const { id } = await admin.call(ADMIN.createAccount, { name: 'without credits' })
+  return (await admin.call(ADMIN.createKey, { account: id, name: 'without credits' })).secret
+}
+
+/** How often a process took another one for dead. None dies here, so each time is a mistake. */
+function countDeaths({ workers, gateways, billing }: TestCluster): number {
+  const logs = [...workers, ...gateways, billing].map((app) => app.logs())
+  return logs.join('\n').split('"peer is dead"').length - 1
+}
+
 /** Keeps one stream open, the next one after its end, and notes the time between the arrivals of its text. */
-function followStream(options: { baseUrl: string; apiKey: string; gaps: Gap[]; signal: AbortSignal }): void {
-  const { baseUrl, apiKey, gaps, signal } = options
+function followStream(options: {
+  baseUrl: string
+  apiKey: string
+  watched: { gaps: Gap[]; lost: number }
+  signal: AbortSignal
+}): void {
+  const { baseUrl, apiKey, watched, signal } = options
   const outgoing = request(`${baseUrl}/chat/completions`, {
     method: 'POST',
     signal,
     headers: { authorization: `Bearer ${apiKey}` },
   })
+  const goOn = (isWhole: boolean) => {
+    if (signal.aborted) return
+    if (!isWhole) watched.lost += 1
+    followStream(options)
+  }
   outgoing.on('response', (response) => {
     let lastMs: number | null = null
-    response.on('data', () => {
+    let end = ''
+    response.setEncoding('utf8')
+    response.on('data', (chunk: string) => {
       const nowMs = performance.now()
-      if (lastMs !== null) gaps.push({ atMs: nowMs, ms: nowMs - lastMs })
+      if (lastMs !== null) watched.gaps.push({ atMs: nowMs, ms: nowMs - lastMs })
       lastMs = nowMs
+      end = (end + chunk).slice(-200)
     })
-    response.on('end', () => followStream(options))
-    response.on('error', () => {})
+    response.on('end', () => goOn(end.endsWith('data: [DONE]\n\n') && !end.includes('"error"')))
+    response.on('error', () => goOn(false))
   })
-  outgoing.on('error', (error) => {
-    if (!signal.aborted) throw error
-  })
+  outgoing.on('error', () => setTimeout(() => goOn(false), 100))
   const content = '[[tokens=2000]]'
   outgoing.end(JSON.stringify({ model: MODEL, stream: true, messages: [{ role: 'user', content }] }))
 }
 
 /** The gaps that end within the next seconds. */
-async function gapsWithin(gaps: Gap[], seconds: number): Promise<Figures> {
+async function gapsWithin(gaps: readonly Gap[], seconds: number): Promise<Figures> {
   const fromMs = performance.now()
   await pause(seconds)
   const sorted = gaps.filter(({ atMs }) => atMs >= fromMs).map(({ ms }) => ms)
   sorted.sort((a, b) => a - b)
-  if (sorted.length === 0) throw new Error('no stream flows')
-  return { p50: at(sorted, 0.5), p99: at(sorted, 0.99), max: at(sorted, 1) }
-}
-
-function at(sorted: readonly number[], quantile: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * quantile))] ?? Number.NaN
+  // Not one token of any stream in all the time.
+  if (sorted.length === 0) return { p50: seconds * 1_000, p99: seconds * 1_000, max: seconds * 1_000 }
+  return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99), max: quantile(sorted, 1) }
 }
 
 function addReport(total: BarrageReport, part: BarrageReport): void {
@@ -135,32 +199,43 @@ function addReport(total: BarrageReport, part: BarrageReport): void {
   }
 }
 
-function print(result: {
-  streams: number
-  rate: number
-  quiet: readonly Figures[]
-  loud: readonly Figures[]
-  report: BarrageReport
-}): void {
-  const { quiet, loud } = result
+function toBars(title: string, connections: number, rounds: readonly Round[]): Bar[] {
+  const ratios = rounds.map(({ quiet, loud }) => loud.p99 / quiet.p99)
+  return [
+    ...(connections < MANY_CONNECTIONS
+      ? [{ title: `${title}: gap p99, with / without`, unit: ' ×', bar: MOST_RATIO, values: ratios }]
+      : []),
+    { title: `${title}: streams lost`, unit: '', bar: 0, values: [sumOf(rounds.map(({ lost }) => lost))] },
+    {
+      title: `${title}: taken for dead`,
+      unit: '',
+      bar: 0,
+      values: [sumOf(rounds.map(({ deaths }) => deaths))],
+    },
+  ]
+}
+
+function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0)
+}
+
+function printRounds(title: string, rounds: readonly Round[]): void {
   const line = ({ p50, p99, max }: Figures) =>
     `p50 ${p50.toFixed(0).padStart(4)} ms   p99 ${p99.toFixed(0).padStart(5)} ms   max ${max.toFixed(0).padStart(5)} ms`
-  console.log(`Gap between tokens, ${result.streams} streams at ${result.rate} tokens/s`)
-  for (const [round, figures] of quiet.entries()) {
-    const other = loud[round] ?? figures
-    console.log(`  round ${round + 1}  without  ${line(figures)}`)
-    console.log(`           with     ${line(other)}`)
+  console.log(title)
+  for (const [index, { quiet, loud }] of rounds.entries()) {
+    console.log(`  round ${index + 1}  without  ${line(quiet)}`)
+    console.log(`           with     ${line(loud)}`)
   }
-  for (const name of ['p50', 'p99', 'max'] as const) {
-    const ratios = quiet.map((figures, round) => (loud[round]?.[name] ?? Number.NaN) / figures[name])
-    const sorted = ratios.toSorted((a, b) => a - b)
-    console.log(
-      `  ${name} with / without: median ${at(sorted, 0.5).toFixed(2)}, ` +
-        `from ${at(sorted, 0).toFixed(2)} to ${at(sorted, 1).toFixed(2)}`,
-    )
-  }
+  const { min, median, max } = toSpread(rounds.map(({ quiet, loud }) => loud.p99 / quiet.p99))
+  console.log(
+    `  p99 with / without: median ${median.toFixed(2)}, from ${min.toFixed(2)} to ${max.toFixed(2)}`,
+  )
+}
+
+function printReport(report: BarrageReport): void {
   console.log('The barrage was answered:')
-  for (const [kind, counts] of Object.entries(result.report)) {
+  for (const [kind, counts] of Object.entries(report)) {
     const statuses = Object.entries(counts).map(([status, count]) => `${count} × ${status}`)
     console.log(`  ${kind.padEnd(44)} ${statuses.join(', ')}`)
   }

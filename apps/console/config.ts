@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { OpsFields, Port } from '#libs/config/config-fields.ts'
+import { OpsFields, Port, TrustedProxies } from '#libs/config/config-fields.ts'
 import {
   BusRedisFields,
   checkBusRedis,
@@ -25,15 +25,6 @@ const Origin = z
 const HttpUrl = z
   .url({ protocol: /^https?$/, error: 'expected an http:// or https:// URL' })
   .transform((text) => text.replace(/\/$/, ''))
-
-const ProxyAddress = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
-  error: 'expected addresses or ranges, such as 10.0.0.0/8, separated by commas',
-})
-
-const TrustedProxies = z
-  .string()
-  .transform((text) => text.split(',').map((part) => part.trim()))
-  .pipe(z.array(ProxyAddress))
 
 const Fields = z.object({
   ...OpsFields,

@@ -17,7 +17,7 @@ import { serveEmbeddings } from './endpoints/embeddings/route.ts'
 import { describeModelDescription, listModelsDescription } from './endpoints/models/describe.ts'
 import { describeModel, listModels } from './endpoints/models/route.ts'
 import type { OperationDescription } from './endpoints/operation-description.ts'
-import { createPrepareRequest, type PrepareOnThread } from './endpoints/prepare-request.ts'
+import { createPrepareRequest, type PrepareOnThread, type SmallBody } from './endpoints/prepare-request.ts'
 import { responsesDescription } from './endpoints/responses/describe.ts'
 import { responses } from './endpoints/responses/endpoint.ts'
 import {
@@ -44,6 +44,7 @@ import { installAcceptBody } from './http/accept-body.ts'
 import { installAcceptHeader } from './http/accept-header.ts'
 import type { Authenticate } from './http/authenticate.ts'
 import { installBodyBudget, type BodyLimits } from './http/body-budget.ts'
+import { boundConnections, type ConnectionLimits } from './http/bound-connections.ts'
 import { closeIdleConnections } from './http/close-idle-connections.ts'
 import { installDrain } from './http/drain.ts'
 import {
@@ -53,6 +54,7 @@ import {
   installErrorHandler,
 } from './http/handle-error.ts'
 import { createIdentify, type AuthenticateManager } from './http/identify.ts'
+import { createRefusalRate, installRefusalRate } from './http/refusal-rate.ts'
 import { installRequestId } from './http/request-id.ts'
 import { installRequestMetrics } from './http/request-metrics.ts'
 import { shorten } from './http/shorten.ts'
@@ -61,7 +63,11 @@ import { traceRequests } from './http/trace-requests.ts'
 import { serveDescription } from './openapi/route.ts'
 
 export type HttpLimits = SseLimits &
-  BodyLimits & {
+  BodyLimits &
+  SmallBody &
+  ConnectionLimits & {
+    /** Bodies of one account that may be refused each second. */
+    readonly refusedBodiesPerS: number
     /** How long a request may take to arrive. */
     readonly uploadMs: number
     /** A connection without traffic for this long is closed; longer than any generation. */
@@ -108,6 +114,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
       connectionsCheckingInterval: Math.ceil(limits.uploadMs / 10),
     },
     connectionTimeout: limits.connectionIdleMs,
+    trustProxy: limits.trustedProxies.length === 0 ? false : [...limits.trustedProxies],
     genReqId: newId,
     return503OnClosing: false,
     frameworkErrors: (_error, request, reply) => answerUnrouted(request, reply),
@@ -115,13 +122,21 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
       answerMalformed(error, socket, { requestId: newId(), uploadMs: limits.uploadMs }),
   })
 
+  const { asCaller, asReader, asManager, findCaller, accountOf, ...identities } = createIdentify(deps)
+  const { callerOf, readerOf, managerOf } = identities
+
   installRequestId(app)
   const recordFailure = installRequestMetrics(app, { registry, nowMs })
+  const noteRefusal = installRefusalRate(app, {
+    rate: createRefusalRate({ perS: limits.refusedBodiesPerS, nowMs }),
+    accountOf,
+  })
   const { spanOf, noteFailure } = traceRequests(app, deps.tracing)
   const reportError = createReportError({
     log,
     recordFailure(request, code) {
       recordFailure(request, code)
+      noteRefusal(request, code)
       noteFailure(request, code)
     },
     traceIdOf: (request) => spanOf(request).traceId,
@@ -132,6 +147,13 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   const drain = installDrain(app)
   refuseUnknownOperations(app)
   closeIdleConnections(app)
+  const refusedConnections = new Counter({
+    name: 'millrace_http_connections_refused_total',
+    help: 'Connections beyond the bound of all, or of one address.',
+    labelNames: ['bound'],
+    registers: [registry],
+  })
+  boundConnections(app, { limits, onRefused: (bound) => refusedConnections.inc({ bound }) })
   installAcceptBody(app)
 
   const slowReaders = new Counter({
@@ -146,7 +168,6 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   })
   app.addHook('onClose', async () => sseSockets.close())
 
-  const { asCaller, asReader, asManager, findCaller, callerOf, readerOf, managerOf } = createIdentify(deps)
   // Listing models is free, so it is allowed while billing is down; otherwise the fallback catalog could never be seen.
   const authenticateIfBillingAnswers = async (request: FastifyRequest) => {
     await asReader(request).catch((error: unknown) => {
@@ -155,15 +176,20 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   }
   const catalogOf = (request: FastifyRequest) => narrowCatalog(catalog, findCaller(request)?.models ?? null)
 
-  const releaseBody = installBodyBudget(app, {
-    limits,
-    accountOf: (request) => findCaller(request)?.accountId,
+  const bodies = new Counter({
+    name: 'millrace_http_bodies_total',
+    help: 'Bodies of generations, by where they were prepared: on the event loop or on a thread.',
+    labelNames: ['place'],
+    registers: [registry],
   })
+  const takeBody = installBodyBudget(app, { limits, accountOf })
   const prepareRequest = createPrepareRequest({
     prepareOnThread: deps.prepareOnThread,
-    largeBodyBytes: limits.largeBodyBytes,
+    small: limits,
     catalogOf,
-    releaseBody,
+    accountOf,
+    takeBody,
+    onPrepare: (place) => bodies.inc({ place }),
   })
 
   const keyed = ({ errors }: OperationDescription) => ({ onRequest: asCaller, config: { errors } })

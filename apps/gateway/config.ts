@@ -9,6 +9,7 @@ import {
   Port,
   PresenceTtlMs,
   setTogether,
+  TrustedProxies,
 } from '#libs/config/config-fields.ts'
 import {
   BusRedisFields,
@@ -57,11 +58,19 @@ const Fields = z.object({
   DRAIN_GRACE_MS: DrainGraceMs,
   /** The largest body. Workers unpack no larger requests, so it can only be lowered. */
   MAX_BODY_BYTES: z.coerce.number().int().min(1_024).max(LARGEST_BODY_BYTES).default(LARGEST_BODY_BYTES),
-  /** The memory for all large bodies that arrive or wait to be prepared; half of it for one account. */
+  /** The memory for all bodies that arrive or wait to be prepared; one account may take as much as it leaves. */
   BODY_MEMORY_BYTES: z.coerce
     .number()
     .int()
     .default(4 * LARGEST_BODY_BYTES),
+  /** Processor time in which a body is prepared; one that takes more is refused. */
+  BODY_PREPARATION_MS: z.coerce.number().int().min(100).max(60_000).default(1_000),
+  /** Bodies of one account that may be refused each second, after a burst of ten seconds'; half of it from one address. */
+  REFUSED_BODIES_PER_S: z.coerce.number().min(1).max(1_000_000).default(10),
+  /** Open connections, half of them from one address that is not a trusted proxy. */
+  MAX_CONNECTIONS: z.coerce.number().int().min(2).max(1_000_000).default(16_384),
+  /** Proxies whose `X-Forwarded-For` names the client's address. */
+  TRUSTED_PROXIES: TrustedProxies.default([]),
   /** How long a request may take to arrive, body included. */
   UPLOAD_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(60_000),
   /** The headers of a stream are sent after this long without an event. */
@@ -97,9 +106,13 @@ export type GatewayConfig = z.infer<typeof GatewayConfig>
 export function toHttpLimits(config: GatewayConfig) {
   return {
     bodyBytes: config.MAX_BODY_BYTES,
-    // A smaller body occupies the event loop for a few milliseconds at most.
+    // A body below both, without a JSON schema, occupies the event loop for a millisecond at most.
     largeBodyBytes: 64 * 1024,
+    smallBodyValues: 500,
     allBodiesBytes: config.BODY_MEMORY_BYTES,
+    refusedBodiesPerS: config.REFUSED_BODIES_PER_S,
+    connections: config.MAX_CONNECTIONS,
+    trustedProxies: config.TRUSTED_PROXIES,
     uploadMs: config.UPLOAD_DEADLINE_MS,
     // Longer than any request that is answered in time.
     connectionIdleMs: config.GENERATION_DEADLINE_MS + config.UPLOAD_DEADLINE_MS,
@@ -110,5 +123,12 @@ export function toHttpLimits(config: GatewayConfig) {
   }
 }
 
-/** The thread that prepares large bodies: how many may wait, and the time and heap for one. */
-export const BODY_THREAD_LIMITS = { waiting: 256, taskMs: 15_000, heapMib: 512 }
+/**
+ * The threads that prepare bodies: with two, no account can keep both. How many bodies may wait, of all and of one account,
+ * and the time and heap for one.
+ */
+export function toBodyThreadLimits({
+  BODY_PREPARATION_MS: taskMs,
+}: Pick<GatewayConfig, 'BODY_PREPARATION_MS'>) {
+  return { threads: 2, waiting: 8_192, waitingOfAccount: 4_096, taskMs, heapMib: 512 }
+}

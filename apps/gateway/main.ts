@@ -18,9 +18,9 @@ import { buildApp } from './app.ts'
 import { createAuthentication } from './authentication.ts'
 import { createLiveCatalog } from './catalog.ts'
 import { createClusterPicture } from './cluster-picture/cluster-picture.ts'
-import { BODY_THREAD_LIMITS, GatewayConfig, toHttpLimits } from './config.ts'
+import { GatewayConfig, toBodyThreadLimits, toHttpLimits } from './config.ts'
 import { createLoadSignals } from './demand/load-signals.ts'
-import { createBodyThread } from './endpoints/body-thread.ts'
+import { createBodyThreads } from './endpoints/body-threads.ts'
 import { createAdmit } from './generation/admit.ts'
 import { createDispatch } from './generation/dispatch.ts'
 import { createEndGeneration } from './generation/end-generation.ts'
@@ -279,8 +279,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     nowMs,
   })
 
-  const bodyThread = createBodyThread({ limits: BODY_THREAD_LIMITS, log })
-  releasers.add('thread for large bodies', bodyThread, { run: async (thread) => await thread.close() })
+  const bodyThreads = createBodyThreads({ limits: toBodyThreadLimits(config), log })
+  releasers.add('threads for bodies', bodyThreads, { run: async (threads) => await threads.close() })
 
   const { app, drain } = buildApp({
     generate,
@@ -288,7 +288,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     reads: billing,
     management: billing,
     catalog,
-    prepareOnThread: bodyThread.prepareOnThread,
+    prepareOnThread: bodyThreads.prepareOnThread,
     newId: () => randomUUIDv7(),
     nowMs,
     wallClockMs,

@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
+import type { HostileBody } from './hostile-bodies.ts'
 
 /** By kind of request, how often it was answered with each status. */
 export type BarrageReport = Record<string, Record<string, number>>
@@ -7,28 +8,35 @@ export type BarrageReport = Record<string, Record<string, number>>
 /** Connections of the flood, each second; half of them send nothing, the others half a header. */
 const CONNECTIONS_PER_S = 50
 
+type Target = {
+  readonly baseUrl: string
+  readonly apiKey: string
+}
+
 /**
- * Sends one hostile request after the other, each kind in its turn, and beside them a flood of connections, until
- * `signal` aborts; then it waits for the open requests.
+ * Sends hostile requests on that many connections, on each one after the other and each kind in its turn, and beside them
+ * a flood of connections, until `signal` aborts; then it waits for the open requests.
  */
-export async function runBarrage(options: {
-  baseUrl: string
-  apiKey: string
-  model: string
-  signal: AbortSignal
-}): Promise<BarrageReport> {
-  const { signal } = options
+export async function runBarrage(
+  options: Target & { bodies: readonly HostileBody[]; connections: number; signal: AbortSignal },
+): Promise<BarrageReport> {
+  const { bodies, connections, signal } = options
   const report: BarrageReport = {}
   const stopFlood = floodConnections(options.baseUrl)
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  try {
-    const bodies = Object.entries(hostileBodies(options.model))
-    for (let turn = 0; !signal.aborted; turn += 1) {
-      const [name, body] = bodies[turn % bodies.length] ?? ['', '']
-      const status = await post(options, body, agent)
-      const statuses = (report[name] ??= {})
+  const agent = new Agent({ keepAlive: true, maxSockets: connections })
+
+  async function follow(first: number) {
+    for (let turn = first; !signal.aborted; turn += 1) {
+      const hostile = bodies[turn % bodies.length]
+      if (hostile === undefined) throw new Error('there are no hostile bodies')
+      const status = await post(options, hostile, agent)
+      const statuses = (report[hostile.name] ??= {})
       statuses[status] = (statuses[status] ?? 0) + 1
     }
+  }
+
+  try {
+    await Promise.all(Array.from({ length: connections }, async (_, index) => await follow(index)))
   } finally {
     agent.destroy()
     report['connections'] = { opened: stopFlood() }
@@ -36,35 +44,9 @@ export async function runBarrage(options: {
   return report
 }
 
-function hostileBodies(model: string): Record<string, string> {
-  const chat = (fields: object) =>
-    JSON.stringify({ model, max_tokens: 1, messages: [{ role: 'user', content: 'x' }], ...fields })
-  const prompt = (content: string) => chat({ messages: [{ role: 'user', content }] })
-  const many = (count: number, item: object) => Array.from({ length: count }, () => item)
-  const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} } } }
-  const schema = { type: 'object', properties: { a: { type: 'string', pattern: '^(([a-z]+)+)+$' } } }
-  return {
-    'a prompt of 31 MiB': prompt('word '.repeat((31 << 20) / 5)),
-    '31 MiB of escapes': prompt('\n'.repeat((31 << 20) / 2)),
-    'a million brackets': `{"model":"${model}","messages":${'['.repeat(500_000)}${']'.repeat(500_000)}}`,
-    '900,000 values': chat({ ignored: many(450_000, {}) }),
-    '100,000 messages': chat({ messages: many(100_000, { role: 'user', content: 'x' }) }),
-    '10,000 tools': chat({ tools: many(10_000, tool) }),
-    'a regex that takes for ever': chat({
-      response_format: { type: 'json_schema', json_schema: { name: 'n', schema } },
-    }),
-    'a small body of brackets': `{"model":"${model}","messages":${'['.repeat(30_000)}${']'.repeat(30_000)}}`,
-    'a prompt that only a tokenizer can refuse': prompt('word '.repeat(200_000)),
-  }
-}
-
-async function post(
-  { baseUrl, apiKey }: { baseUrl: string; apiKey: string },
-  body: string,
-  agent: Agent,
-): Promise<string> {
+async function post({ baseUrl, apiKey }: Target, { path, body }: HostileBody, agent: Agent): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
-  const outgoing = request(`${baseUrl}/chat/completions`, {
+  const outgoing = request(baseUrl + path, {
     method: 'POST',
     agent,
     headers: { authorization: `Bearer ${apiKey}`, 'content-length': Buffer.byteLength(body) },
@@ -78,7 +60,6 @@ async function post(
   outgoing.end(body)
   return await promise
 }
-
 /** Opens connections at a steady rate and closes each after two seconds; returns their count and a function that stops it. */
 function floodConnections(baseUrl: string): () => number {
   const { port, hostname } = new URL(baseUrl)

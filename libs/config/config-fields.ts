@@ -41,6 +41,16 @@ export const PresenceTtlMs = z.coerce.number().int().min(1_000).max(60_000).defa
 /** How long running generations may continue after SIGTERM. */
 export const DrainGraceMs = z.coerce.number().int().min(0).default(25_000)
 
+const ProxyAddress = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+  error: 'expected addresses or ranges, such as 10.0.0.0/8, separated by commas',
+})
+
+/** Proxies before an app, whose `X-Forwarded-For` names the client's address. */
+export const TrustedProxies = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .pipe(z.array(ProxyAddress))
+
 /** Logging, and the address of /metrics, /healthz and /readyz, which every app serves. */
 export const OpsFields = {
   LOG_LEVEL: LogLevel.default('info'),

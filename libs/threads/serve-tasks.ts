@@ -1,7 +1,10 @@
 import { parentPort } from 'node:worker_threads'
 
-/** A thread's reply to one task. */
-export type Reply<Answer = unknown> =
+/** What a thread sends: that it is ready for its first task, then its reply to each. `usedMs`: its processor time so far. */
+export type Reply<Answer = unknown> = Outcome<Answer> & { readonly usedMs: number }
+
+type Outcome<Answer = unknown> =
+  | { readonly status: 'ready' }
   | { readonly status: 'done'; readonly answer: Answer }
   | { readonly status: 'failed'; readonly error: unknown }
 
@@ -14,11 +17,20 @@ export function serveTasks<Task>(handle: (task: Task) => unknown): void {
   if (parentPort === null) throw new Error('tasks are served on a worker thread only')
   const port = parentPort
   port.on('message', (task: Task) => {
-    void toReply(() => handle(task)).then((reply) => port.postMessage(reply))
+    void toOutcome(() => handle(task)).then(send)
   })
+  const send = (outcome: Outcome) => {
+    port.postMessage({ ...outcome, usedMs: toMs(process.threadCpuUsage()) } satisfies Reply)
+  }
+  send({ status: 'ready' })
 }
 
-async function toReply(work: () => unknown): Promise<Reply> {
+/** Node's processor times, which are in microseconds. */
+export function toMs({ user, system }: NodeJS.CpuUsage): number {
+  return (user + system) / 1_000
+}
+
+async function toOutcome(work: () => unknown): Promise<Outcome> {
   try {
     return { status: 'done', answer: await work() }
   } catch (error) {

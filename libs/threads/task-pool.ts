@@ -1,17 +1,36 @@
+import type { Transferable } from 'node:worker_threads'
 import { createTaskThread, TaskThreadError, type TaskThread } from './task-thread.ts'
+
+/** Whose task it is, and whether somebody still waits for it. */
+export type TaskOwner = { readonly id: string; readonly isWaiting: () => boolean }
+
+export type TaskPool<Task> = {
+  /** As of a `TaskThread`. Tasks without an owner are of one and the same, who may have all threads. */
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
+  run<Answer>(task: Task, transfer?: readonly Transferable[], owner?: TaskOwner): Promise<Answer>
+  close(): Promise<void>
+}
 
 /**
  * Up to `size` threads for one kind of task, so that a task that takes long delays no other. The first starts at once;
- * another one when a task arrives while all are busy. Tasks wait in one queue, of `limits.waiting`, for whichever
- * thread is free next.
+ * another one when a task arrives while all are busy. Tasks wait in queues of their owners, `limits.waiting` in all, and
+ * owners take turns. One owner has all threads but one at most, so where there are several threads its tasks delay those
+ * of others by none, and where there is one by the task that runs.
  */
 export function createTaskPool<Task>(
-  options: Parameters<typeof createTaskThread>[0] & { readonly size: number },
-): TaskThread<Task> {
-  const { size, ...each } = options
+  options: Parameters<typeof createTaskThread>[0] & {
+    readonly size: number
+    /** Tasks of one owner that may wait; without it as many as of all. */
+    readonly waitingOfOwner?: number
+  },
+): TaskPool<Task> {
+  const { size, waitingOfOwner = options.limits.waiting, ...each } = options
   const threads: TaskThread<Task>[] = []
-  const waiting: PromiseWithResolvers<TaskThread<Task>>[] = []
+  /** The owner whose turn is next is the first one. */
+  const queues = new Map<string, Turn<Task>[]>()
+  const running = new Map<string, number>()
   const idle = [open()]
+  let waiting = 0
   let closed = false
 
   function open(): TaskThread<Task> {
@@ -20,36 +39,77 @@ export function createTaskPool<Task>(
     return opened
   }
 
-  async function take(): Promise<TaskThread<Task>> {
+  function mayRun(owner: string): boolean {
+    return owner === NOBODY || (running.get(owner) ?? 0) < Math.max(1, size - 1)
+  }
+
+  async function take(owner: string): Promise<TaskThread<Task>> {
+    const queue = queues.get(owner) ?? []
     if (closed) throw new TaskThreadError('too-many')
-    const free = idle.pop()
-    if (free !== undefined) return free
-    if (threads.length < size) return open()
-    if (waiting.length >= each.limits.waiting) throw new TaskThreadError('too-many')
+    const free = mayRun(owner) ? findThread() : undefined
+    if (free !== undefined) return begin(owner, free)
+    if (waiting >= each.limits.waiting || queue.length >= waitingOfOwner)
+      throw new TaskThreadError('too-many')
     const turn = Promise.withResolvers<TaskThread<Task>>()
-    waiting.push(turn)
+    queue.push(turn)
+    queues.set(owner, queue)
+    waiting += 1
     return await turn.promise
   }
 
-  function giveBack(thread: TaskThread<Task>): void {
-    const next = waiting.shift()
-    if (next === undefined) idle.push(thread)
-    else next.resolve(thread)
+  function findThread(): TaskThread<Task> | undefined {
+    return idle.pop() ?? (threads.length < size ? open() : undefined)
+  }
+
+  function begin(owner: string, thread: TaskThread<Task>): TaskThread<Task> {
+    running.set(owner, (running.get(owner) ?? 0) + 1)
+    return thread
+  }
+
+  function giveBack(owner: string, thread: TaskThread<Task>): void {
+    const others = (running.get(owner) ?? 1) - 1
+    if (others === 0) running.delete(owner)
+    else running.set(owner, others)
+    const next = takeTurn()
+    if (next === null) idle.push(thread)
+    else next.turn.resolve(begin(next.owner, thread))
+  }
+
+  /** The first task of the first owner who may run one; that owner's next turn comes after those of the others. */
+  function takeTurn(): { owner: string; turn: Turn<Task> } | null {
+    for (const [owner, queue] of queues) {
+      const turn = mayRun(owner) ? queue.shift() : undefined
+      if (turn === undefined) continue
+      waiting -= 1
+      queues.delete(owner)
+      if (queue.length > 0) queues.set(owner, queue)
+      return { owner, turn }
+    }
+    return null
   }
 
   return {
-    async run(task, transfer) {
-      const thread = await take()
+    async run<Answer>(task: Task, transfer?: readonly Transferable[], owner?: TaskOwner) {
+      const id = owner?.id ?? NOBODY
+      const thread = await take(id)
       try {
-        return await thread.run(task, transfer)
+        if (owner?.isWaiting() === false) throw new TaskThreadError('unwanted')
+        return await thread.run<Answer>(task, transfer)
       } finally {
-        giveBack(thread)
+        giveBack(id, thread)
       }
     },
     async close() {
       closed = true
-      for (const turn of waiting.splice(0)) turn.reject(new TaskThreadError('too-many'))
+      for (const [owner, queue] of queues) {
+        queues.delete(owner)
+        for (const turn of queue) turn.reject(new TaskThreadError('too-many'))
+      }
       await Promise.all(threads.map(async (thread) => await thread.close()))
     },
   }
 }
+
+const NOBODY = ''
+
+type Turn<Task> = PromiseWithResolvers<TaskThread<Task>>

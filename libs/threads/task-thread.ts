@@ -3,7 +3,7 @@
 // without a signal overtake each other, and threads have no name in profiles.
 import { Worker, type Transferable } from 'node:worker_threads'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import type { Reply } from './serve-tasks.ts'
+import { toMs, type Reply } from './serve-tasks.ts'
 
 /** One thread that does one task after the other, for work that would block an event loop. */
 export type TaskThread<Task> = {
@@ -20,25 +20,47 @@ export type TaskThread<Task> = {
 export type TaskThreadLimits = {
   /** Tasks that may wait while one is done. */
   readonly waiting: number
-  /** A thread that takes longer for one task, its own start included, is replaced. */
+  /**
+   * Processor time for one task. A thread that takes more, or ten times of it by the clock, is stopped: on a machine that
+   * is short of processors, or was frozen, a task may wait longer than it works.
+   */
   readonly taskMs: number
   readonly heapMib: number
 }
 
-/** A task was not done: `too-many` are waiting already, or it was `too-hard`: it exceeded its time or memory limit. */
-export class TaskThreadError extends Error {
-  readonly reason: 'too-many' | 'too-hard'
+/**
+ * Why a task was not done: `too-many` are waiting already; it was `too-hard`: it exceeded its time or memory limit;
+ * `not-started`: its thread did not start; `unwanted`: nobody waits for it any more.
+ */
+type Reason = keyof typeof MESSAGES
 
-  constructor(reason: 'too-many' | 'too-hard') {
-    super(reason === 'too-many' ? 'too many tasks wait' : 'the task exceeded its time or memory limit')
+const MESSAGES = {
+  'too-many': 'too many tasks wait',
+  'too-hard': 'the task exceeded its time or memory limit',
+  'not-started': 'the thread did not start',
+  unwanted: 'nobody waits for the task',
+} as const
+
+export class TaskThreadError extends Error {
+  readonly reason: Reason
+
+  constructor(reason: Reason) {
+    super(MESSAGES[reason])
     this.name = 'TaskThreadError'
     this.reason = reason
   }
 }
 
+/** A start loads the module's imports: half a second, and many times that on a machine that is short of processors. */
+const START_MS = 60_000
+
+/** How much longer than its processor time a task may take by the clock. */
+const MOST_WAITING = 10
+
 /**
- * Runs `module`, which calls `serveTasks`, on a thread. The thread is *none*, *idle* or *busy* with one task. It starts
- * at once, so that the first task need not wait for it; after it has ended, the next task starts it again.
+ * Runs `module`, which calls `serveTasks`, on a thread. The thread is *none*, *starting*, *idle*, *busy* with one task, or
+ * *ending* because a task exceeded its time. It starts at once, so that the first task need not wait for it; after it
+ * has ended, and not before, the next task starts it again: there is never more than one.
  */
 export function createTaskThread<Task>(options: {
   /** The thread's name in logs and profiles. */
@@ -53,71 +75,120 @@ export function createTaskThread<Task>(options: {
   const waiting: Work[] = []
   let closed = false
   let busy: Work | null = null
-  let thread: Worker | null = start()
+  let timer: NodeJS.Timeout | undefined
+  /** The thread's processor time before its present task. */
+  let usedMs = 0
+  let state: 'none' | 'starting' | 'ready' | 'ending' = 'none'
+  let thread = start()
 
   function start(): Worker {
+    state = 'starting'
     const started = new Worker(module, {
       name,
       workerData: settings,
       resourceLimits: { maxOldGenerationSizeMb: limits.heapMib },
     })
     started.on('message', (reply: Reply<never>) => {
-      if (thread === started) busy?.reply(reply)
+      if (state === 'ending') return
+      usedMs = reply.usedMs
+      if (reply.status !== 'ready') {
+        finish()?.reply(reply)
+        return
+      }
+      state = 'ready'
+      begin()
     })
     started.on('error', (error) => log.error({ err: error, thread: name }, 'a thread failed'))
     started.on('exit', () => {
-      if (thread !== started) return
-      thread = null
-      busy?.fail(new TaskThreadError('too-hard'))
+      const reason = state === 'starting' ? 'not-started' : 'too-hard'
+      const wasEnding = state === 'ending'
+      state = 'none'
+      if (!wasEnding) finish()?.fail(new TaskThreadError(reason))
+      next()
     })
     return started
   }
 
+  /** Takes the task from the thread. */
+  function finish(): Work | null {
+    clearTimeout(timer)
+    const finished = busy
+    busy = null
+    return finished
+  }
+
   function next() {
+    if (closed || busy !== null || state === 'ending') return
     busy = waiting.shift() ?? null
+    if (busy !== null) begin()
+  }
+
+  function begin() {
     if (busy === null) return
-    thread ??= start()
+    if (state === 'none') thread = start()
+    clearTimeout(timer)
+    if (state !== 'ready') {
+      timer = setTimeout(() => stop('not-started'), START_MS)
+      return
+    }
+    watch(busy, performance.now() + limits.taskMs * MOST_WAITING)
     busy.begin(thread)
   }
 
-  function replaceThread() {
-    const overdue = thread
-    thread = null
-    busy?.fail(new TaskThreadError('too-hard'))
-    void overdue?.terminate()
+  /** Looks at the task when it may have used its time, and again when it has used the rest. */
+  function watch(task: Work, untilMs: number, usedByTaskMs = 0) {
+    const restMs = Math.max(limits.taskMs - usedByTaskMs, 1)
+    timer = setTimeout(
+      () => {
+        if (performance.now() >= untilMs) {
+          stop('too-hard')
+          return
+        }
+        // It is not answered within a long native call; then the clock decides.
+        timer = setTimeout(() => stop('too-hard'), untilMs - performance.now())
+        thread.cpuUsage().then(
+          (usage) => {
+            if (busy !== task || state !== 'ready') return
+            clearTimeout(timer)
+            const used = toMs(usage) - usedMs
+            if (used >= limits.taskMs) stop('too-hard')
+            else watch(task, untilMs, used)
+          },
+          // The thread has ended, which its `exit` reports.
+          () => {},
+        )
+      },
+      Math.min(restMs, untilMs - performance.now()),
+    )
+  }
+
+  function stop(reason: Reason) {
+    state = 'ending'
+    finish()?.fail(new TaskThreadError(reason))
+    void thread.terminate()
   }
 
   return {
     async run<Answer>(task: Task, transfer: readonly Transferable[] = []) {
       if (closed || waiting.length >= limits.waiting) throw new TaskThreadError('too-many')
       const { promise, resolve, reject } = Promise.withResolvers<Reply<Answer>>()
-      let timer: NodeJS.Timeout | undefined
       waiting.push({
-        begin(on) {
-          timer = setTimeout(replaceThread, limits.taskMs)
-          on.postMessage(task, transfer)
-        },
+        begin: (on) => on.postMessage(task, transfer),
         reply: resolve,
         fail: reject,
       })
-      if (busy === null) next()
-      try {
-        const reply = await promise
-        if (reply.status === 'failed')
-          throw new Error(`a task failed on thread '${name}'`, { cause: reply.error })
-        return reply.answer
-      } finally {
-        clearTimeout(timer)
-        next()
-      }
+      next()
+      const reply = await promise.finally(next)
+      if (reply.status === 'done') return reply.answer
+      const cause = reply.status === 'failed' ? reply.error : reply
+      throw new Error(`a task failed on thread '${name}'`, { cause })
     },
     async close() {
       closed = true
       for (const work of waiting.splice(0)) work.fail(new TaskThreadError('too-many'))
-      const ended = thread
-      thread = null
-      busy?.fail(new TaskThreadError('too-many'))
-      await ended?.terminate()
+      state = 'ending'
+      finish()?.fail(new TaskThreadError('too-many'))
+      await thread.terminate()
     },
   }
 }

@@ -72,6 +72,8 @@ export async function startCluster(context: Context): Promise<{ adminUrl: string
     PORT: String(options.port),
     BILLING_ADDRESS: billingAddress,
     FALLBACK_CATALOG: CATALOG,
+    // Its only account is that of who develops against it, or of a fuzzer.
+    REFUSED_BODIES_PER_S: '1000',
   }
   const consolePort = await freePort()
   // A cookie is sent to all ports of a host name, so the console has one that no other server on this machine has.

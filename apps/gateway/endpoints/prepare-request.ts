@@ -2,8 +2,11 @@ import type { FastifyRequest } from 'fastify'
 import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { JsonObject } from '#libs/json-schema/json-schema.ts'
+import type { TaskOwner } from '#libs/threads/task-pool.ts'
 import type { Catalog } from '../catalog.ts'
+import { checkJsonSize } from '../http/check-json-size.ts'
 import { readJsonObject } from '../http/parse-body.ts'
+import { carriesSchema } from './fields/carries-schema.ts'
 import { refuseOversized } from './refuse-oversized.ts'
 
 /**
@@ -21,38 +24,65 @@ export type PrepareRequest = <Result extends Prepared>(
   request: FastifyRequest,
 ) => Promise<Result>
 
-/** Prepares a body on another thread, which takes over its memory. Throws an `ApiError`. */
+/**
+ * Prepares a body on another thread, which takes over its memory. `owner` is the account, which takes turns with the
+ * others. Throws an `ApiError`.
+ */
 export type PrepareOnThread = <Result extends Prepared>(
   prepare: Prepare<Result>,
   body: Buffer,
-  models: readonly ModelSpec[],
+  options: { models: readonly ModelSpec[]; owner: TaskOwner },
 ) => Promise<Result>
 
+/** Which bodies are prepared on the event loop. */
+export type SmallBody = {
+  /** Of at least this size a body is large. */
+  readonly largeBodyBytes: number
+  /** And of more values than this: each takes about as long as 100 bytes of text. */
+  readonly smallBodyValues: number
+}
+
 /**
- * Bodies of at least `largeBodyBytes` are prepared on a thread, because every stream of this process would stand
- * still in the meantime; smaller ones are prepared here.
+ * Every stream of this process stands still while a body is prepared on the event loop, so only small ones are: those of
+ * few bytes and few values, without a JSON schema. The threads have the others.
  */
 export function createPrepareRequest(deps: {
   prepareOnThread: PrepareOnThread
-  largeBodyBytes: number
+  small: SmallBody
   /** The catalog that the request's caller may see. */
   catalogOf: (request: FastifyRequest) => Catalog
-  /** Frees the body's share of the memory budget. */
-  releaseBody: (request: FastifyRequest) => void
+  accountOf: (request: FastifyRequest) => string
+  /** From now on the body's share of the memory budget is freed by the returned function alone. */
+  takeBody: (request: FastifyRequest) => () => void
+  onPrepare: (place: 'event-loop' | 'thread') => void
 }): PrepareRequest {
-  const { prepareOnThread, largeBodyBytes, catalogOf, releaseBody } = deps
+  const { prepareOnThread, small, catalogOf, accountOf, takeBody, onPrepare } = deps
   return async (prepare, request) => {
-    const { body } = request
+    const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY
     // The request lives as long as its answer; its body need not.
     request.body = undefined
+    const release = takeBody(request)
     try {
       const catalog = catalogOf(request)
-      if (!Buffer.isBuffer(body) || body.length < largeBodyBytes) return prepareBody(prepare, body, catalog)
-      return await prepareOnThread(prepare, body, catalog.list())
+      const json = isSmall(body, small) ? readJsonObject(body) : null
+      if (json !== null && !carriesSchema(json)) {
+        onPrepare('event-loop')
+        return prepareJson(prepare, json, catalog)
+      }
+      onPrepare('thread')
+      const models = catalog.list().filter(({ id }) => json === null || json['model'] === id)
+      const owner = { id: accountOf(request), isWaiting: () => !request.socket.destroyed }
+      return await prepareOnThread(prepare, body, { models, owner })
     } finally {
-      releaseBody(request)
+      release()
     }
   }
+}
+
+const NO_BODY = Buffer.alloc(0)
+
+function isSmall(body: Buffer, { largeBodyBytes, smallBodyValues }: SmallBody): boolean {
+  return body.length < largeBodyBytes && checkJsonSize(body, { maxValues: smallBodyValues }) === null
 }
 
 /** From a body's bytes to a request that may be admitted. Throws an `ApiError`. */
@@ -61,7 +91,15 @@ export function prepareBody<Result extends Prepared>(
   body: unknown,
   catalog: Pick<Catalog, 'find'>,
 ): Result {
-  const prepared = prepare(readJsonObject(body), catalog)
+  return prepareJson(prepare, readJsonObject(body), catalog)
+}
+
+function prepareJson<Result extends Prepared>(
+  prepare: Prepare<Result>,
+  json: JsonObject,
+  catalog: Pick<Catalog, 'find'>,
+): Result {
+  const prepared = prepare(json, catalog)
   refuseOversized(prepared.request, prepared.model)
   return prepared
 }

@@ -1,78 +1,91 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
+import { carriesBody } from './carries-body.ts'
 
 export type BodyLimits = {
   /** The largest body. */
   readonly bodyBytes: number
-  /** Bodies of at least this size are prepared on a thread, and count against `allBodiesBytes`. */
-  readonly largeBodyBytes: number
-  /** The bytes of all large bodies that arrive or wait to be prepared. */
+  /** The bytes of all bodies that arrive or wait to be prepared. */
   readonly allBodiesBytes: number
 }
 
-/** The share of one account, so that it cannot lock out others by uploading slowly. */
-const SHARE_OF_ACCOUNT = 1 / 2
+/** Measured: what a request takes besides its body while it arrives. A smaller body counts as this. */
+const LEAST_BYTES = 20 * 1024
 
 /**
  * Bounds the memory of bodies that arrive or wait to be prepared. A body with a `content-length` is counted before
  * it is read, a chunked one as it arrives. Beyond the bound a request is refused with `model_unavailable`. The
- * returned function frees a request's share; the end of its response frees it in any case.
+ * end of a request's response frees its share; the returned function takes the share over, and returns what frees it.
+ *
+ * No account may have more than it leaves free for all others: one has half of the memory at most, and the next one half
+ * of the rest. A fixed share would let a few accounts lock out everybody by uploading slowly.
  */
 export function installBodyBudget(
   app: FastifyInstance,
-  options: { limits: BodyLimits; accountOf: (request: FastifyRequest) => string | undefined },
-): (request: FastifyRequest) => void {
+  options: { limits: BodyLimits; accountOf: (request: FastifyRequest) => string },
+): (request: FastifyRequest) => () => void {
   const { limits, accountOf } = options
-  const taken = new WeakMap<FastifyRequest, { account: string; bytes: number }>()
+  // So that the smallest budget has room for one body.
+  const leastBytes = Math.min(LEAST_BYTES, limits.bodyBytes)
+  const shares = new WeakMap<FastifyRequest, { readonly account: string; bytes: number }>()
   const takenByAccount = new Map<string, number>()
+  /** Requests whose shares are freed by who took them over. */
+  const taken = new WeakSet<FastifyRequest>()
   let takenBytes = 0
 
+  /** Raises a request's share to `bytes`. */
   function take(request: FastifyRequest, bytes: number): boolean {
-    const account = accountOf(request) ?? ''
-    const ofAccount = (takenByAccount.get(account) ?? 0) + bytes
-    const most = limits.allBodiesBytes
-    if (takenBytes + bytes > most || ofAccount > most * SHARE_OF_ACCOUNT) return false
-    taken.set(request, { account, bytes: (taken.get(request)?.bytes ?? 0) + bytes })
-    takenByAccount.set(account, ofAccount)
-    takenBytes += bytes
+    const share = shares.get(request) ?? { account: accountOf(request), bytes: 0 }
+    const more = bytes - share.bytes
+    const ofAccount = (takenByAccount.get(share.account) ?? 0) + more
+    if (ofAccount > limits.allBodiesBytes - takenBytes - more) return false
+    share.bytes = bytes
+    shares.set(request, share)
+    takenByAccount.set(share.account, ofAccount)
+    takenBytes += more
     return true
   }
 
   function release(request: FastifyRequest): void {
-    const { account, bytes } = taken.get(request) ?? { account: '', bytes: 0 }
-    taken.delete(request)
-    const ofAccount = (takenByAccount.get(account) ?? 0) - bytes
-    if (ofAccount > 0) takenByAccount.set(account, ofAccount)
-    else takenByAccount.delete(account)
-    takenBytes -= bytes
+    const share = shares.get(request)
+    if (share === undefined) return
+    shares.delete(request)
+    const ofAccount = (takenByAccount.get(share.account) ?? 0) - share.bytes
+    if (ofAccount > 0) takenByAccount.set(share.account, ofAccount)
+    else takenByAccount.delete(share.account)
+    takenBytes -= share.bytes
   }
 
   app.addHook('preParsing', (...[request, reply, payload, done]) => {
-    const length = Number(request.headers['content-length'])
-    if (length >= limits.largeBodyBytes && length <= limits.bodyBytes) {
-      reply.raw.once('close', () => release(request))
-      if (!take(request, length)) return done(tooMany())
-    } else if (request.headers['transfer-encoding'] !== undefined) {
-      let arrived = 0
-      const count = (chunk: Buffer) => {
-        arrived += chunk.length
-        const refused = arrived <= limits.bodyBytes && !take(request, chunk.length)
-        if (refused || arrived > limits.bodyBytes) payload.off('data', count)
-        if (refused) payload.emit('error', tooMany())
-      }
-      payload.on('data', count)
-      reply.raw.once('close', () => {
-        payload.off('data', count)
-        release(request)
-      })
+    const isChunked = request.headers['transfer-encoding'] !== undefined
+    const length = isChunked ? 0 : Number(request.headers['content-length'])
+    // Fastify refuses a longer one before it reads it.
+    if (!carriesBody(request) || length > limits.bodyBytes) return done()
+    if (!take(request, Math.max(length, leastBytes))) return done(tooMany())
+    let arrived = 0
+    const count = (chunk: Buffer) => {
+      arrived += chunk.length
+      const refused = arrived <= limits.bodyBytes && !take(request, Math.max(arrived, leastBytes))
+      if (refused || arrived > limits.bodyBytes) payload.off('data', count)
+      if (refused) payload.emit('error', tooMany())
     }
+    if (isChunked) payload.on('data', count)
+    // It is emitted once, and `once` would keep a wrapper for each open stream.
+    reply.raw.on('close', () => {
+      payload.off('data', count)
+      if (!taken.has(request)) release(request)
+    })
     done()
   })
-  return release
+
+  return (request) => {
+    taken.add(request)
+    return () => release(request)
+  }
 }
 
 const tooMany = () =>
-  new ApiError('model_unavailable', 'Too many large requests are arriving; try again.', {
+  new ApiError('model_unavailable', 'Too many requests are arriving; try again.', {
     retryAfterS: RETRY_AFTER_S.largeBodies,
   })

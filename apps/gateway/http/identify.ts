@@ -20,6 +20,8 @@ type Identify = {
   readonly callerOf: (request: FastifyRequest) => Caller
   readonly managerOf: (request: FastifyRequest) => Manager
   readonly readerOf: (request: FastifyRequest) => Caller | Manager
+  /** Empty where the request has no key. */
+  readonly accountOf: (request: FastifyRequest) => string
 }
 
 export function createIdentify(deps: {
@@ -57,6 +59,7 @@ export function createIdentify(deps: {
     callerOf: (request) => assertIdentified(callers.get(request)),
     managerOf: (request) => assertIdentified(managers.get(request)),
     readerOf: (request) => assertIdentified(callers.get(request) ?? managers.get(request)),
+    accountOf: (request) => (callers.get(request) ?? managers.get(request))?.accountId ?? '',
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Logger } from '#libs/telemetry/logger.ts'
-import { createTaskPool } from '#libs/threads/task-pool.ts'
-import { TaskThreadError, type TaskThread } from '#libs/threads/task-thread.ts'
+import { createTaskPool, type TaskPool } from '#libs/threads/task-pool.ts'
+import { TaskThreadError } from '#libs/threads/task-thread.ts'
 import type { Encoder } from '#libs/tokenizer/encoding/encoder.ts'
 
 /** Encode long texts; a process has one, and closes it. */
@@ -35,10 +35,10 @@ const LIMITS = { waiting: 1_024, taskMs: 1_800_000, heapMib: 512 }
  * first long text.
  */
 export function createLongTextThreads(log: Logger): LongTextThreads {
-  const pools: TaskThread<LongTexts>[] = []
+  const pools: TaskPool<LongTexts>[] = []
   let closed = false
 
-  function openPool(file: SharedArrayBuffer): TaskThread<LongTexts> {
+  function openPool(file: SharedArrayBuffer): TaskPool<LongTexts> {
     const module = new URL('long-text-thread.ts', import.meta.url)
     const options = { name: 'tokenizer', size: THREADS, module, settings: file, limits: LIMITS, log }
     const pool = createTaskPool<LongTexts>(options)
@@ -49,7 +49,7 @@ export function createLongTextThreads(log: Logger): LongTextThreads {
   return {
     wrapEncoder(encoder, json) {
       const file = toShared(json)
-      let pool: TaskThread<LongTexts> | null = null
+      let pool: TaskPool<LongTexts> | null = null
       return {
         async encode(texts, options) {
           const characters = texts.reduce((sum, text) => sum + text.length, 0)

@@ -56,7 +56,7 @@ export function createThreadedChatRenderer(template: ChatTemplate, log: Logger):
         if (rendered.status === 'rendered') return rendered.pieces
         throw new ChatTemplateError(rendered.message)
       } catch (error) {
-        if (!(error instanceof TaskThreadError) || error.reason === 'too-many') throw error
+        if (!(error instanceof TaskThreadError) || error.reason !== 'too-hard') throw error
         throw new ChatTemplateError("the model's chat template takes too long to render the messages", error)
       }
     },

@@ -8,8 +8,8 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { NO_TRACING } from '#libs/telemetry/tracing.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
 import { buildApp, type HttpLimits } from '#apps/gateway/app.ts'
-import { BODY_THREAD_LIMITS, GatewayConfig, toHttpLimits } from '#apps/gateway/config.ts'
-import { createBodyThread } from '#apps/gateway/endpoints/body-thread.ts'
+import { GatewayConfig, toBodyThreadLimits, toHttpLimits } from '#apps/gateway/config.ts'
+import { createBodyThreads } from '#apps/gateway/endpoints/body-threads.ts'
 import type { PrepareOnThread } from '#apps/gateway/endpoints/prepare-request.ts'
 import type { Generate, GenerationCall, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
 import { createOwnKeys } from './own-keys.ts'
@@ -36,6 +36,8 @@ const LIMITS: HttpLimits = {
     }),
   ),
   keepAliveS: 15,
+  // Tests of refusals send hundreds in a second.
+  refusedBodiesPerS: 1_000_000,
 }
 
 export const USAGE = { promptTokens: 5, cachedTokens: 2, completionTokens: 4, reasoningTokens: 0 }
@@ -106,17 +108,17 @@ export function createFedCore() {
 }
 
 /**
- * One thread for all apps of this process, started with the first large body. It ends with the process: files share this
+ * The threads of all apps of this process, started with the first large body. They end with the process: files share this
  * module, and a hook of the module would run after the first of them only.
  */
-let bodyThread: ReturnType<typeof createBodyThread> | null = null
+let bodyThreads: ReturnType<typeof createBodyThreads> | null = null
 
 const prepareOnThread: PrepareOnThread = async (...work) => {
-  bodyThread ??= createBodyThread({
-    limits: { ...BODY_THREAD_LIMITS, waiting: 8, taskMs: 60_000 },
+  bodyThreads ??= createBodyThreads({
+    limits: toBodyThreadLimits({ BODY_PREPARATION_MS: 60_000 }),
     log: pino({ level: 'silent' }),
   })
-  return await bodyThread.prepareOnThread(...work)
+  return await bodyThreads.prepareOnThread(...work)
 }
 
 type Replaced = Partial<

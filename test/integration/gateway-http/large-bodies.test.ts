@@ -9,13 +9,17 @@ const core = always([text('Hi'), END])
 const padded = { ...CHAT, padding: 'x'.repeat(LARGE) }
 
 /** Starts an upload: sends the first half of the body; `finish` sends the rest. */
-async function beginUpload(port: number, body: string, announced: boolean) {
+async function beginUpload(
+  port: number,
+  body: string,
+  { announced = true, key = AUTHORIZED }: { announced?: boolean; key?: { authorization: string } } = {},
+) {
   const upload = httpRequest({
     port,
     method: 'POST',
     path: '/v1/chat/completions',
     headers: {
-      ...AUTHORIZED,
+      ...key,
       ...(announced ? { 'content-length': body.length } : { 'transfer-encoding': 'chunked' }),
     },
   })
@@ -27,6 +31,16 @@ async function beginUpload(port: number, body: string, announced: boolean) {
   const half = body.length >> 1
   await new Promise((resolve) => upload.write(body.slice(0, half), resolve))
   return { answered, finish: () => upload.end(body.slice(half)) }
+}
+
+type App = Awaited<ReturnType<typeof serveApp>>
+
+/** Starts an upload; resolves when its headers have arrived. */
+async function beginArriving({ app, port }: App, body: string, key = AUTHORIZED) {
+  const arrived = once(app.server, 'request')
+  const upload = await beginUpload(port, body, { key })
+  await arrived
+  return upload
 }
 
 it('a large body is answered like a small one', async () => {
@@ -53,9 +67,9 @@ it.each([true, false])(
     const fed = createFedCore()
     const { chat, port } = await serveApp(fed.generate, { allBodiesBytes: 4 * LARGE })
     const body = JSON.stringify(padded)
-    const first = await beginUpload(port, body, announced)
+    const first = await beginUpload(port, body, { announced })
     // One account may use half of the memory, and has used most of that.
-    const second = await beginUpload(port, body, announced)
+    const second = await beginUpload(port, body, { announced })
     second.finish()
     first.finish()
     const refused = await Promise.race([first.answered, second.answered])
@@ -74,3 +88,54 @@ it.each([true, false])(
     await expect(third).rejects.toThrow(/abort/)
   },
 )
+
+it('small bodies count as well', async () => {
+  const served = await serveApp(core, { allBodiesBytes: LARGE })
+  const small = JSON.stringify({ ...CHAT, padding: 'x'.repeat(20_000) })
+  const first = await beginArriving(served, small)
+  // One account may use no more than it leaves: two bodies of 20 KB are more than half of 64 KiB.
+  expect((await served.chat(small)).status).toBe(503)
+  first.finish()
+  expect((await first.answered).status).toBe(200)
+})
+
+it('a body of one byte counts as what its request takes', async () => {
+  const served = await serveApp(core, { allBodiesBytes: 80 * 1_024 })
+  const slow = [await beginArriving(served, '{"'), await beginArriving(served, '{"')]
+  expect((await served.chat(CHAT)).status).toBe(503)
+  for (const upload of slow) upload.finish()
+  for (const upload of slow) expect((await upload.answered).status).toBe(400)
+  expect((await served.chat(CHAT)).status).toBe(200)
+})
+
+it('what an account leaves is shared by those that come later, and small bodies still fit', async () => {
+  const eachKeyIsAnAccount = async (key = '') => ({ keyId: key, accountId: key, models: null })
+  const limits = { allBodiesBytes: 4 * LARGE }
+  const served = await serveApp(core, limits, { authenticate: eachKeyIsAnAccount })
+  const body = JSON.stringify({ ...CHAT, padding: 'x'.repeat(60_000) })
+  const statusOf = async (account: string, sent: unknown) =>
+    (await served.chat(sent, { headers: { authorization: account } })).status
+  const uploads: Awaited<ReturnType<typeof beginUpload>>[] = []
+  for (const authorization of ['a', 'a', 'b']) {
+    uploads.push(await beginArriving(served, body, { authorization }))
+  }
+  // Of 256 KiB `a` has 118 and leaves 138. Of it `b` has 59 and leaves 79, which are 20 too few for `c` to have 59.
+  expect(await statusOf('c', body)).toBe(503)
+  expect(await statusOf('c', CHAT)).toBe(200)
+  for (const upload of uploads) upload.finish()
+  for (const upload of uploads) expect((await upload.answered).status).toBe(200)
+})
+
+it.each([
+  ['a short conversation', CHAT, 'event-loop'],
+  ['500 values', { ...CHAT, ignored: Array.from({ length: 500 }, () => 0) }, 'thread'],
+  ['a schema', { ...CHAT, response_format: { type: 'json_schema', json_schema: { schema: {} } } }, 'thread'],
+  ['a tool', { ...CHAT, tools: [{ type: 'function', function: { name: 'f' } }] }, 'thread'],
+  ['64 KiB', padded, 'thread'],
+])('a body with %s is prepared on the event loop or on a thread', async (...[, body, place]) => {
+  const { chat, registry } = await serveApp(core)
+  expect((await chat(body)).status).toBe(200)
+  expect(await registry.getSingleMetric('millrace_http_bodies_total')?.get()).toMatchObject({
+    values: [{ labels: { place }, value: 1 }],
+  })
+})

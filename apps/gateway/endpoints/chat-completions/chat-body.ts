@@ -2,10 +2,13 @@ import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
 import { Effort } from '../fields/effort.ts'
 import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
+import { listOf } from '../fields/list-of.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
+
+const PARTS = 'expected text, or an array of parts {"type":"text","text":…}'
 
 const TextPart = z.object({ type: z.literal('text'), text: z.string() })
 
@@ -15,8 +18,11 @@ const TextPart = z.object({ type: z.literal('text'), text: z.string() })
  */
 const Content = z
   .union(
-    [z.string(), z.array(TextPart).transform((parts) => parts.map((part) => part.text).join(''))],
-    'expected text, or an array of parts {"type":"text","text":…}',
+    [
+      z.string(),
+      listOf(TextPart, { expected: PARTS }).transform((parts) => parts.map(({ text }) => text).join('')),
+    ],
+    PARTS,
   )
   .nullable()
   .transform((content) => content ?? '')
@@ -41,7 +47,7 @@ const AssistantMessage = z
     role: z.literal('assistant'),
     content: Content.optional(),
     reasoning_content: optional(z.string(TEXT)),
-    tool_calls: optional(z.array(ToolCall, 'expected an array of tool calls')),
+    tool_calls: optional(listOf(ToolCall, { expected: 'expected an array of tool calls' })),
   })
   .refine((message) => message.content !== undefined || (message.tool_calls ?? []).length > 0, {
     path: ['content'],
@@ -76,7 +82,10 @@ const Message = z.discriminatedUnion(
  * listed in `refuse-unsupported.ts`; all others are ignored.
  */
 export const ChatBody = z.object({
-  messages: z.array(Message, 'expected an array of messages').min(1, 'expected at least one message'),
+  messages: listOf(Message, {
+    expected: 'expected an array of messages',
+    least: [1, 'expected at least one message'],
+  }),
   max_tokens: optional(OutputLimit).meta({
     description:
       'The largest number of output tokens. Absent: as many as the model and the context window allow.',

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
 import { BOOLEAN } from '../fields/field-texts.ts'
+import { listOf } from '../fields/list-of.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
@@ -14,7 +15,9 @@ export const DEFAULT_MAX_TOKENS = 1_024
 
 const PROMPT = 'expected text or an array of strings; token ids are not supported'
 
-const Prompt = z.union([z.string(), z.array(z.string(PROMPT)).min(1, 'expected at least one string')], PROMPT)
+const Prompt = z
+  .union([z.string(), listOf(z.string(PROMPT), { expected: PROMPT })], PROMPT)
+  .refine((prompt) => typeof prompt === 'string' || prompt.length > 0, 'expected at least one string')
 
 /**
  * The supported fields of a legacy completion request, except `model`, which is read first. Rejected fields are

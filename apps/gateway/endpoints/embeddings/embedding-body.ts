@@ -1,16 +1,34 @@
 import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
+import { listOf } from '../fields/list-of.ts'
 
 const MAX_INPUTS = 2_048
 const INPUT = `expected text or an array of 1 to ${MAX_INPUTS} texts; token ids are not supported`
 
-const Text = z.string(INPUT).min(1, 'expected text that is not empty')
+const NONE = 'expected at least one text'
+const EMPTY = 'expected text that is not empty'
+
+const Texts = listOf(z.string(INPUT).meta({ minLength: 1 }), {
+  expected: INPUT,
+  most: [MAX_INPUTS, INPUT],
+})
+
+/** An empty text is looked for outside the union, which would not say at which index it is. */
+const Input = z
+  .union([z.string(INPUT).meta({ minLength: 1 }), Texts.meta({ minItems: 1 })], INPUT)
+  .superRefine((input, context) => {
+    if (input.length === 0) {
+      context.addIssue({ code: 'custom', message: typeof input === 'string' ? EMPTY : NONE })
+    } else if (typeof input !== 'string' && input.includes('')) {
+      context.addIssue({ code: 'custom', message: EMPTY, path: [input.indexOf('')] })
+    }
+  })
 
 /**
  * The supported fields of an embeddings request, except `model`, which is read first. All others are ignored.
  */
 export const EmbeddingBody = z.object({
-  input: z.union([Text, z.array(Text).min(1, 'expected at least one text').max(MAX_INPUTS)], INPUT),
+  input: Input,
   encoding_format: optional(z.enum(['float', 'base64'], 'expected one of float, base64')),
   dimensions: optional(z.int('expected a whole number').min(1, 'expected at least 1')),
 })

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import type { Sampling } from '#libs/contracts/generation-request.ts'
 import { optional } from '../../http/parse-body.ts'
 import { documentedAs } from './documented-as.ts'
+import { listOf } from './list-of.ts'
+import { recordOf } from './record-of.ts'
 
 const MAX_STOP_STRINGS = 16
 const MAX_STOP_LENGTH = 1_024
@@ -17,12 +19,17 @@ const StopString = z
   .min(1, 'expected a string that is not empty')
   .max(MAX_STOP_LENGTH, `expected at most ${MAX_STOP_LENGTH} characters`)
 
+const StopStrings = listOf(StopString, {
+  expected: STOP,
+  most: [MAX_STOP_STRINGS, `expected at most ${MAX_STOP_STRINGS} strings`],
+})
+
 const Stop = z
   .union([z.string(), z.array(z.unknown())], STOP)
   .transform((stop) => (typeof stop === 'string' ? [stop] : stop))
-  .pipe(z.array(StopString).max(MAX_STOP_STRINGS, `expected at most ${MAX_STOP_STRINGS} strings`))
+  .pipe(StopStrings)
   .meta({
-    ...documentedAs(z.union([StopString, z.array(StopString).max(MAX_STOP_STRINGS)])),
+    ...documentedAs(z.union([StopString, StopStrings])),
     description: 'Strings that end the output; the match itself is not part of it.',
   })
 
@@ -46,10 +53,10 @@ export const SAMPLING_FIELDS = {
   stop: optional(Stop),
   seed: optional(Seed),
   logit_bias: optional(
-    z
-      .record(z.string().regex(/^\d{1,9}$/), numberBetween(-100, 100), BIASES)
-      .refine((biases) => Object.keys(biases).length <= MAX_BIASES, BIASES)
-      .meta({ maxProperties: MAX_BIASES, description: 'Bias by token id, as text.' }),
+    recordOf(
+      { name: z.string().regex(/^\d{1,9}$/), value: numberBetween(-100, 100) },
+      { expected: BIASES, most: MAX_BIASES },
+    ).meta({ description: 'Bias by token id, as text.' }),
   ),
 }
 

@@ -8,6 +8,7 @@ import { checkSchema } from './check-schema.ts'
 import { documentedAs } from './documented-as.ts'
 import { BOOLEAN, TEXT } from './field-texts.ts'
 import { JsonSchema } from './json-schema.ts'
+import { listOf } from './list-of.ts'
 import { parseDialect } from './parse-dialect.ts'
 
 const MAX_NAME_LENGTH = 256
@@ -82,7 +83,7 @@ const Choice = z
 
 /** The tool fields of chat completions and Responses. */
 export const TOOL_FIELDS = {
-  tools: optional(z.array(Tool, 'expected an array of tools')),
+  tools: optional(listOf(Tool, { expected: 'expected an array of tools' })),
   tool_choice: optional(Choice),
   parallel_tool_calls: optional(z.boolean(BOOLEAN)).meta({ description: 'False: at most one call.' }),
 }

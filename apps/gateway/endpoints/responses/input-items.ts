@@ -3,6 +3,7 @@ import { optional } from '../../http/parse-body.ts'
 import { shorten } from '../../http/shorten.ts'
 import { documentedAs } from '../fields/documented-as.ts'
 import { TEXT } from '../fields/field-texts.ts'
+import { listOf } from '../fields/list-of.ts'
 
 const PARTS = 'expected text, or an array of parts {"type":"input_text","text":…}'
 
@@ -15,7 +16,10 @@ const RefusalPart = z
 /** Text, or text parts as in Responses or in chat; null means an empty text. */
 const Content = z
   .union(
-    [z.string(), z.array(z.discriminatedUnion('type', [TextPart, RefusalPart])).transform(joinParts)],
+    [
+      z.string(),
+      listOf(z.discriminatedUnion('type', [TextPart, RefusalPart]), { expected: PARTS }).transform(joinParts),
+    ],
     PARTS,
   )
   .nullable()
@@ -60,8 +64,10 @@ const FunctionCallOutputItem = z.object({
   output: Content,
 })
 
+const REASONING = 'expected an array of parts with text'
+
 const ReasoningText = optional(
-  z.array(z.object({ text: z.string(TEXT) }), 'expected an array of parts with text'),
+  listOf(z.object({ text: z.string(TEXT) }, REASONING), { expected: REASONING }),
 ).transform((parts) => (parts ?? []).map((part) => part.text).join('\n'))
 
 /** The content, or the summary if there is no content. Encrypted reasoning is ignored: it cannot be read. */
@@ -80,12 +86,17 @@ const InputItem = z.discriminatedUnion(
 )
 export type InputItem = z.output<typeof InputItem>
 
+const Items = listOf(InputItem, {
+  expected: 'expected an array of items',
+  least: [1, 'expected at least one item'],
+})
+
 /** `input` of a Responses request: the text of one user message, or the items of the conversation so far. */
 export const Input = z
   .union([z.string(), z.array(z.unknown())], 'expected text or an array of items')
   .transform((input) => (typeof input === 'string' ? [{ role: 'user', content: input }] : input))
-  .pipe(z.array(InputItem).min(1, 'expected at least one item'))
-  .meta(documentedAs(z.union([z.string(), z.array(InputItem).min(1)])))
+  .pipe(Items)
+  .meta(documentedAs(z.union([z.string(), Items])))
 
 function joinParts(parts: readonly { readonly text: string }[]): string {
   return parts.map((part) => part.text).join('')

@@ -4,6 +4,7 @@ import { optional } from '../../http/parse-body.ts'
 import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
+import { recordOf } from '../fields/record-of.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
 import { Input } from './input-items.ts'
@@ -24,9 +25,10 @@ const Label = z.string(TEXT).max(512, 'expected at most 512 characters')
 
 const METADATA = 'expected an object of at most 16 texts, with keys up to 64 and values up to 512 characters'
 
-const Metadata = z
-  .record(z.string().max(64, METADATA), z.string(METADATA).max(512, METADATA), METADATA)
-  .refine((metadata) => Object.keys(metadata).length <= 16, METADATA)
+const Metadata = recordOf(
+  { name: z.string().max(64), value: z.string(METADATA).max(512, METADATA) },
+  { expected: METADATA, most: 16 },
+)
 
 /**
  * The supported fields of a Responses request, except `model`, which is read first. Rejected fields are listed in

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { listOf } from '../fields/list-of.ts'
 import { Count, Credits, Nano, Time } from './schemas.ts'
 
 /** One nano-credit is the unit, and a JSON number is exact to it up to this many credits. */
@@ -89,11 +90,11 @@ const LIMITS = {
   expires_at: z.iso
     .datetime({ offset: true, error: 'expected a time such as 2030-01-01T00:00:00Z' })
     .nullish(),
-  models: z
-    .array(Text.min(1).max(200), 'expected a list of model ids')
-    .min(1, 'expected 1 to 100 models')
-    .max(100, 'expected 1 to 100 models')
-    .nullish(),
+  models: listOf(Text.min(1).max(200), {
+    expected: 'expected a list of model ids',
+    least: [1, 'expected 1 to 100 models'],
+    most: [100, 'expected 1 to 100 models'],
+  }).nullish(),
   requests_per_minute: PerMinute.nullish(),
   tokens_per_minute: PerMinute.nullish(),
 }

@@ -28,6 +28,10 @@ test('the limits of the public interface have defaults', () => {
   expect(toHttpLimits(loadConfig(GatewayConfig, REQUIRED))).toEqual({
     bodyBytes: 33_554_432,
     largeBodyBytes: 65_536,
+    smallBodyValues: 500,
+    refusedBodiesPerS: 10,
+    connections: 16_384,
+    trustedProxies: [],
     allBodiesBytes: 134_217_728,
     uploadMs: 60_000,
     connectionIdleMs: 660_000,

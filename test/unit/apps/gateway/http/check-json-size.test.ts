@@ -32,3 +32,8 @@ it('stops at the end of the bytes when a string is not closed', () => {
   expect(check('["abc\\"')).toBeNull()
   expect(check('')).toBeNull()
 })
+
+it('counts up to fewer values when asked', () => {
+  expect(checkJsonSize(Buffer.from(`[${'1,'.repeat(7)}1]`), { maxValues: 9 })).toBeNull()
+  expect(checkJsonSize(Buffer.from(`[${'1,'.repeat(8)}1]`), { maxValues: 9 })).toMatch(/9 values/)
+})

@@ -1,27 +1,27 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pino } from 'pino'
-import { expect, it, onTestFinished, vi } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { chatCompletions } from '#apps/gateway/endpoints/chat-completions/endpoint.ts'
-import { createBodyThread } from '#apps/gateway/endpoints/body-thread.ts'
+import { createBodyThreads, type BodyThreadLimits } from '#apps/gateway/endpoints/body-threads.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { TaskThreadLimits } from '#libs/threads/task-thread.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
 
 const model = modelSpec({ id: 'demo', contextWindow: 4_096 })
 const prepareChat = chatCompletions.prepare
 
-function createThread(limits: Partial<TaskThreadLimits> = {}) {
-  const thread = createBodyThread({
-    limits: { waiting: 8, taskMs: 60_000, heapMib: 512, ...limits },
+function createThread(limits: Partial<BodyThreadLimits> = {}) {
+  const threads = createBodyThreads({
+    limits: { threads: 1, waiting: 8, waitingOfAccount: 8, taskMs: 60_000, heapMib: 512, ...limits },
     log: pino({ level: 'silent' }),
   })
-  onTestFinished(async () => await thread.close())
+  onTestFinished(async () => await threads.close())
   return {
-    close: thread.close,
+    close: threads.close,
     /** `body`: an object, or a JSON text. */
-    prepare: async (body: unknown) => {
+    prepare: async (body: unknown, account = 'a', isWaiting = () => true) => {
       const text = typeof body === 'string' ? body : JSON.stringify(body)
-      return await thread.prepareOnThread(prepareChat, Buffer.from(text), [model])
+      const owner = { id: account, isWaiting }
+      return await threads.prepareOnThread(prepareChat, Buffer.from(text), { models: [model], owner })
     },
   }
 }
@@ -34,6 +34,9 @@ const chat = (content: string, more: object = {}) => ({
 
 /** A body of so many values that it keeps the thread busy, and needs more memory than a small heap has. */
 const heavy = () => withObjects(100_000, (index) => `{"k${index}":1}`)
+
+/** The largest body with the largest number of values. */
+const largest = () => withObjects(330_000, (index) => `{"${`${index}é`.padEnd(80, 'x')}":{}}`)
 
 /** A text and no object: this process would need as long for so many objects as the thread does. */
 function withObjects(count: number, toObject: (index: number) => string): string {
@@ -90,27 +93,57 @@ it('refuses a body when too many are waiting', async () => {
 })
 
 it('refuses a body that takes too long, and prepares the next one on a new thread', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  onTestFinished(() => void vi.useRealTimers())
-  const { prepare } = createThread({ taskMs: 3_000 })
-  for (const text of ['a', 'b']) {
-    const outcomes: unknown[] = []
-    const preparing = prepare(chat(text)).catch((error: unknown) => outcomes.push(error))
-    vi.advanceTimersByTime(2_999)
-    await Promise.resolve()
-    expect(outcomes).toEqual([])
-    vi.advanceTimersByTime(1)
-    await preparing
-    expect(outcomes).toMatchObject([
-      { code: 'model_unavailable', message: expect.stringMatching(/more time or memory/) },
-    ])
+  const { prepare } = createThread({ taskMs: 100 })
+  for (let round = 0; round < 2; round += 1) {
+    await expect(prepare(largest())).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringMatching(/more time or memory/),
+    })
+    expect((await prepare(chat('c'))).model).toEqual(model)
   }
-  expect((await prepare(chat('c'))).model).toEqual(model)
+})
+
+it('prepares one body of each account in turn, whoever sent the most', async () => {
+  const { prepare } = createThread()
+  await prepare(chat('the thread has started'))
+  const order: string[] = []
+  const noted = async (account: string) => {
+    await prepare(heavy(), account)
+    order.push(account)
+  }
+  await Promise.all([noted('a'), noted('a'), noted('a'), noted('a'), noted('b'), noted('b'), noted('c')])
+  expect(order).toEqual(['a', 'a', 'b', 'c', 'a', 'b', 'a'])
+})
+
+it('leaves one of its threads to other accounts', async () => {
+  const { prepare } = createThread({ threads: 2 })
+  await Promise.all([prepare(chat('start'), 'a'), prepare(chat('start'), 'b')])
+  const order: string[] = []
+  await Promise.all([
+    prepare(heavy(), 'a').then(() => order.push('a')),
+    prepare(heavy(), 'a').then(() => order.push('a')),
+    prepare(chat('small'), 'b').then(() => order.push('b')),
+  ])
+  expect(order).toEqual(['b', 'a', 'a'])
+})
+
+it('refuses bodies of an account of which too many wait, and takes those of others', async () => {
+  const { prepare } = createThread({ waitingOfAccount: 1 })
+  const taken = [prepare(chat('a')), prepare(chat('a')), prepare(chat('b'), 'b')]
+  await expect(prepare(chat('a'))).rejects.toMatchObject({ code: 'model_unavailable' })
+  await Promise.all(taken)
+})
+
+it('leaves out a body whose client has gone', async () => {
+  const { prepare } = createThread()
+  const [first, gone] = [prepare(heavy()), prepare(chat('b'), 'a', () => false)]
+  await expect(gone).rejects.toMatchObject({ code: 'model_unavailable' })
+  await first
 })
 
 it('survives the death of its thread', { timeout: 120_000 }, async () => {
   const { prepare } = createThread({ heapMib: 24 })
-  await expect(prepare(heavy())).rejects.toMatchObject({ code: 'model_unavailable' })
+  await expect(prepare(heavy())).rejects.toMatchObject({ code: 'invalid_request' })
   expect((await prepare(chat('next'))).model).toEqual(model)
 })
 
@@ -119,8 +152,7 @@ it(
   { timeout: 120_000 },
   async () => {
     const { prepare } = createThread()
-    const largest = withObjects(330_000, (index) => `{"${`${index}é`.padEnd(80, 'x')}":{}}`)
-    expect((await prepare(largest)).model).toEqual(model)
+    expect((await prepare(largest())).model).toEqual(model)
   },
 )
 

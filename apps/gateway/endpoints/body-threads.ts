@@ -1,0 +1,79 @@
+import { ApiError } from '#libs/contracts/api-error.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { createTaskPool, type TaskOwner } from '#libs/threads/task-pool.ts'
+import { TaskThreadError, type TaskThreadLimits } from '#libs/threads/task-thread.ts'
+import { RETRY_AFTER_S } from '../retry-after.ts'
+import type { BodyOutcome, BodyTask } from './body-thread-tasks.ts'
+import { PREPARATIONS } from './preparations.ts'
+import type { Prepare, Prepared, PrepareOnThread } from './prepare-request.ts'
+
+export type BodyThreadLimits = TaskThreadLimits & {
+  readonly threads: number
+  /** Bodies of one account that may wait. */
+  readonly waitingOfAccount: number
+}
+
+type BodyThreads = {
+  /**
+   * Besides the preparation's own refusals: `invalid_request` for a body that takes too much time or memory, and
+   * `model_unavailable` when too many wait.
+   */
+  readonly prepareOnThread: PrepareOnThread
+  close(): Promise<void>
+}
+
+/** Starts the threads that prepare bodies; accounts take turns. */
+export function createBodyThreads(options: { limits: BodyThreadLimits; log: Logger }): BodyThreads {
+  const { limits, log } = options
+  const pool = createTaskPool<BodyTask>({
+    name: 'bodies',
+    size: limits.threads,
+    module: new URL('body-thread-tasks.ts', import.meta.url),
+    waitingOfOwner: limits.waitingOfAccount,
+    limits,
+    log,
+  })
+  return {
+    async prepareOnThread<Result extends Prepared>(
+      prepare: Prepare<Result>,
+      body: Buffer,
+      { models, owner }: { models: readonly ModelSpec[]; owner: TaskOwner },
+    ) {
+      const preparation = PREPARATIONS.indexOf(prepare)
+      if (preparation < 0) throw new Error('the operation is missing in the list of preparations')
+      const task = { preparation, body: toTransferable(body), models }
+      try {
+        return toResult(await pool.run<BodyOutcome<Result>>(task, [task.body], owner))
+      } catch (error) {
+        if (error instanceof TaskThreadError) throw toRefusal(error)
+        throw error
+      }
+    },
+    close: pool.close,
+  }
+}
+
+/** Memory that other buffers share cannot be transferred; then the bytes are copied. */
+function toTransferable(body: Buffer): ArrayBuffer {
+  const { buffer } = body
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === body.byteLength) return buffer
+  return new Uint8Array(body).buffer
+}
+
+function toResult<Result>(outcome: BodyOutcome<Result>): Result {
+  if (outcome.status === 'prepared') return outcome.prepared
+  const { code, message, param } = outcome
+  throw new ApiError(code, message, param === undefined ? {} : { param })
+}
+
+/** A body that is too hard is refused for good: a client repeats a 503, and each repetition would cost as much. */
+function toRefusal(error: TaskThreadError): ApiError {
+  if (error.reason === 'too-hard') {
+    return new ApiError('invalid_request', 'The body takes more time or memory to read than a body may.')
+  }
+  return new ApiError('model_unavailable', 'Too many large requests are being read; try again.', {
+    retryAfterS: RETRY_AFTER_S.largeBodies,
+    ...(error.reason === 'not-started' && { cause: error }),
+  })
+}

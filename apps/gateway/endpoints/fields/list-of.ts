@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import { documentedAs } from './documented-as.ts'
+import { parsePart } from './parse-part.ts'
+
+/** A bound on the number of entries, and the text of the refusal. */
+type Bound = readonly [count: number, text: string]
+
+/**
+ * A list of a request. Its number of entries is checked first, then one entry after the other up to the first wrong one.
+ * `z.array` makes an issue for each wrong entry, which takes a thousand times as long for a body of nothing else, and
+ * only the first issue is shown. So every list of a request is one of these.
+ */
+export function listOf<Entry extends z.ZodType>(
+  entry: Entry,
+  { expected, least, most }: { expected: string; least?: Bound; most?: Bound },
+) {
+  return z
+    .array(z.unknown(), expected)
+    .transform((list, context): z.output<Entry>[] => {
+      const refuse = (text: string) => {
+        context.addIssue({ code: 'custom', message: text })
+        return z.NEVER
+      }
+      if (least !== undefined && list.length < least[0]) return refuse(least[1])
+      if (most !== undefined && list.length > most[0]) return refuse(most[1])
+      const entries: z.output<Entry>[] = []
+      for (const [index, value] of list.entries()) {
+        const parsed = parsePart(entry, value, { path: [index], context })
+        if (parsed === undefined) return z.NEVER
+        entries.push(parsed)
+      }
+      return entries
+    })
+    .meta({
+      items: documentedAs(entry),
+      ...(least !== undefined && { minItems: least[0] }),
+      ...(most !== undefined && { maxItems: most[0] }),
+    })
+}

@@ -1,0 +1,22 @@
+import { z } from 'zod'
+
+/**
+ * Parses a part of the value that `context` is about, at `path` in it. Where the part is wrong, it adds the first issue to
+ * `context`, with the path in the whole value, and returns undefined. One issue is all that a caller is shown, so no more
+ * are collected.
+ */
+export function parsePart<Schema extends z.ZodType>(
+  schema: Schema,
+  part: unknown,
+  { path, context }: { path: readonly PropertyKey[]; context: z.core.$RefinementCtx },
+): z.output<Schema> | undefined {
+  const result = schema.safeParse(part)
+  if (result.success) return result.data
+  const [issue] = result.error.issues
+  context.addIssue({
+    code: 'custom',
+    message: issue?.message ?? 'expected another value',
+    path: [...path, ...(issue?.path ?? [])],
+  })
+  return undefined
+}

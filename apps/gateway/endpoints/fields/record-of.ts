@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import { documentedAs } from './documented-as.ts'
+import { parsePart } from './parse-part.ts'
+
+/**
+ * An object of a request with names of the caller's choice, at most `most`. As in `listOf`, the number is checked first,
+ * then one entry after the other up to the first wrong one. `expected` is the text of every refusal but those of `value`.
+ */
+export function recordOf<Value extends z.ZodType>(
+  { name, value }: { name: z.ZodType<string>; value: Value },
+  { expected, most }: { expected: string; most: number },
+) {
+  return z
+    .record(z.string(), z.unknown(), expected)
+    .transform((record, context): Record<string, z.output<Value>> => {
+      const refuse = (path: readonly string[]) => {
+        context.addIssue({ code: 'custom', message: expected, path: [...path] })
+        return z.NEVER
+      }
+      const given = Object.entries(record)
+      if (given.length > most) return refuse([])
+      const entries: [string, z.output<Value>][] = []
+      for (const [key, one] of given) {
+        if (!name.safeParse(key).success) return refuse([key])
+        const parsed = parsePart(value, one, { path: [key], context })
+        if (parsed === undefined) return z.NEVER
+        entries.push([key, parsed])
+      }
+      return Object.fromEntries(entries)
+    })
+    .meta({
+      propertyNames: documentedAs(name),
+      additionalProperties: documentedAs(value),
+      maxProperties: most,
+    })
+}

@@ -1,0 +1,17 @@
+import { isIPv6 } from 'node:net'
+
+/**
+ * The part of an address that its owner cannot choose: all of an IPv4 address, also of one that is mapped to IPv6, and
+ * the first 64 bits of an IPv6 address, because one customer of a provider has all addresses that begin with them.
+ */
+export function toNetwork(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (mapped !== undefined) return mapped
+  if (!isIPv6(address)) return address
+  const [first = '', last = ''] = address.replace(/%.*$/, '').split('::')
+  const groupsOf = (text: string) => (text === '' ? [] : text.split(':'))
+  const [before, after] = [groupsOf(first), groupsOf(last)]
+  const missing = address.includes('::') ? Math.max(0, 8 - before.length - after.length) : 0
+  const groups = [...before, ...Array<string>(missing).fill('0'), ...after]
+  return `${groups.slice(0, 4).join(':')}::/64`
+}

@@ -1,0 +1,97 @@
+import { beforeAll, expect, test } from 'vitest'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import {
+  largeHostileBodies,
+  smallHostileBodies,
+  type HostileBody,
+} from '../../bench/harness/hostile-bodies.ts'
+import { expectBalancedBooks } from '../support/books.ts'
+import { chatOk } from '../support/chat.ts'
+import type { TestAccount } from '../support/cluster.ts'
+import { IS_LONG, runs } from '../support/long.ts'
+import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
+import { startChatOk } from '../support/start-chat.ts'
+
+const MODELS = { chat: 'demo-chat', embedding: 'demo-embed' }
+const SMALL = smallHostileBodies(MODELS)
+/** The short form sends each small body a few times; the long one also those of megabytes, on a hundred connections. */
+const BODIES = IS_LONG ? [...SMALL, ...largeHostileBodies(MODELS)] : SMALL
+const CONNECTIONS = runs(8, 100)
+const TIMES = runs(2, 10)
+
+let cluster: SharedCluster
+let neighbour: TestAccount
+
+beforeAll(async () => {
+  cluster = await sharedCluster()
+  neighbour = await cluster.createAccount('100')
+})
+
+const bodiesAt = async (place: string) =>
+  await cluster.metric(cluster.gateways[0], 'millrace_http_bodies_total', { place })
+
+async function createPoorKey(): Promise<string> {
+  const { id } = await cluster.admin.call(ADMIN.createAccount, { name: 'attacker' })
+  return (await cluster.admin.call(ADMIN.createKey, { account: id, name: 'attacker' })).secret
+}
+
+/** Sends each body so many times, on so many connections; resolves with the statuses. */
+async function sendAll(apiKey: string, bodies: readonly HostileBody[]): Promise<number[]> {
+  const waiting = Array.from({ length: TIMES }, () => bodies).flat()
+  const statuses: number[] = []
+  async function follow() {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const response = await fetch(cluster.baseUrl + next.path, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey}` },
+        body: next.body,
+      })
+      await response.text()
+      statuses.push(response.status)
+    }
+  }
+  await Promise.all(Array.from({ length: CONNECTIONS }, follow))
+  return statuses
+}
+
+test.each([
+  ['without credits', createPoorKey],
+  ['with credits', async () => (await cluster.createAccount('1')).apiKey],
+])('an account %s sends bodies made to be dear: its neighbour’s streams are whole', async (_, createKey) => {
+  const apiKey = await createKey()
+  const streams = Array.from({ length: 3 }, () =>
+    startChatOk({ baseUrl: cluster.baseUrl, apiKey: neighbour.apiKey, content: 'Talk [[tokens=600]]' }),
+  )
+  await Promise.all(streams.map(async ({ firstText }) => await firstText))
+  const statuses = await sendAll(apiKey, BODIES)
+  // 200: a valid schema with a pattern of thousands of groups, which an account with credits pays.
+  for (const status of statuses) expect([200, 400, 402, 429, 503]).toContain(status)
+  expect(statuses).toHaveLength(TIMES * BODIES.length)
+  for (const { answer } of streams) {
+    expect(await answer).toMatchObject({ finishReason: 'stop', completionTokens: 601 })
+  }
+  await expectBalancedBooks(cluster, [neighbour])
+})
+
+test('no body of many values and none with a schema is prepared on the event loop', async () => {
+  const { apiKey } = await cluster.createAccount('1')
+  const before = await bodiesAt('thread')
+  const statuses = await sendAll(apiKey, SMALL.slice(0, 5))
+  const read = statuses.filter((status) => status === 400).length
+  expect(read).toBe(TIMES * 5)
+  expect(await bodiesAt('thread')).toBeGreaterThanOrEqual(before + read)
+})
+
+test('an account whose bodies are refused too often is 429 with a time to wait, and nobody else is', async () => {
+  const { apiKey } = await cluster.createAccount('1')
+  const send = async () =>
+    await fetch(`${cluster.baseUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey}` },
+      body: '{}',
+    })
+  await expect.poll(async () => (await send()).status, { interval: 1 }).toBe(429)
+  expect((await send()).headers.get('retry-after')).toMatch(/^\d+$/)
+  const answer = await chatOk({ baseUrl: cluster.baseUrl, apiKey: neighbour.apiKey, content: 'Hi' })
+  expect(answer.text).toBe('You said: Hi')
+})
