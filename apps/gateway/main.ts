@@ -116,7 +116,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   const { demand, modelStates } = releasers.add('load signals', signals, { run: () => signals.close() })
 
-  const suspects = createSuspects(nowMs)
+  const suspects = createSuspects()
   const presence = await createPresence({
     self: { id: gateway, kind: 'gateway', name: hostname() },
     ttlMs: config.PRESENCE_TTL_MS,
@@ -182,11 +182,13 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     busAwayMs: presence.busAwayMs,
     loseAll: () => inboxes.loseAll('bus-away'),
   })
+  const poisonBound = createPoisonBound({ redis: queueRedis, redisNowMs: queueClock.nowMs, log })
   const stopTicking = everySecond(() => {
     inboxes.tick()
     giveUpBus()
     settlements.tick().catch(onLost)
     queueClock.sync().catch(() => undefined)
+    poisonBound.tick().catch(() => undefined)
     signals.tick()
     redisMetrics.tick()
   })
@@ -208,7 +210,6 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   releasers.add('reports', reporter, { run: () => reporter.stop() })
 
   const inputEstimate = createInputEstimate()
-  const poisonBound = createPoisonBound(nowMs)
   const reserve = createReserve({ billing, inputEstimate, releaseHold: settlements.releaseHold })
   const generate = createGenerate({
     admit: createAdmit({
@@ -242,9 +243,10 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       recovery: createRecovery({
         reserve,
         picture,
-        onPoison({ keyId }) {
+        isBarred: poisonBound.isBarred,
+        onPoison({ accountId }) {
           metrics.poisoned.inc()
-          poisonBound.note(keyId)
+          poisonBound.note(accountId)
         },
         onRecovery(reason, { id, model }) {
           metrics.recoveries.inc({ reason })

@@ -56,5 +56,8 @@ export const settlementMarkKey = (model: string) => `${settlementStreamKey(model
 export const ticketPrefix = (model: string) => `${KEY_PREFIX}{${model}}`
 export const TICKET_QUEUE = 'tickets'
 
+/** Sorted set of the requests that ended because they kill engines, by time (Redis ms); each begins with its account. */
+export const killersKey = `${KEY_PREFIX}killers`
+
 /** Exists while the process with this boot id is alive. */
 export const livenessKey = (bootId: string) => `${KEY_PREFIX}live:${bootId}`

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { createDispatch } from '#apps/gateway/generation/dispatch.ts'
-import { createPace } from '#apps/gateway/generation/pace.ts'
+import { createPace, type Pace } from '#apps/gateway/generation/pace.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Lift, Lifting } from '#libs/generation-record/generation-record.ts'
@@ -29,13 +29,17 @@ function setUp(
     startsAtMs?: number
     lifted?: Promise<void>
     ticketsFail?: boolean
+    pace?: Pace
   } = {},
 ) {
+  const { pace = createPace() } = options
   const log: string[] = []
   const lifts: Lifting[] = []
   const demand = createDemand({ onUnserved: () => {}, nowMs: () => Date.now() })
   const begunMs = Date.now()
   const leaving = new AbortController()
+  const over = Promise.withResolvers<void>()
+  leaving.signal.addEventListener('abort', () => over.resolve())
   let epoch = 1
   const inbox: StreamInbox = {
     stream: 1,
@@ -48,7 +52,11 @@ function setUp(
       log.push(restart ? 'raise and restart' : 'raise')
       return epoch
     },
-    lose: (reason) => void log.push(`lose ${reason}`),
+    lose(reason) {
+      log.push(`lose ${reason}`)
+      over.resolve()
+    },
+    untilOver: async () => await over.promise,
     close: () => undefined,
     [Symbol.asyncIterator]: () => ({ next: async () => ({ value: undefined, done: true }) }),
   }
@@ -85,7 +93,7 @@ function setUp(
         options.startsAtMs !== undefined && begunMs + options.startsAtMs - Date.now() <= limitMs,
     },
     demand,
-    pace: createPace(),
+    pace,
     noWorkerLimitMs: 5_000,
     nowMs: () => Date.now(),
     bounds: { accountBytes: 1_000, modelBytes: 4_000 },
@@ -116,7 +124,7 @@ function setUp(
   return { dispatched, log, lifts, after, waiting, leave: () => leaving.abort() }
 }
 
-const NEXT = { restart: false, need: '', hold: null }
+const NEXT = { restart: false, need: '', hold: null, engineDeaths: { count: 0, mostTokens: 0 } }
 
 test('it is lifted, and its ticket is sent without waiting for the answer', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -306,5 +314,62 @@ test('a caller who leaves meanwhile ends the repetition', async () => {
   leave()
   await again.catch(() => undefined)
   expect(lifts.length).toBeLessThan(4)
+  dispatched.close()
+})
+
+/** Waits for the pace that another generation does not leave. */
+async function paced(options: NonNullable<Parameters<typeof setUp>[1]>) {
+  const pace = createPace(1)
+  const running = new Promise(() => {})
+  await pace('demo-chat', 1, running)
+  const under = setUp([WAITING], {
+    ...options,
+    ids: [5],
+    pace: async (_, tokens, over) => await pace('demo-chat', tokens, over),
+  })
+  await under.dispatched.begin()
+  const again = under.dispatched.again(NEXT)
+  await under.after(0)
+  return { ...under, again }
+}
+
+test('one that waits for the pace is lost for want of a worker when the others are', async () => {
+  const { dispatched, again, log, lifts, after } = await paced({ served: false })
+  await after(5_000)
+  await again
+  expect(log.at(-1)).toBe('lose no-worker')
+  expect(lifts).toHaveLength(1)
+  dispatched.close()
+})
+
+test('one that waits for the pace is lost at its deadline, and ends when its caller leaves', async () => {
+  const late = await paced({})
+  await late.after(62_000)
+  await late.again
+  expect(late.log.at(-1)).toBe('lose deadline')
+  const left = await paced({})
+  left.leave()
+  await left.again
+  for (const { dispatched, lifts } of [late, left]) {
+    expect(lifts).toHaveLength(1)
+    dispatched.close()
+  }
+})
+
+test('while the queue does not answer, it is lost for want of a worker all the same', async () => {
+  const { dispatched, log, after } = setUp([WAITING, new Error('Command timed out')], { served: false })
+  await dispatched.begin()
+  const again = dispatched.again(NEXT)
+  await after(6_000)
+  await again
+  expect(log).toContain('lose no-worker')
+  dispatched.close()
+})
+
+test('what was present when an engine died is known to the next worker', async () => {
+  const { dispatched, lifts } = setUp()
+  await dispatched.begin()
+  await dispatched.again({ ...NEXT, engineDeaths: { count: 1, mostTokens: 9 } })
+  expect(lifts.map(({ engineDeaths }) => engineDeaths.count)).toEqual([0, 1])
   dispatched.close()
 })
