@@ -1,20 +1,20 @@
 import type { Asked } from './clients.ts'
-import type { Done } from './run-faults.ts'
+import { AFTERMATH_MS, type Done } from './run-faults.ts'
+import { KILLER } from './schedule.ts'
 
 /** Counts over all rounds. */
 export type Tally = {
   add(round: { asked: readonly Asked[]; done: readonly Done[] }): void
   /** Errors that no fault around them excuses: one line each. */
   needless(asked: readonly Asked[], done: readonly Done[]): string[]
+  /** Those among them that a killer of engines was beside, and nothing else that could end a stream. */
+  besideKillers(asked: readonly Asked[], done: readonly Done[]): string[]
   faults(): number
   /** Requests with exactly their answer. */
   exact(): number
   needlessErrors(): number
   lines(): string[]
 }
-
-/** A fault still shows so long after its end: a process has to be found again. */
-const AFTERMATH_MS = 4_000
 
 export function createTally(): Tally {
   const faults = new Map<string, number>()
@@ -39,6 +39,11 @@ export function createTally(): Tally {
       needlessErrors += lines.length
       return lines
     },
+    besideKillers: (asked, done) =>
+      asked
+        .filter((each) => isNeedless(each, done) && around(each, done).every(({ label }) => label === KILLER))
+        .filter((each) => around(each, done).length > 0)
+        .map((each) => describe(each, done)),
     faults: () => sum(faults),
     exact: () => outcomes.get('exact') ?? 0,
     needlessErrors: () => needlessErrors,
