@@ -244,8 +244,9 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
         reserve,
         picture,
         isBarred: poisonBound.isBarred,
-        onPoison({ accountId }) {
+        onPoison({ accountId, keyId }, { id, model }) {
           metrics.poisoned.inc()
+          log.warn({ requestId: id, model, accountId, keyId }, 'a request that kills engines was ended')
           poisonBound.note(accountId)
         },
         onRecovery(reason, { id, model }) {

@@ -7,7 +7,7 @@ export type Tally = {
   add(round: { asked: readonly Asked[]; done: readonly Done[] }): void
   /** Errors that no fault around them excuses: one line each. */
   needless(asked: readonly Asked[], done: readonly Done[]): string[]
-  /** Those among them that a killer of engines was beside, and nothing else that could end a stream. */
+  /** The streams among them that a killer of engines was beside, and no other fault. */
   besideKillers(asked: readonly Asked[], done: readonly Done[]): string[]
   faults(): number
   /** Requests with exactly their answer. */
@@ -41,8 +41,8 @@ export function createTally(): Tally {
     },
     besideKillers: (asked, done) =>
       asked
-        .filter((each) => isNeedless(each, done) && around(each, done).every(({ label }) => label === KILLER))
-        .filter((each) => around(each, done).length > 0)
+        .filter((each) => each.outcome.kind === 'error' && each.outcome.streamed && isNeedless(each, done))
+        .filter((each) => isBesideKillersAlone(around(each, done)))
         .map((each) => describe(each, done)),
     faults: () => sum(faults),
     exact: () => outcomes.get('exact') ?? 0,
@@ -69,6 +69,9 @@ function isNeedless(each: Asked, done: readonly Done[]): boolean {
     ? reasons.every(({ label, disturbed }) => disturbed !== call.gateway || !ENDS_STREAMS.test(label))
     : reasons.every(({ disturbed }) => disturbed.startsWith('worker'))
 }
+
+const isBesideKillersAlone = (faults: readonly Done[]) =>
+  faults.length > 0 && faults.every(({ label }) => label === KILLER)
 
 const ENDS_STREAMS = /^(kill|terminate|freeze) gateway/u
 

@@ -34,7 +34,7 @@ export function createRecovery(deps: {
   /** Whether this account has sent too many requests that kill engines. */
   isBarred: (accountId: string) => boolean
   /** A request ended that kills engines. */
-  onPoison: (caller: Caller) => void
+  onPoison: (caller: Caller, job: GenerationJob) => void
   onRecovery: (reason: string, job: GenerationJob) => void
 }): Recovery {
   const { reserve, picture, isBarred, onPoison, onRecovery } = deps
@@ -43,7 +43,7 @@ export function createRecovery(deps: {
     if (lost.type === 'stream-lost') assertNotFinal(lost, progress)
     suspect.epochLost(lost.type === 'stream-lost' ? null : lost.blame)
     if (suspect.isKiller()) {
-      onPoison(caller)
+      onPoison(caller, job)
       throw interrupted('engine-deaths')
     }
     const deaths = suspect.engineDeaths().count
@@ -53,7 +53,7 @@ export function createRecovery(deps: {
     progress.epochLost({ wasHandedBack: lost.type !== 'stream-lost' && lost.reason === 'engine-lost' })
     if (progress.fruitlessEpochs() >= MOST_FRUITLESS_EPOCHS) {
       // It gave nothing in any of them, and was there when engines died.
-      if (deaths > 1) onPoison(caller)
+      if (deaths > 1) onPoison(caller, job)
       throw interrupted('fruitless')
     }
     if (isPartlySent) throw interrupted('constrained')

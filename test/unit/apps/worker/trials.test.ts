@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Output } from '#apps/worker/running-generation.ts'
 import { createTrials } from '#apps/worker/trials.ts'
-import type { Blame } from '#libs/contracts/generation-event.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -18,25 +18,21 @@ function setUp() {
   const began: string[] = []
   function add(name: string, { deaths = 0, mostTokens = 0, kind = 'chat' }: Fields = {}) {
     const abort = new AbortController()
-    const run = {
+    const output: Output = { tokens: 0, mostTokens: null, firstMs: null, lastMs: null }
+    const run: Parameters<typeof trials.begin>[0] = {
       job: { id: name, request: { kind } },
       epoch: 1,
       engineDeaths: { count: deaths, mostTokens },
-      output: {
-        tokens: 0,
-        mostTokens: null,
-        firstMs: null as number | null,
-        lastMs: null as number | null,
-      },
+      output,
       signal: abort.signal,
-      blame: 'none' as Blame,
+      blame: 'none',
     }
     void trials.begin(run).then(() => began.push(abort.signal.aborted ? `${name} left` : name))
     return {
       run,
       gives(tokens: number) {
-        run.output.tokens += tokens
-        run.output.firstMs ??= Date.now()
+        output.tokens += tokens
+        output.firstMs ??= Date.now()
         trials.outputSeen()
       },
       ends: () => trials.end(run),
