@@ -116,7 +116,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   })
   const { demand, modelStates } = releasers.add('load signals', signals, { run: () => signals.close() })
 
-  const suspects = createSuspects(nowMs)
+  const suspects = createSuspects()
   const presence = await createPresence({
     self: { id: gateway, kind: 'gateway', name: hostname() },
     ttlMs: config.PRESENCE_TTL_MS,
@@ -183,11 +183,13 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     busAwayMs: presence.busAwayMs,
     loseAll: () => inboxes.loseAll('bus-away'),
   })
+  const poisonBound = createPoisonBound({ redis: queueRedis, redisNowMs: queueClock.nowMs, log })
   const stopTicking = everySecond(() => {
     inboxes.tick()
     giveUpBus()
     settlements.tick().catch(onLost)
     queueClock.sync().catch(() => undefined)
+    poisonBound.tick().catch(() => undefined)
     signals.tick()
     redisMetrics.tick()
   })
@@ -209,7 +211,6 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   releasers.add('reports', reporter, { run: () => reporter.stop() })
 
   const inputEstimate = createInputEstimate()
-  const poisonBound = createPoisonBound(nowMs)
   const reserve = createReserve({
     billing,
     inputEstimate,
@@ -248,9 +249,11 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       recovery: createRecovery({
         reserve,
         picture,
-        onPoison({ keyId }) {
+        isBarred: poisonBound.isBarred,
+        onPoison({ accountId, keyId }, { id, model }) {
           metrics.poisoned.inc()
-          poisonBound.note(keyId)
+          log.warn({ requestId: id, model, accountId, keyId }, 'a request that kills engines was ended')
+          poisonBound.note(accountId)
         },
         onRecovery(reason, { id, model }) {
           metrics.recoveries.inc({ reason })

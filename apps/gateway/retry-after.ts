@@ -16,7 +16,7 @@ export const RETRY_AFTER_S = {
   /** Too many large bodies at once: one takes at most a few seconds. */
   largeBodies: 2,
   /** A key whose requests killed engines is barred for minutes. */
-  barredKey: 59,
+  barredAccount: 59,
   /** Other gateways take new connections at once. */
   shuttingDown: 1,
   /** A model is at zero, and its scaler has no prediction yet: it has one when a pod of it exists, within seconds. */

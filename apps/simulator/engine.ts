@@ -47,7 +47,7 @@ export async function startEngine(options: {
   let address = config.listen
   let listening = false
   let stopped = false
-  const start = () => startRun(options, { sampled, writeScript, poison: () => faults.poison, onDeath })
+  const start = () => startRun(options, { sampled, writeScript, faults: () => faults, onDeath })
   let run = start()
   /** Changes are made one after the other. */
   let changes = Promise.resolve()
@@ -145,11 +145,11 @@ function startRun(
   needs: {
     sampled: SampledModel
     writeScript: ScriptWriter
-    poison: () => string | null
+    faults: () => FaultSettings
     onDeath: () => void
   },
 ): EngineRun {
-  const { sampled, writeScript, poison, onDeath } = needs
+  const { sampled, writeScript, faults, onDeath } = needs
   const core = createEngineCore(config, onDeath)
   const parts = {
     core,
@@ -157,7 +157,7 @@ function startRun(
     encode: model.tokenizer.encode,
     writeScript,
     traits: traitsOf(config.servicerVersion),
-    poison,
+    faults,
     streamInterval: config.streamInterval,
     fails: config.behaviour.type === 'fails-before-text' || config.behaviour.type === 'fails-in-text',
   }

@@ -7,8 +7,10 @@ const FIELDS = {
   dead: z.boolean(),
   /** The core dies amid its streams, after this many more tokens. */
   diesAfterTokens: z.int().positive().nullable(),
-  /** The core dies when it computes a prompt that contains this text. */
+  /** The core dies when it computes a sequence, prompt or output, that contains this text. */
   poison: z.string().min(1).max(1_000).nullable(),
+  /** But not before its call has given so many more tokens. */
+  poisonAfterTokens: z.int().min(0),
   /** A core that died of another fault than `dead` starts again after this time; null: when `dead` is cleared. */
   restartAfterMs: z.int().min(0).max(600_000).nullable(),
   /** No step completes, while health checks and all other calls succeed. */
@@ -25,6 +27,7 @@ export const FaultSettings = z.strictObject({
   dead: FIELDS.dead.default(false),
   diesAfterTokens: FIELDS.diesAfterTokens.default(null),
   poison: FIELDS.poison.default(null),
+  poisonAfterTokens: FIELDS.poisonAfterTokens.default(0),
   restartAfterMs: FIELDS.restartAfterMs.default(null),
   hangs: FIELDS.hangs.default(false),
   startDelayMs: FIELDS.startDelayMs.default(0),

@@ -80,7 +80,7 @@ export function createEndRun(deps: {
         break
       case 'worker-stopping':
       case 'engine-lost':
-        handBack(run, { reason, suspect: run.suspect })
+        handBack(run, { reason, blame: run.blame })
         break
     }
   }
@@ -106,7 +106,7 @@ export function createEndRun(deps: {
     const isUnavailable = error instanceof EngineError && error.kind !== 'failed'
     if (!run.hasOutput()) {
       watch.failureSeen()
-      handBack(run, { reason: 'engine-lost', suspect: !isUnavailable })
+      handBack(run, { reason: 'engine-lost', blame: isUnavailable ? 'none' : 'suspect' })
     } else if (isUnavailable) {
       handBack(run, { reason: 'engine-lost' })
     } else {
@@ -118,12 +118,12 @@ export function createEndRun(deps: {
     run: RunningGeneration,
     given: Pick<GenerationDeclined, 'reason'> & Partial<Omit<GenerationDeclined, 'type'>>,
   ): void {
-    const { reason, promptTokens = 0, need = '', suspect = false } = given
+    const { reason, promptTokens = 0, need = '', blame = 'none' } = given
     const after = run.earlierIds.length + run.output.tokens
-    log.info({ ...toLogFields(run), epoch: run.epoch, reason, need, suspect, after }, 'handed back')
+    log.info({ ...toLogFields(run), epoch: run.epoch, reason, need, blame, after }, 'handed back')
     run.span.event('handed-back', { reason })
     onHandBack(reason)
-    run.send([{ type: 'generation-declined', reason, promptTokens, need, suspect }])
+    run.send([{ type: 'generation-declined', reason, promptTokens, need, blame }])
   }
 
   function fail(run: RunningGeneration, error: Omit<GenerationError, 'type'>): void {

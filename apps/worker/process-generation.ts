@@ -11,9 +11,9 @@ export type UnreadClaim = Extract<Claim, { readonly status: 'unreadable' | 'inco
 /**
  * One generation in the worker: claim → run → end.
  *
- *   chat       render → cap → replay → generate → parse → publish    run-chat.ts
- *   embedding  tokenize → embed → deliver                            run-embedding.ts
- *   end        last events, or hand back                             end-run.ts
+ *   chat       render → cap → wait → replay → generate → parse → publish    run-chat.ts
+ *   embedding  tokenize → wait → embed → deliver                            run-embedding.ts
+ *   end        last events, or hand back                                    end-run.ts
  *
  * Resolves when the claim is answered; null when nothing waits. Rejects only when the record did not answer. What is
  * claimed gets exactly one ending.

@@ -15,10 +15,11 @@ import { toErrorType, type CallMeter } from './measure-calls.ts'
 import type { PrefixTenantOf } from './prefix-tenant.ts'
 import type { RunningGeneration } from './running-generation.ts'
 import type { SentPrefixes } from './sent-prefixes.ts'
+import type { Trials } from './trials.ts'
 import type { EngineWatch } from './watch-engine.ts'
 
 /**
- * Runs a claimed chat: render → cap → replay → generate → parse → publish. Throws when a step fails, and when the run is
+ * Runs a claimed chat: render → cap → wait for its turn → replay → generate → parse → publish. Throws when a step fails, and when the run is
  * stopped before it is complete.
  *
  * A generation that another worker began continues after the token ids that its gateway has. The parser reads them
@@ -36,11 +37,13 @@ export function createRunChat(deps: {
   prefixTenantOf: PrefixTenantOf
   /** Of this engine. */
   sentPrefixes: SentPrefixes
+  trials: Pick<Trials, 'begin' | 'outputSeen'>
   watch: Pick<EngineWatch, 'tokenSeen'>
   meter: CallMeter
   onReplay: (tokens: number) => void
 }): RunChat {
-  const { worker, model, engine, contextWindow, prefixTenantOf, sentPrefixes, watch, meter, onReplay } = deps
+  const { worker, model, engine, contextWindow, prefixTenantOf, sentPrefixes, trials } = deps
+  const { watch, meter, onReplay } = deps
 
   return async (run, job) => {
     const { earlierIds: earlier } = run
@@ -67,9 +70,12 @@ export function createRunChat(deps: {
 
     const constraint = model.constrain(job.request)
     const guided = constraint !== null
+    await trials.begin(run)
+    throwIfStopped(run)
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided })
-    // A caller who hangs up pays for the prompt only once the claim has arrived.
-    if (promptTokens > LARGE_PROMPT_TOKENS) run.sendClaim()
+    // A caller who hangs up pays for the prompt only once the claim has arrived; and where the worker dies together with
+    // the engine, its gateway must know that the engine was given it.
+    if (promptTokens > LARGE_PROMPT_TOKENS || run.engineDeaths.count > 0) run.sendClaim()
     run.usage.promptTokens = promptTokens
     run.usage.completionTokens = earlier.length
     const parser = model.createParser(job, prompt)
@@ -146,6 +152,7 @@ export function createRunChat(deps: {
         watch.tokenSeen()
         run.noteOutput(ids)
         prefix.push(ids)
+        trials.outputSeen()
         usage.completionTokens += ids.length
         const parsed = parser.push(ids)
         if (isFirst && usage.cachedTokens > 0) {

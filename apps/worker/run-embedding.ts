@@ -6,10 +6,11 @@ import type { TokenizeInputs } from './embedding/tokenize-inputs.ts'
 import type { RunEnding } from './end-run.ts'
 import { toErrorType } from './measure-calls.ts'
 import type { RunningGeneration } from './running-generation.ts'
+import type { Trials } from './trials.ts'
 import type { EngineWatch } from './watch-engine.ts'
 
 /**
- * Runs a claimed embedding: tokenize → embed → deliver. Throws when a step fails, and when the run is stopped. A later
+ * Runs a claimed embedding: tokenize → wait for its turn → embed → deliver. Throws when a step fails, and when the run is stopped. A later
  * epoch begins again; the gateway skips the vectors that it has.
  */
 export type RunEmbedding = (run: RunningGeneration, request: EmbeddingRequest) => Promise<RunEnding>
@@ -20,9 +21,10 @@ export function createRunEmbedding(deps: {
   embedInputs: EmbedInputs
   /** The engine's own limit; the catalog may set less, or more where other engines have more. */
   contextWindow: number
+  trials: Pick<Trials, 'begin' | 'outputSeen'>
   watch: Pick<EngineWatch, 'tokenSeen'>
 }): RunEmbedding {
-  const { worker, tokenizeInputs, embedInputs, contextWindow, watch } = deps
+  const { worker, tokenizeInputs, embedInputs, contextWindow, trials, watch } = deps
 
   return async (run, { inputs }) => {
     const { job, signal } = run
@@ -39,7 +41,10 @@ export function createRunEmbedding(deps: {
       return { status: 'declined', reason: 'misfit', promptTokens: 0, need: `window:${longest}` }
     }
 
+    await trials.begin(run)
+    signal.throwIfAborted()
     run.claimed({ type: 'generation-claimed', worker, promptTokens, after: 0, guided: false })
+    if (run.engineDeaths.count > 0) run.sendClaim()
     await traceStep(run.span, `embeddings ${job.model}`, {
       kind: 'CLIENT',
       attributes: {
@@ -52,6 +57,7 @@ export function createRunEmbedding(deps: {
         await embedInputs(run, tokenized.inputs, (tokens) => {
           watch.tokenSeen()
           run.noteOutput([])
+          trials.outputSeen()
           run.usage.promptTokens += tokens
         }),
     })

@@ -1,7 +1,8 @@
-import type { GenerationClaimed, GenerationEvent, Usage } from '#libs/contracts/generation-event.ts'
+import type { Blame, GenerationClaimed, GenerationEvent, Usage } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
 import type { Claim } from '#libs/generation-record/generation-record.ts'
+import type { EngineDeaths } from '#libs/generation-record/pack-job.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 
 /**
@@ -28,8 +29,10 @@ export type RunningGeneration = {
   /** What it has used so far, over all epochs. */
   readonly usage: { -readonly [Field in keyof Usage]: Usage[Field] }
   readonly output: Readonly<Output>
-  /** Set when its engine died or hung, and it is the one that may have caused it. */
-  suspect: boolean
+  /** Of earlier epochs. */
+  readonly engineDeaths: EngineDeaths
+  /** Set when its engine has died or hung. */
+  blame: Blame
   /** Aborted by `stop`. */
   readonly signal: AbortSignal
   stopReason(): StopReason | null
@@ -68,7 +71,7 @@ export type Output = {
  * own time: `remainingMs` is what the queue Redis said is left.
  */
 export function createRun(
-  { job, epoch, ids, promptTokens, remainingMs, waitedMs }: ClaimedGeneration,
+  { job, epoch, ids, promptTokens, engineDeaths, remainingMs, waitedMs }: ClaimedGeneration,
   deps: {
     send: (events: readonly GenerationEvent[], ids: readonly number[]) => void
     onClose: () => void
@@ -94,7 +97,8 @@ export function createRun(
     firstPromptTokens: promptTokens,
     usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 },
     output,
-    suspect: false,
+    engineDeaths,
+    blame: 'none',
     signal: abort.signal,
     stopReason: () => reason,
     stop(why) {

@@ -19,7 +19,6 @@ import type { EngineLife } from './engine-life.ts'
 import type { EngineMetrics } from './engine-metrics.ts'
 import { createHandOver } from './hand-over.ts'
 import { createCallMeter, measureEmbed } from './measure-calls.ts'
-import { pickSuspect } from './pick-suspect.ts'
 import type { PrefixTenantOf } from './prefix-tenant.ts'
 import { createProcessGeneration, type UnreadClaim } from './process-generation.ts'
 import { createPull } from './pull.ts'
@@ -32,6 +31,7 @@ import { createSentPrefixes } from './sent-prefixes.ts'
 import { createSlots } from './slots.ts'
 import { createEngineWatch } from './watch-engine.ts'
 import { createLoadWatch } from './watch-load.ts'
+import { createTrials } from './trials.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
 /** One engine with its worker: pulls as many generations as the engine can run, runs them, stops in order. */
@@ -91,7 +91,7 @@ export function serveEngine(deps: {
   const meter = createCallMeter({ histograms: engineMetrics.calls, model: model.name, operation, nowMs })
   const serves = { features: FEATURES[kind], window: contextWindow }
   const slots = createSlots(maxNumSeqs)
-  /** In the order of their claims. */
+  const trials = createTrials(nowMs)
   const live = new ShortLivedSet<RunningGeneration>()
   const runs = createRunTotals(() => live)
   let stopping = false
@@ -107,8 +107,7 @@ export function serveEngine(deps: {
       if (!stopping) follow()
     },
     onLost() {
-      const suspect = pickSuspect([...live], watch.lastTokenMs())
-      if (suspect !== null) suspect.suspect = true
+      const suspect = trials.judge(watch.lastTokenMs())
       log.warn({ running: live.size, requestId: suspect?.job.id }, 'the engine is lost')
       for (const run of live) run.stop('engine-lost')
     },
@@ -143,6 +142,7 @@ export function serveEngine(deps: {
       contextWindow,
       prefixTenantOf: services.prefixTenantOf,
       sentPrefixes: createSentPrefixes(),
+      trials,
       watch,
       meter,
       onReplay(tokens) {
@@ -160,6 +160,7 @@ export function serveEngine(deps: {
         deliver: services.deliverVectors,
       }),
       contextWindow,
+      trials,
       watch,
     }),
     endRun: createEndRun({
@@ -193,6 +194,7 @@ export function serveEngine(deps: {
     const span = traceRun(claim)
     const onClose = () => {
       live.delete(liveNumber)
+      trials.end(run)
       const result = run.hasOutput() ? 'ran' : 'not-ran'
       metrics.generations.inc({ model: model.name, result })
       runs.noteEnd(run, nowMs() - startedMs)
@@ -221,7 +223,7 @@ export function serveEngine(deps: {
   function giveBack({ status, ...generation }: UnreadClaim) {
     log.error({ requestId: generation.id, epoch: generation.epoch, status }, 'a job cannot be read')
     metrics.noteHandBack(model.name, 'incomplete')
-    const declined = { type: 'generation-declined', promptTokens: 0, need: '', suspect: false } as const
+    const declined = { type: 'generation-declined', promptTokens: 0, need: '', blame: 'none' } as const
     running.refuse({ model: model.name, ...generation }, { ...declined, reason: 'incomplete' })
   }
 

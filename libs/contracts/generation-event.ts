@@ -49,9 +49,17 @@ export type GenerationDeclined = {
   readonly promptTokens: number
   /** What a worker needs to run it, when the reason is `misfit`: a feature or `window:N`; else empty. */
   readonly need: string
-  /** True when the engine of this worker died or hung, and this generation is the one suspected of it. */
-  readonly suspect: boolean
+  readonly blame: Blame
 }
+
+/**
+ * What a generation may have to do with the death, or the hang, of the engine that ran it.
+ * - `none`: the engine lives, did not run it yet, or died of another one.
+ * - `present`: the engine ran it, among others.
+ * - `suspect`: of all that the engine ran, it alone can have been the cause.
+ */
+export const BLAMES = ['none', 'present', 'suspect'] as const
+export type Blame = (typeof BLAMES)[number]
 
 /** How much of the prompt the engine had cached; sent once, before the first token, where it is above 0. */
 export type PromptCached = { readonly type: 'prompt-cached'; readonly cachedTokens: number }

@@ -1,4 +1,5 @@
 import {
+  BLAMES,
   DECLINE_REASONS,
   FINISH_REASONS,
   GENERATION_ERROR_CODES,
@@ -60,15 +61,15 @@ const CODECS = {
   },
   'generation-declined': {
     code: 1,
-    toValue: (event) => [event.reason, event.promptTokens, event.need, event.suspect],
+    toValue: (event) => [event.reason, event.promptTokens, event.need, event.blame],
     fromValue(value) {
-      const [reason, promptTokens, need, suspect] = readArray(value)
+      const [reason, promptTokens, need, blame] = readArray(value)
       return {
         type: 'generation-declined',
         reason: readOneOf(reason, DECLINE_REASONS),
         promptTokens: readNumber(promptTokens),
         need: readText(need),
-        suspect: readBoolean(suspect),
+        blame: readOneOf(blame, BLAMES),
       }
     },
   },

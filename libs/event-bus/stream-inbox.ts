@@ -48,6 +48,8 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   raise(options: { readonly restart: boolean }): number
   /** Ends the epoch with a `stream-lost` event, unless it is over. */
   lose(reason: LossReason): void
+  /** Resolves when this epoch is lost, or the inbox is closed: for who waits before a worker can have it. */
+  untilOver(): Promise<void>
   close(): void
 }
 
@@ -116,6 +118,7 @@ class Inbox implements StreamInbox, InboxFeed {
   #accepted: InboxEvent[] = []
   #ready: InboxEvent[] | null = null
   #waiter: Waiter | null = null
+  #over: PromiseWithResolvers<void> | null = null
   #closed = false
 
   constructor(stream: number, onClose: () => void, onStop: (worker: string, epoch: number) => void) {
@@ -166,9 +169,16 @@ class Inbox implements StreamInbox, InboxFeed {
     this.deliver()
   }
 
+  async untilOver() {
+    if (this.#closed || this.#state !== 'open') return
+    this.#over ??= Promise.withResolvers()
+    await this.#over.promise
+  }
+
   close() {
     if (this.#closed) return
     this.#closed = true
+    this.#over?.resolve()
     this.#onClose()
     this.#wake()
   }
@@ -244,6 +254,8 @@ class Inbox implements StreamInbox, InboxFeed {
   /** Does not deliver: the caller may be in the middle of a batch. */
   #end(reason: LossReason) {
     this.#state = 'lost'
+    this.#over?.resolve()
+    this.#over = null
     this.#accepted.push({ type: 'stream-lost', reason })
     this.#stopSender()
   }

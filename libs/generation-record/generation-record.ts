@@ -16,7 +16,14 @@ import {
   waitingBytesKey,
 } from './keys.ts'
 import { encodeNeeds, type Needs, type Serves } from './needs.ts'
-import { toStoredJob, unpackJob, unpackStoredJob, type PackedJob } from './pack-job.ts'
+import {
+  NO_ENGINE_DEATHS,
+  toStoredJob,
+  unpackJob,
+  unpackStoredJob,
+  type EngineDeaths,
+  type PackedJob,
+} from './pack-job.ts'
 import { packIds, unpackIds } from './pack-ids.ts'
 import { readReply, toUnexpected, type Reply } from './read-reply.ts'
 import { createRunScript } from './run-script.ts'
@@ -40,6 +47,7 @@ export type Lifting = {
   readonly ids: Uint32Array
   /** Of the first claim; null before it. */
   readonly promptTokens: number | null
+  readonly engineDeaths: EngineDeaths
 }
 
 export type Lift =
@@ -72,6 +80,7 @@ export type Claim =
       /** The ids after which to continue. */
       readonly ids: Uint32Array
       readonly promptTokens: number | null
+      readonly engineDeaths: EngineDeaths
       /** Until the deadline; may be ≤ 0. */
       readonly remainingMs: number
       /** How many more wait that this worker serves; 0 in the answer to a repeated claim. */
@@ -228,7 +237,7 @@ export function createGenerationRecord(options: {
     if (jobText === '') return { status: 'incomplete', ...problem }
     const stored = unpackStoredJob(jobText)
     if (stored === null) return { status: 'unreadable', ...problem }
-    const { idCount, promptTokens } = stored
+    const { idCount, promptTokens, engineDeaths = NO_ENGINE_DEATHS } = stored
     const [requestBytes, idBytes] = await Promise.all([
       stored.isRequestApart ? redis.getBuffer(promptKey(model, id)) : EMPTY,
       idCount > 0 ? redis.getBuffer(idsKey(model, id)) : EMPTY,
@@ -237,7 +246,8 @@ export function createGenerationRecord(options: {
     if (requestBytes === null || ids.length !== idCount) return { status: 'incomplete', ...problem }
     const job = await unpackJob(stored, { id, model, gateway, stream }, requestBytes)
     if (job === null) return { status: 'unreadable', ...problem }
-    return { status: 'claimed', id, epoch, job, ids, promptTokens, remainingMs, waiting, waitedMs }
+    const facts = { ids, promptTokens, engineDeaths, remainingMs, waiting, waitedMs }
+    return { status: 'claimed', id, epoch, job, ...facts }
   }
 }
 
@@ -249,7 +259,7 @@ const SETTLED_OF_BATCH = 256
 const EMPTY = Buffer.alloc(0)
 
 function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[] {
-  const { job, epoch, needs, tag, place, bounds, remainingMs, ids, promptTokens } = lifting
+  const { job, epoch, needs, tag, place, bounds, remainingMs, ids, promptTokens, engineDeaths } = lifting
   return [
     modelPrefix(job.model),
     job.id,
@@ -265,7 +275,11 @@ function toLiftArguments(lifting: Lifting, graceMs: number): (string | Buffer)[]
     String(graceMs),
     // ioredis writes a command without Buffers as one string.
     ids.length === 0 ? '' : packIds(ids),
-    toStoredJob(job, { idCount: ids.length, promptTokens }),
+    toStoredJob(job, {
+      idCount: ids.length,
+      promptTokens,
+      ...(engineDeaths.count > 0 && { engineDeaths }),
+    }),
     String(job.bytes),
     job.gateway,
     String(job.stream),

@@ -59,5 +59,8 @@ export const TICKET_QUEUE = 'tickets'
 /** The secret of the names under which engines keep the cached prefixes of tenants apart. */
 export const prefixSecretKey = `${KEY_PREFIX}prefix-secret`
 
+/** Sorted set of the requests that ended because they kill engines, by time (Redis ms); each begins with its account. */
+export const killersKey = `${KEY_PREFIX}killers`
+
 /** Exists while the process with this boot id is alive. */
 export const livenessKey = (bootId: string) => `${KEY_PREFIX}live:${bootId}`

@@ -55,6 +55,16 @@ const JOB_FORM = createHash('sha1')
   .update(JSON.stringify(z.toJSONSchema(GenerationJob)))
   .digest('base64url')
 
+/** The deaths of engines at which earlier epochs of a generation were present. */
+export const EngineDeaths = z.object({
+  count: z.int().min(0),
+  /** The most tokens that one of these epochs had given. */
+  mostTokens: z.int().min(0),
+})
+export type EngineDeaths = z.infer<typeof EngineDeaths>
+
+export const NO_ENGINE_DEATHS: EngineDeaths = { count: 0, mostTokens: 0 }
+
 /** What is stored for one epoch: the job's text, and what must be known to read the side keys. */
 const StoredJob = z.object({
   /** Absent in jobs of releases that did not mark them. */
@@ -62,16 +72,18 @@ const StoredJob = z.object({
   isRequestApart: z.boolean(),
   idCount: z.int().min(0),
   promptTokens: z.int().min(0).nullable(),
+  /** Absent where no engine has died of it or beside it. */
+  engineDeaths: EngineDeaths.optional(),
   job: z.looseObject({}),
 })
 type StoredJob = z.infer<typeof StoredJob>
 
 export function toStoredJob(
   { jobText, requestBytes }: PackedJob,
-  { idCount, promptTokens }: Pick<StoredJob, 'idCount' | 'promptTokens'>,
+  epoch: Pick<StoredJob, 'idCount' | 'promptTokens' | 'engineDeaths'>,
 ): string {
   const isRequestApart = requestBytes.length > 0
-  const fields = JSON.stringify({ form: JOB_FORM, isRequestApart, idCount, promptTokens })
+  const fields = JSON.stringify({ form: JOB_FORM, isRequestApart, ...epoch })
   return `${fields.slice(0, -1)},"job":${jobText}}`
 }
 

@@ -186,6 +186,8 @@ async function runRound(
   say(`  ${asked.length} requests, ${note}`)
   return [
     ...wrongs(asked, done),
+    ...done.flatMap(({ problem }) => problem ?? []),
+    ...tally.besideKillers(asked, done),
     ...(options.strict ? needless : []),
     ...atRest,
     ...(await checkAllCharges(world)),

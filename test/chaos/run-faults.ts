@@ -2,7 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FaultyCluster, Link } from '#test/support/faulty-cluster/faulty-cluster.ts'
 import type { Part } from '#test/support/faulty-cluster/part.ts'
 import type { LinkState } from '#test/support/faulty-cluster/tcp-proxy.ts'
-import { describe, disturbedBy, labelOf, type Fault, type Planned } from './schedule.ts'
+import { runKiller } from './run-killer.ts'
+import { ALL_WORKERS, describe, disturbedBy, labelOf, type Fault, type Planned } from './schedule.ts'
+
+/** A fault still shows so long after its end: a process has to be found again. */
+export const AFTERMATH_MS = 4_000
 
 /** A fault that happened. */
 export type Done = {
@@ -12,6 +16,8 @@ export type Done = {
   readonly startMs: number
   /** When everything was up again; infinite until then. */
   endMs: number
+  /** What was wrong with it; of killers. */
+  problem?: string
 }
 
 /**
@@ -31,7 +37,10 @@ export async function runFaults(
     await sleep(Math.max(0, beganMs + atMs - performance.now()))
     const target = 'part' in fault ? fault.part : fault.link
     const atS = ((performance.now() - beganMs) / 1_000).toFixed(1).padStart(6)
-    if (busy.has(target) || ('part' in fault && !partOf(cluster, fault.part).isUp())) {
+    if (
+      busy.has(target) ||
+      ('part' in fault && fault.part !== ALL_WORKERS && !partOf(cluster, fault.part).isUp())
+    ) {
       say(`${atS} s  (left out, still disturbed: ${describe(fault)})`)
       continue
     }
@@ -44,7 +53,7 @@ export async function runFaults(
       endMs: Number.POSITIVE_INFINITY,
     }
     done.push(record)
-    const over = make(cluster, fault).finally(() => {
+    const over = make(cluster, { fault, record, done }).finally(() => {
       record.endMs = performance.now()
       busy.delete(target)
     })
@@ -55,7 +64,10 @@ export async function runFaults(
   await Promise.all(running)
 }
 
-async function make(cluster: FaultyCluster, fault: Fault): Promise<void> {
+async function make(
+  cluster: FaultyCluster,
+  { fault, record, done }: { fault: Fault; record: Done; done: readonly Done[] },
+): Promise<void> {
   switch (fault.kind) {
     case 'kill':
       return await partOf(cluster, fault.part).killAndStart(fault.downMs)
@@ -80,8 +92,15 @@ async function make(cluster: FaultyCluster, fault: Fault): Promise<void> {
       return await holdState(linkOf(cluster, fault.link), { kind: 'half-open' }, fault.ms)
     case 'engine':
       return await changeEngines(cluster, fault)
+    case 'killer': {
+      const problem = await runKiller(cluster, fault, () => done.filter((each) => isBeside(each, record)))
+      if (problem !== null) record.problem = problem
+      return
+    }
   }
 }
+
+const isBeside = (each: Done, record: Done) => each !== record && each.endMs + AFTERMATH_MS > record.startMs
 
 async function holdState(link: Link, state: LinkState, ms: number): Promise<void> {
   link.setState(state)

@@ -24,12 +24,22 @@ export type Fault =
       readonly change: EngineChange
       readonly ms: number
     }
+  /** A request is sent that kills each engine that has given so many tokens of it. */
+  | {
+      readonly kind: 'killer'
+      readonly part: typeof ALL_WORKERS
+      readonly afterTokens: number
+      readonly gateway: number
+    }
 
 /** See apps/simulator/faults.ts. */
 export type EngineChange = {
   readonly name: 'slow' | 'hangs' | 'dead' | 'dies' | 'refuses'
   readonly settings: Readonly<Record<string, number | boolean>>
 }
+
+/** A killer disturbs whichever workers run it. */
+export const ALL_WORKERS = 'worker-any'
 
 export type Planned = { readonly atMs: number; readonly fault: Fault }
 
@@ -80,6 +90,8 @@ function isTooMuch(fault: Fault, until: ReadonlyMap<string, number>, atMs: numbe
   const others = Array.from(until).filter(
     ([other, endMs]) => other !== name && endMs > atMs && groupOf(other) === groupOf(name),
   )
+  // Its second engine must not have died of something else.
+  if (others.length > 0 && [name, ...others.map(([other]) => other)].includes(ALL_WORKERS)) return true
   return others.length >= (MOST_DISTURBED[groupOf(name)] ?? 1)
 }
 
@@ -95,6 +107,8 @@ function groupOf(name: string): string {
 
 /** How long a process takes at most to be ready again on a busy machine. */
 const START_MS = 6_000
+/** How long a killer takes at most: its tokens, two engines, and those with it that are tried before. */
+const KILLER_MS = 20_000
 
 function disturbanceMs(fault: Fault): number {
   switch (fault.kind) {
@@ -105,6 +119,8 @@ function disturbanceMs(fault: Fault): number {
     case 'terminate':
       // Running generations may go on for some seconds.
       return 2 * START_MS
+    case 'killer':
+      return KILLER_MS
     case 'cut':
       return 1_500
     case 'step-clock':
@@ -126,7 +142,7 @@ function drawFault(random: Random, counts: Counts, scopes: readonly Scope[]): Fa
   const scope = scopes.find((each) => (left -= WEIGHTS[each]) < 0) ?? 'workers'
   switch (scope) {
     case 'workers':
-      return drawWorkerFault(random, random.int(1, counts.workers))
+      return drawWorkerFault(random, counts)
     case 'gateways':
       return drawAppFault(random, {
         name: `gateway-${random.int(1, counts.gateways)}`,
@@ -145,7 +161,12 @@ function drawFault(random: Random, counts: Counts, scopes: readonly Scope[]): Fa
   }
 }
 
-function drawWorkerFault(random: Random, number: number): Fault {
+function drawWorkerFault(random: Random, { workers, gateways }: Counts): Fault {
+  if (random.chance(0.12)) {
+    const afterTokens = random.pick([0, 0, random.int(1, 60)])
+    return { kind: 'killer', part: ALL_WORKERS, afterTokens, gateway: random.int(1, gateways) }
+  }
+  const number = random.int(1, workers)
   if (random.chance(0.6))
     return drawAppFault(random, {
       name: `worker-${number}`,
@@ -203,9 +224,12 @@ function drawServerFault(random: Random): Fault {
   return drawProcessFault(random, part, [500, 5_000])
 }
 
+export const KILLER = 'a killer of engines'
+
 /** Of a fault, without numbers: `kill worker`, `cut worker→bus`, `engine hangs`. */
 export function labelOf(fault: Fault): string {
   if (fault.kind === 'engine') return `engine ${fault.change.name}`
+  if (fault.kind === 'killer') return KILLER
   const target = 'part' in fault ? fault.part : fault.link
   return `${fault.kind} ${target.replace(/-\d+/u, '')}`
 }
@@ -216,6 +240,8 @@ export function describe(fault: Fault): string {
   switch (kind) {
     case 'engine':
       return `${fault.part}: engine ${fault.change.name} ${JSON.stringify(fault.change.settings)} for ${fault.ms} ms`
+    case 'killer':
+      return `${KILLER} after ${fault.afterTokens} tokens, by gateway-${fault.gateway}`
     case 'kill':
       return `kill ${fault.part}, start after ${fault.downMs} ms`
     case 'terminate':

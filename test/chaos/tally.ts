@@ -1,20 +1,20 @@
 import type { Asked } from './clients.ts'
-import type { Done } from './run-faults.ts'
+import { AFTERMATH_MS, type Done } from './run-faults.ts'
+import { KILLER } from './schedule.ts'
 
 /** Counts over all rounds. */
 export type Tally = {
   add(round: { asked: readonly Asked[]; done: readonly Done[] }): void
   /** Errors that no fault around them excuses: one line each. */
   needless(asked: readonly Asked[], done: readonly Done[]): string[]
+  /** The streams among them that a killer of engines was beside, and no other fault. */
+  besideKillers(asked: readonly Asked[], done: readonly Done[]): string[]
   faults(): number
   /** Requests with exactly their answer. */
   exact(): number
   needlessErrors(): number
   lines(): string[]
 }
-
-/** A fault still shows so long after its end: a process has to be found again. */
-const AFTERMATH_MS = 4_000
 
 export function createTally(): Tally {
   const faults = new Map<string, number>()
@@ -39,6 +39,11 @@ export function createTally(): Tally {
       needlessErrors += lines.length
       return lines
     },
+    besideKillers: (asked, done) =>
+      asked
+        .filter((each) => each.outcome.kind === 'error' && each.outcome.streamed && isNeedless(each, done))
+        .filter((each) => isBesideKillersAlone(around(each, done)))
+        .map((each) => describe(each, done)),
     faults: () => sum(faults),
     exact: () => outcomes.get('exact') ?? 0,
     needlessErrors: () => needlessErrors,
@@ -64,6 +69,9 @@ function isNeedless(each: Asked, done: readonly Done[]): boolean {
     ? reasons.every(({ label, disturbed }) => disturbed !== call.gateway || !ENDS_STREAMS.test(label))
     : reasons.every(({ disturbed }) => disturbed.startsWith('worker'))
 }
+
+const isBesideKillersAlone = (faults: readonly Done[]) =>
+  faults.length > 0 && faults.every(({ label }) => label === KILLER)
 
 const ENDS_STREAMS = /^(kill|terminate|freeze) gateway/u
 

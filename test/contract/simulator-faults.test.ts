@@ -35,6 +35,30 @@ test('a poison prompt kills the core, with the streams beside it', async () => {
   expect(await isHealthy(under)).toBe(false)
 })
 
+test('an output that becomes poison kills the core, at once and when it is continued', async () => {
+  const under = await startFaulty({ poison: 'You said: hemlock', restartAfterMs: 0 })
+  const poisoned = await collect(await ask(under, 'hemlock and more'))
+  expect(poisoned.ending.code).toBe('INTERNAL')
+  expect(tokensOf(poisoned)).toBeGreaterThan(0)
+  await expect.poll(() => isHealthy(under)).toBe(true)
+  const { ending } = await collect(await ask(under, 'water'))
+  expect(ending.code).toBe('OK')
+})
+
+test('poison may need a number of tokens, and may be set amid an output', async () => {
+  const under = await startFaulty({ poison: 'hemlock', poisonAfterTokens: 7 })
+  const poisoned = await collect(await ask(under, 'hemlock [[tokens=100]]'))
+  expect(poisoned.ending.code).toBe('INTERNAL')
+  expect(tokensOf(poisoned)).toBe(7)
+  await under.engine.changeFaults({ dead: true, poison: null })
+  await under.engine.changeFaults({ dead: false })
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+  const ended = collect(await ask(under, 'hemlock [[tokens=1000]]'), () => begin())
+  await begun
+  await under.engine.changeFaults({ poison: 'hemlock', poisonAfterTokens: 0 })
+  expect((await ended).ending.code).toBe('INTERNAL')
+})
+
 test('a core that died starts again at its address, by itself', async () => {
   const under = await startFaulty({ poison: 'hemlock', restartAfterMs: 50 })
   const address = under.engine.address()

@@ -9,7 +9,14 @@ import type { RunningApp } from '../support/processes.ts'
 import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 
 const ENGINE = { model: 'demo-chat', files: 'demo', maxNumSeqs: 8, stepMs: 20 }
-const QUICK = { model: 'millrace/demo-chat', files: 'demo', stepMs: 1, sequenceMs: 0 }
+const QUICK = {
+  model: 'millrace/demo-chat',
+  files: 'demo',
+  stepMs: 1,
+  sequenceMs: 0,
+  maxNumSeqs: 256,
+  kvBlocks: 40_000,
+}
 /** Fast enough for thousands of inputs, slow enough to be interrupted in the middle of them. */
 const EMBEDDING = { model: 'demo-embed', files: 'demo', kind: 'embedding', maxNumSeqs: 8, stepMs: 4 } as const
 /** No generation waits long for a worker that is not there. */
@@ -30,6 +37,11 @@ const ask = async () => await chat({ baseUrl: cluster.baseUrl, apiKey: account.a
 const status = async () => (await ask()).status
 const running = async () => await cluster.metric(cluster.simulator, 'millrace_simulator_running')
 const untilServed = async () => await expect.poll(status).toBe(200)
+
+async function changeEngine(change: object) {
+  const body = JSON.stringify(change)
+  expect((await fetch(`${cluster.simulator.opsUrl}/faults`, { method: 'POST', body })).ok).toBe(true)
+}
 
 /** What the account has, once nothing is held and the books balance. */
 async function posted() {
@@ -88,16 +100,30 @@ test('the only engine dies: a clear error, nothing charged, and the worker pulls
   await untilServed()
 })
 
+test('the only engine dies under 256 streams and does not come back: each has a clear error, nothing is charged', async () => {
+  const before = await posted()
+  const { model } = QUICK
+  await changeEngine({ engine: model, slowness: 200 })
+  // More than a gateway lets be read again at once: most of them wait for the pace when the others are told.
+  const content = `Talk [[tokens=1800]] ${'of the mill '.repeat(80)}`
+  const chats = Array.from({ length: 256 }, () =>
+    startChat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model, content }),
+  )
+  await Promise.all(chats.map(({ firstText }) => firstText))
+  await changeEngine({ engine: model, dead: true })
+  for (const answer of await Promise.all(chats.map((each) => each.answer))) {
+    expect(answer).toMatchObject({ streamError: { code: 'upstream_error' } })
+  }
+  expect(await posted()).toBe(before)
+  await changeEngine({ engine: model, dead: false, slowness: 1 })
+})
+
 test('an engine that comes back is pulled for again, each time', async () => {
   const workerReady = async () => (await fetch(`${cluster.workers[0]?.opsUrl}/readyz`)).ok
-  const setDead = async (dead: boolean) => {
-    const change = { method: 'POST', body: JSON.stringify({ dead }) }
-    expect((await fetch(`${cluster.simulator.opsUrl}/faults`, change)).ok).toBe(true)
-  }
   for (let turn = 0; turn < 2; turn += 1) {
-    await setDead(true)
+    await changeEngine({ dead: true })
     await expect.poll(workerReady).toBe(false)
-    await setDead(false)
+    await changeEngine({ dead: false })
     await expect.poll(workerReady).toBe(true)
     await untilServed()
   }

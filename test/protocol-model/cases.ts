@@ -1,7 +1,7 @@
 import { NO_GOOD_END } from './explore.ts'
 import type { Case } from './protocol.ts'
 import type { Budget } from './state.ts'
-import { LIVING_SETTLED } from './worker-steps.ts'
+import { HEALTHY_BLAMED, LIVING_SETTLED } from './worker-steps.ts'
 
 /** Faults that a cluster must survive in any order, two of them in one generation's life. */
 export const ANY_FAULTS: Budget = {
@@ -16,21 +16,25 @@ export const ANY_FAULTS: Budget = {
   'gateway-silent': 1,
   'worker-outdated': 1,
   'hand-back': 2,
+  'engine-dies': 2,
   'hang-up': 1,
 }
 
+const POISON_FAULTS = { total: 1, 'gateway-dies': 1, 'hand-back': 1, 'hang-up': 1 }
 const GATEWAY_DIES = { total: 1, 'gateway-dies': 1, 'hang-up': 1 }
 
 /** The sound rules: no order of steps and faults breaks them. */
 export const SOUND_CASES: readonly Case[] = [
   { name: 'any faults', weaker: {}, faults: ANY_FAULTS },
   { name: 'only the gateway dies: no hold is left', weaker: {}, faults: GATEWAY_DIES, sweeper: false },
-  {
-    name: 'a poison request',
-    weaker: {},
-    faults: { total: 1, 'gateway-dies': 1, 'hand-back': 1, 'hang-up': 1 },
-    poison: true,
-  },
+  ...[0, 1].flatMap((afterTokens) =>
+    (['worker', 'engine'] as const).map((kills) => ({
+      name: `a request that kills each ${kills} after ${afterTokens} tokens`,
+      weaker: {},
+      faults: POISON_FAULTS,
+      poison: { kills, afterTokens },
+    })),
+  ),
 ]
 
 /** One weaker rule each, the fewest faults that show what it breaks, and what that is. */
@@ -160,7 +164,20 @@ export const WEAKENED_CASES: readonly (Case & { readonly breaks: string })[] = [
     name: 'deaths are not counted',
     weaker: { poisonEndsAt: 'never' },
     faults: {},
-    poison: true,
+    poison: { kills: 'engine', afterTokens: 0 },
     breaks: 'it is dispatched again and again',
+  },
+  {
+    name: 'deaths count as long as there is no output',
+    weaker: { deathsCounted: 'before-output' },
+    faults: {},
+    poison: { kills: 'engine', afterTokens: 1 },
+    breaks: 'it is dispatched again and again',
+  },
+  {
+    name: 'those that were present at a death are tried together',
+    weaker: { triedAlone: false },
+    faults: { total: 2, 'engine-dies': 2 },
+    breaks: HEALTHY_BLAMED,
   },
 ]

@@ -97,7 +97,7 @@ function eventSteps(state: State, place: Place, rules: Rules): Step[] {
   const { gateway } = state
   const worker = state.workers[place]
   const epoch = gateway.fencePending ? gateway.epoch - 1 : gateway.epoch
-  const sends = worker.doing === 'running' || worker.doing === 'ended' || worker.doing === 'handed-back'
+  const sends = worker.doing !== 'idle' && worker.doing !== 'claiming'
   const stops = sends && worker.up && !gateway.fencePending
   if (stops && worker.epoch < gateway.epoch)
     return [step(`the gateway stops worker ${place} of epoch ${worker.epoch}`, released(state, place))]
@@ -122,9 +122,10 @@ function eventSteps(state: State, place: Place, rules: Rules): Step[] {
   if (position !== worker.made + 1) return []
   if (worker.doing === 'ended')
     return [step(`the gateway receives the end from worker ${place}`, endReceived(state))]
-  if (worker.doing !== 'handed-back' || gateway.liftWanted) return []
+  if (worker.doing === 'running' || gateway.liftWanted) return []
   const label = `the gateway receives the hand-back of worker ${place}`
-  return [step(label, dispatchedAgain(state, rules, { died: false }))]
+  const blame = worker.doing === 'handed-back' ? 'none' : worker.doing
+  return [step(label, dispatchedAgain(state, rules, blame))]
 }
 
 function accepted(state: State, place: Place): State {
@@ -165,11 +166,11 @@ function watchSteps(state: State, rules: Rules): Step[] {
   if (gateway.liftWanted || gateway.fencePending || name === null) return []
   const worker = name === 'gone' ? null : workers[name]
   if (worker === null || !worker.up)
-    return [step(`the gateway finds worker ${name} dead`, dispatchedAgain(state, rules, { died: true }))]
+    return [step(`the gateway finds worker ${name} dead`, dispatchedAgain(state, rules, blameOfDead(state)))]
   const isClaiming = worker.doing === 'claiming'
   const isListed = worker.epoch === gateway.epoch && worker.doing !== 'idle' && !isClaiming
   if (!isListed && !(isClaiming && rules.claimingIsListed)) {
-    const next = dispatchedAgain(state, rules, { died: false })
+    const next = dispatchedAgain(state, rules, 'none')
     const works = isClaiming || runs(state, gateway.worker)
     const label = `worker ${name} says that it does not run it`
     return [step(label, works ? wrong(next, 'healthy work is dropped') : next)]
@@ -177,7 +178,7 @@ function watchSteps(state: State, rules: Rules): Step[] {
   return faultStep(
     state,
     { fault: 'worker-misjudged', label: `the gateway takes worker ${name} for dead` },
-    (judging) => dispatchedAgain(judging, rules, { died: true }),
+    (judging) => dispatchedAgain(judging, rules, blameOfDead(judging)),
   )
 }
 
@@ -194,12 +195,22 @@ function runs({ gateway, workers }: State, name: WorkerName | null): boolean {
   return worker.up && worker.doing === 'running' && worker.epoch === gateway.epoch
 }
 
+/** A worker that died reports nothing: what came from it, and whether this one was on trial, is known. */
+function blameOfDead({ gateway: { accepted, deaths } }: State): 'none' | 'present' | 'suspect' {
+  if (accepted > 0) return 'none'
+  return deaths > 0 ? 'suspect' : 'present'
+}
+
+/** More are not distinguished. */
+const MOST_DEATHS = 3
+
 /** The next epoch: the fence first, then the ids that the lift carries. A poison request ends instead. */
-function dispatchedAgain(state: State, rules: Rules, { died }: { died: boolean }): State {
+function dispatchedAgain(state: State, rules: Rules, blame: 'none' | 'present' | 'suspect'): State {
   const { gateway } = state
-  const deaths = gateway.deaths + (died && gateway.accepted === 0 ? 1 : 0)
+  const counts = blame !== 'none' && (rules.deathsCounted === 'all' || gateway.delivered === 0)
+  const deaths = Math.min(MOST_DEATHS, gateway.deaths + (counts ? 1 : 0))
   const counted = withGateway(state, { deaths })
-  if (rules.poisonEndsAt === 'second-death' && deaths >= 2) return ended(counted, 0)
+  if (rules.poisonEndsAt === 'second-death' && blame === 'suspect' && deaths >= 2) return ended(counted, 0)
   if (rules.poisonEndsAt === 'second-loss' && gateway.epoch >= 2)
     return deaths < 2 ? wrong(ended(counted, 0), 'a healthy request ends as poison') : ended(counted, 0)
   const fence =

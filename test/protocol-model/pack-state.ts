@@ -58,7 +58,15 @@ function pack(state: State, words: Uint32Array, { swap }: { swap: boolean }): vo
 }
 
 const GATEWAY = { open: 0, over: 1, dead: 2 } as const
-const DOING = { idle: 0, claiming: 1, running: 2, ended: 3, 'handed-back': 4 } as const
+const DOING = {
+  idle: 0,
+  claiming: 1,
+  running: 2,
+  ended: 3,
+  'handed-back': 4,
+  present: 5,
+  suspect: 6,
+} as const
 
 /** One settlement, and one more after each failover. */
 const MOST_ENTRIES = 3

@@ -4,7 +4,7 @@ import { packState, STATE_WORDS } from './pack-state.ts'
 import { SOUND, type Rules } from './rules.ts'
 import { initialState, type Budget, type State } from './state.ts'
 import { storeSteps } from './store-steps.ts'
-import { workerSteps } from './worker-steps.ts'
+import { workerSteps, type Poison } from './worker-steps.ts'
 
 export type Case = {
   readonly name: string
@@ -12,8 +12,7 @@ export type Case = {
   readonly weaker: Partial<Rules>
   /** The faults that may happen; those that are not named may not. */
   readonly faults: Partial<Budget>
-  /** The prompt kills every engine that runs it. */
-  readonly poison?: boolean
+  readonly poison?: Poison | null
   /** A hold that only its expiry releases is a good end too; true unless said otherwise. */
   readonly sweeper?: boolean
 }
@@ -30,11 +29,12 @@ const NO_FAULTS: Budget = {
   'gateway-silent': 0,
   'worker-outdated': 0,
   'hand-back': 0,
+  'engine-dies': 0,
   'hang-up': 0,
 }
 
 /** One generation under the rules and faults of a case. */
-export function createProtocol({ weaker, faults, poison = false, sweeper = true }: Case): Machine<State> {
+export function createProtocol({ weaker, faults, poison = null, sweeper = true }: Case): Machine<State> {
   const rules = { ...SOUND, ...weaker }
   return {
     initial: initialState({ ...NO_FAULTS, ...faults }),

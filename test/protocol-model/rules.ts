@@ -35,6 +35,10 @@ export type Rules = {
   readonly needsMatched: boolean
   /** Whether a settled record stays for a while; without, settling deletes it. */
   readonly tombstone: boolean
+  /** Which deaths of engines count: all at which it was present, or only as long as it has given nothing in any epoch. */
+  readonly deathsCounted: 'all' | 'before-output'
+  /** Whether an engine runs those that were present at a death one at a time, so that it cannot die of another one. */
+  readonly triedAlone: boolean
   /** What ends a request as poison: its second death, the second loss of any kind, or nothing. */
   readonly poisonEndsAt: 'second-death' | 'second-loss' | 'never'
 }
@@ -56,5 +60,7 @@ export const SOUND: Rules = {
   continuationCompared: true,
   needsMatched: true,
   tombstone: true,
+  deathsCounted: 'all',
+  triedAlone: true,
   poisonEndsAt: 'second-death',
 }

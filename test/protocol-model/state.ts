@@ -28,8 +28,10 @@ export const FAULTS = [
   'gateway-silent',
   /** A worker of a release that cannot continue a generation. */
   'worker-outdated',
-  /** A worker hands a running generation back, because it stops or because its engine ended. */
+  /** A worker hands a running generation back, because it stops. */
   'hand-back',
+  /** The engine of a worker dies of another generation; the worker hands back what it ran. */
+  'engine-dies',
   /** The caller disconnects: not counted among the faults. */
   'hang-up',
 ] as const
@@ -76,7 +78,7 @@ export type Gateway = {
   readonly liftWanted: boolean
   /** With a fence raised too late: the previous epoch is still accepted. */
   readonly fencePending: boolean
-  /** Suspect deaths: of workers from which no token came in their epoch. */
+  /** Of engines that ran it, and of workers from which no token came in their epoch. */
   readonly deaths: number
   /** What the caller owes; null while the generation runs. */
   readonly due: number | null
@@ -90,7 +92,8 @@ export type Gateway = {
 
 export type Worker = {
   readonly up: boolean
-  readonly doing: 'idle' | 'claiming' | 'running' | 'ended' | 'handed-back'
+  /** `present`, `suspect`: handed back after the death of its engine, with this blame. */
+  readonly doing: 'idle' | 'claiming' | 'running' | 'ended' | 'handed-back' | 'present' | 'suspect'
   readonly epoch: number
   /** How many ids it continues after. */
   readonly after: number

@@ -4,15 +4,22 @@ import { IDLE, PLACES, TOKENS, released, withWorker, wrong } from './state.ts'
 import type { Place, State, Store, Worker } from './state.ts'
 import { faultStep, step, type Step } from './step.ts'
 
-/** What the two workers can do next. With `poison` the prompt kills every worker that runs it. */
-export function workerSteps(state: State, rules: Rules, { poison }: { poison: boolean }): Step[] {
+/** What kills every engine that runs the generation, or every worker with its engine, once there are so many tokens. */
+export type Poison = { readonly kills: 'worker' | 'engine'; readonly afterTokens: number }
+
+/** What the two workers can do next. */
+export function workerSteps(
+  state: State,
+  rules: Rules,
+  { poison }: { readonly poison: Poison | null },
+): Step[] {
   return PLACES.flatMap((place) => {
     const worker = state.workers[place]
     if (!worker.up) return [step(`another worker takes the place of ${place}`, replaced(state, place))]
     const kill = (dying: State) => withWorker(dying, place, { up: false })
     return [
       ...claimSteps(state, place, rules),
-      ...(worker.doing === 'running' ? runSteps(state, place, { poison }) : []),
+      ...(worker.doing === 'running' ? runSteps(state, place, { poison, rules }) : []),
       ...(holdsRun(worker) ? releaseSteps(state, place, rules) : []),
       ...faultStep(state, { fault: 'worker-dies', label: `worker ${place} dies` }, kill),
     ]
@@ -77,17 +84,43 @@ function claimed(
 
 export const LIVING_SETTLED = 'work of a living gateway is settled as a dead one’s'
 
-function runSteps(state: State, place: Place, { poison }: { poison: boolean }): Step[] {
+function runSteps(
+  state: State,
+  place: Place,
+  { poison, rules }: { readonly poison: Poison | null; readonly rules: Rules },
+): Step[] {
   const { made } = state.workers[place]
-  if (poison) return [step(`the prompt kills worker ${place}`, withWorker(state, place, { up: false }))]
+  if (poison !== null && made >= poison.afterTokens) return [killStep(state, place, poison)]
   const handBack = { fault: 'hand-back', label: `worker ${place} hands it back` } as const
   return [
     made < TOKENS
       ? step(`worker ${place} makes token ${made + 1}`, withWorker(state, place, { made: made + 1 }))
       : step(`worker ${place} ends`, withWorker(state, place, { doing: 'ended' })),
     ...faultStep(state, handBack, (from) => withWorker(from, place, { doing: 'handed-back' })),
+    ...(isTried(state) && rules.triedAlone ? [] : engineSteps(state, place)),
   ]
 }
+
+function killStep(state: State, place: Place, { kills }: Poison): Step {
+  const change =
+    kills === 'worker' ? { up: false } : ({ doing: isTried(state) ? 'suspect' : 'present' } as const)
+  return step(`it kills the ${kills} of place ${place}`, withWorker(state, place, change))
+}
+
+/** Two tokens do not end a trial: so it is one in the whole of an epoch. */
+const isTried = ({ gateway }: State) => gateway.deaths > 0
+
+/** The engine dies of another generation: when this one is on trial, nothing tells them apart. */
+function engineSteps(state: State, place: Place): Step[] {
+  const label = `the engine of worker ${place} dies of another one`
+  return faultStep(state, { fault: 'engine-dies', label }, (from) =>
+    isTried(from)
+      ? wrong(withWorker(from, place, { doing: 'suspect' }), HEALTHY_BLAMED)
+      : withWorker(from, place, { doing: 'present' }),
+  )
+}
+
+export const HEALTHY_BLAMED = 'a healthy request is taken for the cause'
 
 /** The ways in which a worker lets go of a run. */
 function releaseSteps(state: State, place: Place, rules: Rules): Step[] {
@@ -108,7 +141,7 @@ function releaseSteps(state: State, place: Place, rules: Rules): Step[] {
     ),
   ]
   if (gateway.doing === 'open') return steps
-  const early = rules.endKept === 'until-sent' && doing !== 'handed-back'
+  const early = rules.endKept === 'until-sent' && (doing === 'running' || doing === 'ended')
   if (!gateway.settling || early)
     steps.push(step(`worker ${place} lets go of the run`, released(state, place)))
   return steps

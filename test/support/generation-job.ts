@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { Claiming, Lifting } from '#libs/generation-record/generation-record.ts'
-import { packJob } from '#libs/generation-record/pack-job.ts'
+import { NO_ENGINE_DEATHS, packJob } from '#libs/generation-record/pack-job.ts'
 
 /** A job of real values; tests name what matters to them. */
 export function generationJob(fields: Partial<ChatJob> = {}): ChatJob {
@@ -47,6 +47,7 @@ export async function generationLift(job: ChatJob, fields: Partial<Lifting> = {}
     remainingMs: 60_000,
     ids: new Uint32Array(),
     promptTokens: null,
+    engineDeaths: NO_ENGINE_DEATHS,
     ...fields,
   }
 }

@@ -23,7 +23,11 @@ export async function startOwnGateway(
 }
 
 /** Workers of the test's own on the shared cluster, for models of `UNSERVED_MODELS`, and their engines. */
-export type OwnWorkers = { workers: readonly RunningApp[]; stop(): Promise<void> }
+export type OwnWorkers = {
+  workers: readonly RunningApp[]
+  simulator: RunningApp
+  stop(): Promise<void>
+}
 
 /** Starts one worker process for each list of engines. */
 export async function startOwnWorkers(
@@ -50,6 +54,7 @@ export async function startOwnWorkers(
   )
   return {
     workers,
+    simulator,
     async stop() {
       await Promise.all(workers.map((worker) => worker.stop()))
       await simulator.stop()

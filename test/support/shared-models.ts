@@ -62,6 +62,8 @@ export const FILE_MODELS = {
 /** Models without an engine in the shared cluster: a test file starts workers of its own for them. */
 export const UNSERVED_MODELS = {
   cordon: { like: 'demo-chat', model: 'cordon/demo' },
+  'engine-killers': { like: 'demo-chat', model: 'engine-killers/lone' },
+  'engine-killers-twin': { like: 'demo-chat', model: 'engine-killers/twin' },
   'many-streams': { like: 'demo-chat', model: 'many-streams/demo' },
   'model-files': { like: 'demo-chat', model: 'model-files/demo' },
   'model-files-thinking': { like: 'demo-reasoning', model: 'model-files/thinking' },

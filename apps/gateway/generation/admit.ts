@@ -36,8 +36,8 @@ export function createAdmit(deps: {
   picture: Pick<ClusterPicture, 'find'>
   modelStates: Pick<KnownModelStates, 'find'>
   demand: Pick<Demand, 'count'>
-  /** Whether this key has sent too many requests that kill engines. */
-  isBarred: (keyId: string) => boolean
+  /** Whether this account has sent too many requests that kill engines. */
+  isBarred: (accountId: string) => boolean
   /** Whether this gateway keeps as many settlements as it may: then it takes no new work. */
   settlementsFull: () => boolean
   /** How long the generations ahead may take. */
@@ -64,7 +64,7 @@ export function createAdmit(deps: {
     if (settlementsFull()) {
       throw new ApiError('model_unavailable', UNCHARGED_WORK, { retryAfterS: RETRY_AFTER_S.dependencyDown })
     }
-    if (isBarred(caller.keyId)) throw busy(model.id, RETRY_AFTER_S.barredKey)
+    if (isBarred(caller.accountId)) throw busy(model.id, RETRY_AFTER_S.barredAccount)
     const account = `${model.id} ${caller.accountId}`
     const known = refusals.find(account)
     if (known !== null) {

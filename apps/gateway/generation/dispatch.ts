@@ -2,7 +2,13 @@ import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
 import type { Bounds, GenerationRecord, Lift } from '#libs/generation-record/generation-record.ts'
 import type { Needs } from '#libs/generation-record/needs.ts'
-import { packJob, repackHold, type PackedJob } from '#libs/generation-record/pack-job.ts'
+import {
+  NO_ENGINE_DEATHS,
+  packJob,
+  repackHold,
+  type EngineDeaths,
+  type PackedJob,
+} from '#libs/generation-record/pack-job.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { TicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
@@ -26,15 +32,24 @@ export type Dispatched = {
   running(): void
   /**
    * Queues it again, at the front: in the next epoch, after the ids that the inbox has, or from nothing. Repeats until
-   * the queue answers or the generation's time is over. Late events of the epoch before are refused from now on.
+   * the queue answers. Resolves without having queued it when its caller has left, and when the epoch is lost meanwhile: by
+   * its deadline, for want of a worker, or by another loss that the inbox is told. Late events of the epoch before are
+   * refused from now on.
    */
-  again(next: { restart: boolean; need: string; hold: Hold | null }): Promise<void>
+  again(next: Next): Promise<void>
   /** Stops looking after it. */
   close(): void
   /** With its latest hold. */
   job(): GenerationJob
   /** False as long as no lift was tried, or it was refused. */
   mayBeQueued(): boolean
+}
+
+type Next = {
+  readonly restart: boolean
+  readonly need: string
+  readonly hold: Hold | null
+  readonly engineDeaths: EngineDeaths
 }
 
 export type Dispatch = (generation: Generation) => Dispatched
@@ -59,6 +74,8 @@ type Generation = {
 const FIRST_LOOK_MS = 3_000
 /** While no engine has room, a longer pause: thousands that wait would cost thousands of looks a second. */
 const LAST_LOOK_MS = 12_000
+/** A worker that claims it at its deadline ends it at once; its event may arrive so much later. */
+const LATE_CLAIM_MS = 2_000
 const REPEAT = { firstPauseMs: 50, lastPauseMs: 1_000 }
 
 const NO_IDS = new Uint32Array(0)
@@ -86,7 +103,8 @@ type Deps = {
  * that claimed it is watched and asked.
  *
  * While no worker is ready it waits for `noWorkerLimitMs`, since one may never come. Where a scaler predicts that a
- * worker is ready before the deadline, the limit does not run: the start of a large model takes longer than it.
+ * worker is ready before the deadline, the limit does not run: the start of a large model takes longer than it. Both
+ * limits, and its deadline, hold wherever it waits: for the pace, for the queue's answer, for a claim.
  */
 export function createDispatch(deps: Deps): Dispatch {
   return (generation) => new DispatchedGeneration(deps, generation)
@@ -102,10 +120,12 @@ class DispatchedGeneration implements Dispatched {
   #epoch = 1
   #ids: Uint32Array = NO_IDS
   #promptTokens: number | null = null
+  #engineDeaths = NO_ENGINE_DEATHS
   #needs: Needs
   #watched: string | null = null
   #timer: NodeJS.Timeout | undefined
   #waitsForWorker = false
+  #isQueued = false
   #mayBeQueued = false
   #endPace: (() => void) | null = null
   #endWait: (() => void) | null = null
@@ -128,6 +148,7 @@ class DispatchedGeneration implements Dispatched {
       throw this.#generation.admission.refuse(lifted)
     }
     if (lifted.status === 'waiting') this.#tag = lifted.tag
+    this.#isQueued = true
     this.#startWait()
     this.#lookAfter()
     return lifted.status === 'waiting' ? lifted.ahead : null
@@ -145,26 +166,32 @@ class DispatchedGeneration implements Dispatched {
     this.#leavePace()
   }
 
-  async again({ restart, need, hold }: { restart: boolean; need: string; hold: Hold | null }) {
-    const { job, inbox, signal, remainingMs } = this.#generation
+  async again({ restart, need, hold, engineDeaths }: Next) {
+    const { job, inbox } = this.#generation
     this.#stopLooking()
     this.#leavePace()
     this.#unwatch()
     // The fence first, then the ids: a late frame in between would be repeated by the next worker.
     this.#epoch = inbox.raise({ restart })
     this.#ids = inbox.ids()
+    this.#engineDeaths = engineDeaths
     if (hold !== null) {
       this.#current = { ...this.#current, hold }
       if (this.#packed !== null) this.#packed = repackHold(this.#packed, hold)
     }
     this.#needs = nextNeeds(this.#needs, { need, continues: this.#ids.length > 0 })
     this.#startWait()
-    this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + this.#ids.length)
-    if (signal.aborted) return
-    const giveUp = () => remainingMs() <= 0 || signal.aborted
+    this.#isQueued = false
+    // From here on, so that those that wait for their turn are told of the want of a worker when the others are.
+    this.#lookAfter()
+    let isOver = false
+    const over = inbox.untilOver().then(() => (isOver = true))
+    this.#endPace = await this.#deps.pace(job.model, (this.#promptTokens ?? 0) + this.#ids.length, over)
+    if (isOver) return
     const lift = async () => await this.#liftWithTicket()
-    await orUnavailable(untilAnswered(lift, { ...REPEAT, giveUp }), NO_NEW_WORK)
-    if (!signal.aborted) this.#lookAfter()
+    // Rejects only when it is over, which the inbox says to who reads it.
+    await untilAnswered(lift, { ...REPEAT, giveUp: () => isOver }).catch(() => undefined)
+    this.#isQueued = true
   }
 
   close() {
@@ -199,6 +226,7 @@ class DispatchedGeneration implements Dispatched {
       remainingMs: remainingMs(),
       ids: this.#ids,
       promptTokens: this.#promptTokens,
+      engineDeaths: this.#engineDeaths,
     })
   }
 
@@ -260,11 +288,21 @@ class DispatchedGeneration implements Dispatched {
     this.#timer = setTimeout(() => {
       this.#look()
         .catch((error: unknown) => this.#warn(error, 'a look at the record failed'))
-        .finally(() => {
-          if (!this.#waitsForWorker) return
-          this.#lookLater(this.#hasRoom() ? FIRST_LOOK_MS : Math.min(LAST_LOOK_MS, pauseMs * 2))
-        })
+        .finally(() => this.#goOnWaiting(pauseMs))
     }, pauseMs)
+  }
+
+  /** After a look, whether the record has answered or not. */
+  #goOnWaiting(lastPauseMs: number): void {
+    if (!this.#waitsForWorker) return
+    const { inbox, remainingMs } = this.#generation
+    const pauseMs = this.#hasRoom() ? FIRST_LOOK_MS : Math.min(LAST_LOOK_MS, lastPauseMs * 2)
+    const unservedMs = this.#deps.nowMs() - this.#servedMs
+    const hopeMs = unservedMs > 0 ? this.#deps.noWorkerLimitMs - unservedMs : Infinity
+    const leftMs = Math.min(hopeMs, remainingMs() + LATE_CLAIM_MS)
+    if (leftMs > 0) return this.#lookLater(Math.min(pauseMs, leftMs))
+    this.#stopLooking()
+    inbox.lose(hopeMs > 0 ? 'deadline' : 'no-worker')
   }
 
   #hasRoom(): boolean {
@@ -276,8 +314,8 @@ class DispatchedGeneration implements Dispatched {
   }
 
   async #look(): Promise<void> {
-    const { nowMs, noWorkerLimitMs } = this.#deps
     const { inbox, claimFound } = this.#generation
+    if (!this.#isQueued) return
     const looked = this.#epoch
     const found = await this.#lift(await this.#pack())
     if (!this.#waitsForWorker || looked !== this.#epoch) return
@@ -289,7 +327,6 @@ class DispatchedGeneration implements Dispatched {
       inbox.expect(found)
     }
     if (found.status === 'settled') inbox.lose('settled')
-    else if (nowMs() - this.#servedMs > noWorkerLimitMs) inbox.lose('no-worker')
   }
 
   #stopLooking(): void {

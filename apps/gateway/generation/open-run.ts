@@ -96,6 +96,9 @@ class GenerationRun implements Run {
   #output: OutputEvent[] = []
   #wasSent = false
   #vectorCount = 0
+  /** Of earlier epochs. */
+  #tokensBefore = 0
+  #vectorsBefore = 0
   /** What is settled if it ends now: a caller who leaves ends it at any moment. */
   #outcome: SettlementOutcome = 'cancelled'
   #end: GenerationEnd | null = null
@@ -111,7 +114,7 @@ class GenerationRun implements Run {
     this.#deadlineMs = deadlineMs
     // Opened before it is queued: no event can be missed.
     this.#stream = openStream(call.signal)
-    const suspect = suspects.open()
+    const suspect = suspects.open(() => this.#epochTokens())
     this.#suspect = suspect
     this.#progress = createProgress(request.kind)
     this.#timing = createTiming({ streamed: call.streamed, nowMs })
@@ -135,7 +138,7 @@ class GenerationRun implements Run {
       admission,
       inbox: this.inbox,
       signal: call.signal,
-      claimFound: (worker) => suspect.claimed(worker),
+      claimFound: (worker) => suspect.claimFound(worker),
       remainingMs: () => deadlineMs - nowMs(),
     })
   }
@@ -210,7 +213,9 @@ class GenerationRun implements Run {
     const job = this.#dispatched.job()
     const next = await this.#deps.recovery(lost, { job, caller, progress, suspect, isPartlySent })
     if (restart) this.#output = []
-    await this.#dispatched.again({ ...next, restart })
+    this.#tokensBefore = restart ? 0 : this.inbox.ids().length
+    this.#vectorsBefore = this.#vectorCount
+    await this.#dispatched.again({ ...next, restart, engineDeaths: suspect.engineDeaths() })
   }
 
   fail(error: unknown) {
@@ -236,10 +241,13 @@ class GenerationRun implements Run {
     return end?.usage ?? null
   }
 
+  #epochTokens() {
+    return this.inbox.ids().length - this.#tokensBefore + this.#vectorCount - this.#vectorsBefore
+  }
+
   #outputSeen() {
     this.#timing.output()
     this.#dispatched.running()
-    this.#suspect.outputSeen()
     this.#progress.outputSeen()
   }
 }

@@ -1,8 +1,13 @@
-/** Waits for its turn; the returned function gives the room back, and may be called more than once. */
-export type Pace = (model: string, tokens: number) => Promise<() => void>
+/**
+ * Waits for its turn, or until `over` resolves, when it has none; the returned function gives the room back, and may be
+ * called more than once.
+ */
+export type Pace = (model: string, tokens: number, over: Promise<unknown>) => Promise<() => void>
 
 /** Tokens that may be prefilled again at once, by one gateway, for one model. */
 const MOST_TOKENS = 32_768
+
+type Turn = { readonly tokens: number; isUnderWay: boolean; readonly go: () => void }
 
 /**
  * The rate at which interrupted generations are dispatched again. Each of them is prefilled anew with all of its
@@ -11,29 +16,40 @@ const MOST_TOKENS = 32_768
  * next goes when one of them has produced a token again. First come, first served.
  */
 export function createPace(mostTokens = MOST_TOKENS): Pace {
-  const models = new Map<string, { tokens: number; waiting: { tokens: number; go: () => void }[] }>()
+  const models = new Map<string, { tokens: number; waiting: Turn[] }>()
 
-  return async (model, tokens) => {
+  return async (model, tokens, over) => {
     const state = models.get(model) ?? { tokens: 0, waiting: [] }
     models.set(model, state)
-    const fits = (more: number) => state.tokens === 0 || state.tokens + more <= mostTokens
-    if (state.waiting.length > 0 || !fits(tokens)) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      state.waiting.push({ tokens, go: resolve })
-      await promise
-    } else state.tokens += tokens
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const turn: Turn = { tokens, isUnderWay: false, go: resolve }
+    state.waiting.push(turn)
+    follow()
+    await Promise.race([promise, over])
+    if (!turn.isUnderWay) leaveQueue()
 
-    let isUnderWay = true
-    return () => {
-      if (!isUnderWay) return
-      isUnderWay = false
-      state.tokens -= tokens
+    function follow() {
+      const fits = (more: number) => state.tokens === 0 || state.tokens + more <= mostTokens
       for (let next = state.waiting[0]; next !== undefined && fits(next.tokens); next = state.waiting[0]) {
         state.waiting.shift()
         state.tokens += next.tokens
+        next.isUnderWay = true
         next.go()
       }
       if (state.tokens === 0 && state.waiting.length === 0) models.delete(model)
+    }
+
+    /** The next may be smaller. */
+    function leaveQueue() {
+      state.waiting.splice(state.waiting.indexOf(turn), 1)
+      follow()
+    }
+
+    return () => {
+      if (!turn.isUnderWay) return
+      turn.isUnderWay = false
+      state.tokens -= tokens
+      follow()
     }
   }
 }

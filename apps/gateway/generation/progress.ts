@@ -8,8 +8,8 @@ export type Progress = {
   vectorsReceived(promptTokens: number): void
   /** The current epoch's engine has given something. */
   outputSeen(): void
-  /** An epoch is over without an end. */
-  epochLost(): void
+  /** An epoch is over without an end. One that was handed back before its engine was called for it was none. */
+  epochLost(end: { readonly wasHandedBack: boolean }): void
   wasClaimed(): boolean
   /** A grammar constrains it, and grammars begin at their root: it can be repeated, not continued. */
   isGuided(): boolean
@@ -33,6 +33,7 @@ class GenerationProgress implements Progress {
   #cachedTokens: number | null = null
   #after = 0
   #guided = false
+  #hasBegun = false
   #hasOutput = false
   #fruitless = 0
 
@@ -43,6 +44,7 @@ class GenerationProgress implements Progress {
   claimed({ promptTokens, after, guided }: Pick<GenerationClaimed, 'promptTokens' | 'after' | 'guided'>) {
     this.#promptTokens ??= promptTokens
     this.#after = after
+    this.#hasBegun = true
     this.#guided = guided
   }
 
@@ -60,8 +62,9 @@ class GenerationProgress implements Progress {
     this.#fruitless = 0
   }
 
-  epochLost() {
-    if (!this.#hasOutput) this.#fruitless += 1
+  epochLost({ wasHandedBack }: { readonly wasHandedBack: boolean }) {
+    if (!this.#hasOutput && (this.#hasBegun || !wasHandedBack)) this.#fruitless += 1
+    this.#hasBegun = false
     this.#hasOutput = false
   }
 

@@ -22,8 +22,8 @@ export type Recovery = (
   },
 ) => Promise<{ readonly need: string; readonly hold: Hold | null }>
 
-/** A request that was the suspect of so many engines' deaths is not run again. */
-const MOST_DEATHS = 2
+/** One that is there at so many deaths ends, although none of them proves anything: each costs all the others. */
+const MOST_DEATHS = 8
 /** Bounds how often one generation is dispatched without any progress. */
 const MOST_FRUITLESS_EPOCHS = 8
 
@@ -31,21 +31,29 @@ const MOST_FRUITLESS_EPOCHS = 8
 export function createRecovery(deps: {
   reserve: Pick<Reserve, 'exact'>
   picture: Pick<ClusterPicture, 'find'>
+  /** Whether this account has sent too many requests that kill engines. */
+  isBarred: (accountId: string) => boolean
   /** A request ended that kills engines. */
-  onPoison: (caller: Caller) => void
+  onPoison: (caller: Caller, job: GenerationJob) => void
   onRecovery: (reason: string, job: GenerationJob) => void
 }): Recovery {
-  const { reserve, picture, onPoison, onRecovery } = deps
+  const { reserve, picture, isBarred, onPoison, onRecovery } = deps
 
   return async (lost, { job, caller, progress, suspect, isPartlySent }) => {
     if (lost.type === 'stream-lost') assertNotFinal(lost, progress)
-    else if (lost.suspect) suspect.blame()
-    if (suspect.deaths() >= MOST_DEATHS) {
-      onPoison(caller)
+    suspect.epochLost(lost.type === 'stream-lost' ? null : lost.blame)
+    if (suspect.isKiller()) {
+      onPoison(caller, job)
       throw interrupted('engine-deaths')
     }
-    progress.epochLost()
+    const deaths = suspect.engineDeaths().count
+    if (deaths >= MOST_DEATHS || (deaths > 0 && isBarred(caller.accountId))) {
+      throw interrupted('engine-deaths')
+    }
+    progress.epochLost({ wasHandedBack: lost.type !== 'stream-lost' && lost.reason === 'engine-lost' })
     if (progress.fruitlessEpochs() >= MOST_FRUITLESS_EPOCHS) {
+      // It gave nothing in any of them, and was there when engines died.
+      if (deaths > 1) onPoison(caller, job)
       throw interrupted('fruitless')
     }
     if (isPartlySent) throw interrupted('constrained')

@@ -9,6 +9,7 @@ import type { Script } from '../sampling/script.ts'
 import type { Sequence } from '../scheduler/scheduler.ts'
 import type { ServicerTraits } from '../servicer-version.ts'
 import { createAnswerStream, type AnswerStream } from './answer-stream.ts'
+import { createPoisonCheck, type Poison } from './poison-check.ts'
 import { CALL_FAILED, ENGINE_DEAD, toStatus, type Status } from './statuses.ts'
 import { validateGenerate, validatePrompt } from './validate-generate.ts'
 
@@ -35,8 +36,7 @@ export type GenerateParts = {
   readonly streamInterval: number
   /** Each call fails one step after the one that would have ended it. */
   readonly fails: boolean
-  /** A prompt that contains it kills the core. */
-  readonly poison: () => string | null
+  readonly faults: () => Poison
 }
 
 /**
@@ -91,8 +91,7 @@ export async function generate(
   if (state.ending !== null) return close(answer, state.ending)
   if (sampler === 'uncompilable') return answer.end('error')
 
-  const poison = parts.poison()
-  const kills = poison !== null && parts.model.decode(promptIds).includes(poison)
+  const kills = createPoisonCheck(promptIds, parts)
   const { sequence, reached } = toSequence(sampler, {
     promptIds,
     cacheSalt: toCacheSalt(call.request, parts.traits),
@@ -101,7 +100,7 @@ export async function generate(
   state.sequence = sequence
   core.submit(sequence, {
     onOutput({ tokenId, ended, cachedTokens }) {
-      if (kills) return core.die()
+      if (kills(tokenId)) return core.die()
       if (tokenId !== null) answer.push({ tokenId, cachedTokens, finish: reached() })
       if (!ended) return
       if (parts.fails) endWith(CALL_FAILED)

@@ -65,7 +65,7 @@ export function createDeliverVectors(deps: {
 
   return {
     async deliver(run, { first, promptTokens, vectors }) {
-      await limit.join()(async () => {
+      await limit.join(run.signal)(async () => {
         run.signal.throwIfAborted()
         const { gateway, stream } = run.job
         const redis = redisOf(gateway)

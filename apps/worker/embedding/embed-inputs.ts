@@ -30,7 +30,7 @@ export function createEmbedInputs(deps: {
   return async (run, inputs, onVector) => {
     const leaving = new AbortController()
     const signal = AbortSignal.any([run.signal, leaving.signal])
-    const runInTurn = limit.join()
+    const runInTurn = limit.join(signal)
 
     async function embedOne(promptIds: Uint32Array, index: number): Promise<Float32Array> {
       return await runInTurn(async () => {

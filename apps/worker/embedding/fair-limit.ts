@@ -2,8 +2,8 @@
 export type RunInTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 export type FairLimit = {
-  /** Adds a user who shares the limit. */
-  join(): RunInTurn
+  /** Adds a user who shares the limit. Once `signal` aborts, its work that waits is not run, and rejects. */
+  join(signal: AbortSignal): RunInTurn
 }
 
 /**
@@ -13,35 +13,43 @@ export type FairLimit = {
 export function createFairLimit(capacity: number): FairLimit {
   let free = capacity
   /** The queues of the users who wait, in the order of their turns. */
-  const turns: (() => void)[][] = []
+  const turns: Waiting[] = []
 
-  async function enter(waiting: (() => void)[]) {
+  async function enter(waiting: Waiting) {
     if (free > 0) {
       free -= 1
       return
     }
-    const { promise, resolve } = Promise.withResolvers<void>()
+    const turn = Promise.withResolvers<void>()
     if (waiting.length === 0) turns.push(waiting)
-    waiting.push(resolve)
-    await promise
+    waiting.push(turn)
+    await turn.promise
   }
 
   /** Passes the room directly to the next in turn, so that no later caller can take it. */
   function leave() {
     const waiting = turns.shift()
-    const begin = waiting?.shift()
-    if (waiting === undefined || begin === undefined) {
+    const next = waiting?.shift()
+    if (waiting === undefined || next === undefined) {
       free += 1
       return
     }
     if (waiting.length > 0) turns.push(waiting)
-    begin()
+    next.resolve()
+  }
+
+  function giveUp(waiting: Waiting, reason: unknown) {
+    const at = turns.indexOf(waiting)
+    if (at >= 0) turns.splice(at, 1)
+    for (const { reject } of waiting.splice(0)) reject(reason)
   }
 
   return {
-    join() {
-      const waiting: (() => void)[] = []
+    join(signal) {
+      const waiting: Waiting = []
+      signal.addEventListener('abort', () => giveUp(waiting, signal.reason), { once: true })
       return async (work) => {
+        signal.throwIfAborted()
         await enter(waiting)
         try {
           return await work()
@@ -52,3 +60,5 @@ export function createFairLimit(capacity: number): FairLimit {
     },
   }
 }
+
+type Waiting = Pick<PromiseWithResolvers<void>, 'resolve' | 'reject'>[]

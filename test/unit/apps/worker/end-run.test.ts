@@ -25,17 +25,17 @@ test.each([
   [
     'it fails without a grammar',
     { reason: 'error', constraint: null, ids: [], failures: 1 },
-    { type: 'generation-declined', reason: 'engine-lost', suspect: true },
+    { type: 'generation-declined', reason: 'engine-lost', blame: 'suspect' },
   ],
   [
     'it aborts of its own',
     { reason: 'abort', constraint: GRAMMAR, ids: [], failures: 1 },
-    { type: 'generation-declined', reason: 'engine-lost', suspect: false },
+    { type: 'generation-declined', reason: 'engine-lost', blame: 'none' },
   ],
   [
     'it aborts of its own after a token',
     { reason: 'abort', constraint: null, ids: [1], failures: 0 },
-    { type: 'generation-declined', reason: 'engine-lost', suspect: false },
+    { type: 'generation-declined', reason: 'engine-lost', blame: 'none' },
   ],
 ] as const)(
   'an engine that ends by itself (%s) is reported by whose fault it is',
@@ -64,25 +64,25 @@ test('the refusal of an engine is the caller’s error', async () => {
 })
 
 test.each([
-  [new Error('EngineCore at 10.0.0.7 said nonsense'), true],
-  [new EngineError('unavailable', 'EngineCore at 10.0.0.7 is busy'), false],
-])(
-  'a failure before any token counts against the engine and is handed back (%s; suspect: %s)',
-  async (error, suspect) => {
+  [new Error('EngineCore at 10.0.0.7 said nonsense'), 'suspect'],
+  [new EngineError('unavailable', 'EngineCore at 10.0.0.7 is busy'), 'none'],
+] as const)(
+  'a failure before any token counts against the engine and is handed back (%s; blame: %s)',
+  async (error, blame) => {
     const { events, seen } = await process({
       // oxlint-disable-next-line require-yield
       async *engine() {
         throw error
       },
     })
-    expect(events).toEqual([CLAIMED, declined({ reason: 'engine-lost', suspect })])
+    expect(events).toEqual([CLAIMED, declined({ reason: 'engine-lost', blame })])
     expect(seen).toMatchObject({ tokens: 0, failures: 1 })
   },
 )
 
 test.each([
   ['failed', { type: 'generation-error', code: 'upstream_error' }],
-  ['unavailable', { type: 'generation-declined', reason: 'engine-lost', suspect: false }],
+  ['unavailable', { type: 'generation-declined', reason: 'engine-lost', blame: 'none' }],
 ] as const)('a call that fails after tokens (%s) does not count against the engine', async (kind, last) => {
   const text = await idsOf('one')
   const { events, seen } = await process({
@@ -100,7 +100,7 @@ test('a call that fails with its engine is handed back like all that the engine 
   const text = await idsOf('one')
   const { events, seen } = await process({
     callFailed(run) {
-      run.suspect = true
+      run.blame = 'suspect'
       run.stop('engine-lost')
     },
     async *engine() {
@@ -108,15 +108,15 @@ test('a call that fails with its engine is handed back like all that the engine 
       throw new EngineError('dead', 'gone')
     },
   })
-  expect(events.at(-1)).toEqual(declined({ reason: 'engine-lost', suspect: true }))
+  expect(events.at(-1)).toEqual(declined({ reason: 'engine-lost', blame: 'suspect' }))
   expect(seen.failures).toBe(0)
 })
 
 test.each([
   ['unwanted', { type: 'text-delta' }],
   ['deadline', { type: 'generation-end', finishReason: 'length' }],
-  ['worker-stopping', { type: 'generation-declined', reason: 'worker-stopping', suspect: false }],
-  ['engine-lost', { type: 'generation-declined', reason: 'engine-lost', suspect: false }],
+  ['worker-stopping', { type: 'generation-declined', reason: 'worker-stopping', blame: 'none' }],
+  ['engine-lost', { type: 'generation-declined', reason: 'engine-lost', blame: 'none' }],
 ] as const)(
   'stopped (%s) after tokens, its last event is as the stop wants it',
   async (reason, lastEvent) => {

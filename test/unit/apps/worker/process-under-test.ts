@@ -12,6 +12,7 @@ import { createProcessGeneration } from '#apps/worker/process-generation.ts'
 import { createRunChat } from '#apps/worker/run-chat.ts'
 import { createSentPrefixes, type SentPrefixes } from '#apps/worker/sent-prefixes.ts'
 import { createRunEmbedding } from '#apps/worker/run-embedding.ts'
+import type { Trials } from '#apps/worker/trials.ts'
 import type { ClaimedGeneration, RunningGeneration } from '#apps/worker/running-generation.ts'
 import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 import { createOutputParser } from '#libs/dialect/parse-output.ts'
@@ -57,7 +58,7 @@ export const declined = (fields: Partial<GenerationDeclined>): GenerationEvent =
   reason: 'worker-stopping',
   promptTokens: 0,
   need: '',
-  suspect: false,
+  blame: 'none',
   ...fields,
 })
 
@@ -76,6 +77,8 @@ export type Given = {
   whyNotRun?: 'worker-stopping' | 'engine-lost'
   /** What a failed call turns out to be. */
   callFailed?: (run: RunningGeneration) => void
+  /** Waits for its turn in the engine. */
+  turn?: (run: RunningGeneration) => Promise<void>
   engineWindow?: number
   render?: (run: RunningGeneration) => Promise<typeof PROMPT>
   constrain?: () => EngineConstraint | null
@@ -125,6 +128,12 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       if (opened !== undefined) given.callFailed?.(opened)
     },
   }
+  const trials = {
+    async begin(run: Parameters<Trials['begin']>[0]) {
+      if (opened !== undefined && run === opened) await given.turn?.(opened)
+    },
+    outputSeen: () => undefined,
+  }
   const worker = 'worker-1'
   const contextWindow = given.engineWindow ?? 4_096
   const processGeneration = createProcessGeneration({
@@ -160,6 +169,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
       contextWindow,
       prefixTenantOf: () => given.prefixTenant ?? null,
       sentPrefixes: given.sentPrefixes ?? createSentPrefixes(),
+      trials,
       watch,
       meter: { begin: () => (ending) => calls.push(ending) },
       onReplay: (tokens) => (seen.replayed += tokens),
@@ -172,6 +182,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
         for (const ids of inputs) onVector(ids.length)
       },
       contextWindow,
+      trials,
       watch,
     }),
     endRun: createEndRun({ watch, onHandBack: (reason) => handedBack.push(reason), log }),

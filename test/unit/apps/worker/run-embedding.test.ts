@@ -25,7 +25,7 @@ const embedding = (fields: Partial<GenerationJob> = {}) => ({
   } as const,
 })
 
-const declined = { type: 'generation-declined', promptTokens: 0, need: '', suspect: false }
+const declined = { type: 'generation-declined', promptTokens: 0, need: '', blame: 'none' }
 
 test('inputs are claimed with their exact tokens and embedded; the end counts them as prompt alone', async () => {
   const { events, seen } = await process(embedding())

@@ -290,7 +290,7 @@ test('what cannot be read is answered with one event, and remembered like a run'
     reason: 'incomplete',
     promptTokens: 0,
     need: '',
-    suspect: false,
+    blame: 'none',
   } as const
   running.refuse({ model: 'm', id: 'g', epoch: 3, gateway: GATEWAY, stream: 9 }, event)
   expect(groups).toEqual([[{ stream: 9, epoch: 3, seq: 1, event, ids: [] }]])

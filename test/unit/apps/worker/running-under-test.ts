@@ -3,6 +3,7 @@ import { createRunningGenerations } from '#apps/worker/running-generations.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { FrameEntry, StreamState } from '#libs/event-bus/frame.ts'
+import { NO_ENGINE_DEATHS } from '#libs/generation-record/pack-job.ts'
 import { generationJob } from '../../../support/generation-job.ts'
 
 /** The answer to the claim of a job: its first epoch, with a minute left. */
@@ -17,6 +18,7 @@ export function claimedGeneration(
     job,
     ids: new Uint32Array(0),
     promptTokens: null,
+    engineDeaths: NO_ENGINE_DEATHS,
     waitedMs: 5,
     remainingMs: 60_000,
     waiting: 0,

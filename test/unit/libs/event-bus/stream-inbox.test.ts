@@ -16,7 +16,7 @@ const declined: GenerationEvent = {
   reason: 'worker-stopping',
   promptTokens: 0,
   need: '',
-  suspect: false,
+  blame: 'none',
 }
 const ended: GenerationEvent = {
   type: 'generation-end',

@@ -1,12 +1,5 @@
-import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createDemand } from '#apps/gateway/demand/demand.ts'
-import { createDispatch } from '#apps/gateway/generation/dispatch.ts'
-import { createPace } from '#apps/gateway/generation/pace.ts'
-import { ApiError } from '#libs/contracts/api-error.ts'
-import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
-import type { Lift, Lifting } from '#libs/generation-record/generation-record.ts'
-import { generationJob } from '../../../../support/generation-job.ts'
+import { CLAIMED, NEXT, paced, setUp, WAITING } from './dispatch-under-test.ts'
 
 beforeEach(() => {
   vi.useFakeTimers()
@@ -15,108 +8,6 @@ beforeEach(() => {
 afterEach(() => {
   vi.useRealTimers()
 })
-
-const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0 }
-const CLAIMED: Lift = { status: 'claimed', worker: 'worker-1', nonce: 'n1' }
-
-/** The record answers with these in order; the last one repeats. */
-function setUp(
-  answers: (Lift | Error)[] = [WAITING],
-  options: {
-    room?: boolean
-    served?: boolean
-    ids?: number[]
-    startsAtMs?: number
-    lifted?: Promise<void>
-    ticketsFail?: boolean
-  } = {},
-) {
-  const log: string[] = []
-  const lifts: Lifting[] = []
-  const demand = createDemand({ onUnserved: () => {}, nowMs: () => Date.now() })
-  const begunMs = Date.now()
-  const leaving = new AbortController()
-  let epoch = 1
-  const inbox: StreamInbox = {
-    stream: 1,
-    epoch: () => epoch,
-    worker: () => null,
-    ids: () => Uint32Array.from(options.ids ?? []),
-    expect: ({ worker, nonce }) => void log.push(`expect ${worker} ${nonce}`),
-    raise({ restart }) {
-      epoch += 1
-      log.push(restart ? 'raise and restart' : 'raise')
-      return epoch
-    },
-    lose: (reason) => void log.push(`lose ${reason}`),
-    close: () => undefined,
-    [Symbol.asyncIterator]: () => ({ next: async () => ({ value: undefined, done: true }) }),
-  }
-  const dispatch = createDispatch({
-    record: {
-      async lift(lifting) {
-        lifts.push(lifting)
-        log.push(`lift ${lifting.epoch}`)
-        await options.lifted
-        const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? WAITING
-        if (answer instanceof Error) throw answer
-        return answer
-      },
-    },
-    tickets: {
-      async add() {
-        log.push('ticket')
-        if (options.ticketsFail === true) throw new Error('the queue Redis is away')
-      },
-    },
-    picture: {
-      find: () =>
-        options.served === false
-          ? null
-          : {
-              slots: 4,
-              running: options.room === false ? 4 : 0,
-              meanGenerationMs: null,
-              contextWindow: 4_096,
-            },
-    },
-    modelStates: {
-      startsWithin: (_model, limitMs) =>
-        options.startsAtMs !== undefined && begunMs + options.startsAtMs - Date.now() <= limitMs,
-    },
-    demand,
-    pace: createPace(),
-    noWorkerLimitMs: 5_000,
-    nowMs: () => Date.now(),
-    bounds: { accountBytes: 1_000, modelBytes: 4_000 },
-    watchWorker: (worker) => log.push(`watch ${worker}`),
-    unwatchWorker: (worker) => log.push(`unwatch ${worker}`),
-    log: pino({ level: 'silent' }),
-  })
-  const dispatched = dispatch({
-    job: generationJob(),
-    accountId: 'account-1',
-    cost: 300,
-    promptTokens: 40,
-    admission: {
-      mostAhead: 5,
-      leave: () => {},
-      refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
-    },
-    inbox,
-    signal: leaving.signal,
-    claimFound: (worker) => log.push(`found ${worker}`),
-    remainingMs: () => begunMs + 60_000 - Date.now(),
-  })
-  const after = async (ms: number) => await vi.advanceTimersByTimeAsync(ms)
-  const waiting = () => {
-    const [load] = Object.values(demand.read())
-    return [load?.waiting ?? 0, load?.waitingTokens ?? 0]
-  }
-  return { dispatched, log, lifts, after, waiting, leave: () => leaving.abort() }
-}
-
-const NEXT = { restart: false, need: '', hold: null }
 
 test('it is lifted, and its ticket is sent without waiting for the answer', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -306,5 +197,46 @@ test('a caller who leaves meanwhile ends the repetition', async () => {
   leave()
   await again.catch(() => undefined)
   expect(lifts.length).toBeLessThan(4)
+  dispatched.close()
+})
+
+test('one that waits for the pace is lost for want of a worker when the others are', async () => {
+  const { dispatched, again, log, lifts, after } = await paced({ served: false })
+  await after(5_000)
+  await again
+  expect(log.at(-1)).toBe('lose no-worker')
+  expect(lifts).toHaveLength(1)
+  dispatched.close()
+})
+
+test('one that waits for the pace is lost at its deadline, and ends when its caller leaves', async () => {
+  const late = await paced({})
+  await late.after(62_000)
+  await late.again
+  expect(late.log.at(-1)).toBe('lose deadline')
+  const left = await paced({})
+  left.leave()
+  await left.again
+  for (const { dispatched, lifts } of [late, left]) {
+    expect(lifts).toHaveLength(1)
+    dispatched.close()
+  }
+})
+
+test('while the queue does not answer, it is lost for want of a worker all the same', async () => {
+  const { dispatched, log, after } = setUp([WAITING, new Error('Command timed out')], { served: false })
+  await dispatched.begin()
+  const again = dispatched.again(NEXT)
+  await after(6_000)
+  await again
+  expect(log).toContain('lose no-worker')
+  dispatched.close()
+})
+
+test('what was present when an engine died is known to the next worker', async () => {
+  const { dispatched, lifts } = setUp()
+  await dispatched.begin()
+  await dispatched.again({ ...NEXT, engineDeaths: { count: 1, mostTokens: 9 } })
+  expect(lifts.map(({ engineDeaths }) => engineDeaths.count)).toEqual([0, 1])
   dispatched.close()
 })

@@ -38,7 +38,7 @@ export const declined = (fields: Partial<GenerationDeclined> = {}): GenerationDe
   reason: 'worker-stopping',
   promptTokens: 0,
   need: '',
-  suspect: false,
+  blame: 'none',
   ...fields,
 })
 export const text = (words: string): GenerationEvent => ({ type: 'text-delta', text: words })
@@ -122,6 +122,7 @@ export function setUp(given: Given) {
       recovery: createRecovery({
         reserve,
         picture: { find: () => null },
+        isBarred: () => false,
         onPoison: () => {},
         onRecovery: () => {},
       }),
@@ -136,7 +137,7 @@ export function setUp(given: Given) {
         stopWorker: (worker, { epoch }) => log.push(`stop ${worker} ${epoch}`),
         streamSettled: (worker, stream) => log.push(`settled ${worker} ${stream}`),
       }),
-      suspects: createSuspects(() => 0),
+      suspects: createSuspects(),
       inputEstimate: createInputEstimate(),
       outputEstimate: createOutputEstimate(),
       gateway: 'gateway-1',

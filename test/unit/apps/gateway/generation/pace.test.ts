@@ -1,19 +1,22 @@
 import { expect, test } from 'vitest'
 import { createPace } from '#apps/gateway/generation/pace.ts'
 
+const NEVER = new Promise<void>(() => {})
+
 /** Enters with each of these sizes; `went` lists the indices that may go, in order. */
 function setUp(most: number, sizes: readonly number[]) {
   const pace = createPace(most)
   const went: number[] = []
   const leave: (() => void)[] = []
+  const leaving = sizes.map(() => Promise.withResolvers<void>())
   sizes.forEach((tokens, index) => {
-    void pace('demo-chat', tokens).then((done) => {
+    void pace('demo-chat', tokens, leaving[index]?.promise ?? NEVER).then((done) => {
       went.push(index)
       leave[index] = done
     })
   })
   const settled = async () => await new Promise((resolve) => setImmediate(resolve))
-  return { pace, went, leave, settled }
+  return { pace, went, leave, settled, endWait: (index: number) => leaving[index]?.resolve() }
 }
 
 test('as many go at once as fit; the next goes when one has left', async () => {
@@ -50,5 +53,18 @@ test('leaving twice gives back once, and models do not wait for each other', asy
   leave[0]?.()
   await settled()
   expect(went).toEqual([0, 1])
-  await expect(pace('another', 100)).resolves.toBeTypeOf('function')
+  await expect(pace('another', 100, NEVER)).resolves.toBeTypeOf('function')
+})
+
+test('who is over leaves the queue without its turn, and the next one goes', async () => {
+  const { went, leave, settled, endWait } = setUp(100, [80, 60, 20])
+  await settled()
+  expect(went).toEqual([0])
+  endWait(1)
+  await settled()
+  expect(went).toEqual([0, 1, 2])
+  leave[1]?.()
+  leave[0]?.()
+  leave[2]?.()
+  await settled()
 })

@@ -4,6 +4,9 @@ import { createProgress } from '#apps/gateway/generation/progress.ts'
 const CLAIM = { promptTokens: 30, after: 0, guided: false }
 const REPORTED = { promptTokens: 31, cachedTokens: 40, completionTokens: 12, reasoningTokens: 4 }
 
+const LOST = { wasHandedBack: false }
+const HANDED_BACK = { wasHandedBack: true }
+
 test('the prompt counts once, as the first worker counted it, and cached tokens as the first run found them', () => {
   const progress = createProgress('chat')
   progress.claimed(CLAIM)
@@ -42,12 +45,21 @@ test('of an embedding the inputs count whose vectors were received', () => {
 
 test('epochs without output are counted in a row', () => {
   const progress = createProgress('chat')
-  progress.epochLost()
+  progress.epochLost(LOST)
   progress.claimed(CLAIM)
-  progress.epochLost()
+  progress.epochLost(LOST)
   expect(progress.fruitlessEpochs()).toBe(2)
   progress.claimed(CLAIM)
   progress.outputSeen()
-  progress.epochLost()
+  progress.epochLost(LOST)
   expect(progress.fruitlessEpochs()).toBe(0)
+})
+
+test('an epoch that was handed back before its engine was called is not fruitless', () => {
+  const progress = createProgress('chat')
+  progress.epochLost(HANDED_BACK)
+  expect(progress.fruitlessEpochs()).toBe(0)
+  progress.claimed(CLAIM)
+  progress.epochLost(HANDED_BACK)
+  expect(progress.fruitlessEpochs()).toBe(1)
 })

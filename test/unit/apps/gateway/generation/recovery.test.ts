@@ -16,12 +16,13 @@ const declined = (fields: Partial<GenerationDeclined>): GenerationDeclined => ({
   reason: 'worker-stopping',
   promptTokens: 0,
   need: '',
-  suspect: false,
+  blame: 'none',
   ...fields,
 })
 
 function setUp(contextWindow = 131_072) {
   const log: string[] = []
+  const barred = new Set<string>()
   const recovery = createRecovery({
     reserve: {
       async exact(_job, promptTokens) {
@@ -30,14 +31,15 @@ function setUp(contextWindow = 131_072) {
       },
     },
     picture: { find: () => ({ slots: 1, running: 0, meanGenerationMs: null, contextWindow }) },
-    onPoison: ({ keyId }) => log.push(`poison of ${keyId}`),
+    isBarred: (accountId) => barred.has(accountId),
+    onPoison: ({ accountId }) => log.push(`poison of ${accountId}`),
     onRecovery: (reason) => log.push(reason),
   })
   const progress = createProgress('chat')
-  const suspect = createSuspects(() => 0).open()
+  const suspect = createSuspects().open(() => 0)
   const { caller } = generationCall()
   const generation = { job: generationJob(), caller, progress, suspect, isPartlySent: false }
-  return { recovery, progress, suspect, generation, log }
+  return { recovery, progress, generation, log, bar: () => barred.add(caller.accountId) }
 }
 
 const ON = { need: '', hold: null }
@@ -79,13 +81,42 @@ test('a hold that was too small is replaced by an exact one', async () => {
   expect(log).toContain('reserve exactly 99')
 })
 
-test('the second death of which it was the suspect ends it, and its key is noted', async () => {
-  const { recovery, suspect, generation, log } = setUp()
-  const dead = declined({ reason: 'engine-lost', suspect: true })
-  expect(await recovery(dead, generation)).toEqual(ON)
-  suspect.blame()
-  await expect(recovery(lost('worker-dead'), generation)).rejects.toMatchObject({ code: 'upstream_error' })
-  expect(log.at(-1)).toBe('poison of key-1')
+const PRESENT = declined({ reason: 'engine-lost', blame: 'present' })
+const SUSPECT = declined({ reason: 'engine-lost', blame: 'suspect' })
+
+test('the second death ends it where it is the suspect, and its account is noted', async () => {
+  const { recovery, generation, log } = setUp()
+  expect(await recovery(PRESENT, generation)).toEqual(ON)
+  await expect(recovery(SUSPECT, generation)).rejects.toMatchObject({ code: 'upstream_error' })
+  expect(log.at(-1)).toBe(`poison of ${generation.caller.accountId}`)
+})
+
+test('who is only present goes on, but not for ever, and its account is not noted', async () => {
+  const { recovery, progress, generation, log } = setUp()
+  for (let deaths = 1; deaths < 8; deaths += 1) {
+    progress.claimed(CLAIM)
+    progress.outputSeen()
+    expect(await recovery(PRESENT, generation)).toEqual(ON)
+  }
+  await expect(recovery(PRESENT, generation)).rejects.toMatchObject({ code: 'upstream_error' })
+  expect(log.join()).not.toContain('poison')
+})
+
+test('of a barred account nothing is run again that was present when an engine died', async () => {
+  const { recovery, generation, bar } = setUp()
+  bar()
+  expect(await recovery(declined({ reason: 'worker-stopping' }), generation)).toEqual(ON)
+  await expect(recovery(PRESENT, generation)).rejects.toMatchObject({ code: 'upstream_error' })
+})
+
+test('one that gives nothing while engines die is noted', async () => {
+  const { recovery, progress, generation, log } = setUp()
+  for (const end of [PRESENT, PRESENT, ...Array.from({ length: 5 }, () => lost('not-running'))]) {
+    progress.claimed(CLAIM)
+    expect(await recovery(end, generation)).toEqual(ON)
+  }
+  await expect(recovery(lost('not-running'), generation)).rejects.toMatchObject({ code: 'upstream_error' })
+  expect(log.at(-1)).toBe(`poison of ${generation.caller.accountId}`)
 })
 
 test('the eighth epoch in a row without output ends it', async () => {

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { createFairLimit } from '#apps/worker/embedding/fair-limit.ts'
 
+const NEVER = new AbortController().signal
+
 const settled = async () => await new Promise((resolve) => setImmediate(resolve))
 
 /** Work that records its start and runs until the test ends it. */
@@ -25,8 +27,8 @@ function createWorks() {
 test('never more than the capacity runs, and users who wait take turns', async () => {
   const { begun, work, end } = createWorks()
   const limit = createFairLimit(2)
-  const many = limit.join()
-  const one = limit.join()
+  const many = limit.join(NEVER)
+  const one = limit.join(NEVER)
   const results = ['a1', 'a2', 'a3', 'a4'].map((name) => many(work(name)))
   const late = one(work('b1'))
   await settled()
@@ -47,7 +49,7 @@ test('never more than the capacity runs, and users who wait take turns', async (
 })
 
 test('work that fails gives its place back', async () => {
-  const run = createFairLimit(1).join()
+  const run = createFairLimit(1).join(NEVER)
   const failing = run(async () => {
     throw new Error('no')
   })
@@ -55,4 +57,24 @@ test('work that fails gives its place back', async () => {
   await expect(failing).rejects.toThrow('no')
   expect(await next).toBe('next')
   expect(await run(async () => 'later')).toBe('later')
+})
+
+test('work that waits when its user stops is not run, and others take its turn', async () => {
+  const { begun, work, end } = createWorks()
+  const limit = createFairLimit(1)
+  const stopping = new AbortController()
+  const stopped = limit.join(stopping.signal)
+  const first = limit.join(NEVER)(work('first'))
+  const waiting = [stopped(work('a')), stopped(work('b'))]
+  const next = limit.join(NEVER)(work('next'))
+  await settled()
+  stopping.abort(new Error('stopped'))
+  for (const each of waiting) await expect(each).rejects.toThrow('stopped')
+  await expect(stopped(work('c'))).rejects.toThrow('stopped')
+  end('first')
+  await first
+  await settled()
+  expect(begun).toEqual(['first', 'next'])
+  end('next')
+  await next
 })

@@ -1,0 +1,135 @@
+import { pino } from 'pino'
+import { vi } from 'vitest'
+import { createDemand } from '#apps/gateway/demand/demand.ts'
+import { createDispatch } from '#apps/gateway/generation/dispatch.ts'
+import { createPace, type Pace } from '#apps/gateway/generation/pace.ts'
+import { ApiError } from '#libs/contracts/api-error.ts'
+import type { StreamInbox } from '#libs/event-bus/stream-inbox.ts'
+import type { Lift, Lifting } from '#libs/generation-record/generation-record.ts'
+import { generationJob } from '../../../../support/generation-job.ts'
+
+export const WAITING: Lift = { status: 'waiting', tag: 7, ahead: 0 }
+export const CLAIMED: Lift = { status: 'claimed', worker: 'worker-1', nonce: 'n1' }
+
+/** The record answers with these in order; the last one repeats. */
+export function setUp(
+  answers: (Lift | Error)[] = [WAITING],
+  options: {
+    room?: boolean
+    served?: boolean
+    ids?: number[]
+    startsAtMs?: number
+    lifted?: Promise<void>
+    ticketsFail?: boolean
+    pace?: Pace
+  } = {},
+) {
+  const { pace = createPace() } = options
+  const log: string[] = []
+  const lifts: Lifting[] = []
+  const demand = createDemand({ onUnserved: () => {}, nowMs: () => Date.now() })
+  const begunMs = Date.now()
+  const leaving = new AbortController()
+  const over = Promise.withResolvers<void>()
+  leaving.signal.addEventListener('abort', () => over.resolve())
+  let epoch = 1
+  const inbox: StreamInbox = {
+    stream: 1,
+    epoch: () => epoch,
+    worker: () => null,
+    ids: () => Uint32Array.from(options.ids ?? []),
+    expect: ({ worker, nonce }) => void log.push(`expect ${worker} ${nonce}`),
+    raise({ restart }) {
+      epoch += 1
+      log.push(restart ? 'raise and restart' : 'raise')
+      return epoch
+    },
+    lose(reason) {
+      log.push(`lose ${reason}`)
+      over.resolve()
+    },
+    untilOver: async () => await over.promise,
+    close: () => undefined,
+    [Symbol.asyncIterator]: () => ({ next: async () => ({ value: undefined, done: true }) }),
+  }
+  const dispatch = createDispatch({
+    record: {
+      async lift(lifting) {
+        lifts.push(lifting)
+        log.push(`lift ${lifting.epoch}`)
+        await options.lifted
+        const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? WAITING
+        if (answer instanceof Error) throw answer
+        return answer
+      },
+    },
+    tickets: {
+      async add() {
+        log.push('ticket')
+        if (options.ticketsFail === true) throw new Error('the queue Redis is away')
+      },
+    },
+    picture: {
+      find: () =>
+        options.served === false
+          ? null
+          : {
+              slots: 4,
+              running: options.room === false ? 4 : 0,
+              meanGenerationMs: null,
+              contextWindow: 4_096,
+            },
+    },
+    modelStates: {
+      startsWithin: (_model, limitMs) =>
+        options.startsAtMs !== undefined && begunMs + options.startsAtMs - Date.now() <= limitMs,
+    },
+    demand,
+    pace,
+    noWorkerLimitMs: 5_000,
+    nowMs: () => Date.now(),
+    bounds: { accountBytes: 1_000, modelBytes: 4_000 },
+    watchWorker: (worker) => log.push(`watch ${worker}`),
+    unwatchWorker: (worker) => log.push(`unwatch ${worker}`),
+    log: pino({ level: 'silent' }),
+  })
+  const dispatched = dispatch({
+    job: generationJob(),
+    accountId: 'account-1',
+    cost: 300,
+    promptTokens: 40,
+    admission: {
+      mostAhead: 5,
+      leave: () => {},
+      refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
+    },
+    inbox,
+    signal: leaving.signal,
+    claimFound: (worker) => log.push(`found ${worker}`),
+    remainingMs: () => begunMs + 60_000 - Date.now(),
+  })
+  const after = async (ms: number) => await vi.advanceTimersByTimeAsync(ms)
+  const waiting = () => {
+    const [load] = Object.values(demand.read())
+    return [load?.waiting ?? 0, load?.waitingTokens ?? 0]
+  }
+  return { dispatched, log, lifts, after, waiting, leave: () => leaving.abort() }
+}
+
+export const NEXT = { restart: false, need: '', hold: null, engineDeaths: { count: 0, mostTokens: 0 } }
+
+/** Waits for the pace that another generation does not leave. */
+export async function paced(options: NonNullable<Parameters<typeof setUp>[1]>) {
+  const pace = createPace(1)
+  const running = new Promise(() => {})
+  await pace('demo-chat', 1, running)
+  const under = setUp([WAITING], {
+    ...options,
+    ids: [5],
+    pace: async (_, tokens, over) => await pace('demo-chat', tokens, over),
+  })
+  await under.dispatched.begin()
+  const again = under.dispatched.again(NEXT)
+  await under.after(0)
+  return { ...under, again }
+}
