@@ -5,7 +5,7 @@ import { createTaskThread, TaskThreadError, type TaskThreadLimits } from '#libs/
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { BodyOutcome, BodyTask } from './body-thread-tasks.ts'
 import { PREPARATIONS } from './preparations.ts'
-import type { Prepare, Prepared, PrepareOnThread } from './prepare-request.ts'
+import type { Prepare, Prepared, PrepareOnThread, Sized } from './prepare-request.ts'
 
 type BodyThread = {
   /** Besides the preparation's own refusals: `model_unavailable` when too many bodies wait or one takes too much. */
@@ -28,7 +28,7 @@ export function createBodyThread(options: { limits: TaskThreadLimits; log: Logge
       if (preparation < 0) throw new Error('the operation is missing in the list of preparations')
       const task = { preparation, body: toTransferable(body), models }
       try {
-        return toResult(await thread.run<BodyOutcome<Result>>(task, [task.body]))
+        return toResult(await thread.run<BodyOutcome<Sized<Result>>>(task, [task.body]))
       } catch (error) {
         if (error instanceof TaskThreadError) throw toRefusal(error)
         throw error

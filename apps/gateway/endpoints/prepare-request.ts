@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { sizeOf, type RequestSize } from '#libs/contracts/request-size.ts'
 import type { JsonObject } from '#libs/json-schema/json-schema.ts'
 import type { Catalog } from '../catalog.ts'
 import { readJsonObject } from '../http/parse-body.ts'
@@ -15,18 +16,21 @@ export type Prepare<Result extends Prepared> = (body: JsonObject, catalog: Pick<
 /** The fields that the result of every `Prepare` has. */
 export type Prepared = { readonly model: ModelSpec; readonly request: GenerationRequest }
 
+/** A prepared request with its size, which is counted where the body is prepared. */
+export type Sized<Result extends Prepared> = Result & { readonly size: RequestSize }
+
 /** Prepares a request's body, and removes it from the request. Throws an `ApiError`. */
 export type PrepareRequest = <Result extends Prepared>(
   prepare: Prepare<Result>,
   request: FastifyRequest,
-) => Promise<Result>
+) => Promise<Sized<Result>>
 
 /** Prepares a body on another thread, which takes over its memory. Throws an `ApiError`. */
 export type PrepareOnThread = <Result extends Prepared>(
   prepare: Prepare<Result>,
   body: Buffer,
   models: readonly ModelSpec[],
-) => Promise<Result>
+) => Promise<Sized<Result>>
 
 /**
  * Bodies of at least `largeBodyBytes` are prepared on a thread, because every stream of this process would stand
@@ -60,8 +64,9 @@ export function prepareBody<Result extends Prepared>(
   prepare: Prepare<Result>,
   body: unknown,
   catalog: Pick<Catalog, 'find'>,
-): Result {
+): Sized<Result> {
   const prepared = prepare(readJsonObject(body), catalog)
-  refuseOversized(prepared.request, prepared.model)
-  return prepared
+  const size = sizeOf(prepared.request)
+  refuseOversized(prepared.request, size, prepared.model)
+  return { ...prepared, size }
 }

@@ -104,7 +104,7 @@ class GenerationRun implements Run {
   constructor(deps: Deps, call: GenerationCall, reserved: Reserved) {
     const { openStream, dispatch, suspects, inputEstimate, outputEstimate, redisNowMs } = deps
     const { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
-    const { model, request } = call
+    const { model, request, size } = call
     this.call = call
     this.#deps = deps
     this.#admission = admission
@@ -116,7 +116,7 @@ class GenerationRun implements Run {
     this.#suspect = suspect
     this.#progress = createProgress(request.kind)
     this.#timing = createTiming({ streamed: call.streamed, nowMs: deps.nowMs })
-    const promptTokens = inputEstimate.estimate(model.id, request)
+    const promptTokens = inputEstimate.estimate(model.id, size)
     this.#dispatched = dispatch({
       job: {
         id: call.id,
@@ -130,7 +130,7 @@ class GenerationRun implements Run {
         ...(traceparent === undefined ? {} : { traceparent }),
       },
       accountId: call.caller.accountId,
-      cost: promptTokens + outputEstimate.estimate(model.id, maxOutputTokens),
+      cost: promptTokens + size.grammarTokens + outputEstimate.estimate(model.id, maxOutputTokens),
       promptTokens,
       admission,
       inbox: this.inbox,
@@ -149,11 +149,11 @@ class GenerationRun implements Run {
   }
 
   claimed(claim: GenerationClaimed) {
-    const { model, request } = this.call
+    const { model, size } = this.call
     this.#admission.leave()
     this.#dispatched.claimed(claim)
     this.#suspect.claimed(claim.worker)
-    if (!this.#progress.wasClaimed()) this.#deps.inputEstimate.learn(model.id, request, claim.promptTokens)
+    if (!this.#progress.wasClaimed()) this.#deps.inputEstimate.learn(model.id, size, claim.promptTokens)
     this.#progress.claimed(claim)
     this.#timing.claimed(claim)
   }

@@ -30,17 +30,18 @@ export function createReserve(deps: {
 }): Reserve {
   const { billing, inputEstimate, releaseHold } = deps
   return {
-    async estimated({ id, caller, model, request }, { outputTokens, deadlineMs }) {
+    async estimated({ id, caller, model, request, size }, { outputTokens, deadlineMs }) {
       // Bounded by the context window, because an estimate that is too high must not refuse a request that fits.
       const mostInput =
         request.kind === 'embedding'
           ? request.inputs.length * model.contextWindow
           : Math.max(1, model.contextWindow - outputTokens)
+      const inputTokens = inputEstimate.estimate(model.id, size) + size.grammarTokens
       const answer = billing.reserve({
         reservationId: id,
         keyId: caller.keyId,
         model: model.id,
-        inputTokens: Math.min(inputEstimate.estimate(model.id, request), mostInput),
+        inputTokens: Math.min(inputTokens, mostInput),
         outputTokens,
         deadlineMs,
       })

@@ -62,6 +62,7 @@ type Given = {
 export function setUp(given: Given) {
   const log: string[] = []
   const settled: Ending[] = []
+  const costs: number[] = []
   const { inbox, feed } = createStreamInbox(7, () => log.push('close'))
   const send: Send = (events) => {
     let seq = feed.lastSeq()
@@ -118,7 +119,10 @@ export function setUp(given: Given) {
     reserve,
     openRun: createOpenRun({
       openStream: createOpenStream({ openInbox: () => inbox, limitMs: 60_000 }),
-      dispatch: () => dispatched,
+      dispatch({ cost }) {
+        costs.push(cost)
+        return dispatched
+      },
       recovery: createRecovery({
         reserve,
         picture: { find: () => null },
@@ -164,6 +168,7 @@ export function setUp(given: Given) {
     events: async (send: SendOutput) => await generate(generationCall(given.call), send),
     log,
     settled,
+    costs,
     inbox,
     registry,
     demanded: () => demand.read()['demo-chat'],

@@ -61,6 +61,17 @@ test('an estimate beyond the context window does not refuse a prompt that may fi
   expect(calls[0]?.inputTokens).toBe(4_096 - 100)
 })
 
+test('a hold counts the time that the engine takes to compile the answer’s schema as input', async () => {
+  const { reserve, calls } = setUp(() => granted)
+  const { request } = generationJob()
+  const schema = { type: 'object', description: 'x'.repeat(4_000) }
+  const formatted = { ...request, outputFormat: { type: 'json-schema' as const, schema } }
+  await reserve.estimated(generationCall(), TERMS)
+  await reserve.estimated(generationCall({ request: formatted }), TERMS)
+  const [plain, constrained] = calls.map(({ inputTokens }) => inputTokens)
+  expect(constrained).toBeGreaterThanOrEqual((plain ?? Infinity) + 1_000)
+})
+
 test('each input to embed has a context window of its own, and no output is reserved', async () => {
   const { reserve, calls } = setUp(() => granted)
   const model = modelSpec({
