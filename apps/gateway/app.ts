@@ -58,6 +58,7 @@ import { installRequestMetrics } from './http/request-metrics.ts'
 import { shorten } from './http/shorten.ts'
 import { createSseSockets, type SseLimits } from './http/sse-socket.ts'
 import { traceRequests } from './http/trace-requests.ts'
+import { refuseShortage } from './insufficient-credits.ts'
 import { serveDescription } from './openapi/route.ts'
 
 export type HttpLimits = SseLimits &
@@ -162,10 +163,18 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     prepareOnThread: deps.prepareOnThread,
     largeBodyBytes: limits.largeBodyBytes,
     catalogOf,
+    callerOf,
     releaseBody,
   })
 
-  const keyed = ({ errors }: OperationDescription) => ({ onRequest: asCaller, config: { errors } })
+  /** A body that is large, or may be, is not even read for a caller who can pay for nothing. */
+  const asPayer = async (request: FastifyRequest) => {
+    await asCaller(request)
+    const { 'content-length': length = Infinity } = request.headers
+    if (Number(length) < limits.largeBodyBytes) return
+    refuseShortage(callerOf(request), catalogOf(request).list())
+  }
+  const keyed = ({ errors }: OperationDescription) => ({ onRequest: asPayer, config: { errors } })
   const reading = ({ errors }: OperationDescription) => ({ onRequest: asReader, config: { errors } })
   const managing = ({ errors }: OperationDescription) => ({
     onRequest: asManager,

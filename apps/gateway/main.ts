@@ -209,7 +209,13 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
 
   const inputEstimate = createInputEstimate()
   const poisonBound = createPoisonBound(nowMs)
-  const reserve = createReserve({ billing, inputEstimate, releaseHold: settlements.releaseHold })
+  const { suspectShortage, ...authentication } = createAuthentication({ billing, nowMs })
+  const reserve = createReserve({
+    billing,
+    inputEstimate,
+    releaseHold: settlements.releaseHold,
+    onShortage: suspectShortage,
+  })
   const generate = createGenerate({
     admit: createAdmit({
       picture,
@@ -279,7 +285,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
 
   const { app, drain } = buildApp({
     generate,
-    ...createAuthentication({ billing, nowMs }),
+    ...authentication,
     reads: billing,
     management: billing,
     catalog,

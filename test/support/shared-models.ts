@@ -50,6 +50,7 @@ export const FILE_MODELS = {
 
 /** Models without an engine in the shared cluster: a test file starts workers of its own for them. */
 export const UNSERVED_MODELS = {
+  'without-credits': { like: 'demo-chat', model: 'without-credits/demo' },
   cordon: { like: 'demo-chat', model: 'cordon/demo' },
   'many-streams': { like: 'demo-chat', model: 'many-streams/demo' },
   'model-files': { like: 'demo-chat', model: 'model-files/demo' },

@@ -3,8 +3,10 @@ import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { sizeOf, type RequestSize } from '#libs/contracts/request-size.ts'
 import type { JsonObject } from '#libs/json-schema/json-schema.ts'
+import type { Caller } from '../caller.ts'
 import type { Catalog } from '../catalog.ts'
 import { readJsonObject } from '../http/parse-body.ts'
+import { refuseShortage } from '../insufficient-credits.ts'
 import { refuseOversized } from './refuse-oversized.ts'
 
 /**
@@ -34,17 +36,18 @@ export type PrepareOnThread = <Result extends Prepared>(
 
 /**
  * Bodies of at least `largeBodyBytes` are prepared on a thread, because every stream of this process would stand
- * still in the meantime; smaller ones are prepared here.
+ * still in the meantime; smaller ones are prepared here. A caller who can pay for nothing gets no thread.
  */
 export function createPrepareRequest(deps: {
   prepareOnThread: PrepareOnThread
   largeBodyBytes: number
   /** The catalog that the request's caller may see. */
   catalogOf: (request: FastifyRequest) => Catalog
+  callerOf: (request: FastifyRequest) => Caller
   /** Frees the body's share of the memory budget. */
   releaseBody: (request: FastifyRequest) => void
 }): PrepareRequest {
-  const { prepareOnThread, largeBodyBytes, catalogOf, releaseBody } = deps
+  const { prepareOnThread, largeBodyBytes, catalogOf, callerOf, releaseBody } = deps
   return async (prepare, request) => {
     const { body } = request
     // The request lives as long as its answer; its body need not.
@@ -52,6 +55,7 @@ export function createPrepareRequest(deps: {
     try {
       const catalog = catalogOf(request)
       if (!Buffer.isBuffer(body) || body.length < largeBodyBytes) return prepareBody(prepare, body, catalog)
+      refuseShortage(callerOf(request), catalog.list())
       return await prepareOnThread(prepare, body, catalog.list())
     } finally {
       releaseBody(request)

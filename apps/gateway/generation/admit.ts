@@ -4,6 +4,7 @@ import type { Lift } from '#libs/generation-record/generation-record.ts'
 import type { ClusterPicture, ModelPicture } from '../cluster-picture/cluster-picture.ts'
 import type { Demand, OfferOutcome } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
+import { refuseShortage } from '../insufficient-credits.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { GenerationCall } from './generation-call.ts'
 import { UNCHARGED_WORK } from './or-unavailable.ts'
@@ -18,7 +19,7 @@ export type Admission = {
   refuse(busy: Extract<Lift, { status: 'busy' }>): ApiError
 }
 
-/** Throws `model_unavailable`, `model_busy` or `model_warming`. */
+/** Throws `insufficient_credits`, `model_unavailable`, `model_busy` or `model_warming`. */
 export type Admit = (call: GenerationCall) => Admission
 
 /**
@@ -28,7 +29,8 @@ export type Admit = (call: GenerationCall) => Admission
  * refused what is plainly too much, so that a flood reaches neither billing nor the queue: what the record refused a
  * moment ago, and what has more generations of its own account before it in this gateway alone.
  *
- * What is refused for want of a worker, or of room, is demand: it makes a scaler start workers.
+ * What is refused for want of a worker, or of room, is demand: it makes a scaler start workers. So a caller who can pay
+ * for nothing is refused before all else.
  *
  * Some models of the sandbox have a fixed state in the catalog and are always refused with it.
  */
@@ -54,6 +56,7 @@ export function createAdmit(deps: {
 
   return ({ caller, model, isRepeated }) => {
     const count = (outcome: OfferOutcome) => demand.count({ model: model.id, isRepeated, outcome })
+    refuseShortage(caller, [model])
     if (!model.enabled) throw unavailable(model.id)
     if (model.fixedState !== null) throw FIXED_STATES[model.fixedState](model.id)
     const serving = picture.find(model.id)

@@ -3,7 +3,8 @@ import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
-import { formatCredits } from '#libs/money/nano-credits.ts'
+import type { Caller } from '../caller.ts'
+import { insufficientCredits } from '../insufficient-credits.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { InputEstimate } from './estimate-input.ts'
 import type { GenerationCall } from './generation-call.ts'
@@ -27,8 +28,10 @@ export function createReserve(deps: {
   billing: Pick<BillingClient, 'reserve' | 'replace'>
   inputEstimate: Pick<InputEstimate, 'estimate'>
   releaseHold: ReleaseHold
+  /** The caller cannot pay for this request; it may be able to pay for none. */
+  onShortage: (caller: Caller) => void
 }): Reserve {
-  const { billing, inputEstimate, releaseHold } = deps
+  const { billing, inputEstimate, releaseHold, onShortage } = deps
   return {
     async estimated({ id, caller, model, request, size }, { outputTokens, deadlineMs }) {
       // Bounded by the context window, because an estimate that is too high must not refuse a request that fits.
@@ -46,7 +49,9 @@ export function createReserve(deps: {
         deadlineMs,
       })
       try {
-        return toHold(await orUnavailable(answer, NO_BILLED_REQUESTS))
+        const held = await orUnavailable(answer, NO_BILLED_REQUESTS)
+        if (held.status === 'insufficient-credits' || held.status === 'key-limit') onShortage(caller)
+        return toHold(held)
       } catch (error) {
         if (mayHaveReserved(error)) releaseHold(id)
         throw error
@@ -79,17 +84,9 @@ function toHold(answer: HoldAnswer): Hold {
         receipt: answer.receipt,
       }
     case 'insufficient-credits':
-      throw new ApiError(
-        'insufficient_credits',
-        `Not enough credits for this request: ${formatCredits(answer.availableNano)} available, ` +
-          `${formatCredits(answer.heldNano)} held by running requests.`,
-      )
+      throw insufficientCredits({ ...answer, of: 'account' })
     case 'key-limit':
-      throw new ApiError(
-        'insufficient_credits',
-        `The spend limit of this API key leaves too little for this request: ${formatCredits(answer.availableNano)} ` +
-          `of its period are left, ${formatCredits(answer.heldNano)} are held by running requests.`,
-      )
+      throw insufficientCredits({ ...answer, of: 'key-limit' })
     case 'key-rate':
       throw new ApiError('model_busy', 'This API key has used up its rate for this minute.', {
         retryAfterS: answer.retryAfterS,

@@ -14,6 +14,7 @@ function setUp(answer: () => HoldAnswer) {
   const calls: ReserveCall[] = []
   const replaced: ReplaceCall[] = []
   const released: string[] = []
+  const short: string[] = []
   const reserve = createReserve({
     billing: {
       async reserve(call) {
@@ -27,8 +28,9 @@ function setUp(answer: () => HoldAnswer) {
     },
     inputEstimate: createInputEstimate(),
     releaseHold: (id) => released.push(id),
+    onShortage: ({ keyId }) => short.push(keyId),
   })
-  return { reserve, calls, replaced, released }
+  return { reserve, calls, replaced, released, short }
 }
 
 const granted: HoldAnswer = {
@@ -105,6 +107,23 @@ test('without an answer of billing it is 503, and the hold that may exist is rel
   })
   await expect(reserve.estimated(call, TERMS)).rejects.toMatchObject({ code: 'model_unavailable' })
   expect(released).toEqual([call.id])
+})
+
+test('a refusal for want of credits is reported, a grant is not: the caller may be able to pay for nothing', async () => {
+  const few = { availableNano: toNanoCredits(0n), heldNano: toNanoCredits(0n) }
+  const answers: HoldAnswer[] = [
+    granted,
+    { status: 'insufficient-credits', ...few },
+    { status: 'key-limit', ...few },
+    { status: 'key-rate', retryAfterS: 1 },
+  ]
+  const { reserve, short } = setUp(() => answers.shift() ?? granted)
+  const reported: number[] = []
+  for (let turn = 0; turn < 4; turn += 1) {
+    await reserve.estimated(generationCall(), TERMS).catch(() => null)
+    reported.push(short.length)
+  }
+  expect(reported).toEqual([0, 1, 2, 2])
 })
 
 test('too few credits are 402, with the credits that are available and held', async () => {
