@@ -4,8 +4,8 @@
  * nothing bounds.
  */
 
-/** What JSON or a template writes around each entry of an object or list: quotes, a separator, white space. */
-const ENTRY = 4
+/** About what JSON or a template writes around each entry of an object or list: quotes, separators. */
+const ENTRY = 3
 
 /** The bytes of the text in `value`, as UTF-8. */
 export function textBytes(value: unknown): number {

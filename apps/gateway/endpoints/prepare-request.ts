@@ -6,7 +6,7 @@ import type { JsonObject } from '#libs/json-schema/json-schema.ts'
 import type { Caller } from '../caller.ts'
 import type { Catalog } from '../catalog.ts'
 import { readJsonObject } from '../http/parse-body.ts'
-import { refuseShortage } from '../insufficient-credits.ts'
+import { refuseShortage } from '../generation/insufficient-credits.ts'
 import { refuseOversized } from './refuse-oversized.ts'
 
 /**

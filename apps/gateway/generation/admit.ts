@@ -4,9 +4,9 @@ import type { Lift } from '#libs/generation-record/generation-record.ts'
 import type { ClusterPicture, ModelPicture } from '../cluster-picture/cluster-picture.ts'
 import type { Demand, OfferOutcome } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
-import { refuseShortage } from '../insufficient-credits.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { GenerationCall } from './generation-call.ts'
+import { refuseShortage } from './insufficient-credits.ts'
 import { UNCHARGED_WORK } from './or-unavailable.ts'
 
 /** What a generation that may ask for a place must satisfy when its record is lifted: there the check is exact. */

@@ -4,10 +4,10 @@ import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
 import type { Caller } from '../caller.ts'
-import { insufficientCredits } from '../insufficient-credits.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { InputEstimate } from './estimate-input.ts'
 import type { GenerationCall } from './generation-call.ts'
+import { insufficientCredits } from './insufficient-credits.ts'
 import { orUnavailable } from './or-unavailable.ts'
 
 /**
