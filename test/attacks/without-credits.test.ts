@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
 import { beforeAll, expect, test } from 'vitest'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { createApiKey } from '#libs/api-key/api-key.ts'
@@ -76,6 +78,15 @@ test('a large body without credits is 402 before it is read, a small one is answ
     param: 'temperature',
   })
   expect(await ask(apiKey, say('no-such-model'))).toMatchObject({ status: 404 })
+  // Its header suffices.
+  const waiting = request(`${cluster.baseUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-length': '20000000' },
+  })
+  waiting.flushHeaders()
+  const [answer] = await once(waiting, 'response')
+  expect(answer).toMatchObject({ statusCode: 402 })
+  waiting.destroy()
   const chunked = await fetch(`${cluster.baseUrl}/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${apiKey}` },
