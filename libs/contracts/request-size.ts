@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type {
   ChatRequest,
   EmbeddingRequest,
@@ -17,6 +18,8 @@ export type RequestSize = {
    * work is weighed before it is done, in the hold and in the fair order of the queue, and are never charged.
    */
   readonly grammarTokens: number
+  /** Names the grammars of a request whose engine compiles them for long; null: it has none, or small ones. */
+  readonly grammar: string | null
 }
 
 /** What the template adds to a list of tools: its instructions. */
@@ -25,23 +28,26 @@ const TOOLS_BYTES = 480
 /** Of a schema's text; about as many as a token of JSON has. */
 const GRAMMAR_CHARACTERS_PER_TOKEN = 4
 
+/** Smaller grammars are compiled within some hundred milliseconds. */
+const LARGE_GRAMMAR_CHARACTERS = 10_000
+
 export function sizeOf(request: GenerationRequest): RequestSize {
   if (request.kind === 'embedding') {
     const bytes = textBytes(request) - textBytes(EMPTY_EMBEDDING)
-    return { bytes, promptBytes: bytes, grammarTokens: 0 }
+    return { bytes, promptBytes: bytes, grammarTokens: 0, grammar: null }
   }
   const { tools, outputFormat } = request
   const answer = outputFormat.type === 'json-schema' ? outputFormat.schema : null
   const answerBytes = answer === null ? 0 : textBytes(answer)
   const bytes = textBytes(request) - textBytes(EMPTY_CHAT) + (tools.length === 0 ? 0 : TOOLS_BYTES)
-  let grammarCharacters = answer === null ? 0 : textCharacters(answer)
-  for (const tool of tools) {
-    if (isConstrained(tool, request)) grammarCharacters += textCharacters(tool.parameters ?? {})
-  }
+  const constrained = tools.filter((tool) => isConstrained(tool, request))
+  const schemas = [answer, ...constrained.map(({ parameters }) => parameters)].filter((one) => one !== null)
+  const grammarCharacters = schemas.reduce((sum, schema) => sum + textCharacters(schema), 0)
   return {
     bytes,
     promptBytes: bytes - answerBytes,
     grammarTokens: Math.ceil(grammarCharacters / GRAMMAR_CHARACTERS_PER_TOKEN),
+    grammar: grammarCharacters < LARGE_GRAMMAR_CHARACTERS ? null : hash('sha256', JSON.stringify(schemas)),
   }
 }
 

@@ -237,6 +237,7 @@ class GenerationRun implements Run {
   }
 
   #outputSeen() {
+    this.#admission.grammars.compiled()
     this.#timing.output()
     this.#dispatched.running()
     this.#suspect.outputSeen()

@@ -131,6 +131,18 @@ it('every schema that the engine compiles has a price of a token for four charac
   expect(priceOf({ tools: [{ ...tool, strict: true }], toolChoice: 'none' })).toBe(0)
 })
 
+it('large grammars have a name: the same for the same schemas, whatever the rest of the request', () => {
+  const grammarOf = (more: Partial<ChatRequest>) => sizeOf(chat(more)).grammar
+  const large = { type: 'object', description: 'x'.repeat(10_000) }
+  const outputFormat = { type: 'json-schema', schema: large } as const
+  const name = grammarOf({ outputFormat })
+  expect(name).toMatch(/^[0-9a-f]{64}$/)
+  expect(grammarOf({ outputFormat, stop: ['x'] })).toBe(name)
+  expect(grammarOf({ outputFormat: { ...outputFormat, schema: { ...large, title: 'y' } } })).not.toBe(name)
+  expect(grammarOf({ outputFormat: { type: 'json-schema', schema } })).toBeNull()
+  expect(grammarOf({ tools: [{ ...tool, parameters: large }] })).toBeNull()
+})
+
 it('a tool is constrained where it is forced or strict, or where the format constrains the output', () => {
   const outputFormat = { type: 'text' } as const
   expect(isConstrained({ name: 'f' }, { toolChoice: 'auto', outputFormat })).toBe(false)

@@ -7,6 +7,7 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
+import { generationJob } from '../../../../support/generation-job.ts'
 
 function setUp(options: {
   engines?: { slots: number; running: number; meanMs: number | null }[]
@@ -143,6 +144,27 @@ test('a caller who can pay for nothing is refused before all else, and is no dem
   }
   expect(unserved.demanded()).toBeUndefined()
   expect(served.demanded()).toMatchObject({ fresh: 1, busy: 1 })
+})
+
+test('the fifth new large grammar of an account waits until one of the others is compiled', () => {
+  const { admit, demanded } = setUp({ engines: [{ slots: 64, running: 0, meanMs: 1_000 }] })
+  const { request } = generationJob()
+  const ask = (text: string) => {
+    const schema = { type: 'object', description: text.repeat(10_000) }
+    return admit(generationCall({ request: { ...request, outputFormat: { type: 'json-schema', schema } } }))
+  }
+  const [first] = ['a', 'b', 'c', 'd'].map(ask)
+  expect(() => ask('e')).toThrow(
+    expect.objectContaining({
+      code: 'model_busy',
+      retryAfterS: 2,
+      message: expect.stringContaining('new schemas of this account'),
+    }),
+  )
+  expect(ask('a').mostAhead).toBeGreaterThan(0)
+  first?.grammars.compiled()
+  expect(ask('e').mostAhead).toBeGreaterThan(0)
+  expect(demanded()).toBeUndefined()
 })
 
 test('a free model needs no credits, and while they cannot be checked the refusal is 503', () => {

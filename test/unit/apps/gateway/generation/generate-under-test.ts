@@ -112,6 +112,7 @@ export function setUp(given: Given) {
       if (given.refusal !== undefined) throw given.refusal
       return {
         mostAhead: 5,
+        grammars: { compiled: () => log.push('compiled'), leave: () => log.push('grammars left') },
         leave: () => {},
         refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
       }
