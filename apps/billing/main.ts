@@ -23,6 +23,7 @@ import { MONEY_BOUNDS, openPool, SERVICE_ROLE } from './database/open-pool.ts'
 import { toKysely } from './database/tables.ts'
 import { watchReadiness } from './database/watch-readiness.ts'
 import { watchVersions } from './database/watch-versions.ts'
+import { createLookUpLane } from './lanes/look-up-lane.ts'
 import { createMoneyLane } from './lanes/money-lane.ts'
 import { createMetrics } from './metrics.ts'
 import { migrateOnly } from './migrate-only.ts'
@@ -171,6 +172,7 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
     pool,
     callersDb: toKysely(callersPool),
     lane,
+    lookUps: createLookUpLane({ pool, nowMs, monotonicMs: () => performance.now() }),
     versions,
     metrics,
     nowMs,

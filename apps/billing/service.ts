@@ -1,6 +1,7 @@
 import { Server, status, type sendUnaryData, type ServerWritableStream } from '@grpc/grpc-js'
 import type { Kysely } from 'kysely'
 import type { Pool } from 'pg'
+import type { BillingKey } from '#libs/billing-client/billing-calls.ts'
 import { toCatalogMessage, toKeyChangesMessage, toKeyMessage } from '#libs/billing-client/billing-wire.ts'
 import { loadProto } from '#libs/grpc/load-proto.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
@@ -13,7 +14,7 @@ import type { WatchCatalogRequest__Output } from '#proto/types/millrace/billing/
 import type { WatchKeysRequest__Output } from '#proto/types/millrace/billing/WatchKeysRequest.ts'
 import { serveCallers } from './callers/serve-callers.ts'
 import { readCatalog } from './catalog/read-catalog.ts'
-import { findUsableKey, readKeyChanges } from './database/keys.ts'
+import { readKeyChanges } from './database/keys.ts'
 import type { Tables } from './database/tables.ts'
 import type { VersionWatch } from './database/watch-versions.ts'
 import type { Lane } from './lanes/lane.ts'
@@ -34,6 +35,7 @@ export function createBillingService(deps: {
   /** For what callers read of their own keys. */
   callersDb: Kysely<Tables>
   lane: Lane<MoneyRequest, MoneyAnswer>
+  lookUps: Lane<Buffer, BillingKey | null>
   versions: VersionWatch
   metrics: BillingMetrics
   nowMs: () => number
@@ -49,7 +51,7 @@ export function createBillingService(deps: {
 
   async function answerLookUp(sha256: Buffer, callback: sendUnaryData<LookUpKeyResponse>) {
     try {
-      const key = await findUsableKey(pool, sha256, nowMs())
+      const key = await deps.lookUps.submit(sha256)
       callback(null, key === null ? { found: false } : { found: true, key: toKeyMessage(key) })
     } catch (error) {
       log.warn({ err: error }, 'a key could not be looked up')
@@ -73,7 +75,7 @@ export function createBillingService(deps: {
       let since = sinceVersion === '0' ? null : BigInt(sinceVersion)
       let first = true
       const next = async () => {
-        const { version, ...changes } = await readKeyChanges(pool, since)
+        const { version, ...changes } = await readKeyChanges(pool, since, nowMs())
         const isNews = first || changes.resync || changes.keys.length > 0
         first = false
         since = version

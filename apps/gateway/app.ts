@@ -40,6 +40,7 @@ import { selfService } from './endpoints/self-service/route.ts'
 import { createSpendRead } from './endpoints/self-service/share-reads.ts'
 import { serveGeneration } from './endpoints/serve-generation.ts'
 import type { Generate } from './generation/generation-call.ts'
+import { refuseShortage } from './generation/insufficient-credits.ts'
 import { installAcceptBody } from './http/accept-body.ts'
 import { installAcceptHeader } from './http/accept-header.ts'
 import type { Authenticate } from './http/authenticate.ts'
@@ -187,12 +188,20 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     prepareOnThread: deps.prepareOnThread,
     small: limits,
     catalogOf,
+    callerOf,
     accountOf,
     takeBody,
     onPrepare: (place) => bodies.inc({ place }),
   })
 
-  const keyed = ({ errors }: OperationDescription) => ({ onRequest: asCaller, config: { errors } })
+  /** A body that is large, or may be, is not even read for a caller who can pay for nothing. */
+  const asPayer = async (request: FastifyRequest) => {
+    await asCaller(request)
+    const { 'content-length': length = Infinity } = request.headers
+    if (Number(length) < limits.largeBodyBytes) return
+    refuseShortage(callerOf(request), catalogOf(request).list())
+  }
+  const keyed = ({ errors }: OperationDescription) => ({ onRequest: asPayer, config: { errors } })
   const reading = ({ errors }: OperationDescription) => ({ onRequest: asReader, config: { errors } })
   const managing = ({ errors }: OperationDescription) => ({
     onRequest: asManager,

@@ -1,5 +1,6 @@
 import { hashApiKey, isWellFormedApiKey, isWellFormedManagementKey } from '#libs/api-key/api-key.ts'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
+import type { Caller } from './caller.ts'
 import { createAuthenticate, type Authenticate } from './http/authenticate.ts'
 import type { AuthenticateManager } from './http/identify.ts'
 
@@ -12,8 +13,12 @@ export function createAuthentication({
   billing: Pick<BillingClient, 'lookUpKey' | 'lookUpManagementKey' | 'watchKeys'>
   nowMs: () => number
   wallClockMs: () => number
-}): { authenticate: Authenticate; authenticateManager: AuthenticateManager } {
-  const { authenticate, applyKeyChanges } = createAuthenticate({
+}): {
+  authenticate: Authenticate
+  authenticateManager: AuthenticateManager
+  suspectShortage: (caller: Caller) => void
+} {
+  const { authenticate, applyKeyChanges, suspectShortage } = createAuthenticate({
     lookUpKey: billing.lookUpKey,
     hashApiKey,
     isWellFormed: isWellFormedApiKey,
@@ -31,8 +36,9 @@ export function createAuthentication({
   })
   return {
     authenticate,
-    async authenticateManager(authorization) {
-      const { keyId: managementKeyId, accountId } = await managers.authenticate(authorization)
+    suspectShortage,
+    async authenticateManager(authorization, address) {
+      const { keyId: managementKeyId, accountId } = await managers.authenticate(authorization, address)
       return { managementKeyId, accountId }
     },
   }

@@ -211,11 +211,13 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   releasers.add('reports', reporter, { run: () => reporter.stop() })
 
   const inputEstimate = createInputEstimate()
+  const { suspectShortage, ...authentication } = createAuthentication({ billing, nowMs, wallClockMs })
   const reserve = createReserve({
     billing,
     inputEstimate,
     releaseHold: settlements.releaseHold,
     toQueueMs: queueClock.toQueueMs,
+    onShortage: suspectShortage,
   })
   const generate = createGenerate({
     admit: createAdmit({
@@ -287,7 +289,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
 
   const { app, drain } = buildApp({
     generate,
-    ...createAuthentication({ billing, nowMs, wallClockMs }),
+    ...authentication,
     reads: billing,
     management: billing,
     catalog,

@@ -15,6 +15,8 @@ export const RETRY_AFTER_S = {
   holdGone: 1,
   /** Too many large bodies at once: one takes at most a few seconds. */
   largeBodies: 2,
+  /** An account's new grammars are being compiled, each for up to seconds. */
+  newGrammars: 2,
   /** A key whose requests killed engines is barred for minutes. */
   barredAccount: 59,
   /** Other gateways take new connections at once. */

@@ -68,6 +68,16 @@ export type BillingKey = {
   readonly expiresAtMs: number | null
   /** Ids of the models that it may use; null: all. */
   readonly models: readonly string[] | null
+  /** Why the key cannot pay for even one token of any model that has a price; null: it can, or it is not known. */
+  readonly shortage: KeyShortage | null
+}
+
+/** The reservation decides whether a request is paid; this is known before, so that no work is done for nothing. */
+export type KeyShortage = {
+  /** What is used up: the account's credits, or the key's own spend limit in its period. */
+  readonly of: 'account' | 'key-limit'
+  readonly availableNano: NanoCredits
+  readonly heldNano: NanoCredits
 }
 
 export type KeyChanges = {

@@ -6,6 +6,7 @@ import type {
   HoldAnswer as HoldMessage,
   HoldAnswer__Output,
 } from '#proto/types/millrace/billing/HoldAnswer.ts'
+import type { _millrace_billing_Key_Shortage__Output as Shortage__Output } from '#proto/types/millrace/billing/Key.ts'
 import type { Key, Key__Output } from '#proto/types/millrace/billing/Key.ts'
 import type {
   KeyChanges as KeyChangesMessage,
@@ -18,6 +19,7 @@ import type {
   ExtendCall,
   HoldAnswer,
   KeyChanges,
+  KeyShortage,
   ReplaceCall,
   ReserveCall,
 } from './billing-calls.ts'
@@ -143,6 +145,13 @@ export function toKeyMessage(key: BillingKey): Key {
     active: key.active,
     expiresAtMs: String(key.expiresAtMs ?? 0),
     ...(key.models !== null && { models: { ids: [...key.models] } }),
+    ...(key.shortage !== null && {
+      shortage: {
+        ofLimit: key.shortage.of === 'key-limit',
+        availableNano: key.shortage.availableNano.toString(),
+        heldNano: key.shortage.heldNano.toString(),
+      },
+    }),
   }
 }
 
@@ -155,6 +164,15 @@ export function fromKeyMessage(message: Key__Output): BillingKey {
     active: message.active,
     expiresAtMs: message.expiresAtMs === '0' ? null : readTime('expires_at_ms', message.expiresAtMs),
     models: message.models?.ids ?? null,
+    shortage: message.shortage === null ? null : fromShortageMessage(message.shortage),
+  }
+}
+
+function fromShortageMessage({ ofLimit, availableNano, heldNano }: Shortage__Output): KeyShortage {
+  return {
+    of: ofLimit ? 'key-limit' : 'account',
+    availableNano: toNanoCredits(availableNano),
+    heldNano: toNanoCredits(heldNano),
   }
 }
 

@@ -5,7 +5,30 @@ import type { Subschema } from './subschemas.ts'
 /** Levels of objects and arrays in any schema that a request carries: deeper JSON can exhaust the stack. */
 export const MAX_LEVELS = 100
 
-/** What an engine compiles into a grammar within a reasonable time. */
+/**
+ * What the grammars of one request have used so far of the limits that hold for all of them together: an engine compiles
+ * one after the other, and does nothing else meanwhile. The checks add to it.
+ */
+export type GrammarUse = {
+  values: number
+  characters: number
+  /** Steps that the counts in patterns repeat. */
+  repeatedSteps: number
+  /** Optional properties of objects whose properties are counted. */
+  countedProperties: number
+  /** Levels of the schemas that references name. */
+  referredLevels: number
+}
+
+export const noGrammars = (): GrammarUse => ({
+  values: 0,
+  characters: 0,
+  repeatedSteps: 0,
+  countedProperties: 0,
+  referredLevels: 0,
+})
+
+/** What an engine compiles into grammars within a reasonable time; all but the levels for all schemas of a request. */
 const GRAMMAR_LIMITS: Limits = {
   /** vLLM refuses deeper schemas, counted in the same way. */
   levels: 64,
@@ -15,7 +38,7 @@ const GRAMMAR_LIMITS: Limits = {
   characters: 200_000,
 }
 
-/** Levels over all schemas that references name. Measured: the engine's process dies of 4,000 to 8,000. */
+/** Levels over all schemas of a request that references name. Measured: the engine's process dies of 4,000 to 8,000. */
 const MAX_REFERRED_LEVELS = 2_000
 
 type Limits = {
@@ -27,35 +50,38 @@ type Limits = {
 }
 
 export function isWithinLevels(schema: JsonSchema, levels: number): boolean {
-  return findExceeded(schema, { levels, values: Infinity, characters: Infinity }) === null
+  return findExceeded(schema, { levels, values: Infinity, characters: Infinity }, noGrammars()) === null
 }
 
 /** Rejects schemas that cost the engine more to compile than any use of them is worth. */
-export function checkSize(schema: JsonSchema): SchemaProblem | null {
-  const exceeded = findExceeded(schema, GRAMMAR_LIMITS)
+export function checkSize(schema: JsonSchema, use: GrammarUse): SchemaProblem | null {
+  const exceeded = findExceeded(schema, GRAMMAR_LIMITS, use)
   if (exceeded === null) return null
-  const unit = exceeded === 'levels' ? 'levels of objects and arrays' : exceeded
+  const unit =
+    exceeded === 'levels' ? 'levels of objects and arrays' : `${exceeded} in all schemas of the request`
   return { pointer: '#', text: `expected at most ${GRAMMAR_LIMITS[exceeded]} ${unit}` }
 }
 
 /** Level by level, without recursion: the depth is not known to be safe yet. */
-function findExceeded(schema: JsonSchema, limits: Limits): keyof Limits | null {
-  let values = 0
-  let characters = 0
+function findExceeded(
+  schema: JsonSchema,
+  limits: Limits,
+  use: Pick<GrammarUse, 'values' | 'characters'>,
+): keyof Limits | null {
   let level: unknown[] = [schema]
   for (let levels = 0; level.length > 0; levels += 1) {
     if (levels === limits.levels) return 'levels'
     const next: unknown[] = []
     for (const parent of level) {
       const entries = Object.entries(Object(parent))
-      values += entries.length
+      use.values += entries.length
       for (const [key, value] of entries) {
-        characters += key.length
-        if (typeof value === 'string') characters += value.length
+        use.characters += key.length
+        if (typeof value === 'string') use.characters += value.length
         else if (typeof value === 'object' && value !== null) next.push(value)
       }
-      if (values > limits.values) return 'values'
-      if (characters > limits.characters) return 'characters'
+      if (use.values > limits.values) return 'values'
+      if (use.characters > limits.characters) return 'characters'
     }
     level = next
   }
@@ -69,6 +95,7 @@ function findExceeded(schema: JsonSchema, limits: Limits): keyof Limits | null {
 export function checkReferredLevels(
   subschemas: readonly Subschema[],
   references: References,
+  use: GrammarUse,
 ): SchemaProblem | null {
   const levels = new Map<JsonSchema, number>([...references.values()].map((target) => [target, 1]))
   for (const subschema of subschemas) {
@@ -79,8 +106,8 @@ export function checkReferredLevels(
       below += 1
     }
   }
-  const sum = [...levels.values()].reduce((total, own) => total + own, 0)
-  if (sum <= MAX_REFERRED_LEVELS) return null
+  for (const own of levels.values()) use.referredLevels += own
+  if (use.referredLevels <= MAX_REFERRED_LEVELS) return null
   const text = `expected at most ${MAX_REFERRED_LEVELS} levels in all schemas that a $ref names`
   return { pointer: '#', text }
 }

@@ -1,17 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import type { GenerationCall } from '#apps/gateway/generation/generation-call.ts'
+import { sizeOf } from '#libs/contracts/request-size.ts'
 import { NO_SPAN } from '#libs/telemetry/span.ts'
 import { generationJob } from './generation-job.ts'
 import { modelSpec } from './model-spec.ts'
 
 /** A call of real values; tests name what matters to them. */
 export function generationCall(fields: Partial<GenerationCall> = {}): GenerationCall {
+  const { request } = { ...generationJob(), ...fields }
   return {
     id: randomUUID(),
-    caller: { keyId: 'key-1', accountId: 'account-1', models: null },
+    caller: { keyId: 'key-1', accountId: 'account-1', models: null, shortage: null },
     span: NO_SPAN,
     model: modelSpec(),
-    request: generationJob().request,
+    request,
+    size: sizeOf(request),
     maxOutputTokens: null,
     streamed: true,
     isRepeated: false,

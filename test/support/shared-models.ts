@@ -61,6 +61,7 @@ export const FILE_MODELS = {
 
 /** Models without an engine in the shared cluster: a test file starts workers of its own for them. */
 export const UNSERVED_MODELS = {
+  'without-credits': { like: 'demo-chat', model: 'without-credits/demo' },
   cordon: { like: 'demo-chat', model: 'cordon/demo' },
   'engine-killers': { like: 'demo-chat', model: 'engine-killers/lone' },
   'engine-killers-twin': { like: 'demo-chat', model: 'engine-killers/twin' },

@@ -45,6 +45,8 @@ export async function findManagementKey(
     active: true,
     expiresAtMs: key.expires_at?.getTime() ?? null,
     models: null,
+    // It can never spend.
+    shortage: null,
   }
 }
 

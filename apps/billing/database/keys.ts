@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
-import type { BillingKey, KeyChanges } from '#libs/billing-client/billing-calls.ts'
+import type { BillingKey, KeyChanges, KeyShortage } from '#libs/billing-client/billing-calls.ts'
+import { toNanoCredits } from '#libs/money/nano-credits.ts'
 
 type KeyRow = {
   id: string
@@ -9,39 +10,73 @@ type KeyRow = {
   expires_at: Date | null
   models: string[] | null
   version: bigint
+  posted: bigint
+  held: bigint
+  spend_limit: bigint | null
+  limit_spent: bigint
+  limit_held: bigint
+  /** The price of one token of input and one of output of the cheapest model that the key may use; null: none has one. */
+  least: bigint | null
 }
 
-const KEY_COLUMNS = `k.id, k.account_id, k.sha256, k.expires_at, k.models, k.version,
-  k.status = 'active' and a.status = 'active' as active`
+/** `$1` is the time: the spending period and the prices are those of now. */
+const SELECT_KEYS = `
+  with prices as materialized (
+    select m.id, price_tokens(
+      1, 0, case m.kind when 'chat' then 1 else 0 end, p.input_price, p.cached_input_price, p.output_price
+    )::bigint as least
+    from models m
+    cross join lateral (
+      select * from price_versions v where v.model = m.id and v.effective_from <= $1
+      order by v.effective_from desc limit 1
+    ) p
+    where m.enabled
+  )
+  select k.id, k.account_id, k.sha256, k.expires_at, k.models, k.version,
+    k.status = 'active' and a.status = 'active' as active,
+    a.posted, a.held, k.spend_limit, coalesce(b.spent, 0) as limit_spent, coalesce(b.held, 0) as limit_held, c.least
+  from api_keys k
+  join accounts a on a.id = k.account_id
+  left join key_budgets b on b.key_id = k.id and b.period_start = period_start(k.spend_period, $1)
+  cross join lateral (
+    select min(c.least) as least from prices c where c.least > 0 and (k.models is null or c.id = any (k.models))
+  ) c`
 
 /** More changes than this become a resync: reading everything again is cheaper for both sides. */
 const MAX_CHANGES = 1_000
 
-/** The key with this hash, or null when it is unknown, revoked, expired, or its account is closed. */
-export async function findUsableKey(pool: Pool, sha256: Buffer, nowMs: number): Promise<BillingKey | null> {
+/** The keys with these hashes, in their order; null for one that is unknown, revoked, expired, or of a closed account. */
+export async function findUsableKeys(
+  pool: Pool,
+  sha256s: readonly Buffer[],
+  nowMs: number,
+): Promise<(BillingKey | null)[]> {
   const { rows } = await pool.query<KeyRow>({
-    name: 'find_key',
-    text: `select ${KEY_COLUMNS} from api_keys k join accounts a on a.id = k.account_id where k.sha256 = $1`,
-    values: [sha256],
+    name: 'find_keys',
+    text: `${SELECT_KEYS} where k.sha256 = any ($2)`,
+    values: [new Date(nowMs), sha256s],
   })
-  const key = rows[0] && toBillingKey(rows[0])
-  if (!key?.active || (key.expiresAtMs !== null && key.expiresAtMs <= nowMs)) return null
-  return key
+  const byHash = new Map(rows.map((row) => [row.sha256.toString('hex'), toBillingKey(row)]))
+  return sha256s.map((sha256) => {
+    const key = byHash.get(sha256.toString('hex'))
+    if (!key?.active || (key.expiresAtMs !== null && key.expiresAtMs <= nowMs)) return null
+    return key
+  })
 }
 
 /** The changes after `since` (null: the reader has nothing yet), and the reader's new version. */
 export async function readKeyChanges(
   pool: Pool,
   since: bigint | null,
+  nowMs: number,
 ): Promise<KeyChanges & { version: bigint }> {
   const current = await readKeyVersion(pool)
   // The reader's version is higher when the database has been restored from a backup.
   if (since === null || since > current) return { version: current, resync: true, keys: [] }
   if (since === current) return { version: current, resync: false, keys: [] }
   const { rows } = await pool.query<KeyRow>(
-    `select ${KEY_COLUMNS} from api_keys k join accounts a on a.id = k.account_id
-     where k.version > $1 order by k.version limit $2`,
-    [since, MAX_CHANGES + 1],
+    `${SELECT_KEYS} where k.version > $2 order by k.version limit $3`,
+    [new Date(nowMs), since, MAX_CHANGES + 1],
   )
   if (rows.length > MAX_CHANGES) return { version: current, resync: true, keys: [] }
   // Rows may be newer than `current`, never older.
@@ -66,5 +101,31 @@ function toBillingKey(row: KeyRow): BillingKey {
     active: row.active,
     expiresAtMs: row.expires_at === null ? null : row.expires_at.getTime(),
     models: row.models,
+    shortage: toShortage(row),
+  }
+}
+
+/**
+ * What is posted or left of the limit counts, holds included: a hold that is released makes the key able to pay again,
+ * and no gateway would learn of it. Where both are short it is the account, as in `reserve`.
+ */
+function toShortage({
+  posted,
+  held,
+  least,
+  spend_limit: limit,
+  limit_spent: spent,
+  limit_held: limitHeld,
+}: KeyRow): KeyShortage | null {
+  if (least === null) return null
+  if (posted < least) {
+    return { of: 'account', availableNano: toNanoCredits(posted - held), heldNano: toNanoCredits(held) }
+  }
+  if (limit === null || limit - spent >= least) return null
+  const left = limit - spent - limitHeld
+  return {
+    of: 'key-limit',
+    availableNano: toNanoCredits(left > 0n ? left : 0n),
+    heldNano: toNanoCredits(limitHeld),
   }
 }

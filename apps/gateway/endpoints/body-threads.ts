@@ -6,7 +6,7 @@ import { TaskThreadError, type TaskThreadLimits } from '#libs/threads/task-threa
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { BodyOutcome, BodyTask } from './body-thread-tasks.ts'
 import { PREPARATIONS } from './preparations.ts'
-import type { Prepare, Prepared, PrepareOnThread } from './prepare-request.ts'
+import type { Prepare, Prepared, PrepareOnThread, Sized } from './prepare-request.ts'
 
 export type BodyThreadLimits = TaskThreadLimits & {
   readonly threads: number
@@ -44,7 +44,7 @@ export function createBodyThreads(options: { limits: BodyThreadLimits; log: Logg
       if (preparation < 0) throw new Error('the operation is missing in the list of preparations')
       const task = { preparation, body: toTransferable(body), models }
       try {
-        return toResult(await pool.run<BodyOutcome<Result>>(task, [task.body], owner))
+        return toResult(await pool.run<BodyOutcome<Sized<Result>>>(task, [task.body], owner))
       } catch (error) {
         if (error instanceof TaskThreadError) throw toRefusal(error)
         throw error

@@ -1,12 +1,15 @@
 import type { FastifyRequest } from 'fastify'
 import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { sizeOf, type RequestSize } from '#libs/contracts/request-size.ts'
 import type { JsonObject } from '#libs/json-schema/json-schema.ts'
 import type { TaskOwner } from '#libs/threads/task-pool.ts'
+import type { Caller } from '../caller.ts'
 import type { Catalog } from '../catalog.ts'
 import { checkJsonSize } from '../http/check-json-size.ts'
 import { readJsonObject } from '../http/parse-body.ts'
 import { carriesSchema } from './fields/carries-schema.ts'
+import { refuseShortage } from '../generation/insufficient-credits.ts'
 import { refuseOversized } from './refuse-oversized.ts'
 
 /**
@@ -18,11 +21,14 @@ export type Prepare<Result extends Prepared> = (body: JsonObject, catalog: Pick<
 /** The fields that the result of every `Prepare` has. */
 export type Prepared = { readonly model: ModelSpec; readonly request: GenerationRequest }
 
+/** A prepared request with its size, which is counted where the body is prepared. */
+export type Sized<Result extends Prepared> = Result & { readonly size: RequestSize }
+
 /** Prepares a request's body, and removes it from the request. Throws an `ApiError`. */
 export type PrepareRequest = <Result extends Prepared>(
   prepare: Prepare<Result>,
   request: FastifyRequest,
-) => Promise<Result>
+) => Promise<Sized<Result>>
 
 /**
  * Prepares a body on another thread, which takes over its memory. `owner` is the account, which takes turns with the
@@ -32,7 +38,7 @@ export type PrepareOnThread = <Result extends Prepared>(
   prepare: Prepare<Result>,
   body: Buffer,
   options: { models: readonly ModelSpec[]; owner: TaskOwner },
-) => Promise<Result>
+) => Promise<Sized<Result>>
 
 /** Which bodies are prepared on the event loop. */
 export type SmallBody = {
@@ -44,19 +50,21 @@ export type SmallBody = {
 
 /**
  * Every stream of this process stands still while a body is prepared on the event loop, so only small ones are: those of
- * few bytes and few values, without a JSON schema. The threads have the others.
+ * few bytes and few values, without a JSON schema. The threads have the others, but none of a caller who can pay for
+ * nothing.
  */
 export function createPrepareRequest(deps: {
   prepareOnThread: PrepareOnThread
   small: SmallBody
   /** The catalog that the request's caller may see. */
   catalogOf: (request: FastifyRequest) => Catalog
+  callerOf: (request: FastifyRequest) => Caller
   accountOf: (request: FastifyRequest) => string
   /** From now on the body's share of the memory budget is freed by the returned function alone. */
   takeBody: (request: FastifyRequest) => () => void
   onPrepare: (place: 'event-loop' | 'thread') => void
 }): PrepareRequest {
-  const { prepareOnThread, small, catalogOf, accountOf, takeBody, onPrepare } = deps
+  const { prepareOnThread, small, catalogOf, callerOf, accountOf, takeBody, onPrepare } = deps
   return async (prepare, request) => {
     const body = Buffer.isBuffer(request.body) ? request.body : NO_BODY
     // The request lives as long as its answer; its body need not.
@@ -69,6 +77,7 @@ export function createPrepareRequest(deps: {
         onPrepare('event-loop')
         return prepareJson(prepare, json, catalog)
       }
+      refuseShortage(callerOf(request), catalog.list())
       onPrepare('thread')
       const models = catalog.list().filter(({ id }) => json === null || json['model'] === id)
       const owner = { id: accountOf(request), isWaiting: () => !request.socket.destroyed }
@@ -90,7 +99,7 @@ export function prepareBody<Result extends Prepared>(
   prepare: Prepare<Result>,
   body: unknown,
   catalog: Pick<Catalog, 'find'>,
-): Result {
+): Sized<Result> {
   return prepareJson(prepare, readJsonObject(body), catalog)
 }
 
@@ -98,8 +107,9 @@ function prepareJson<Result extends Prepared>(
   prepare: Prepare<Result>,
   json: JsonObject,
   catalog: Pick<Catalog, 'find'>,
-): Result {
+): Sized<Result> {
   const prepared = prepare(json, catalog)
-  refuseOversized(prepared.request, prepared.model)
-  return prepared
+  const size = sizeOf(prepared.request)
+  refuseOversized(prepared.request, size, prepared.model)
+  return { ...prepared, size }
 }

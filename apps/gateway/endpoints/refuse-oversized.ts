@@ -1,7 +1,8 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
-import { countInputBytes, countPromptBytes } from '../generation/estimate-input.ts'
+import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { RequestSize } from '#libs/contracts/request-size.ts'
+import { textBytes } from '#libs/contracts/text-size.ts'
 
 /** No tokenizer in use has a longer token: even runs of spaces end at 128 bytes. */
 const LONGEST_TOKEN_BYTES = 256
@@ -9,17 +10,22 @@ const LONGEST_TOKEN_BYTES = 256
 /**
  * Throws an `ApiError` `invalid_request` for a prompt that cannot fit the context window, however it is tokenized.
  * Without this check a worker would render and tokenize it for seconds, while its other generations wait. Each
- * message and each tool is at least one token. Each input to embed has a context window of its own.
+ * message and each tool is at least one token. Text that the template leaves out of the prompt counts as well, because
+ * it is packed, sent and unpacked all the same. Each input to embed has a context window of its own.
  */
-export function refuseOversized(request: GenerationRequest, { contextWindow }: ModelSpec): void {
+export function refuseOversized(
+  request: GenerationRequest,
+  { bytes }: Pick<RequestSize, 'bytes'>,
+  { contextWindow }: ModelSpec,
+): void {
   const mostBytes = contextWindow * LONGEST_TOKEN_BYTES
   if (request.kind === 'embedding') {
-    const oversized = request.inputs.findIndex((input) => countInputBytes(input) > mostBytes)
+    const oversized = request.inputs.findIndex((input) => textBytes(input) > mostBytes)
     if (oversized >= 0) refuse(`The input at index ${oversized}`, contextWindow)
     return
   }
   const pieces = request.messages.length + request.tools.length
-  if (pieces > contextWindow || countPromptBytes(request) > mostBytes) refuse('The prompt', contextWindow)
+  if (pieces > contextWindow || bytes > mostBytes) refuse('The prompt', contextWindow)
 }
 
 function refuse(subject: string, contextWindow: number): never {

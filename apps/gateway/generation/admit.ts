@@ -6,19 +6,22 @@ import type { Demand, OfferOutcome } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { GenerationCall } from './generation-call.ts'
+import { createGrammarBound, type GrammarUse } from './grammar-bound.ts'
+import { refuseShortage } from './insufficient-credits.ts'
 import { UNCHARGED_WORK } from './or-unavailable.ts'
 
 /** What a generation that may ask for a place must satisfy when its record is lifted: there the check is exact. */
 export type Admission = {
   /** How many generations may wait before it. */
   readonly mostAhead: number
+  readonly grammars: GrammarUse
   /** It waits no longer: it was claimed, refused, or has ended. May be called again. */
   leave(): void
   /** Turns the record's refusal into `model_busy`, and remembers it for the account's next requests. */
   refuse(busy: Extract<Lift, { status: 'busy' }>): ApiError
 }
 
-/** Throws `model_unavailable`, `model_busy` or `model_warming`. */
+/** Throws `insufficient_credits`, `model_unavailable`, `model_busy` or `model_warming`. */
 export type Admit = (call: GenerationCall) => Admission
 
 /**
@@ -28,7 +31,8 @@ export type Admit = (call: GenerationCall) => Admission
  * refused what is plainly too much, so that a flood reaches neither billing nor the queue: what the record refused a
  * moment ago, and what has more generations of its own account before it in this gateway alone.
  *
- * What is refused for want of a worker, or of room, is demand: it makes a scaler start workers.
+ * What is refused for want of a worker, or of room, is demand: it makes a scaler start workers. So a caller who can pay
+ * for nothing is refused before all else.
  *
  * Some models of the sandbox have a fixed state in the catalog and are always refused with it.
  */
@@ -51,9 +55,11 @@ export function createAdmit(deps: {
   const { drainBoundMs, assumedGenerationMs } = deps
   const refusals = createRefusals(nowMs)
   const waiting = createWaiting()
+  const grammars = createGrammarBound()
 
-  return ({ caller, model, isRepeated }) => {
+  return ({ caller, model, size, isRepeated }) => {
     const count = (outcome: OfferOutcome) => demand.count({ model: model.id, isRepeated, outcome })
+    refuseShortage(caller, [model])
     if (!model.enabled) throw unavailable(model.id)
     if (model.fixedState !== null) throw FIXED_STATES[model.fixedState](model.id)
     const serving = picture.find(model.id)
@@ -80,8 +86,11 @@ export function createAdmit(deps: {
       count('busy')
       throw busy(model.id, spreadRetry((ownAhead - mostAhead) / perMs, random))
     }
+    const own = grammars.enter(account, size)
+    if (own === null) throw compiling(model.id)
     return {
       mostAhead,
+      grammars: own,
       leave: waiting.enter(account),
       refuse({ reason, ahead }) {
         const waitMs = reason === 'bytes' ? BYTES_WAIT_MS : (ahead - mostAhead) / perMs
@@ -176,6 +185,11 @@ const FIXED_STATES = {
 
 function busy(model: string, retryAfterS: number): ApiError {
   return new ApiError('model_busy', `The model '${model}' is busy. Please try again later.`, { retryAfterS })
+}
+
+function compiling(model: string): ApiError {
+  const message = `Too many new schemas of this account are being compiled for the model '${model}'. Please try again later.`
+  return new ApiError('model_busy', message, { retryAfterS: RETRY_AFTER_S.newGrammars })
 }
 
 const freeSlots = ({ slots, running }: ModelPicture) => Math.max(0, slots - running)

@@ -101,6 +101,7 @@ export function createGenerate(deps: {
       throw error
     } finally {
       admission?.leave()
+      admission?.grammars.leave()
       observed.ended(run?.settle() ?? null)
     }
   }

@@ -106,7 +106,7 @@ class GenerationRun implements Run {
   constructor(deps: Deps, call: GenerationCall, reserved: Reserved) {
     const { openStream, dispatch, suspects, inputEstimate, outputEstimate, nowMs } = deps
     const { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
-    const { model, request } = call
+    const { model, request, size } = call
     this.call = call
     this.#deps = deps
     this.#admission = admission
@@ -118,7 +118,7 @@ class GenerationRun implements Run {
     this.#suspect = suspect
     this.#progress = createProgress(request.kind)
     this.#timing = createTiming({ streamed: call.streamed, nowMs })
-    const promptTokens = inputEstimate.estimate(model.id, request)
+    const promptTokens = inputEstimate.estimate(model.id, size)
     this.#dispatched = dispatch({
       job: {
         id: call.id,
@@ -133,7 +133,7 @@ class GenerationRun implements Run {
         ...(traceparent === undefined ? {} : { traceparent }),
       },
       accountId: call.caller.accountId,
-      cost: promptTokens + outputEstimate.estimate(model.id, maxOutputTokens),
+      cost: promptTokens + size.grammarTokens + outputEstimate.estimate(model.id, maxOutputTokens),
       promptTokens,
       admission,
       inbox: this.inbox,
@@ -152,11 +152,11 @@ class GenerationRun implements Run {
   }
 
   claimed(claim: GenerationClaimed) {
-    const { model, request } = this.call
+    const { model, size } = this.call
     this.#admission.leave()
     this.#dispatched.claimed(claim)
     this.#suspect.claimed(claim.worker)
-    if (!this.#progress.wasClaimed()) this.#deps.inputEstimate.learn(model.id, request, claim.promptTokens)
+    if (!this.#progress.wasClaimed()) this.#deps.inputEstimate.learn(model.id, size, claim.promptTokens)
     this.#progress.claimed(claim)
     this.#timing.claimed(claim)
   }
@@ -246,6 +246,7 @@ class GenerationRun implements Run {
   }
 
   #outputSeen() {
+    this.#admission.grammars.compiled()
     this.#timing.output()
     this.#dispatched.running()
     this.#progress.outputSeen()

@@ -3,10 +3,11 @@ import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import type { BillingClient } from '#libs/billing-client/billing-client.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
-import { formatCredits } from '#libs/money/nano-credits.ts'
+import type { Caller } from '../caller.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { InputEstimate } from './estimate-input.ts'
 import type { GenerationCall } from './generation-call.ts'
+import { insufficientCredits } from './insufficient-credits.ts'
 import { orUnavailable } from './or-unavailable.ts'
 
 /**
@@ -29,25 +30,30 @@ export function createReserve(deps: {
   releaseHold: ReleaseHold
   /** From the monotonic clock to the queue Redis' clock. */
   toQueueMs: (ownMs: number) => number
+  /** The caller cannot pay for this request; it may be able to pay for none. */
+  onShortage: (caller: Caller) => void
 }): Reserve {
-  const { billing, inputEstimate, releaseHold, toQueueMs } = deps
+  const { billing, inputEstimate, releaseHold, toQueueMs, onShortage } = deps
   return {
-    async estimated({ id, caller, model, request }, { outputTokens, deadlineMs }) {
+    async estimated({ id, caller, model, request, size }, { outputTokens, deadlineMs }) {
       // Bounded by the context window, because an estimate that is too high must not refuse a request that fits.
       const mostInput =
         request.kind === 'embedding'
           ? request.inputs.length * model.contextWindow
           : Math.max(1, model.contextWindow - outputTokens)
+      const inputTokens = inputEstimate.estimate(model.id, size) + size.grammarTokens
       const answer = billing.reserve({
         reservationId: id,
         keyId: caller.keyId,
         model: model.id,
-        inputTokens: Math.min(inputEstimate.estimate(model.id, request), mostInput),
+        inputTokens: Math.min(inputTokens, mostInput),
         outputTokens,
         deadlineMs: toQueueMs(deadlineMs),
       })
       try {
-        return toHold(await orUnavailable(answer, NO_BILLED_REQUESTS))
+        const held = await orUnavailable(answer, NO_BILLED_REQUESTS)
+        if (held.status === 'insufficient-credits' || held.status === 'key-limit') onShortage(caller)
+        return toHold(held)
       } catch (error) {
         if (mayHaveReserved(error)) releaseHold(id)
         throw error
@@ -80,17 +86,9 @@ function toHold(answer: HoldAnswer): Hold {
         receipt: answer.receipt,
       }
     case 'insufficient-credits':
-      throw new ApiError(
-        'insufficient_credits',
-        `Not enough credits for this request: ${formatCredits(answer.availableNano)} available, ` +
-          `${formatCredits(answer.heldNano)} held by running requests.`,
-      )
+      throw insufficientCredits({ ...answer, of: 'account' })
     case 'key-limit':
-      throw new ApiError(
-        'insufficient_credits',
-        `The spend limit of this API key leaves too little for this request: ${formatCredits(answer.availableNano)} ` +
-          `of its period are left, ${formatCredits(answer.heldNano)} are held by running requests.`,
-      )
+      throw insufficientCredits({ ...answer, of: 'key-limit' })
     case 'key-rate':
       throw new ApiError('model_busy', 'This API key has used up its rate for this minute.', {
         retryAfterS: answer.retryAfterS,

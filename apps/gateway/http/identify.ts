@@ -3,7 +3,7 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { Caller, Manager } from '../caller.ts'
 import type { Authenticate } from './authenticate.ts'
 
-export type AuthenticateManager = (authorization: string | undefined) => Promise<Manager>
+export type AuthenticateManager = (authorization: string | undefined, address: string) => Promise<Manager>
 
 /** The prefix is public; whether the key is a real one is found out where such a key may do something. */
 const MANAGEMENT_KEY = /^Bearer +mr_manage_/i
@@ -34,7 +34,7 @@ export function createIdentify(deps: {
   async function asCaller(request: FastifyRequest): Promise<void> {
     const { authorization } = request.headers
     try {
-      callers.set(request, await deps.authenticate(authorization))
+      callers.set(request, await deps.authenticate(authorization, request.ip))
     } catch (error) {
       throw MANAGEMENT_KEY.test(authorization ?? '') ? new ApiError('wrong_key', CANNOT_SPEND) : error
     }
@@ -43,7 +43,7 @@ export function createIdentify(deps: {
   async function asReader(request: FastifyRequest): Promise<void> {
     const { authorization } = request.headers
     if (!MANAGEMENT_KEY.test(authorization ?? '')) return await asCaller(request)
-    managers.set(request, await deps.authenticateManager(authorization))
+    managers.set(request, await deps.authenticateManager(authorization, request.ip))
   }
 
   async function asManager(request: FastifyRequest): Promise<void> {

@@ -5,6 +5,7 @@ import {
   type ChatRenderer,
   type ChatTemplate,
 } from '#libs/chat-template/chat-renderer.ts'
+import { hasMoreCharacters } from '#libs/contracts/text-size.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { createTaskPool } from '#libs/threads/task-pool.ts'
 import { TaskThreadError } from '#libs/threads/task-thread.ts'
@@ -30,7 +31,7 @@ const THREADS = 2
 /** A chat of this size renders in one or two milliseconds. */
 const SMALL_CHARACTERS = 16_384
 
-/** The cost of a message or a tool beyond its text, in characters: an empty tool takes 30 µs. */
+/** The cost of a message, a call or a tool beyond its text, in characters: an empty tool takes 30 µs. */
 const PIECE_CHARACTERS = 100
 
 /**
@@ -65,19 +66,13 @@ export function createThreadedChatRenderer(template: ChatTemplate, log: Logger):
   }
 }
 
-/** Stops counting as soon as the chat is known to be large. */
-function isSmall({ messages, tools }: Chat): boolean {
-  let room = SMALL_CHARACTERS - PIECE_CHARACTERS * (messages.length + tools.length)
-  for (const message of messages) {
-    if (room < 0) return false
-    room -= message.content.length
-    if (message.role !== 'assistant') continue
-    room -= message.reasoning.length
-    for (const call of message.toolCalls) room -= PIECE_CHARACTERS + call.arguments.length
-  }
-  for (const tool of tools) {
-    if (room < 0) return false
-    room -= (tool.description ?? '').length + JSON.stringify(tool.parameters).length
-  }
-  return room >= 0
+function isSmall({ messages, tools, switches }: Chat): boolean {
+  const room = SMALL_CHARACTERS - PIECE_CHARACTERS * (messages.length + tools.length + countCalls(messages))
+  return room >= 0 && !hasMoreCharacters([messages, tools, switches], room)
+}
+
+function countCalls(messages: Chat['messages']): number {
+  let calls = 0
+  for (const message of messages) if (message.role === 'assistant') calls += message.toolCalls.length
+  return calls
 }

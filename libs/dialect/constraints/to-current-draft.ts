@@ -11,8 +11,8 @@ export function toCurrentDraft(schema: JsonSchema): JsonSchema {
 }
 
 function withCurrentTuple(schema: JsonSchema): JsonSchema {
-  const { additionalItems, ...others } = schema
   if (!Array.isArray(schema['items'])) return schema
+  const { additionalItems, ...others } = schema
   const renamed = Object.entries(others).map(([keyword, value]): [string, unknown] => [
     keyword === 'items' ? 'prefixItems' : keyword,
     value,

@@ -156,17 +156,19 @@ describe('fields', () => {
 
 describe('a refusal', () => {
   const LONG = 'x'.repeat(100_000)
+  /** The longest that is read. */
+  const NAME = 'x'.repeat(256)
   const forced = { tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: { type: 'function' } }
   const schema = { properties: { [LONG]: { type: 'cow' } } }
 
   it.each([
     ['a model', '/chat/completions', { ...CHAT, model: LONG }],
     ['the name of an entry', '/chat/completions', { ...CHAT, logit_bias: { [LONG]: 1 } }],
-    ['the type of a tool', '/chat/completions', { ...CHAT, tool_choice: { type: LONG } }],
+    ['the type of a tool', '/chat/completions', { ...CHAT, tool_choice: { type: NAME } }],
     [
       'a function',
       '/chat/completions',
-      { ...CHAT, ...forced, tool_choice: { type: 'function', name: LONG } },
+      { ...CHAT, ...forced, tool_choice: { type: 'function', name: NAME } },
     ],
     [
       'a place in a schema',
@@ -174,7 +176,7 @@ describe('a refusal', () => {
       { ...CHAT, response_format: { type: 'json_schema', schema } },
     ],
     ['the type of an item', '/responses', { model: MODEL, input: [{ type: LONG }] }],
-    ['the id of an item', '/responses', { model: MODEL, input: [{ type: 'item_reference', id: LONG }] }],
+    ['the id of an item', '/responses', { model: MODEL, input: [{ type: 'item_reference', id: NAME }] }],
     ['a path', `/${LONG.slice(0, 10_000)}`, {}],
   ])('repeats no more of %s than identifies it', async (_what, path, body) => {
     const { url } = await serveApp(core)

@@ -13,6 +13,7 @@ const serve = async (given = {}) =>
         keyId: authorization,
         accountId: authorization,
         models: null,
+        shortage: null,
       }),
       nowMs: () => 1_000_000,
     },

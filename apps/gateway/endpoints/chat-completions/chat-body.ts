@@ -6,6 +6,7 @@ import { listOf } from '../fields/list-of.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
+import { ShortText } from '../fields/short-text.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
 
 const PARTS = 'expected text, or an array of parts {"type":"text","text":…}'
@@ -29,10 +30,10 @@ const Content = z
 
 const ToolCall = z.object(
   {
-    id: z.string(TEXT),
+    id: ShortText,
     type: optional(z.literal('function', 'expected function')),
     function: z.object(
-      { name: z.string(TEXT), arguments: optional(z.string(TEXT)).transform((text) => text ?? '') },
+      { name: ShortText, arguments: optional(z.string(TEXT)).transform((text) => text ?? '') },
       'expected an object with name and arguments',
     ),
   },
@@ -63,7 +64,7 @@ const AssistantMessage = z
 const ToolMessage = z.object({
   role: z.literal('tool'),
   content: Content,
-  tool_call_id: optional(z.string(TEXT)),
+  tool_call_id: optional(ShortText),
 })
 
 const Message = z.discriminatedUnion(

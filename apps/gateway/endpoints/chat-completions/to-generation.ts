@@ -1,5 +1,6 @@
 import type { ChatMessage, ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { createCheckSchema } from '../fields/check-schema.ts'
 import { mergeEfforts } from '../fields/effort.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
@@ -19,12 +20,13 @@ type ChatGeneration = {
  */
 export function toGeneration(body: ChatBody, model: ModelSpec): ChatGeneration {
   const { effort, reasoning_effort: reasoningEffort } = body
-  const outputFormat = toOutputFormat(body.response_format, 'response_format')
+  const checkSchema = createCheckSchema()
+  const outputFormat = toOutputFormat(body.response_format, 'response_format', checkSchema)
   return {
     request: {
       kind: 'chat',
       messages: body.messages.map(toMessage),
-      ...toToolUse(body, { model, outputFormat }),
+      ...toToolUse(body, { model, outputFormat, checkSchema }),
       outputFormat,
       sampling: toSampling(body),
       stop: body.stop ?? [],

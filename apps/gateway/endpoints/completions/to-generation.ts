@@ -1,5 +1,6 @@
 import type { ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { createCheckSchema } from '../fields/check-schema.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSampling } from '../fields/sampling.ts'
@@ -20,7 +21,7 @@ export function toGeneration(body: CompletionBody, model: ModelSpec): Completion
       tools: [],
       toolChoice: 'auto',
       parallelToolCalls: true,
-      outputFormat: toOutputFormat(body.response_format, 'response_format'),
+      outputFormat: toOutputFormat(body.response_format, 'response_format', createCheckSchema()),
       sampling: toSampling(body),
       stop: body.stop ?? [],
       // A legacy completion cannot return reasoning, and callers do not pay for text that they do not receive.

@@ -31,6 +31,7 @@ export function serveEmbeddings(deps: {
       span: spanOf(request),
       model,
       request: prepared.request,
+      size: prepared.size,
       maxOutputTokens: null,
       streamed: false,
       isRepeated: isRepeated(request.headers),

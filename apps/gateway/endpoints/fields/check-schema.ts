@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { findLoop } from '#libs/json-schema/find-loop.ts'
 import type { JsonSchema, SchemaProblem } from '#libs/json-schema/json-schema.ts'
-import { checkReferredLevels, checkSize } from '#libs/json-schema/limits.ts'
+import { checkReferredLevels, checkSize, noGrammars, type GrammarUse } from '#libs/json-schema/limits.ts'
 import { checkReferences } from '#libs/json-schema/references.ts'
 import { collectSubschemas } from '#libs/json-schema/subschemas.ts'
 import { shorten } from '../../http/shorten.ts'
@@ -15,24 +15,30 @@ import { checkPatterns } from './schema/check-patterns.ts'
  * `invalid_request` that names the place in the schema and what is allowed there. Patterns are parsed, never
  * matched, so a hostile one costs nothing.
  */
-export function checkSchema(schema: JsonSchema, param: string): void {
-  const problem = findProblem(schema)
-  if (problem === null) return
-  const message = `'${param}': wrong schema at ${shorten(problem.pointer)}: ${problem.text}.`
-  throw new ApiError('invalid_request', message, { param })
+export type CheckSchema = (schema: JsonSchema, param: string) => void
+
+/** The check for one request. The engine compiles all schemas of a request, so they share its limits. */
+export function createCheckSchema(): CheckSchema {
+  const use = noGrammars()
+  return (schema, param) => {
+    const problem = findProblem(schema, use)
+    if (problem === null) return
+    const message = `'${param}': wrong schema at ${shorten(problem.pointer)}: ${problem.text}.`
+    throw new ApiError('invalid_request', message, { param })
+  }
 }
 
-function findProblem(schema: JsonSchema): SchemaProblem | null {
-  const general = checkSize(schema) ?? checkKeywords(schema)
+function findProblem(schema: JsonSchema, use: GrammarUse): SchemaProblem | null {
+  const general = checkSize(schema, use) ?? checkKeywords(schema)
   if (general !== null) return general
   const subschemas = collectSubschemas(schema)
   const { problem, references } = checkReferences(schema, subschemas)
   return (
     problem ??
-    checkBounds(subschemas) ??
-    checkPatterns(subschemas) ??
+    checkBounds(subschemas, use) ??
+    checkPatterns(subschemas, use) ??
     findLoop(subschemas, references) ??
-    checkReferredLevels(subschemas, references)
+    checkReferredLevels(subschemas, references, use)
   )
 }
 

@@ -1,16 +1,16 @@
 import { z } from 'zod'
 import type { OutputFormat } from '#libs/contracts/generation-request.ts'
 import { optional } from '../../http/parse-body.ts'
-import { checkSchema } from './check-schema.ts'
+import type { CheckSchema } from './check-schema.ts'
 import { documentedAs } from './documented-as.ts'
-import { TEXT } from './field-texts.ts'
 import { JsonSchema } from './json-schema.ts'
 import { parseDialect } from './parse-dialect.ts'
+import { ShortText } from './short-text.ts'
 
 const EXPECTED = 'expected an object whose type is text, json_object or json_schema'
 
 const NamedSchema = z.object(
-  { schema: JsonSchema, name: optional(z.string(TEXT)) },
+  { schema: JsonSchema, name: optional(ShortText) },
   'expected an object with name and schema',
 )
 
@@ -46,8 +46,16 @@ export const ResponseFormat = z
  * Throws an `ApiError` `invalid_request` for a schema that the output cannot be constrained to; `param` is the
  * field's name in the body.
  */
-export function toOutputFormat(format: NamedFormat | undefined, param: string): OutputFormat {
-  if (format?.type !== 'json-schema') return format ?? { type: 'text' }
-  checkSchema(format.schema, param)
-  return { type: format.type, schema: format.schema }
+export function toOutputFormat(
+  format: NamedFormat | undefined,
+  param: string,
+  checkSchema: CheckSchema,
+): OutputFormat {
+  if (format === undefined) return { type: 'text' }
+  if (format.type === 'json-schema') checkSchema(format.schema, param)
+  return withoutName(format)
+}
+
+export function withoutName(format: NamedFormat): OutputFormat {
+  return format.type === 'json-schema' ? { type: format.type, schema: format.schema } : format
 }

@@ -2,24 +2,22 @@ import { z } from 'zod'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { OutputFormat, ToolChoice, ToolDefinition } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { isConstrained } from '#libs/contracts/request-size.ts'
 import { optional } from '../../http/parse-body.ts'
 import { shorten } from '../../http/shorten.ts'
-import { checkSchema } from './check-schema.ts'
+import type { CheckSchema } from './check-schema.ts'
 import { documentedAs } from './documented-as.ts'
 import { BOOLEAN, TEXT } from './field-texts.ts'
 import { JsonSchema } from './json-schema.ts'
 import { listOf } from './list-of.ts'
 import { parseDialect } from './parse-dialect.ts'
+import { shortText, ShortText } from './short-text.ts'
 
-const MAX_NAME_LENGTH = 256
 const CHOICES = 'expected auto, none, required or {"type":"function","function":{"name":…}}'
 
 const FunctionDefinition = z.object(
   {
-    name: z
-      .string(TEXT)
-      .min(1, 'expected a name')
-      .max(MAX_NAME_LENGTH, `expected a name of at most ${MAX_NAME_LENGTH} characters`),
+    name: ShortText.min(1, 'expected a name'),
     description: optional(z.string(TEXT)),
     parameters: optional(JsonSchema),
     strict: optional(z.boolean(BOOLEAN)).meta({
@@ -29,7 +27,7 @@ const FunctionDefinition = z.object(
   'expected an object with name, description, parameters and strict',
 )
 
-const OtherType = z.string().meta({ not: { const: 'function' } })
+const OtherType = ShortText.meta({ not: { const: 'function' } })
 
 const ToolDialects = z.union([
   z.object({ type: z.literal('function'), function: FunctionDefinition }),
@@ -52,7 +50,7 @@ type OfferedTool = {
  * functions by default.
  */
 const Tool = z
-  .looseObject({ type: z.string('expected the type of a tool') }, 'expected a tool')
+  .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
   .transform((tool, context): OfferedTool => {
     if (tool.type !== 'function') return { type: tool.type, definition: null, schemaPath: '' }
     const read = parseDialect(FunctionDefinition, tool, { nestedUnder: 'function', context })
@@ -64,7 +62,7 @@ const Tool = z
   })
   .meta(documentedAs(ToolDialects))
 
-const FunctionName = z.object({ name: z.string(TEXT) }, CHOICES)
+const FunctionName = z.object({ name: ShortText }, CHOICES)
 
 const ChoiceDialects = z.union([
   z.enum(['auto', 'none', 'required']),
@@ -73,7 +71,7 @@ const ChoiceDialects = z.union([
 ])
 
 const Choice = z
-  .union([z.enum(['auto', 'none', 'required']), z.looseObject({ type: z.string() })], CHOICES)
+  .union([z.enum(['auto', 'none', 'required']), z.looseObject({ type: ShortText })], CHOICES)
   .transform((choice, context): ToolChoice | { otherType: string } => {
     if (typeof choice === 'string') return choice
     if (choice.type !== 'function') return { otherType: choice.type }
@@ -104,23 +102,21 @@ type ToolUse = {
  */
 export function toToolUse(
   fields: z.output<typeof ToolFields>,
-  { model, outputFormat }: { model: ModelSpec; outputFormat: OutputFormat },
+  {
+    model,
+    outputFormat,
+    checkSchema,
+  }: { model: ModelSpec; outputFormat: OutputFormat; checkSchema: CheckSchema },
 ): ToolUse {
   const offered = fields.tools ?? []
   if (offered.length > 0 && !model.tools) refuse('tools', `the model '${model.id}' has no tools`)
   const tools = offered.flatMap(({ definition }) => (definition === null ? [] : [definition]))
   const toolChoice = toToolChoice(fields.tool_choice ?? 'auto', tools)
   for (const [index, { definition, schemaPath }] of offered.entries()) {
-    if (definition?.parameters == null || !isConstrained(definition, toolChoice, outputFormat)) continue
+    if (definition?.parameters == null || !isConstrained(definition, { toolChoice, outputFormat })) continue
     checkSchema(definition.parameters, `tools[${index}].${schemaPath}`)
   }
   return { tools, toolChoice, parallelToolCalls: fields.parallel_tool_calls ?? true }
-}
-
-/** Calls are constrained to the schema where the tool is forced or strict, or the format constrains the output. */
-function isConstrained({ name, strict }: ToolDefinition, choice: ToolChoice, format: OutputFormat): boolean {
-  if (typeof choice === 'object') return choice.name === name
-  return choice === 'required' || (choice === 'auto' && (strict === true || format.type !== 'text'))
 }
 
 function toToolChoice(

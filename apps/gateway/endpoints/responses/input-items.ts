@@ -4,6 +4,7 @@ import { shorten } from '../../http/shorten.ts'
 import { documentedAs } from '../fields/documented-as.ts'
 import { TEXT } from '../fields/field-texts.ts'
 import { listOf } from '../fields/list-of.ts'
+import { ShortText } from '../fields/short-text.ts'
 
 const PARTS = 'expected text, or an array of parts {"type":"input_text","text":…}'
 
@@ -53,14 +54,14 @@ const MessageItem = z
 
 const FunctionCallItem = z.object({
   type: z.literal('function_call'),
-  call_id: z.string(TEXT),
-  name: z.string(TEXT),
+  call_id: ShortText,
+  name: ShortText,
   arguments: optional(z.string(TEXT)).transform((text) => text ?? ''),
 })
 
 const FunctionCallOutputItem = z.object({
   type: z.literal('function_call_output'),
-  call_id: z.string(TEXT),
+  call_id: ShortText,
   output: Content,
 })
 
@@ -75,7 +76,7 @@ const ReasoningItem = z
   .object({ type: z.literal('reasoning'), content: ReasoningText, summary: ReasoningText })
   .transform(({ type, content, summary }) => ({ type, text: content === '' ? summary : content }))
 
-const ItemReference = z.object({ type: z.literal('item_reference'), id: z.string(TEXT) })
+const ItemReference = z.object({ type: z.literal('item_reference'), id: ShortText })
 
 const TYPES = 'message, function_call, function_call_output, reasoning or item_reference'
 

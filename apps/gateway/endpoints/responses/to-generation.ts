@@ -2,9 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ChatMessage, OutputFormat } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { createCheckSchema, type CheckSchema } from '../fields/check-schema.ts'
 import { mergeEfforts } from '../fields/effort.ts'
 import { DIFFER } from '../fields/field-texts.ts'
-import { toOutputFormat } from '../fields/output-format.ts'
+import { toOutputFormat, withoutName } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSampling } from '../fields/sampling.ts'
 import { toToolUse } from '../fields/tools.ts'
@@ -25,13 +26,14 @@ export function toGeneration(body: ResponsesBody, model: ModelSpec): ResponsesGe
     'reasoning.effort': body.reasoning?.effort,
     reasoning_effort: body.reasoning_effort,
   })
-  const outputFormat = mergeFormats(body)
+  const checkSchema = createCheckSchema()
+  const outputFormat = mergeFormats(body, checkSchema)
   const { max_output_tokens, max_completion_tokens, max_tokens } = body
   return {
     request: {
       kind: 'chat',
       messages: toConversation(body),
-      ...toToolUse(body, { model, outputFormat }),
+      ...toToolUse(body, { model, outputFormat, checkSchema }),
       outputFormat,
       sampling: toSampling(body),
       stop: body.stop ?? [],
@@ -51,11 +53,14 @@ function toConversation({ instructions = '', input }: ResponsesBody): ChatMessag
   return instructions === '' ? messages : [{ role: 'system', content: instructions }, ...messages]
 }
 
-function mergeFormats({ text, response_format: responseFormat }: ResponsesBody): OutputFormat {
-  const format = toOutputFormat(text?.format, 'text.format')
-  const other = toOutputFormat(responseFormat, 'response_format')
-  if (text?.format === undefined) return other
-  if (responseFormat === undefined || isDeepStrictEqual(format, other)) return format
+/** The formats are compared without the names of their schemas, which change no output. */
+function mergeFormats(
+  { text, response_format: responseFormat }: ResponsesBody,
+  checkSchema: CheckSchema,
+): OutputFormat {
+  if (text?.format === undefined) return toOutputFormat(responseFormat, 'response_format', checkSchema)
+  const format = toOutputFormat(text.format, 'text.format', checkSchema)
+  if (responseFormat === undefined || isDeepStrictEqual(format, withoutName(responseFormat))) return format
   throw new ApiError('invalid_request', `'text.format' and 'response_format' ${DIFFER}.`, {
     param: 'text.format',
   })

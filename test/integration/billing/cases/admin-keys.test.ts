@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { findUsableKey } from '#apps/billing/database/keys.ts'
+import { findUsableKeys } from '#apps/billing/database/keys.ts'
 import { hashApiKey, isWellFormedApiKey } from '#libs/api-key/api-key.ts'
 import {
   START_MS,
@@ -25,7 +25,7 @@ afterAll(() => database.close())
 
 const ask: Operator['ask'] = (...asked) => database.operator.ask(...asked)
 const isUsable = async (secret: string) =>
-  (await findUsableKey(database.pool, hashApiKey(secret), database.clock.nowMs)) !== null
+  (await findUsableKeys(database.pool, [hashApiKey(secret)], database.clock.nowMs))[0] !== null
 
 const Key = z.object({ id: z.uuid(), secret: z.string(), prefix: z.string(), last4: z.string() })
 

@@ -161,7 +161,7 @@ describe('money calls', () => {
 
 describe('keys', () => {
   test('are found by their hash while they can be used', async () => {
-    const { accountId, keyId, secret } = await database.createAccount(1n)
+    const { accountId, keyId, secret } = await database.createAccount(1_000n)
     const sha256 = hashApiKey(secret)
     expect(await client.lookUpKey(sha256)).toEqual({
       keyId,
@@ -170,6 +170,7 @@ describe('keys', () => {
       active: true,
       expiresAtMs: null,
       models: null,
+      shortage: null,
     })
     expect(await client.lookUpKey(hashApiKey('other'))).toBeNull()
     await database.pool.query('update api_keys set expires_at = $2 where id = $1', [
@@ -195,6 +196,23 @@ describe('keys', () => {
     await database.operator.revokeKey(keyId)
     await expect.poll(() => watch.keys.get(keyId)?.active, WAIT).toBe(false)
     watch.stop()
+  })
+
+  test('a top-up is pushed to every watcher: the key can pay again', async () => {
+    const { accountId, keyId, secret } = await database.createAccount(0n)
+    const watch = watchKeys(client)
+    await expect.poll(() => watch.states, WAIT).toEqual([true])
+    expect(await client.lookUpKey(hashApiKey(secret))).toMatchObject({ shortage: { of: 'account' } })
+    await database.operator.topUp(accountId, { nano: 1_000n, idempotencyKey: 'first' })
+    await expect.poll(() => watch.keys.get(keyId)?.shortage, WAIT).toBeNull()
+    watch.stop()
+  })
+
+  test('hundreds that nobody knows are looked up beside one that is real', async () => {
+    const { keyId, secret } = await database.createAccount(1_000n)
+    const made = Array.from({ length: 400 }, (_, index) => client.lookUpKey(hashApiKey(`made up ${index}`)))
+    expect(await client.lookUpKey(hashApiKey(secret))).toMatchObject({ keyId })
+    expect(new Set(await Promise.all(made))).toEqual(new Set([null]))
   })
 
   test('closing an account is a change of its keys', async () => {

@@ -17,6 +17,7 @@ import { createMoneyLane, type MoneyAnswer, type MoneyRequest } from '#apps/bill
 import { createMetrics } from '#apps/billing/metrics.ts'
 import { createReceipts } from '#apps/billing/receipts.ts'
 import { createReconcile } from '#apps/billing/reconciliation/reconcile.ts'
+import { createLookUpLane } from '#apps/billing/lanes/look-up-lane.ts'
 import { createBillingService } from '#apps/billing/service.ts'
 import type { ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
@@ -222,6 +223,7 @@ export async function openBillingDatabase(
         pool: servicePool,
         callersDb: toKysely(servicePool),
         lane,
+        lookUps: createLookUpLane({ pool: servicePool, nowMs, monotonicMs: () => performance.now() }),
         versions,
         metrics,
         nowMs,

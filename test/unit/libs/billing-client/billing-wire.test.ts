@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { HoldAnswer } from '#libs/billing-client/billing-calls.ts'
+import type { BillingKey, HoldAnswer } from '#libs/billing-client/billing-calls.ts'
 import {
   fromHoldMessage,
   fromKeyMessage,
@@ -86,18 +86,25 @@ test.each([
   expect(() => sendReserve({ ...CALL, ...change })).toThrow(RangeError)
 })
 
-test.each([
-  [null, null],
-  [1_893_456_000_000, ['org/a', 'b']],
-  [null, []],
-])('a key that expires at %s and may use %j crosses the wire unchanged', (expiresAtMs, models) => {
+test.each<Pick<BillingKey, 'expiresAtMs' | 'models' | 'shortage'>>([
+  { expiresAtMs: null, models: null, shortage: null },
+  {
+    expiresAtMs: 1_893_456_000_000,
+    models: ['org/a', 'b'],
+    shortage: { of: 'account', availableNano: toNanoCredits(0n), heldNano: MOST },
+  },
+  {
+    expiresAtMs: null,
+    models: [],
+    shortage: { of: 'key-limit', availableNano: toNanoCredits(1n), heldNano: toNanoCredits(0n) },
+  },
+])('a key crosses the wire unchanged: %#', (fields) => {
   const key = {
     keyId: CALL.keyId,
     accountId: CALL.reservationId,
     sha256: Buffer.alloc(32, 7),
     active: true,
-    expiresAtMs,
-    models,
+    ...fields,
   }
   const message = lookUpKey.responseDeserialize(
     lookUpKey.responseSerialize({ found: true, key: toKeyMessage(key) }),

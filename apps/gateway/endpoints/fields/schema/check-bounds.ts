@@ -1,21 +1,21 @@
 import { isJsonObject, type JsonSchema, type SchemaProblem } from '#libs/json-schema/json-schema.ts'
+import type { GrammarUse } from '#libs/json-schema/limits.ts'
 import { toPointer, type Subschema } from '#libs/json-schema/subschemas.ts'
 
 /**
  * Rejects bounds that no value satisfies, and bounds beyond what the engine's grammar library (xgrammar) can count:
  * it would refuse the whole schema without naming a place, or take minutes to compile it.
  */
-export function checkBounds(subschemas: readonly Subschema[]): SchemaProblem | null {
-  let optional = 0
+export function checkBounds(subschemas: readonly Subschema[], use: GrammarUse): SchemaProblem | null {
   for (const subschema of subschemas) {
     const { schema } = subschema
     const own = countOptional(schema)
-    if ('minProperties' in schema || 'maxProperties' in schema) optional += own
+    if ('minProperties' in schema || 'maxProperties' in schema) use.countedProperties += own
     const found =
       findImpossible(schema) ??
       findUncountable(schema) ??
       (own > MAX_OPTIONAL ? { at: ['properties'], text: TOO_MANY_OPTIONAL } : null) ??
-      (optional > MAX_COUNTED ? { at: [countedBy(schema)], text: TOO_MANY_COUNTED } : null)
+      (use.countedProperties > MAX_COUNTED ? { at: [countedBy(schema)], text: TOO_MANY_COUNTED } : null)
     if (found !== null) return { pointer: toPointer(subschema, ...found.at), text: found.text }
   }
   return null
@@ -26,7 +26,7 @@ type Found = { readonly at: readonly string[]; readonly text: string }
 /** Each may be followed by any later one, so the size of the grammar grows with their square. */
 const MAX_OPTIONAL = 1_000
 const TOO_MANY_OPTIONAL = `expected at most ${MAX_OPTIONAL} optional properties in one object`
-/** Summed over all objects with `minProperties` or `maxProperties`: their grammars have a state for each count. */
+/** Summed over all objects of a request with `minProperties` or `maxProperties`: their grammars have a state for each count. */
 const MAX_COUNTED = 64
 const TOO_MANY_COUNTED = `expected at most ${MAX_COUNTED} optional properties where they are counted`
 const MAX_COUNT = 2 ** 31 - 1

@@ -1,19 +1,19 @@
 import { isJsonObject, type SchemaProblem } from '#libs/json-schema/json-schema.ts'
+import type { GrammarUse } from '#libs/json-schema/limits.ts'
 import { toPointer, type Subschema } from '#libs/json-schema/subschemas.ts'
 import { readPattern } from './read-pattern.ts'
 
-/** Steps that counts repeat. Measured: compiling more, in one pattern or in all, stops the engine for seconds. */
+/** Steps that counts repeat. Measured: compiling more, in one pattern or in all of a request, stops the engine for seconds. */
 const MAX_REPEATED_IN_ONE = 1_000
 const MAX_REPEATED_IN_ALL = 5_000
 
 /** Rejects each `pattern` and each name under `patternProperties` that the engine cannot compile into a grammar. */
-export function checkPatterns(subschemas: readonly Subschema[]): SchemaProblem | null {
-  let repeated = 0
+export function checkPatterns(subschemas: readonly Subschema[], use: GrammarUse): SchemaProblem | null {
   for (const subschema of subschemas) {
     for (const { source, at } of patternsOf(subschema.schema)) {
       const read = isPattern(source) ? readPattern(source) : { problem: EXPECTED, repeated: 0 }
-      repeated += read.repeated
-      const isTooMuch = read.repeated > MAX_REPEATED_IN_ONE || repeated > MAX_REPEATED_IN_ALL
+      use.repeatedSteps += read.repeated
+      const isTooMuch = read.repeated > MAX_REPEATED_IN_ONE || use.repeatedSteps > MAX_REPEATED_IN_ALL
       const problem = read.problem ?? (isTooMuch ? TOO_MUCH : null)
       if (problem !== null) return { pointer: toPointer(subschema, ...at), text: problem }
     }

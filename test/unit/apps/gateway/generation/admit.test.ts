@@ -5,7 +5,9 @@ import { createModelStates } from '#apps/gateway/demand/model-states.ts'
 import { createAdmit } from '#apps/gateway/generation/admit.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
+import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { generationCall } from '../../../../support/generation-call.ts'
+import { generationJob } from '../../../../support/generation-job.ts'
 
 function setUp(options: {
   engines?: { slots: number; running: number; meanMs: number | null }[]
@@ -95,7 +97,7 @@ test('for up to a second after a refusal the account is refused at once, another
   const { admit, clock } = setUp({ engines: BUSY_ENGINES })
   admit(generationCall()).refuse(queue(140))
   expect(() => admit(generationCall())).toThrow('is busy')
-  const caller = { keyId: 'key-2', accountId: 'account-2', models: null }
+  const caller = { keyId: 'key-2', accountId: 'account-2', models: null, shortage: null }
   expect(admit(generationCall({ caller })).mostAhead).toBe(120)
   clock.nowMs = 1_000
   expect(admit(generationCall()).mostAhead).toBe(120)
@@ -124,6 +126,56 @@ test('a state that the catalog fixes refuses even a served model', () => {
   expect(refusal({ fixedState: 'warming' })).toMatchObject({ code: 'model_warming', retryAfterS: 10 })
   expect(refusal({ fixedState: 'busy', enabled: false })).toMatchObject({ code: 'model_unavailable' })
   expect(demanded()).toBeUndefined()
+})
+
+test('a caller who can pay for nothing is refused before all else, and is no demand', () => {
+  const shortage = { of: 'account', availableNano: toNanoCredits(3n), heldNano: toNanoCredits(0n) } as const
+  const caller = { ...generationCall().caller, shortage }
+  const served = setUp({ engines: BUSY_ENGINES })
+  served.admit(generationCall()).refuse(queue(140))
+  const unserved = setUp({ state: { state: 'stopped', etaMs: null } })
+  for (const { admit } of [served, unserved, setUp({ barred: true, engines: BUSY_ENGINES })]) {
+    expect(() => admit(generationCall({ caller }))).toThrow(
+      expect.objectContaining({
+        code: 'insufficient_credits',
+        message: 'Not enough credits for this request: 0.000000003 available, 0 held by running requests.',
+      }),
+    )
+  }
+  expect(unserved.demanded()).toBeUndefined()
+  expect(served.demanded()).toMatchObject({ fresh: 1, busy: 1 })
+})
+
+test('the fifth new large grammar of an account waits until one of the others is compiled', () => {
+  const { admit, demanded } = setUp({ engines: [{ slots: 64, running: 0, meanMs: 1_000 }] })
+  const { request } = generationJob()
+  const ask = (text: string) => {
+    const schema = { type: 'object', description: text.repeat(10_000) }
+    return admit(generationCall({ request: { ...request, outputFormat: { type: 'json-schema', schema } } }))
+  }
+  const [first] = ['a', 'b', 'c', 'd'].map(ask)
+  expect(() => ask('e')).toThrow(
+    expect.objectContaining({
+      code: 'model_busy',
+      retryAfterS: 2,
+      message: expect.stringContaining('new schemas of this account'),
+    }),
+  )
+  expect(ask('a').mostAhead).toBeGreaterThan(0)
+  first?.grammars.compiled()
+  expect(ask('e').mostAhead).toBeGreaterThan(0)
+  expect(demanded()).toBeUndefined()
+})
+
+test('a free model needs no credits, and while they cannot be checked the refusal is 503', () => {
+  const shortage = { of: 'account', availableNano: toNanoCredits(0n), heldNano: toNanoCredits(0n) } as const
+  const { caller, model } = generationCall()
+  const free = { ...model, inputPriceNano: '0', cachedInputPriceNano: '0', outputPriceNano: '0' }
+  const { admit } = setUp({ engines: BUSY_ENGINES })
+  expect(admit(generationCall({ model: free, caller: { ...caller, shortage } })).mostAhead).toBe(120)
+  expect(() => admit(generationCall({ caller: { ...caller, shortage: 'unconfirmed' } }))).toThrow(
+    expect.objectContaining({ code: 'model_unavailable', retryAfterS: 2 }),
+  )
 })
 
 test('a model that is being started is model_warming, until its predicted start and up to a fifth more', () => {

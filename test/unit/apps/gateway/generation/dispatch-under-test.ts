@@ -100,6 +100,7 @@ export function setUp(
     promptTokens: 40,
     admission: {
       mostAhead: 5,
+      grammars: { compiled: () => {}, leave: () => {} },
       leave: () => {},
       refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
     },

@@ -62,6 +62,7 @@ type Given = {
 export function setUp(given: Given) {
   const log: string[] = []
   const settled: Ending[] = []
+  const costs: number[] = []
   const { inbox, feed } = createStreamInbox(7, () => log.push('close'))
   const send: Send = (events) => {
     let seq = feed.lastSeq()
@@ -111,6 +112,7 @@ export function setUp(given: Given) {
       if (given.refusal !== undefined) throw given.refusal
       return {
         mostAhead: 5,
+        grammars: { compiled: () => log.push('compiled'), leave: () => log.push('grammars left') },
         leave: () => {},
         refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
       }
@@ -118,7 +120,10 @@ export function setUp(given: Given) {
     reserve,
     openRun: createOpenRun({
       openStream: createOpenStream({ openInbox: () => inbox, limitMs: 60_000 }),
-      dispatch: () => dispatched,
+      dispatch({ cost }) {
+        costs.push(cost)
+        return dispatched
+      },
       recovery: createRecovery({
         reserve,
         picture: { find: () => null },
@@ -164,6 +169,7 @@ export function setUp(given: Given) {
     events: async (send: SendOutput) => await generate(generationCall(given.call), send),
     log,
     settled,
+    costs,
     inbox,
     registry,
     demanded: () => demand.read()['demo-chat'],

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import { claimed, collect, declined, end, setUp, text, textOf } from './generate-under-test.ts'
+import { generationJob } from '../../../../support/generation-job.ts'
 
 test('admit, reserve, queue, then the output; its end is settled as its worker counted it', async () => {
   const { events, log, settled } = setUp({
@@ -32,6 +33,31 @@ test('it goes on elsewhere after the ids that were received, and costs what an u
   expect(output.at(-1)).toEqual(end(3))
   expect(log).toContain('again after 2')
   expect(settled).toMatchObject([{ epoch: 2, outcome: 'completed', promptTokens: 3, completionTokens: 3 }])
+})
+
+test('its cost in the fair order counts the time that the engine takes to compile its grammars', async () => {
+  const costOf = async (request: ReturnType<typeof generationJob>['request']) => {
+    const { events, costs } = setUp({ epochs: [(send) => send([claimed(), end(1)])], call: { request } })
+    await collect(events)
+    return costs[0] ?? 0
+  }
+  const { request } = generationJob()
+  const schema = { type: 'object', description: 'x'.repeat(4_000) }
+  const plain = await costOf(request)
+  expect(plain).toBeGreaterThan(0)
+  expect(await costOf({ ...request, outputFormat: { type: 'json-schema', schema } })).toBeGreaterThanOrEqual(
+    plain + 1_000,
+  )
+})
+
+test('its grammars are compiled with its first output, and no longer under way when it has ended', async () => {
+  const { events, log } = setUp({ epochs: [(send) => send([claimed(), [text('Hello'), [1]], end(2)])] })
+  await collect(events)
+  expect(log.indexOf('compiled')).toBeGreaterThan(0)
+  expect(log.filter((entry) => entry === 'grammars left')).toHaveLength(1)
+  const silent = setUp({ epochs: [(send) => send([claimed(), end(0)])] })
+  await collect(silent.events).catch(() => [])
+  expect(silent.log).toContain('grammars left')
 })
 
 test('what was received is passed on before the pause', async () => {

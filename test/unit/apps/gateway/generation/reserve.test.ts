@@ -16,6 +16,7 @@ function setUp(answer: () => HoldAnswer) {
   const calls: ReserveCall[] = []
   const replaced: ReplaceCall[] = []
   const released: string[] = []
+  const short: string[] = []
   const reserve = createReserve({
     billing: {
       async reserve(call) {
@@ -30,8 +31,9 @@ function setUp(answer: () => HoldAnswer) {
     inputEstimate: createInputEstimate(),
     releaseHold: (id) => released.push(id),
     toQueueMs: (ownMs) => ownMs + QUEUE_AHEAD_MS,
+    onShortage: ({ keyId }) => short.push(keyId),
   })
-  return { reserve, calls, replaced, released }
+  return { reserve, calls, replaced, released, short }
 }
 
 const granted: HoldAnswer = {
@@ -62,6 +64,17 @@ test('an estimate beyond the context window does not refuse a prompt that may fi
   const long = { ...request, messages: [{ role: 'user' as const, content: 'x'.repeat(100_000) }] }
   await reserve.estimated(generationCall({ request: long }), TERMS)
   expect(calls[0]?.inputTokens).toBe(4_096 - 100)
+})
+
+test('a hold counts the time that the engine takes to compile the answer’s schema as input', async () => {
+  const { reserve, calls } = setUp(() => granted)
+  const { request } = generationJob()
+  const schema = { type: 'object', description: 'x'.repeat(4_000) }
+  const formatted = { ...request, outputFormat: { type: 'json-schema' as const, schema } }
+  await reserve.estimated(generationCall(), TERMS)
+  await reserve.estimated(generationCall({ request: formatted }), TERMS)
+  const [plain, constrained] = calls.map(({ inputTokens }) => inputTokens)
+  expect(constrained).toBeGreaterThanOrEqual((plain ?? Infinity) + 1_000)
 })
 
 test('each input to embed has a context window of its own, and no output is reserved', async () => {
@@ -97,6 +110,23 @@ test('without an answer of billing it is 503, and the hold that may exist is rel
   })
   await expect(reserve.estimated(call, TERMS)).rejects.toMatchObject({ code: 'model_unavailable' })
   expect(released).toEqual([call.id])
+})
+
+test('a refusal for want of credits is reported, a grant is not: the caller may be able to pay for nothing', async () => {
+  const few = { availableNano: toNanoCredits(0n), heldNano: toNanoCredits(0n) }
+  const answers: HoldAnswer[] = [
+    granted,
+    { status: 'insufficient-credits', ...few },
+    { status: 'key-limit', ...few },
+    { status: 'key-rate', retryAfterS: 1 },
+  ]
+  const { reserve, short } = setUp(() => answers.shift() ?? granted)
+  const reported: number[] = []
+  for (let turn = 0; turn < 4; turn += 1) {
+    await reserve.estimated(generationCall(), TERMS).catch(() => null)
+    reported.push(short.length)
+  }
+  expect(reported).toEqual([0, 1, 2, 2])
 })
 
 test('too few credits are 402, with the credits that are available and held', async () => {

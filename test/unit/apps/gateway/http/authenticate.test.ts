@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { createApiKey, hashApiKey, isWellFormedApiKey } from '#libs/api-key/api-key.ts'
-import type { BillingKey } from '#libs/billing-client/billing-calls.ts'
+import type { BillingKey, KeyShortage } from '#libs/billing-client/billing-calls.ts'
 import { BillingUnavailable } from '#libs/billing-client/billing-unavailable.ts'
+import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { createAuthenticate } from '#apps/gateway/http/authenticate.ts'
 
 const MINUTE_MS = 60_000
@@ -22,9 +23,10 @@ function setUp() {
     active: true,
     expiresAtMs: null,
     models: null,
+    shortage: null,
     ...changes,
   })
-  const { authenticate, applyKeyChanges } = createAuthenticate({
+  const { authenticate: authenticateFrom, ...others } = createAuthenticate({
     lookUpKey: async (sha256) => {
       billing.lookUps += 1
       const answer = billing.keys.get(sha256.toString('base64')) ?? null
@@ -37,8 +39,10 @@ function setUp() {
     nowMs: () => clock.ms,
     wallClockMs: () => clock.ms,
   })
+  const authenticate = async (authorization: string | undefined, address = '192.0.2.1') =>
+    await authenticateFrom(authorization, address)
   const know = (key: BillingKey) => billing.keys.set(key.sha256.toString('base64'), key)
-  return { text, bearer: `Bearer ${text}`, clock, billing, know, toKey, authenticate, applyKeyChanges }
+  return { text, bearer: `Bearer ${text}`, clock, billing, know, toKey, authenticate, ...others }
 }
 
 const invalidKey = { code: 'invalid_key' }
@@ -48,7 +52,7 @@ describe('authenticate', () => {
   it('turns a known key into its caller', async () => {
     const { bearer, know, toKey, authenticate } = setUp()
     know(toKey())
-    const caller = { keyId: 'key-1', accountId: 'account-1', models: null }
+    const caller = { keyId: 'key-1', accountId: 'account-1', models: null, shortage: null }
     await expect(authenticate(bearer)).resolves.toEqual(caller)
   })
 
@@ -199,6 +203,87 @@ describe('authenticate', () => {
     await expect(refused).rejects.toMatchObject(invalidKey)
     await expect(authenticate(bearer)).rejects.toMatchObject(invalidKey)
     expect(billing.lookUps).toBe(1)
+  })
+
+  describe('of a key that can pay for nothing', () => {
+    const nothing: KeyShortage = {
+      of: 'account',
+      availableNano: toNanoCredits(0n),
+      heldNano: toNanoCredits(0n),
+    }
+
+    it('asks billing again after a second, whatever the number of requests', async () => {
+      const { bearer, know, toKey, authenticate, billing, clock } = setUp()
+      know(toKey({ shortage: nothing }))
+      for (let turn = 0; turn < 10; turn += 1) {
+        await expect(authenticate(bearer)).resolves.toMatchObject({ shortage: nothing })
+      }
+      expect(billing.lookUps).toBe(1)
+      know(toKey())
+      clock.ms += 1_000
+      await Promise.all(Array.from({ length: 10 }, () => authenticate(bearer)))
+      await expect(authenticate(bearer)).resolves.toMatchObject({ shortage: null })
+      expect(billing.lookUps).toBe(2)
+    })
+
+    it('knows at once of credits that are pushed', async () => {
+      const { bearer, know, toKey, authenticate, applyKeyChanges } = setUp()
+      know(toKey({ shortage: nothing }))
+      await authenticate(bearer)
+      applyKeyChanges({ resync: false, keys: [toKey()] })
+      await expect(authenticate(bearer)).resolves.toMatchObject({ shortage: null })
+    })
+
+    it('does not go on saying so while billing cannot be asked: credits may have come', async () => {
+      const { bearer, know, toKey, authenticate, billing, clock } = setUp()
+      know(toKey({ shortage: nothing }))
+      await authenticate(bearer)
+      billing.reachable = false
+      clock.ms += 1_000
+      await expect(authenticate(bearer)).resolves.toMatchObject({ shortage: 'unconfirmed' })
+      await expect(authenticate(bearer)).resolves.toMatchObject({ shortage: 'unconfirmed' })
+      expect(billing.lookUps).toBe(2)
+      billing.reachable = true
+      clock.ms += 1_000
+      await expect(authenticate(bearer)).resolves.toMatchObject({ shortage: nothing })
+    })
+
+    it('learns of it after a refused reservation, which asks again once a second at most', async () => {
+      const { bearer, know, toKey, authenticate, suspectShortage, billing, clock } = setUp()
+      know(toKey())
+      await authenticate(bearer)
+      know(toKey({ shortage: nothing }))
+      suspectShortage(await authenticate(bearer))
+      await expect(authenticate(bearer)).resolves.toMatchObject({ shortage: null })
+      clock.ms += 1_000
+      suspectShortage(await authenticate(bearer))
+      await expect(authenticate(bearer)).resolves.toMatchObject({ shortage: nothing })
+      expect(billing.lookUps).toBe(2)
+    })
+  })
+
+  it('leaves look-ups to real keys while others make keys up', async () => {
+    const { bearer, know, toKey, authenticate, billing, clock } = setUp()
+    know(toKey())
+    await authenticate(bearer)
+    clock.ms += MINUTE_MS
+    const { promise, resolve } = Promise.withResolvers<void>()
+    billing.pause = promise
+    const attackers = ['192.0.2.1', '192.0.2.2', '192.0.2.3', '192.0.2.4', '192.0.2.5']
+    const madeUp = attackers.flatMap((address) =>
+      Array.from({ length: 300 }, async () => await authenticate(`Bearer ${createApiKey()}`, address)),
+    )
+    const other = createApiKey()
+    const known = authenticate(bearer)
+    expect(billing.lookUps).toBe(1 + 750 + 1)
+    know(toKey({ keyId: 'key-2', sha256: hashApiKey(other) }))
+    resolve()
+    await expect(known).resolves.toMatchObject({ keyId: 'key-1' })
+    const outcomes = await Promise.allSettled(madeUp)
+    const codes = outcomes.map((outcome) => (outcome.status === 'rejected' ? outcome.reason.code : 'found'))
+    expect(codes.filter((code) => code === 'invalid_key')).toHaveLength(750)
+    expect(codes.filter((code) => code === 'model_unavailable')).toHaveLength(750)
+    await expect(authenticate(`Bearer ${other}`, '192.0.2.1')).resolves.toMatchObject({ keyId: 'key-2' })
   })
 
   it('does not keep the answer of a look-up that began before a resync', async () => {

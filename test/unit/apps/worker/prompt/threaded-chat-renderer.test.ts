@@ -32,6 +32,29 @@ const LARGE: Record<string, Chat> = {
       content: 'x',
     })),
   }),
+  'a long id of a call': chat({
+    messages: [
+      { role: 'user', content: 'Hi' },
+      {
+        role: 'assistant',
+        content: '',
+        reasoning: '',
+        toolCalls: [{ id: '<|'.repeat(10_000), name: 'f', arguments: '{}' }],
+      },
+      { role: 'tool', content: 'y', toolCallId: '<|'.repeat(10_000) },
+    ],
+  }),
+  'a long name of a call': chat({
+    messages: [
+      { role: 'user', content: 'Hi' },
+      {
+        role: 'assistant',
+        content: '',
+        reasoning: '',
+        toolCalls: [{ id: 'a', name: 'f'.repeat(20_000), arguments: '{}' }],
+      },
+    ],
+  }),
   'a long message': chat({ messages: [{ role: 'user', content: 'some words '.repeat(20_000) }] }),
 }
 

@@ -1,15 +1,15 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkSchema } from '#apps/gateway/endpoints/fields/check-schema.ts'
+import { createCheckSchema, type CheckSchema } from '#apps/gateway/endpoints/fields/check-schema.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
 
-type Schema = Parameters<typeof checkSchema>[0]
+type Schema = Parameters<CheckSchema>[0]
 
 /** The error that the caller receives; null for a schema that is accepted. */
 function problemOf(schema: Schema): string | null {
   try {
-    checkSchema(schema, 'response_format')
+    createCheckSchema()(schema, 'response_format')
     return null
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'invalid_request') throw error
@@ -208,6 +208,54 @@ describe('what would stop the engine or break its answer', () => {
     expect(problemOf(chain(1_000, { type: 'null' }))).toContain(
       '#: expected at most 2000 levels in all schemas',
     )
+  })
+})
+
+describe('the schemas of one request share its limits', () => {
+  const problemOfSecond = (first: Schema, second: Schema): string => {
+    const checkSchema = createCheckSchema()
+    checkSchema(first, 'response_format')
+    try {
+      checkSchema(second, 'tools[0].function.parameters')
+      return 'fine'
+    } catch (error) {
+      return String(error)
+    }
+  }
+  const values = (count: number) => ({ enum: Array.from({ length: count }, (_, i) => i) })
+  const repeating = (patterns: number) => ({
+    anyOf: Array.from({ length: patterns }, () => ({ pattern: 'a{126}' })),
+  })
+  const counted = (count: number) => ({
+    properties: Object.fromEntries(Array.from({ length: count }, (_, i) => [`p${i}`, {}])),
+    minProperties: 1,
+  })
+  const referring = (length: number): Schema => ({
+    $ref: '#/$defs/d0',
+    $defs: Object.fromEntries(
+      Array.from({ length }, (_, i) => [
+        `d${i}`,
+        i + 1 < length ? { properties: { a: { $ref: `#/$defs/d${i + 1}` } } } : {},
+      ]),
+    ),
+  })
+
+  it.each<[first: Schema, fits: Schema, tooMuch: Schema, problem: string]>([
+    [values(10_000), values(9_000), values(10_001), 'expected at most 20000 values in all schemas'],
+    [
+      { description: 'x'.repeat(150_000) },
+      { description: 'x'.repeat(49_000) },
+      { description: 'x'.repeat(50_001) },
+      'expected at most 200000 characters in all schemas',
+    ],
+    [repeating(20), repeating(19), repeating(21), '1000 steps, 5000 in all'],
+    [counted(40), counted(24), counted(25), 'expected at most 64 optional properties'],
+    [referring(600), referring(300), referring(600), 'expected at most 2000 levels in all schemas'],
+  ])('case %#', (...[first, fits, tooMuch, problem]) => {
+    expect(problemOfSecond(first, fits)).toBe('fine')
+    expect(problemOfSecond(first, tooMuch)).toContain(`'tools[0].function.parameters': wrong schema at #`)
+    expect(problemOfSecond(first, tooMuch)).toContain(problem)
+    expect(problemOf(tooMuch)).toBeNull()
   })
 })
 

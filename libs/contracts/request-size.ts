@@ -1,0 +1,78 @@
+import { hash } from 'node:crypto'
+import type {
+  ChatRequest,
+  EmbeddingRequest,
+  GenerationRequest,
+  ToolDefinition,
+} from './generation-request.ts'
+import { textBytes, textCharacters } from './text-size.ts'
+
+/** How large a request is, counted once, where its body is prepared: there no stream waits for the count. */
+export type RequestSize = {
+  /** Of all of its text. */
+  readonly bytes: number
+  /** Of the text that the template may write into the prompt, and about what it adds: all but the answer's schema. */
+  readonly promptBytes: number
+  /**
+   * The price of its grammars, as tokens of input: an engine compiles them while it does nothing else. They count where
+   * work is weighed before it is done, in the hold and in the fair order of the queue, and are never charged.
+   */
+  readonly grammarTokens: number
+  /** Names the grammars of a request whose engine compiles them for long; null: it has none, or small ones. */
+  readonly grammar: string | null
+}
+
+/** What the template adds to a list of tools: its instructions. */
+const TOOLS_BYTES = 480
+
+/** Of a schema's text; about as many as a token of JSON has. */
+const GRAMMAR_CHARACTERS_PER_TOKEN = 4
+
+/** Smaller grammars are compiled within some hundred milliseconds. */
+const LARGE_GRAMMAR_CHARACTERS = 10_000
+
+export function sizeOf(request: GenerationRequest): RequestSize {
+  if (request.kind === 'embedding') {
+    const bytes = textBytes(request) - textBytes(EMPTY_EMBEDDING)
+    return { bytes, promptBytes: bytes, grammarTokens: 0, grammar: null }
+  }
+  const { tools, outputFormat } = request
+  const answer = outputFormat.type === 'json-schema' ? outputFormat.schema : null
+  const answerBytes = answer === null ? 0 : textBytes(answer)
+  const bytes = textBytes(request) - textBytes(EMPTY_CHAT) + (tools.length === 0 ? 0 : TOOLS_BYTES)
+  const constrained = tools.filter((tool) => isConstrained(tool, request))
+  const schemas = [answer, ...constrained.map(({ parameters }) => parameters)].filter((one) => one !== null)
+  const grammarCharacters = schemas.reduce((sum, schema) => sum + textCharacters(schema), 0)
+  return {
+    bytes,
+    promptBytes: bytes - answerBytes,
+    grammarTokens: Math.ceil(grammarCharacters / GRAMMAR_CHARACTERS_PER_TOKEN),
+    grammar: grammarCharacters < LARGE_GRAMMAR_CHARACTERS ? null : hash('sha256', JSON.stringify(schemas)),
+  }
+}
+
+/**
+ * Whether the engine constrains a tool's calls to its schema: where the tool is forced or strict, or the format
+ * constrains the output.
+ */
+export function isConstrained(
+  { name, strict }: Pick<ToolDefinition, 'name' | 'strict'>,
+  { toolChoice: choice, outputFormat }: Pick<ChatRequest, 'toolChoice' | 'outputFormat'>,
+): boolean {
+  if (typeof choice === 'object') return choice.name === name
+  return choice === 'required' || (choice === 'auto' && (strict === true || outputFormat.type !== 'text'))
+}
+
+/** The names of the fields are no text of the caller: they would blur the ratio of tokens to bytes of small requests. */
+const EMPTY_CHAT: Omit<ChatRequest, 'messages'> & { messages: [] } = {
+  kind: 'chat',
+  messages: [],
+  tools: [],
+  toolChoice: 'auto',
+  parallelToolCalls: true,
+  outputFormat: { type: 'text' },
+  sampling: {},
+  stop: [],
+  reasoningEffort: 'off',
+}
+const EMPTY_EMBEDDING: EmbeddingRequest = { kind: 'embedding', inputs: [] }

@@ -1,0 +1,47 @@
+/**
+ * The one count of the text in a request: of every string in a value and every key, wherever they stand. A count by a
+ * list of fields would miss the field that is added next, and what is not counted is work that nobody pays for and
+ * nothing bounds.
+ */
+
+/** About what JSON or a template writes around each entry of an object or list: quotes, separators. */
+const ENTRY = 3
+
+/** The bytes of the text in `value`, as UTF-8. */
+export function textBytes(value: unknown): number {
+  return measure(value, { lengthOf: (text) => Buffer.byteLength(text), most: Infinity })
+}
+
+/** The characters (UTF-16) of the text in `value`. */
+export function textCharacters(value: unknown): number {
+  return measure(value, { lengthOf: (text) => text.length, most: Infinity })
+}
+
+/** Whether `value` has more characters of text. Stops counting as soon as that is known. */
+export function hasMoreCharacters(value: unknown, most: number): boolean {
+  return measure(value, { lengthOf: (text) => text.length, most }) > most
+}
+
+/** Without recursion: a caller's schema may be deep. */
+function measure(
+  value: unknown,
+  { lengthOf, most }: { lengthOf: (text: string) => number; most: number },
+): number {
+  const open: unknown[] = [value]
+  let size = 0
+  while (open.length > 0 && size <= most) {
+    const next = open.pop()
+    if (typeof next === 'string') size += lengthOf(next)
+    else if (Array.isArray(next)) {
+      size += ENTRY * next.length
+      if (size <= most) for (const item of next) open.push(item)
+    } else if (typeof next === 'object' && next !== null) {
+      for (const [key, inner] of Object.entries(next)) {
+        if (inner === undefined) continue
+        size += ENTRY + lengthOf(key)
+        open.push(inner)
+      }
+    } else size += String(next).length
+  }
+  return size
+}

@@ -1,0 +1,126 @@
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { ChatBody } from '#apps/gateway/endpoints/chat-completions/chat-body.ts'
+import { CompletionBody } from '#apps/gateway/endpoints/completions/completion-body.ts'
+import { EmbeddingBody } from '#apps/gateway/endpoints/embeddings/embedding-body.ts'
+import { ResponsesBody } from '#apps/gateway/endpoints/responses/responses-body.ts'
+import { isJsonObject } from '#libs/json-schema/json-schema.ts'
+
+const BODIES = {
+  chat: ChatBody,
+  responses: ResponsesBody,
+  completions: CompletionBody,
+  embeddings: EmbeddingBody,
+}
+
+type Documented = z.core.JSONSchema.BaseSchema
+const toSchema = (schema: unknown): Documented => (isJsonObject(schema) ? schema : {})
+
+/** The paths of all strings in a body, with the schema of each. */
+function* stringsOf(schema: Documented, path: string): Generator<[string, Documented]> {
+  for (const one of [...(schema.anyOf ?? []), ...(schema.oneOf ?? [])]) yield* stringsOf(toSchema(one), path)
+  if ([schema.type].flat().includes('string')) yield [path, schema]
+  if (schema.items !== undefined) yield* stringsOf(toSchema(schema.items), `${path}[]`)
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    yield* stringsOf(toSchema(property), `${path}.${name}`)
+  }
+  if (schema.propertyNames !== undefined) yield* stringsOf(toSchema(schema.propertyNames), `${path}{key}`)
+  if (schema.additionalProperties) yield* stringsOf(toSchema(schema.additionalProperties), `${path}{value}`)
+}
+
+const isBounded = ({ const: fixed, enum: options, maxLength, pattern }: Documented) =>
+  fixed !== undefined ||
+  options !== undefined ||
+  (maxLength !== undefined && maxLength <= 1_024) ||
+  // Anchored, without open repetitions.
+  (pattern !== undefined && !/[*+]|,\}/.test(pattern))
+
+/** Text of any length becomes a part of the request, whose size counts all of its text; the rest has a maximum. */
+const COUNTED = [
+  'chat.messages[].content',
+  'chat.messages[].content[].text',
+  'chat.messages[].reasoning_content',
+  'chat.messages[].tool_calls[].function.arguments',
+  'chat.response_format.json_schema.schema{key}',
+  'chat.response_format.schema{key}',
+  'chat.tools[].description',
+  'chat.tools[].function.description',
+  'chat.tools[].function.parameters{key}',
+  'chat.tools[].parameters{key}',
+  'completions.prompt',
+  'completions.prompt[]',
+  'completions.response_format.json_schema.schema{key}',
+  'completions.response_format.schema{key}',
+  'embeddings.input',
+  'embeddings.input[]',
+  'responses.input',
+  'responses.input[].arguments',
+  'responses.input[].content',
+  'responses.input[].content[].refusal',
+  'responses.input[].content[].text',
+  'responses.input[].output',
+  'responses.input[].output[].refusal',
+  'responses.input[].output[].text',
+  'responses.input[].summary[].text',
+  'responses.instructions',
+  'responses.response_format.json_schema.schema{key}',
+  'responses.response_format.schema{key}',
+  'responses.text.format.json_schema.schema{key}',
+  'responses.text.format.schema{key}',
+  'responses.tools[].description',
+  'responses.tools[].function.description',
+  'responses.tools[].function.parameters{key}',
+  'responses.tools[].parameters{key}',
+]
+
+it('every string of every body has a maximum, or is text of the request, whose size counts it', () => {
+  const strings = Object.entries(BODIES).flatMap(([name, body]) => [
+    ...stringsOf(toSchema(z.toJSONSchema(body, { io: 'input', unrepresentable: 'any' })), name),
+  ])
+  expect(strings.map(([path]) => path)).toContain('chat.messages[].tool_call_id')
+  const unbounded = strings.flatMap(([path, schema]) => (isBounded(schema) ? [] : [path]))
+  expect([...new Set(unbounded)].toSorted()).toEqual(COUNTED)
+})
+
+const LONG = 'x'.repeat(257)
+
+it.each([
+  ['chat', 'messages.0.tool_call_id', { messages: [{ role: 'tool', tool_call_id: LONG, content: '' }] }],
+  [
+    'chat',
+    'messages.0.tool_calls.0.id',
+    { messages: [{ role: 'assistant', tool_calls: [{ id: LONG, function: { name: 'f' } }] }] },
+  ],
+  [
+    'chat',
+    'messages.0.tool_calls.0.function.name',
+    { messages: [{ role: 'assistant', tool_calls: [{ id: 'a', function: { name: LONG } }] }] },
+  ],
+  ['responses', 'input.0.call_id', { input: [{ type: 'function_call_output', call_id: LONG, output: '' }] }],
+  ['responses', 'input.0.call_id', { input: [{ type: 'function_call', call_id: LONG, name: 'f' }] }],
+  ['responses', 'input.0.name', { input: [{ type: 'function_call', call_id: 'a', name: LONG }] }],
+  ['responses', 'input.0.id', { input: [{ type: 'item_reference', id: LONG }] }],
+  [
+    'chat',
+    'tools.0.name',
+    { messages: [{ role: 'user', content: '' }], tools: [{ type: 'function', name: LONG }] },
+  ],
+  ['chat', 'tools.0.type', { messages: [{ role: 'user', content: '' }], tools: [{ type: LONG }] }],
+  [
+    'chat',
+    'response_format.name',
+    {
+      messages: [{ role: 'user', content: '' }],
+      response_format: { type: 'json_schema', schema: {}, name: LONG },
+    },
+  ],
+] as const)('in a body of %s, %s has at most 256 characters', (body, path, value) => {
+  const { error } = BODIES[body].safeParse(value)
+  expect(error?.issues[0]).toMatchObject({
+    path: path.split('.').map((step) => (/^\d+$/.test(step) ? Number(step) : step)),
+    message: 'expected at most 256 characters',
+  })
+  expect(
+    BODIES[body].safeParse(JSON.parse(JSON.stringify(value).replaceAll(LONG, LONG.slice(1)))).success,
+  ).toBe(true)
+})
