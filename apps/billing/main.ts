@@ -215,6 +215,7 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
         replica,
         watermarkAges: metrics.watermarkAge.ages(),
         moneyCallsWaiting: lane.waiting(),
+        deadLetters: metrics.deadLetters.counts(),
       }),
       nowMs,
       log,

@@ -29,6 +29,7 @@ test('the state of an empty database says so', async () => {
     reconciliation: null,
     overdueHolds: 0,
     alarms: [],
+    deadLetters: [{ model: 'chat', settlements: 2 }],
     writeOffs: { requests: 0, writtenOffNano: '0' },
   })
 })

@@ -39,6 +39,10 @@ export const live = () => ({
   replica: 'replica-1',
   watermarkAges: new Map([['chat', 400]]),
   moneyCallsWaiting: 0,
+  deadLetters: new Map([
+    ['chat', 2],
+    ['embed', 0],
+  ]),
 })
 
 export const HOLD_GRACE_MS = 60_000
