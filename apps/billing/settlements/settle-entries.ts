@@ -101,7 +101,10 @@ export function createSettleEntries(deps: {
       metrics.settlements.inc({ result })
       if (SETTLEMENT_ALARMS.includes(result)) {
         metrics.settlementAlarms.inc({ kind: result })
-        log.error({ requestId: settlement?.id, settlement, result }, 'settlement alarm')
+        log.error(
+          { requestId: settlement?.id, settlement: toLogFields(settlement), result },
+          'settlement alarm',
+        )
       }
       // A repetition returns the numbers of the first settlement, which were counted then.
       if (result === 'replayed' || result === 'different') continue
@@ -111,7 +114,10 @@ export function createSettleEntries(deps: {
       if (costNano > chargedNano) {
         metrics.writtenOffCredits.inc(Number(costNano - chargedNano) / 1e9)
         const writtenOffNano = String(costNano - chargedNano)
-        log.warn({ requestId: settlement?.id, settlement, writtenOffNano }, 'cost written off')
+        log.warn(
+          { requestId: settlement?.id, settlement: toLogFields(settlement), writtenOffNano },
+          'cost written off',
+        )
       }
     }
   }
@@ -126,6 +132,13 @@ export function createSettleEntries(deps: {
     }
     return refused
   }
+}
+
+/** Without the receipt, which proves a hold to whoever shows it. */
+function toLogFields(settlement: ModelSettlement | undefined) {
+  if (settlement === undefined) return undefined
+  const { model, epoch, outcome, promptTokens, cachedTokens, completionTokens, by } = settlement
+  return { model, epoch, outcome, promptTokens, cachedTokens, completionTokens, by }
 }
 
 /** Without an answer the batch was refused, and its entries are settled one by one. */
