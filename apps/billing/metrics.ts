@@ -91,6 +91,11 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
       help: 'Times entries vanished from a settlement stream although its Redis server ran on',
       registers,
     }),
+    queueEvicts: createUnknown({
+      name: 'millrace_billing_queue_evicts',
+      help: '1 unless the queue Redis says that it evicts nothing; absent while it does not answer',
+      registers,
+    }),
     deadLetters: createDeadLetters(registers),
     reconciliationRows: new Gauge<'question'>({
       name: 'millrace_billing_reconciliation_rows',
