@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { settlementStreamKey } from '#libs/generation-record/keys.ts'
 import type { FaultyCluster, Link } from '#test/support/faulty-cluster/faulty-cluster.ts'
 import type { Part } from '#test/support/faulty-cluster/part.ts'
 import type { LinkState } from '#test/support/faulty-cluster/tcp-proxy.ts'
+import { BAD_ENTRY } from './check-keys.ts'
 import { describe, disturbedBy, labelOf, type Fault, type Planned } from './schedule.ts'
 
 /** A fault that happened. */
@@ -65,6 +68,8 @@ async function make(cluster: FaultyCluster, fault: Fault): Promise<void> {
       return await partOf(cluster, fault.part).freeze(fault.ms)
     case 'lose-writes':
       return await cluster.loseWrites(fault.ms)
+    case 'bad-entry':
+      return await writeBadEntry(cluster)
     case 'cut':
       linkOf(cluster, fault.link).cut()
       return
@@ -79,6 +84,14 @@ async function make(cluster: FaultyCluster, fault: Fault): Promise<void> {
     case 'engine':
       return await changeEngines(cluster, fault)
   }
+}
+
+async function writeBadEntry(cluster: FaultyCluster): Promise<void> {
+  const redis = new Redis(cluster.queueUrl, { maxRetriesPerRequest: 0, retryStrategy: null })
+  redis.on('error', () => {})
+  // Where the queue is disturbed at this moment, there is no entry.
+  await redis.xadd(settlementStreamKey('demo-chat'), '*', 'id', BAD_ENTRY, 'epoch', '1').catch(() => null)
+  redis.disconnect()
 }
 
 async function holdState(link: Link, state: LinkState, ms: number): Promise<void> {

@@ -34,6 +34,7 @@ test('a schedule is in the order of time and has every kind of fault', () => {
     'stall',
     'half-open',
     'engine',
+    'bad-entry',
   ])
     expect(kinds).toContain(kind)
   const labels = new Set(planned.map(({ fault }) => labelOf(fault)))

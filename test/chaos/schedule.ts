@@ -9,6 +9,8 @@ export type Fault =
   | { readonly kind: 'freeze'; readonly part: string; readonly ms: number }
   /** The queue Redis is killed and has lost its last writes. */
   | { readonly kind: 'lose-writes'; readonly part: 'queue'; readonly ms: number }
+  /** An entry that no release can read is in the settlement stream of a model. */
+  | { readonly kind: 'bad-entry'; readonly part: 'queue' }
   | { readonly kind: 'cut'; readonly link: string }
   | {
       readonly kind: 'refuse' | 'stall' | 'half-open'
@@ -103,6 +105,8 @@ function disturbanceMs(fault: Fault): number {
     case 'terminate':
       // Running generations may go on for some seconds.
       return 2 * START_MS
+    case 'bad-entry':
+      return 0
     case 'cut':
       return 1_500
     case 'freeze':
@@ -185,6 +189,7 @@ function drawServerFault(random: Random): Fault {
   if (part === 'postgres') return { kind: 'kill', part, downMs: random.int(0, 2_000) }
   if (part === 'queue' && random.chance(0.25))
     return { kind: 'lose-writes', part, ms: random.int(100, 1_000) }
+  if (part === 'queue' && random.chance(0.2)) return { kind: 'bad-entry', part }
   return drawProcessFault(random, part, [500, 5_000])
 }
 
@@ -207,6 +212,8 @@ export function describe(fault: Fault): string {
       return `terminate ${fault.part}`
     case 'lose-writes':
       return `kill ${fault.part} and lose the writes of ${fault.ms} ms`
+    case 'bad-entry':
+      return `an entry that nobody can read in the settlements of a model`
     case 'freeze':
       return `freeze ${fault.part} for ${fault.ms} ms`
     case 'cut':

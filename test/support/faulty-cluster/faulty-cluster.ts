@@ -2,6 +2,7 @@ import { createAdminClient } from '#libs/admin-contract/admin-client.ts'
 import { ADMIN_TOKEN, createAccountCalls, type AccountCalls, type EnginePlan } from '../cluster.ts'
 import { freePort } from '../free-port.ts'
 import { startLocalRedis } from '../local-servers.ts'
+import { OTHER_RELEASE } from '../other-release.ts'
 import { createPostgres, type TestPostgres } from '../postgres.ts'
 import { startApp, type RunningApp } from '../processes.ts'
 import { scratchFolder } from '../run-folder.ts'
@@ -48,6 +49,8 @@ export type FaultyClusterOptions = {
   /** Of each worker, in one simulator process. */
   readonly engines: readonly EnginePlan[]
   readonly env?: Partial<Record<AppName, Readonly<Record<string, string>>>>
+  /** The names of those that are of another release. */
+  readonly otherRelease?: readonly string[]
 }
 
 type AppName = 'gateway' | 'worker' | 'billing' | 'simulator'
@@ -92,7 +95,12 @@ export async function startFaultyCluster(options: FaultyClusterOptions): Promise
     BUS_REDIS_URL: await linkUrl(name, 'bus', servers.busUrl),
   })
   const app = (name: string, kind: AppName, env: Readonly<Record<string, string>>) =>
-    createApp(name, kind, { LOG_LEVEL: 'info', ...env, ...options.env?.[kind] })
+    createApp(name, kind, { LOG_LEVEL: 'info', ...env, ...ofRelease(name, options.env?.[kind] ?? {}) })
+  // Deliberate mistakes are in NODE_OPTIONS as well.
+  const ofRelease = (name: string, env: Readonly<Record<string, string>>) =>
+    options.otherRelease?.includes(name) === true
+      ? { ...env, NODE_OPTIONS: `${env['NODE_OPTIONS'] ?? ''} ${OTHER_RELEASE.NODE_OPTIONS}`.trim() }
+      : env
 
   async function createBilling(name: string) {
     const [grpc, admin] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`]
