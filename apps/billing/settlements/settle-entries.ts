@@ -79,10 +79,12 @@ export function createSettleEntries(deps: {
   async function isOutage(error: unknown): Promise<boolean> {
     if (isRejectedValue(error)) return false
     if (isDatabaseUnavailable(error) || isConflict(error)) return true
-    return await money.settle([]).then(
-      () => false,
-      () => true,
-    )
+    try {
+      await money.settle([])
+      return false
+    } catch {
+      return true
+    }
   }
 
   /** An entry that is not traced has no parent, and must not begin a trace. */

@@ -74,7 +74,7 @@ test.each(Object.entries(LOSSES))(
     await settleUnseen()
     await lose()
     await charge()
-    await expectCharged(1_400n)
+    await expectCharged(2_100n)
     await expect.poll(() => replica.losses(), WAIT).toBe(1)
     await expect.poll(keptCount, WAIT).toBe(0)
   },
@@ -99,7 +99,7 @@ test('a master that was a replica for a moment has lost what it had acknowledged
   expect(await ids()).toEqual([runId, expect.not.stringMatching(`^${replicationId}$`)])
 
   await charge()
-  await expectCharged(1_400n)
+  await expectCharged(2_100n)
   // A failover is no alarm.
   expect(await replica.losses()).toBe(0)
 })
@@ -111,15 +111,17 @@ async function settleFirst(): Promise<void> {
   await expect.poll(keptCount, WAIT).toBe(0)
 }
 
-/** One that is acknowledged by Redis, and that billing has not charged. */
+/** Two that are acknowledged by Redis, and that billing has not charged; the second one it has not even read. */
 async function settleUnseen(): Promise<void> {
-  const reserved = await reserve()
+  const [read, unread] = [await reserve(), await reserve()]
   await database.pool.query('revoke update on accounts from millrace_service')
   // The gateway knows the run from its last look at the mark.
   await settlements.tick()
-  settle(reserved)
-  await expect.poll(() => settlements.counts(), WAIT).toEqual({ unanswered: 0, kept: 1 })
+  settle(read)
   await expect.poll(() => replica.failedCommits(), WAIT).toBeGreaterThan(0)
+  // Billing has the one before in its hands, and reads no other.
+  settle(unread)
+  await expect.poll(() => settlements.counts(), WAIT).toEqual({ unanswered: 0, kept: 2 })
 }
 
 const charge = async () => await database.pool.query('grant update on accounts to millrace_service')

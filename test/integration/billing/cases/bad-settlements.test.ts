@@ -49,7 +49,7 @@ test('a receipt of the next release is charged like any other', async () => {
   await forget(forgotten)
   await addSettlement(redis, 'chat', settlement(forgotten.reservationId, { receipt }))
   start()
-  await charged(account.accountId, 700n)
+  await expectCharged(account.accountId, 700n)
 })
 
 test('an entry that this release cannot handle is put aside, and the others of its batch are charged', async () => {
@@ -66,7 +66,7 @@ test('an entry that this release cannot handle is put aside, and the others of i
   await addSettlement(redis, 'chat', settlement(strange.reservationId, { receipt }))
   await addSettlement(redis, 'embed', settlement(last.reservationId, { completionTokens: 0 }))
   start()
-  await charged(account.accountId, 900n)
+  await expectCharged(account.accountId, 900n)
   await expect.poll(() => replica.alarms('dead-letter'), WAIT).toBe(1)
   await expect.poll(() => replica.deadLetters(), WAIT).toEqual({ chat: 1, embed: 0, odd: 0 })
   const [[, fields] = ['', []]] = await redis.xrange(deadLetterKey('chat'), '-', '+')
@@ -85,7 +85,7 @@ test('while the database can settle nothing, for whatever reason, no entry is pu
   await expect.poll(() => replica.failedCommits(), WAIT).toBeGreaterThan(2)
   expect(await redis.exists(deadLetterKey('chat'))).toBe(0)
   await database.pool.query('grant update on accounts to millrace_service')
-  await charged(account.accountId, 700n)
+  await expectCharged(account.accountId, 700n)
   expect(await replica.alarms('dead-letter')).toBe(0)
 })
 
@@ -96,12 +96,12 @@ test('an entry of thousands of fields is put aside, and those after it are charg
   await redis.xadd(settlementStreamKey('chat'), '*', ...many)
   await addSettlement(redis, 'chat', settlement(reservationId))
   start()
-  await charged(account.accountId, 700n)
+  await expectCharged(account.accountId, 700n)
   await expect.poll(() => redis.xlen(deadLetterKey('chat')), WAIT).toBe(1)
   await expect.poll(pendingCount, WAIT).toBe(0)
   const { reservationId: next } = await hold(account.keyId)
   await addSettlement(redis, 'chat', settlement(next))
-  await charged(account.accountId, 1_400n)
+  await expectCharged(account.accountId, 1_400n)
 })
 
 function start(): void {
@@ -134,7 +134,7 @@ async function forget({ reservationId }: Held): Promise<void> {
   await pool.query('delete from reservations where id = $1', [reservationId])
 }
 
-async function charged(accountId: string, nano: bigint): Promise<void> {
+async function expectCharged(accountId: string, nano: bigint): Promise<void> {
   await expect
     .poll(async () => 10_000n - (await database.balance(accountId)).posted, { ...WAIT, timeout: 10_000 })
     .toBe(nano)
