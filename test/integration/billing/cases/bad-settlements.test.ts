@@ -50,6 +50,7 @@ test('a receipt of the next release is charged like any other', async () => {
   await addSettlement(redis, 'chat', settlement(forgotten.reservationId, { receipt }))
   start()
   await expectCharged(account.accountId, 700n)
+  expect(await replica.alarms('dead-letter')).toBe(0)
 })
 
 test('an entry that this release cannot handle is put aside, and the others of its batch are charged', async () => {
