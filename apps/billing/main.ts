@@ -34,6 +34,7 @@ import { createReconcile } from './reconciliation/reconcile.ts'
 import { createBillingService } from './service.ts'
 import { runSettlements } from './settlements/run-settlements.ts'
 import { createTimingWriter } from './settlements/write-timings.ts'
+import { watchEviction } from './watch-eviction.ts'
 import { watchHolds } from './watch-holds.ts'
 
 const LIMITS = {
@@ -49,6 +50,7 @@ const LIMITS = {
   booksEveryMs: 15 * 60_000,
   booksCheckMs: 60_000,
   holdsEveryMs: 30_000,
+  evictionEveryMs: 60_000,
 }
 
 const OPERATORS_BOUNDS = { connections: 4, statementMs: 30_000 }
@@ -167,6 +169,8 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
     idleSweepEveryMs: LIMITS.idleSweepEveryMs,
   })
   releasers.add('settlements', stopSettlements, { run: (stop) => stop(), limitMs: 10_000 })
+  const eviction = watchEviction({ redis, everyMs: LIMITS.evictionEveryMs, metrics, log })
+  releasers.add('eviction', eviction, { run: (stop) => stop() })
 
   const { server, endStreams } = createBillingService({
     pool,
@@ -221,6 +225,7 @@ async function serve(context: { config: BillingConfig; log: Logger; releasers: R
         replica,
         watermarkAges: metrics.watermarkAge.ages(),
         moneyCallsWaiting: lane.waiting(),
+        deadLetters: metrics.deadLetters.counts(),
       }),
       nowMs,
       log,

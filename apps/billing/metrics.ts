@@ -22,7 +22,7 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
     registers,
   })
   // An alert watches the increase of a series, so each series exists from the start.
-  for (const kind of [...SETTLEMENT_ALARMS, 'unreadable']) settlementAlarms.inc({ kind }, 0)
+  for (const kind of [...SETTLEMENT_ALARMS, 'dead-letter']) settlementAlarms.inc({ kind }, 0)
   return {
     moneyCalls: new Counter({
       name: 'millrace_billing_money_calls_total',
@@ -91,6 +91,17 @@ export function createMetrics(registry: Registry, moneyCallsWaiting: () => numbe
       help: 'Times that the clock of a queue Redis jumped, by more than 5 s, as this replica saw it, for each model',
       registers,
     }),
+    streamLosses: new Counter({
+      name: 'millrace_billing_stream_losses_total',
+      help: 'Times entries vanished from a settlement stream although its Redis server ran on',
+      registers,
+    }),
+    queueEvicts: createUnknown({
+      name: 'millrace_billing_queue_evicts',
+      help: '1 unless the queue Redis says that it evicts nothing; absent while it does not answer',
+      registers,
+    }),
+    deadLetters: createDeadLetters(registers),
     reconciliationRows: new Gauge<'question'>({
       name: 'millrace_billing_reconciliation_rows',
       help: 'Rows that contradict a question of the newest scheduled reconciliation; all must be zero',
@@ -111,6 +122,24 @@ function createUnknown(options: { name: string; help: string; registers: Registr
   const gauge = new Gauge(options)
   gauge.remove()
   return gauge
+}
+
+function createDeadLetters(registers: Registry[]) {
+  const counts = new Map<string, number>()
+  const gauge: Gauge<'model'> = new Gauge({
+    name: 'millrace_billing_dead_letters',
+    help: 'Settlements of a model that could not be read or settled, and wait for an operator',
+    labelNames: ['model'],
+    registers,
+    collect() {
+      for (const [model, count] of counts) gauge.set({ model }, count)
+    },
+  })
+  return {
+    set: (model: string, count: number) => void counts.set(model, count),
+    /** Of each model, as observed last. */
+    counts: (): ReadonlyMap<string, number> => counts,
+  }
 }
 
 /** Ages grow by themselves between updates, also while Redis is unavailable and there are none. */

@@ -1,3 +1,4 @@
+import { redactCredentials, toPrintedError } from '#libs/telemetry/loggable-error.ts'
 import { createAdmin } from './admin.ts'
 import { runChat } from './chat/run-chat.ts'
 import { createBus } from './bus.ts'
@@ -59,10 +60,10 @@ export async function runCommand(
   } catch (error) {
     if (!(error instanceof CommandError)) {
       // A bug: it is not known whether a change was made, so the exit code must not be the one of a refusal.
-      terminal.note(`Unexpected: ${error instanceof Error ? error.stack : String(error)}`)
+      terminal.note(`Unexpected: ${toPrintedError(error)}`)
       return EXIT_CODES.unreachable
     }
-    terminal.note(toPrintable(error.message))
+    terminal.note(toPrintable(redactCredentials(error.message)))
     return EXIT_CODES[error.kind]
   }
 }

@@ -4,6 +4,7 @@ import { openChannelCredentials } from '#libs/grpc/open-credentials.ts'
 import type { Releasers } from '#libs/lifecycle/releasers.ts'
 import { toBusServer } from '#libs/redis/bus-server.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
+import { refuseEviction } from '#libs/redis/eviction-policy.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { GatewayConfig } from './config.ts'
 import { createGatherTime } from './gather-time.ts'
@@ -20,6 +21,7 @@ export async function openRedisServers(
   const named = (role: string, patience: RedisPatience) => ({ name: `gateway-${role}`, patience, log })
   const queueRedis = await connectRedis({ place: toQueueRedis(config), ...named('queue', 'fail-fast') })
   releasers.add('queue', queueRedis, disconnect)
+  await refuseEviction(queueRedis, { log })
   of.metrics.watch('queue', queueRedis)
   of.onQueue()
   const place = toBusServer(of.gateway, toBusRedis(config))

@@ -36,6 +36,9 @@ export type ChatRenderer = {
 
 /** The template cannot render these messages. The error's message may be shown to the caller. */
 export class ChatTemplateError extends Error {
+  /** No log has the message. */
+  readonly quotesRequest = true
+
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'ChatTemplateError'

@@ -31,6 +31,8 @@ export class ApiError extends Error {
   readonly param: string | undefined
   /** Seconds; the gateway rounds and bounds them. */
   readonly retryAfterS: number | undefined
+  /** Its message may quote the request, so no log has it; the code is enough there. */
+  readonly quotesRequest: boolean
 
   constructor(
     code: ApiErrorCode,
@@ -42,5 +44,6 @@ export class ApiError extends Error {
     this.code = code
     this.param = details.param
     this.retryAfterS = details.retryAfterS
+    this.quotesRequest = code === 'invalid_request'
   }
 }

@@ -9,6 +9,9 @@ import { JSON_GRAMMAR } from './formats/json.ts'
 
 /** The output cannot be constrained as the caller asks. The message may be shown to the caller. */
 export class ConstraintError extends Error {
+  /** No log has the message. */
+  readonly quotesRequest = true
+
   constructor(message: string) {
     super(message)
     this.name = 'ConstraintError'

@@ -139,7 +139,7 @@ export async function subscribeControl(
   subscriber.on('message', (from: string, text: string) => {
     if (from !== channel) return
     const message = readControl(text)
-    if (message === null) log.warn({ text: text.slice(0, 200) }, 'unknown control message')
+    if (message === null) log.warn({ characters: text.length }, 'unknown control message')
     else handle(message, options)
   })
   await subscriber.subscribe(channel)

@@ -12,6 +12,7 @@ import {
   promptKey,
   recordKey,
   settlementMarkKey,
+  settlementStateKey,
   settlementStreamKey,
   waitingBytesKey,
 } from './keys.ts'
@@ -98,8 +99,13 @@ export type Claim =
       readonly stream: number
     }
 
-/** Who settles. A worker settles only what it has claimed, and only for a gateway that is dead. */
-export type Settler = { readonly role: 'gateway' } | { readonly role: 'worker'; readonly worker: string }
+/**
+ * Who settles. A worker settles only what it has claimed, and only for a gateway that is dead. `again`: the entry of an
+ * earlier call may be lost, so it is appended once more also where the record is settled.
+ */
+export type Settler =
+  | { readonly role: 'gateway'; readonly again?: boolean }
+  | { readonly role: 'worker'; readonly worker: string }
 
 export type Settled = {
   /** `settled`: it was already. `stale`: not the settler's, or of an earlier epoch than the record. */
@@ -110,7 +116,11 @@ export type Settled = {
   readonly waited: boolean
 }
 
-/** What billing's database has: settlements of the server `runId` up to `committedMs`, in Redis' time. */
+/**
+ * What billing's database has: settlements of the run `runId` up to `committedMs`, in Redis' time. The run ends, and its
+ * id changes, when acknowledged settlements may be lost: the server restarted, a replica was promoted, or billing noticed
+ * that the stream had lost entries.
+ */
 export type SettlementMark = { readonly runId: string; readonly committedMs: number | null }
 
 /**
@@ -196,12 +206,14 @@ export function createGenerationRecord(options: {
         receipt,
         traceparent,
         timing === undefined ? '' : encodeTiming(timing),
+        as.role === 'gateway' && as.again === true ? 'again' : '',
       ]
       return readSettled(await withNextWrite(redis, async () => await run('settle', keys, args)))
     },
 
     async readMark(model) {
-      const [runId, mark] = MarkReply.parse(await run('read-mark', [settlementMarkKey(model)], []))
+      const keys = [settlementMarkKey(model), settlementStateKey(model)]
+      const [runId, mark] = MarkReply.parse(await run('read-mark', keys, []))
       const [markedRunId, ms] = mark.split(' ')
       return { runId, committedMs: markedRunId === runId && ms !== undefined ? Number(ms) : null }
     },

@@ -49,8 +49,11 @@ export const virtualTimeKey = (model: string) => `${modelPrefix(model)}virtual`
 /** Stream of the model's settlements, consumed by billing. */
 export const settlementStreamKey = (model: string) => `${modelPrefix(model)}settlements`
 
-/** `<run id> <Redis ms>`, written by billing: entries of that server up to that time are committed in its database. */
+/** `<run id> <Redis ms>`, written by billing: entries of that run up to that time are committed in its database. */
 export const settlementMarkKey = (model: string) => `${settlementStreamKey(model)}:mark`
+
+/** Hash, written by billing: the stream's incarnation, which changes when entries were lost, and what it last had. */
+export const settlementStateKey = (model: string) => `${settlementStreamKey(model)}:state`
 
 /** BullMQ's key prefix for the model's tickets; the queue itself is named `TICKET_QUEUE`. */
 export const ticketPrefix = (model: string) => `${KEY_PREFIX}{${model}}`

@@ -59,8 +59,7 @@ export function followObjects<Kind extends { metadata: z.infer<typeof ObjectMeta
 
   function read(object: unknown): Kind | null {
     const parsed = schema.safeParse(object)
-    if (!parsed.success)
-      log.warn({ path, issues: parsed.error.issues }, 'object of the cluster not understood')
+    if (!parsed.success) log.warn({ path, err: parsed.error }, 'object of the cluster not understood')
     return parsed.data ?? null
   }
 

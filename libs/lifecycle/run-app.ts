@@ -2,7 +2,9 @@ import { setFlagsFromString } from 'node:v8'
 import type { z } from 'zod'
 import { ConfigError, loadConfig, type Environment } from '#libs/config/load-config.ts'
 import { followExtraAuthorities } from '#libs/certificates/follow-extra-authorities.ts'
+import { redactCredentials } from '#libs/telemetry/loggable-error.ts'
 import { createLogger, type Logger } from '#libs/telemetry/logger.ts'
+import { logConsole } from './log-console.ts'
 import { createReleasers, type Releasers } from './releasers.ts'
 
 /**
@@ -24,6 +26,7 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string }>>(
   setFlagsFromString('--no-parallel-scavenge')
   const config = loadConfigOrExit(app.name, app.schema, app.environment)
   const log = createLogger(app.name, config.LOG_LEVEL)
+  logConsole(log)
   const releasers = createReleasers(log)
   releasers.add(
     'extra authorities',
@@ -66,7 +69,8 @@ export async function runApp<Schema extends z.ZodType<{ LOG_LEVEL: string }>>(
   try {
     await start({ config, log, releasers })
   } catch (error) {
-    if (error instanceof ConfigError) process.stderr.write(`${app.name}: ${error.message}\n`)
+    if (error instanceof ConfigError)
+      process.stderr.write(`${app.name}: ${redactCredentials(error.message)}\n`)
     else log.fatal({ err: error }, 'could not start')
     await stop('could not start', 1)
   }
@@ -77,7 +81,7 @@ function loadConfigOrExit<Schema extends z.ZodType>(name: string, schema: Schema
     return loadConfig(schema, environment)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    process.stderr.write(`${name}: ${error.message}\n`)
+    process.stderr.write(`${name}: ${redactCredentials(error.message)}\n`)
     return process.exit(1)
   }
 }

@@ -1,8 +1,47 @@
-import { pino, type Logger } from 'pino'
+import { pino, type DestinationStream, type Logger, type LoggerOptions } from 'pino'
+import { redactCredentials, toLoggableError } from './loggable-error.ts'
 
 export type { Logger } from 'pino'
 
-/** Logs are events with fields, one JSON line each, on standard output. */
-export function createLogger(app: string, level: string): Logger {
-  return pino({ level, base: { app }, timestamp: pino.stdTimeFunctions.isoTime })
+/** What is deeper is left out. */
+const MOST_DEPTH = 4
+
+/**
+ * Logs are events with fields, one JSON line each, on standard output by default. Wherever an error is in the fields, under any name
+ * and in any depth, it is written as `toLoggableError` returns it; texts are without credentials.
+ */
+export function createLogger(app: string, level: string, destination?: DestinationStream): Logger {
+  const options: LoggerOptions = {
+    level,
+    base: { app },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    hooks: {
+      logMethod([first, ...others], method) {
+        // pino would take the message of an error that comes alone as that of the line.
+        const given: unknown = first
+        const fields = given instanceof Error ? { err: given } : given
+        const safe = [fields, ...others].map((value) => toSafe(value, MOST_DEPTH))
+        Reflect.apply(method, this, safe)
+      },
+    },
+    // Also in the fields that a child logger adds to all of its lines.
+    serializers: { err: (error: unknown) => (error instanceof Error ? toLoggableError(error) : error) },
+  }
+  return destination === undefined ? pino(options) : pino(options, destination)
+}
+
+function toSafe(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return redactCredentials(value)
+  if (typeof value !== 'object' || value === null) return value
+  if (value instanceof Error) return toLoggableError(value)
+  if (depth === 0) return '(too deep)'
+  if (ArrayBuffer.isView(value)) return `(${value.byteLength} bytes)`
+  if ('toJSON' in value && typeof value.toJSON === 'function') return toSafe(value.toJSON(), depth - 1)
+  if (Array.isArray(value)) return value.map((item) => toSafe(item, depth - 1))
+  return toFields(value, depth)
+}
+
+/** Of an object of a class only the fields that JSON has of it. */
+function toFields(value: object, depth: number): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, toSafe(field, depth - 1)]))
 }

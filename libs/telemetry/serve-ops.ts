@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
+import { toLoggableError } from './loggable-error.ts'
 import { IDLE_MONITOR_PERIOD_MS, measureEventLoopLag } from './event-loop-lag.ts'
 import { VERSION } from './version.ts'
 
@@ -39,7 +40,7 @@ export async function serveOps(options: {
     } else if (request.url === '/metrics') {
       registry.metrics().then(
         (text) => answer(200, registry.contentType, text),
-        (error: unknown) => answer(500, 'text/plain', String(error)),
+        (error: unknown) => answer(500, 'text/plain', toLoggableError(error).message),
       )
     } else if (request.url === '/healthz') {
       answer(200, 'text/plain', 'ok\n')

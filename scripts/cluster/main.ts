@@ -1,6 +1,7 @@
 // Runs the cluster for `npm start`: scripts/start.mjs starts this under the installed Node, with the options as
 // one JSON argument and a pipe as descriptor 3, whose end is the request to stop.
 import { Socket } from 'node:net'
+import { redactCredentials, toPrintedError } from '#libs/telemetry/loggable-error.ts'
 import { createSay } from '../servers/say.ts'
 import { SetupError } from '../servers/setup-error.ts'
 import { lockHome } from './lock-home.ts'
@@ -27,7 +28,9 @@ process.exitCode = await run().then(
   () => 0,
   (error: unknown) => {
     if (error instanceof StopRequest) return 0
-    console.error(error instanceof SetupError ? error.message : `Millrace could not start: ${String(error)}`)
+    const reason =
+      error instanceof SetupError ? error.message : `Millrace could not start: ${toPrintedError(error)}`
+    console.error(redactCredentials(reason))
     return 1
   },
 )

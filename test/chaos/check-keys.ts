@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 
 /** The keys that a model has for good, whatever it served. Every other key must expire. */
 const LASTING = [
-  /^mr2:\{[^}]+\}:(settlements|settlements:(mark|confirmed)|virtual|finish)$/u,
+  /^mr2:\{[^}]+\}:(settlements|settlements:(mark|confirmed|state|dead)|virtual|finish)$/u,
   // BullMQ's own of each queue, and the one ticket that a model has.
   /^mr2:\{[^}]+\}:tickets:(meta|id|events|marker|delayed|ticket)$/u,
 ]
@@ -13,6 +13,9 @@ const EMPTY_AT_REST = [
   /:(waiting:[^:]*|needs|waiting-expiry|waiting-members|waiting-bytes)$/u,
   /:tickets:(wait|active|prioritized|failed|completed|paused|stalled|waiting-children)$/u,
 ]
+
+/** The mark of what the fault `bad-entry` writes. */
+export const BAD_ENTRY = 'written-by-a-fault'
 
 const REST_LIMIT_MS = 45_000
 
@@ -24,11 +27,13 @@ export async function checkKeys(url: string): Promise<{ problems: string[]; keys
   const redis = new Redis(url, { maxRetriesPerRequest: null })
   redis.on('error', () => {})
   try {
+    const putAside = await findPutAside(redis)
     const giveUpMs = performance.now() + REST_LIMIT_MS
     for (;;) {
       const keys = await scan(redis)
       const problems = await findProblems(redis, keys)
-      if (problems.length === 0 || performance.now() > giveUpMs) return { problems, keys: keys.length }
+      if (problems.length === 0 || performance.now() > giveUpMs)
+        return { problems: [...putAside, ...problems], keys: keys.length }
       await sleep(500)
     }
   } finally {
@@ -43,6 +48,16 @@ async function scan(redis: Redis): Promise<string[]> {
     for (const key of batch) keys.add(String(key))
   }
   return Array.from(keys).toSorted()
+}
+
+/** Settlements among the dead letters, where only what a fault wrote may be. */
+async function findPutAside(redis: Redis): Promise<string[]> {
+  const keys = (await scan(redis)).filter((key) => key.endsWith(':settlements:dead'))
+  const entries = await Promise.all(keys.map(async (key) => await redis.xrange(key, '-', '+')))
+  return entries
+    .flat()
+    .filter(([, fields]) => !fields.includes(BAD_ENTRY))
+    .map(([, fields]) => `a settlement was put aside: ${fields.join(' ').slice(0, 300)}`)
 }
 
 async function findProblems(redis: Redis, keys: readonly string[]): Promise<string[]> {

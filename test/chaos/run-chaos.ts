@@ -41,6 +41,8 @@ export type ChaosOptions = {
 export type ChaosReport = { readonly problems: readonly string[]; readonly tally: Tally }
 
 const COUNTS = { gateways: 2, workers: 3, billings: 2 }
+/** Processes of the next release: each kind has both, and each reads what the other wrote. */
+const OTHER_RELEASE_PARTS = ['gateway-2', 'worker-3', 'billing-2']
 const DEADLINE_MS = 60_000
 /** After the deadline an answer must have ended, whatever was frozen meanwhile. */
 const HANG_MS = DEADLINE_MS + 30_000
@@ -78,6 +80,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const cluster = await startFaultyCluster({
     ...COUNTS,
     engines: ENGINES,
+    otherRelease: OTHER_RELEASE_PARTS,
     env: {
       gateway: { ...env, GENERATION_DEADLINE_MS: String(DEADLINE_MS), DRAIN_GRACE_MS: '20000' },
       worker: { ...env, ENGINE_SILENCE_MS: '4000', DRAIN_GRACE_MS: '8000' },

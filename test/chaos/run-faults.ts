@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { settlementStreamKey } from '#libs/generation-record/keys.ts'
 import type { FaultyCluster, Link } from '#test/support/faulty-cluster/faulty-cluster.ts'
 import type { Part } from '#test/support/faulty-cluster/part.ts'
 import type { LinkState } from '#test/support/faulty-cluster/tcp-proxy.ts'
+import { BAD_ENTRY } from './check-keys.ts'
 import { runKiller } from './run-killer.ts'
 import { ALL_WORKERS, describe, disturbedBy, labelOf, type Fault, type Planned } from './schedule.ts'
 
@@ -79,6 +82,8 @@ async function make(
       return await cluster.stepClock(fault.part, fault)
     case 'lose-writes':
       return await cluster.loseWrites(fault.ms)
+    case 'bad-entry':
+      return await writeBadEntry(cluster)
     case 'cut':
       linkOf(cluster, fault.link).cut()
       return
@@ -101,6 +106,14 @@ async function make(
 }
 
 const isBeside = (each: Done, record: Done) => each !== record && each.endMs + AFTERMATH_MS > record.startMs
+
+async function writeBadEntry(cluster: FaultyCluster): Promise<void> {
+  const redis = new Redis(cluster.queueUrl, { maxRetriesPerRequest: 0, retryStrategy: null })
+  redis.on('error', () => {})
+  // Where the queue is disturbed at this moment, there is no entry.
+  await redis.xadd(settlementStreamKey('demo-chat'), '*', 'id', BAD_ENTRY, 'epoch', '1').catch(() => null)
+  redis.disconnect()
+}
 
 async function holdState(link: Link, state: LinkState, ms: number): Promise<void> {
   link.setState(state)

@@ -35,6 +35,7 @@ test('a schedule is in the order of time and has every kind of fault', () => {
     'half-open',
     'engine',
     'step-clock',
+    'bad-entry',
   ])
     expect(kinds).toContain(kind)
   const labels = new Set(planned.map(({ fault }) => labelOf(fault)))

@@ -11,6 +11,8 @@ export type Fault =
   | { readonly kind: 'step-clock'; readonly part: string; readonly ms: number; readonly aheadMs: number }
   /** The queue Redis is killed and has lost its last writes. */
   | { readonly kind: 'lose-writes'; readonly part: 'queue'; readonly ms: number }
+  /** An entry that no release can read is in the settlement stream of a model. */
+  | { readonly kind: 'bad-entry'; readonly part: 'queue' }
   | { readonly kind: 'cut'; readonly link: string }
   | {
       readonly kind: 'refuse' | 'stall' | 'half-open'
@@ -121,6 +123,8 @@ function disturbanceMs(fault: Fault): number {
       return 2 * START_MS
     case 'killer':
       return KILLER_MS
+    case 'bad-entry':
+      return 0
     case 'cut':
       return 1_500
     case 'step-clock':
@@ -221,6 +225,7 @@ function drawServerFault(random: Random): Fault {
   if (part === 'postgres') return { kind: 'kill', part, downMs: random.int(0, 2_000) }
   if (part === 'queue' && random.chance(0.25))
     return { kind: 'lose-writes', part, ms: random.int(100, 1_000) }
+  if (part === 'queue' && random.chance(0.2)) return { kind: 'bad-entry', part }
   return drawProcessFault(random, part, [500, 5_000])
 }
 
@@ -250,6 +255,8 @@ export function describe(fault: Fault): string {
       return `kill ${fault.part} and lose the writes of ${fault.ms} ms`
     case 'step-clock':
       return `step the clock of ${fault.part} by ${fault.aheadMs} ms for ${fault.ms} ms`
+    case 'bad-entry':
+      return `an entry that nobody can read in the settlements of a model`
     case 'freeze':
       return `freeze ${fault.part} for ${fault.ms} ms`
     case 'cut':

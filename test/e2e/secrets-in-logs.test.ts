@@ -6,12 +6,24 @@ import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { createApiKey } from '#libs/api-key/api-key.ts'
 import { chat } from '../support/chat.ts'
 import { ADMIN_TOKEN, startCluster } from '../support/cluster.ts'
+import { disturbServers } from '../support/disturb-servers.ts'
 import { createPostgres, type TestPostgres } from '../support/postgres.ts'
+import { startApp } from '../support/processes.ts'
 import { createRedis } from '../support/redis.ts'
+import { startChat } from '../support/start-chat.ts'
+import { startFakeCluster } from '../integration/scaler/fake-cluster.ts'
+import { poolOf, startScaler } from '../integration/scaler/scaler-under-test.ts'
+
+const DATABASE_USER = 'somebody'
+const REDIS_USER = 'cluster'
 
 const secret = (name: string) => `${name}-${randomUUID().replaceAll('-', '')}`
 
-test('no secret is in any log at the level trace, whatever fails', async () => {
+/** A word of prompt and answer that no log has, in whatever pieces it is sent. */
+const WORD = 'zanzibar'
+const PROMPT = `${`${WORD} `.repeat(40)}[[tokens=4000]]`
+
+test('no secret and no text of a customer is in any log at the level trace, whatever fails', async () => {
   const [databasePassword, redisPassword] = [secret('database'), secret('redis')]
   const receiptSecret = secret('receipt')
   const postgres = await createPostgres()
@@ -23,6 +35,20 @@ test('no secret is in any log at the level trace, whatever fails', async () => {
     billingEnv: { ...redisUrls, DATABASE_URL: databaseUrl, RECEIPT_SECRETS: receiptSecret },
     gatewayEnv: redisUrls,
     workerEnv: redisUrls,
+  })
+  const kubernetes = await startFakeCluster(redis.url)
+  const scaler = await startScaler({
+    redisUrl: redis.url,
+    apiUrl: kubernetes.url,
+    name: 'secrets',
+    pools: [poolOf('secrets-pool')],
+    env: { LOG_LEVEL: 'trace' },
+  })
+  const console_ = await startApp('console', {
+    ...redisUrls,
+    LOG_LEVEL: 'trace',
+    PORT: '0',
+    BILLING_ADMIN_URL: cluster.adminUrl,
   })
   const account = await cluster.createAccount('10')
   const poor = await cluster.createAccount('0.000000001')
@@ -51,6 +77,24 @@ test('no secret is in any log at the level trace, whatever fails', async () => {
   expect(await listAs(credential.token)).toBe(200)
   expect(await listAs(wrongToken)).toBe(401)
 
+  const [gateway, worker] = [cluster.gateways[0], cluster.workers[0]]
+  if (gateway === undefined || worker === undefined) throw new Error('one of each was started')
+  await disturbServers({
+    apps: { gateway, worker, billing: cluster.billing, scaler, console: console_ },
+    redisUrl: redis.adminUrl,
+    redisUser: { name: REDIS_USER, password: redisPassword },
+    databaseUrl: postgres.url('postgres'),
+    databaseUser: { name: DATABASE_USER, password: databasePassword },
+    async underStream(act) {
+      const stream = startChat({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, content: PROMPT })
+      await stream.firstText
+      await act()
+      stream.hangUp()
+      await stream.answer.catch(() => undefined)
+    },
+    untilServed: async () => await expect.poll(() => ask(account.apiKey)).toBe(200),
+  })
+
   await postgres.stop()
   await expect.poll(() => ask(account.apiKey)).toBe(503)
   await postgres.start()
@@ -62,10 +106,20 @@ test('no secret is in any log at the level trace, whatever fails', async () => {
   await cluster.restartBilling()
   await redis.kill()
   await expect.poll(() => ask(account.apiKey)).toBe(503)
+  await Promise.all([scaler.end(), console_.stop()])
+  await kubernetes.close()
   await cluster.stop()
   await postgres.stop()
 
-  const processes = [first, cluster.billing, cluster.simulator, ...cluster.workers, ...cluster.gateways]
+  const processes = [
+    first,
+    scaler,
+    console_,
+    cluster.billing,
+    cluster.simulator,
+    ...cluster.workers,
+    ...cluster.gateways,
+  ]
   const secrets = {
     databasePassword,
     redisPassword,
@@ -79,6 +133,8 @@ test('no secret is in any log at the level trace, whatever fails', async () => {
     unknown,
     malformed,
     wrongToken,
+    word: WORD,
+    partOfIt: WORD.slice(-5),
   }
   for (const running of processes) {
     const log = running.logs()
@@ -92,9 +148,9 @@ async function createLogin(postgres: TestPostgres, password: string): Promise<st
   const url = new URL(postgres.url('postgres'))
   const client = new Client({ connectionString: url.href })
   await client.connect()
-  await client.query(`create role somebody superuser login password '${password}'`)
+  await client.query(`create role ${DATABASE_USER} superuser login password '${password}'`)
   await client.end()
-  url.username = 'somebody'
+  url.username = DATABASE_USER
   url.password = password
   return url.href
 }
@@ -103,10 +159,10 @@ async function createLogin(postgres: TestPostgres, password: string): Promise<st
 async function createRedisFor(password: string) {
   const redis = await createRedis()
   const client = new Redis(redis.url)
-  await client.acl('SETUSER', 'cluster', 'on', `>${password}`, '~*', '&*', '+@all')
+  await client.acl('SETUSER', REDIS_USER, 'on', `>${password}`, '~*', '&*', '+@all')
   client.disconnect()
   const url = new URL(redis.url)
-  url.username = 'cluster'
+  url.username = REDIS_USER
   url.password = password
-  return { ...redis, url: url.href }
+  return { ...redis, url: url.href, adminUrl: redis.url }
 }

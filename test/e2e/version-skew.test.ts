@@ -1,8 +1,12 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Redis } from 'ioredis'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
+import { settlementStreamKey } from '#libs/generation-record/keys.ts'
 import { EVENT_MARKER, NEED_MARKER } from '../fixtures/other-release/markers.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { chat, chatOk } from '../support/chat.ts'
-import type { TestAccount } from '../support/cluster.ts'
+import { startCluster, type TestAccount, type TestCluster } from '../support/cluster.ts'
 import { OTHER_RELEASE } from '../support/other-release.ts'
 import { startOwnGateway, startOwnWorkers } from '../support/own-parts.ts'
 import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
@@ -63,3 +67,73 @@ test('a gateway of another release: its unknown fields are ignored, and what nee
   expect(await cluster.metric(worker, 'millrace_worker_generations_total', { result: 'ran' })).toBe(1)
   await expectBalancedBooks(cluster, [account])
 })
+
+// A cluster of its own, because every process of it is replaced: billing cannot be another release for other files.
+test('an upgrade and a rollback, process by process under load: every answer is whole, and all of it is charged', async () => {
+  const engine = { model: 'demo-chat', files: 'demo', stepMs: 5 }
+  const own = await startCluster({ workers: [[engine], [engine]] })
+  onTestFinished(() => own.stop())
+  const limited = await createLimitedAccount(own)
+  let baseUrl = own.baseUrl
+  const over = new AbortController()
+  const statuses = new Map<number, number>()
+  const callers = Array.from({ length: 4 }, async () => {
+    while (!over.signal.aborted) {
+      const { status } = await chat({ baseUrl, apiKey: limited.apiKey, content: 'Talk [[tokens=40]]' })
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      // A refused caller comes again later.
+      if (status !== 200) await pause(100)
+    }
+  })
+  const servedMore = async () => {
+    const before = statuses.get(200) ?? 0
+    await expect.poll(() => statuses.get(200) ?? 0).toBeGreaterThan(before + 4)
+  }
+  /** One stream goes through the replacement of each process. */
+  const during = async (replace: () => Promise<void>) => {
+    const stream = startChatOk({ baseUrl, apiKey: limited.apiKey, content: LONG })
+    await stream.firstText
+    await replace()
+    expect((await stream.answer).completionTokens).toBe(401)
+    await servedMore()
+  }
+
+  for (const release of [OTHER_RELEASE, {}]) {
+    await during(async () => {
+      await own.billing.stop()
+      await own.restartBilling(release)
+    })
+    for (const index of [0, 1]) {
+      await during(async () => {
+        await own.workers[index]?.stop()
+        await own.restartWorker(index, release)
+      })
+    }
+    await during(async () => {
+      const replaced = own.gateways.at(-1)
+      baseUrl = (await own.addGateway(release)).baseUrl
+      await replaced?.stop()
+    })
+  }
+  over.abort()
+  await Promise.all(callers)
+
+  // While billing restarts there is nobody to reserve with.
+  expect([...statuses.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([])
+  await expectBalancedBooks(own, [limited])
+  const { deadLetters, alarms } = await own.admin.call(ADMIN.readState, {})
+  expect({ deadLetters, alarms }).toEqual({ deadLetters: [], alarms: [] })
+  const redis = new Redis(own.redis.url)
+  const entries = await redis.xrange(settlementStreamKey('demo-chat'), '-', '+')
+  redis.disconnect()
+  // Both releases wrote.
+  expect(new Set(entries.map(([, fields]) => fields.includes('preview')))).toEqual(new Set([true, false]))
+})
+
+/** Its settlements leave the short way, so billing reads their receipts. */
+async function createLimitedAccount(own: TestCluster): Promise<TestAccount> {
+  const { id } = await own.createAccount('100')
+  const limit = { amountNano: '50000000000', period: 'day' } as const
+  const key = await own.admin.call(ADMIN.createKey, { account: id, name: 'limited', spendLimit: limit })
+  return { id, keyId: key.id, apiKey: key.secret }
+}

@@ -55,11 +55,11 @@ export type TestCluster = AccountCalls & {
   baseUrl: string
   /** One more gateway; the cluster stops it. */
   addGateway(env: Record<string, string>): Promise<TestGateway>
-  restartBilling(): Promise<void>
+  restartBilling(env?: Readonly<Record<string, string>>): Promise<void>
   /** Starts the engines again after their process has ended. */
   restartSimulator(): Promise<void>
   /** Starts a worker that has ended again, on the same engines, under the same index; resolves when it pulls. */
-  restartWorker(index: number): Promise<void>
+  restartWorker(index: number, env?: Readonly<Record<string, string>>): Promise<void>
   /** Sum of a metric over its labels. */
   metric(app: RunningApp, name: string, labels?: Record<string, string>): Promise<number>
   stop(): Promise<void>
@@ -88,7 +88,7 @@ export async function startCluster(options: {
   const [grpcPort, adminPort] = [await freePort(), await freePort()]
   const adminUrl = `http://127.0.0.1:${adminPort}`
 
-  const startBilling = () =>
+  const startBilling = (env: Readonly<Record<string, string>> = {}) =>
     startApp('billing', {
       DATABASE_URL: database.url,
       QUEUE_REDIS_URL: redis.url,
@@ -99,14 +99,19 @@ export async function startCluster(options: {
       CATALOG_FILE: 'deploy/catalog.demo.json',
       ...logging,
       ...options.billingEnv,
+      ...env,
     })
 
-  const startWorker = async (engines: readonly (EnginePlan & { listen: string })[]) =>
+  const startWorker = async (
+    engines: readonly (EnginePlan & { listen: string })[],
+    env: Readonly<Record<string, string>> = {},
+  ) =>
     await startApp('worker', {
       ...logging,
       ...urls,
       WORKERS: JSON.stringify(engines.map(toWorkerEngine)),
       ...options.workerEnv,
+      ...env,
     })
 
   const placed = await Promise.all(
@@ -121,7 +126,7 @@ export async function startCluster(options: {
       ...options.simulatorEnv,
     })
   const [billing, simulator] = await Promise.all([startBilling(), startSimulator()])
-  const workers = await Promise.all(placed.map(startWorker))
+  const workers = await Promise.all(placed.map((engines) => startWorker(engines)))
   const startGateway = async (env: Record<string, string> = {}) => {
     const port = await freePort()
     const app = await startApp('gateway', {
@@ -155,16 +160,16 @@ export async function startCluster(options: {
       cluster.gateways.push(gateway)
       return gateway
     },
-    async restartBilling() {
-      cluster.billing = await startBilling()
+    async restartBilling(env) {
+      cluster.billing = await startBilling(env)
     },
     async restartSimulator() {
       cluster.simulator = await startSimulator()
     },
-    async restartWorker(index) {
+    async restartWorker(index, env) {
       const engines = placed[index]
       if (engines === undefined) throw new Error(`there is no worker ${index}`)
-      cluster.workers[index] = await startWorker(engines)
+      cluster.workers[index] = await startWorker(engines, env)
     },
     ...createAccountCalls(admin),
     async metric(app, name, labels = {}) {

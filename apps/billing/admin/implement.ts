@@ -30,6 +30,8 @@ export type LiveState = {
   /** In milliseconds, by model. */
   readonly watermarkAges: ReadonlyMap<string, number>
   readonly moneyCallsWaiting: number
+  /** How many, by model. */
+  readonly deadLetters: ReadonlyMap<string, number>
 }
 
 export type AdminContext = {

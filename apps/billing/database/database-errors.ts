@@ -14,6 +14,11 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return 'syscall' in error || LOST.test(error.message)
 }
 
+/** PostgreSQL rejects a value of the query for good: a data exception or a violated constraint. */
+export function isRejectedValue(error: unknown): boolean {
+  return error instanceof DatabaseError && /^2[23]/.test(error.code ?? '')
+}
+
 /** A deadlock, or a row appeared during the transaction: nothing was done, and it may be repeated. */
 export function isConflict(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '40P01' || error.code === '40001')

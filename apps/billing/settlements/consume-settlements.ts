@@ -24,7 +24,7 @@ const FULL_BATCH = 64
 /**
  * Takes settlements from the streams of all models: read, settle, acknowledge after the commit. One batch at a time;
  * all other entries stay in Redis. Runs until `stop`: while Redis or PostgreSQL is unavailable it tries again, and
- * unreadable entries go to the dead letters with an alarm.
+ * entries that cannot be read or settled go to the dead letters with an alarm.
  *
  * The streams are read without blocking, at once while entries come and else after a pause: a blocking read needs a
  * connection of its own, in a Redis Cluster one for each model.
@@ -112,8 +112,8 @@ export function consumeSettlements(options: {
     await each(ofModels, async (_, ofModel) => {
       for (const { entry, problem } of ofModel) {
         await streams.bury(entry, problem)
-        metrics.settlementAlarms.inc({ kind: 'unreadable' })
-        log.error({ entry, problem }, 'settlement buried')
+        metrics.settlementAlarms.inc({ kind: 'dead-letter' })
+        log.error({ model: entry.model, entry: entry.id, problem }, 'settlement put to the dead letters')
       }
     })
   }

@@ -7,15 +7,16 @@ const BillableSettlement = Settlement.extend({ id: z.uuid() }).refine(
   { message: 'more cached than prompt tokens' },
 )
 
-/** Reads an entry's flat list of names and values. */
+/** Reads an entry's flat list of names and values. Fields that another release has added are ignored. */
 export function parseSettlement(
   fields: readonly string[],
 ): { readonly settlement: Settlement } | { readonly problem: string } {
-  // Converted to a number, an empty text would be zero.
-  if (fields.includes('')) return { problem: 'a field is empty' }
   const names = fields.filter((_, index) => index % 2 === 0)
-  const result = BillableSettlement.safeParse(
-    Object.fromEntries(names.map((name, index) => [name, fields[index * 2 + 1]])),
-  )
+  const values = new Map(names.map((name, index) => [name, fields[index * 2 + 1]]))
+  // Converted to a number, an empty text would be zero.
+  if (FIELDS.some((name) => values.get(name) === '')) return { problem: 'a field is empty' }
+  const result = BillableSettlement.safeParse(Object.fromEntries(values))
   return result.success ? { settlement: result.data } : { problem: z.prettifyError(result.error) }
 }
+
+const FIELDS = Object.keys(Settlement.shape)

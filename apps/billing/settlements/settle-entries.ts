@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DatabaseError } from 'pg'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { boundModelLabel } from '#libs/telemetry/gen-ai-names.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { NO_SPAN, type Span } from '#libs/telemetry/span.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
+import { isConflict, isDatabaseUnavailable, isRejectedValue } from '../database/database-errors.ts'
 import type { Money, Settled } from '../database/money.ts'
 import { SETTLEMENT_ALARMS, type BillingMetrics } from '../metrics.ts'
 import type { TimingWriter } from './write-timings.ts'
@@ -13,8 +13,8 @@ import type { TimingWriter } from './write-timings.ts'
 export type ModelSettlement = Settlement & { readonly model: string }
 
 /**
- * Settles a batch and resolves when it is committed, with the entries that PostgreSQL rejects for good. Rejects only
- * when the signal aborts.
+ * Settles a batch and resolves when it is committed, with the entries that cannot be settled, each with its reason.
+ * Rejects only when the signal aborts.
  */
 export type SettleEntries = (
   settlements: readonly ModelSettlement[],
@@ -25,8 +25,9 @@ const FIRST_RETRY_MS = 100
 const LAST_RETRY_MS = 2_000
 
 /**
- * While PostgreSQL is unavailable a batch is tried again, because no settlement may be lost. A value that
- * PostgreSQL rejects would fail the whole batch each time, so the entries of such a batch are settled one by one.
+ * While PostgreSQL cannot settle anything a batch is tried again, because no settlement may be lost. Every other error is
+ * one of an entry: a value that PostgreSQL rejects, or one that this release cannot handle. It would fail the whole batch
+ * each time, so the entries of such a batch are settled one by one, and those that fail alone are returned.
  */
 export function createSettleEntries(deps: {
   money: Money
@@ -38,28 +39,51 @@ export function createSettleEntries(deps: {
   const { money, timings, metrics, tracing, log } = deps
   const toLabel = boundModelLabel()
 
+  /** Resolves with the error of an entry, or null when all are committed. */
   async function settle(settlements: readonly ModelSettlement[], signal: AbortSignal) {
     const spans = settlements.map(traceSettlement)
-    let retryMs = FIRST_RETRY_MS
-    for (;;) {
+    const answers = await untilAnswered(settlements, signal)
+    if ('refusal' in answers) {
+      for (const span of spans) endSettlement(span, undefined)
+      return answers
+    }
+    timings.add(settlements)
+    report(settlements, answers.settled)
+    for (const [index, span] of spans.entries()) endSettlement(span, answers.settled[index])
+    return null
+  }
+
+  async function untilAnswered(
+    settlements: readonly ModelSettlement[],
+    signal: AbortSignal,
+  ): Promise<{ settled: readonly Settled[] } | { refusal: unknown }> {
+    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)) {
       try {
-        const answers = await money.settle(settlements)
-        timings.add(settlements)
-        report(settlements, answers)
-        for (const [index, span] of spans.entries()) endSettlement(span, answers[index])
-        return null
+        return { settled: await money.settle(settlements) }
       } catch (error) {
-        if (isRefusal(error)) {
-          for (const span of spans) endSettlement(span, undefined)
-          return error
-        }
+        if (!(await isOutage(error))) return { refusal: error }
         log.warn(
           { err: error, settlements: settlements.length },
           'settlements could not be committed, trying again',
         )
-        await sleep(retryMs, undefined, { signal })
-        retryMs = Math.min(retryMs * 2, LAST_RETRY_MS)
       }
+      await sleep(retryMs, undefined, { signal })
+    }
+  }
+
+  /**
+   * Whether the database could settle nothing at all. An error that says neither that the database is away nor that a value
+   * is wrong may be of both kinds, such as a missing right: then an empty batch decides, which fails for every reason but
+   * an entry.
+   */
+  async function isOutage(error: unknown): Promise<boolean> {
+    if (isRejectedValue(error)) return false
+    if (isDatabaseUnavailable(error) || isConflict(error)) return true
+    try {
+      await money.settle([])
+      return false
+    } catch {
+      return true
     }
   }
 
@@ -79,7 +103,10 @@ export function createSettleEntries(deps: {
       metrics.settlements.inc({ result })
       if (SETTLEMENT_ALARMS.includes(result)) {
         metrics.settlementAlarms.inc({ kind: result })
-        log.error({ requestId: settlement?.id, settlement, result }, 'settlement alarm')
+        log.error(
+          { requestId: settlement?.id, settlement: toLogFields(settlement), result },
+          'settlement alarm',
+        )
       }
       // A repetition returns the numbers of the first settlement, which were counted then.
       if (result === 'replayed' || result === 'different') continue
@@ -89,21 +116,31 @@ export function createSettleEntries(deps: {
       if (costNano > chargedNano) {
         metrics.writtenOffCredits.inc(Number(costNano - chargedNano) / 1e9)
         const writtenOffNano = String(costNano - chargedNano)
-        log.warn({ requestId: settlement?.id, settlement, writtenOffNano }, 'cost written off')
+        log.warn(
+          { requestId: settlement?.id, settlement: toLogFields(settlement), writtenOffNano },
+          'cost written off',
+        )
       }
     }
   }
 
   return async (settlements, signal) => {
-    const refusal = await settle(settlements, signal)
-    if (refusal === null) return []
+    if ((await settle(settlements, signal)) === null) return []
     const refused: { index: number; problem: string }[] = []
     for (const [index, settlement] of settlements.entries()) {
-      const problem = await settle([settlement], signal)
-      if (problem !== null) refused.push({ index, problem: problem.message })
+      // A batch of one as well: a connection may have been lost in a way that no rule here knows.
+      const answer = await settle([settlement], signal)
+      if (answer !== null) refused.push({ index, problem: toProblem(answer.refusal) })
     }
     return refused
   }
+}
+
+/** Without the receipt, which proves a hold to whoever shows it. */
+function toLogFields(settlement: ModelSettlement | undefined) {
+  if (settlement === undefined) return undefined
+  const { model, epoch, outcome, promptTokens, cachedTokens, completionTokens, by } = settlement
+  return { model, epoch, outcome, promptTokens, cachedTokens, completionTokens, by }
 }
 
 /** Without an answer the batch was refused, and its entries are settled one by one. */
@@ -113,9 +150,5 @@ function endSettlement(span: Span, answer: Settled | undefined): void {
   span.end()
 }
 
-/** PostgreSQL rejects these values for good: data exceptions and violated constraints. */
-function isRefusal(error: unknown): error is DatabaseError {
-  return (
-    error instanceof DatabaseError && (error.code?.startsWith('22') || error.code?.startsWith('23')) === true
-  )
-}
+const toProblem = (error: unknown) =>
+  error instanceof Error ? `${error.name}: ${error.message}` : 'not an error'

@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Cluster, Redis } from 'ioredis'
 import { z } from 'zod'
-import { settlementMarkKey, settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { settlementMarkKey, settlementStateKey, settlementStreamKey } from '#libs/generation-record/keys.ts'
 import { parseStreamId, type StreamId } from './stream-id.ts'
 
 /** A model whose stream could not be read or changed, and why. */
@@ -27,9 +28,16 @@ export type StreamState = {
 
 /** A stream at one instant of its Redis server. */
 export type StreamObservation = {
-  /** Of the server: another one, or the same after a restart, has another. */
+  /** As in `SettlementMark`: of the server and of the stream's incarnation on it. */
   readonly runId: string
+  /** The server's part of the run id: another one, or the same after a restart or a promotion, has another. */
+  readonly server: string
+  readonly incarnation: string
+  /** Entries were lost since the last observation, or the whole stream: the incarnation is new. */
+  readonly lost: boolean
   readonly timeMs: number
+  /** Entries that could not be settled. */
+  readonly deadLetters: number
   /** Null when the stream or our group does not exist. */
   readonly stream: StreamState | null
 }
@@ -42,7 +50,11 @@ const GROUP = 'billing'
 
 const DEAD_LETTERS_KEPT = 10_000
 
-/** A model's unreadable settlements, for operators. */
+/** Lua passes at most some thousands of values to one command; an entry that could not be buried would stop its model. */
+const MOST_BURIED_FIELDS = 200
+const MOST_REASON_CHARACTERS = 1_000
+
+/** A model's settlements that cannot be read or settled, for operators. */
 export const deadLetterKey = (model: string) => `${settlementStreamKey(model)}:dead`
 
 /** The time of the latest observation of the model's stream that the database has recorded. */
@@ -138,26 +150,39 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
       await redis.xack(settlementStreamKey(model), GROUP, ...entries.map(({ id }) => id))
     },
 
-    /** Moves an entry to the dead letters and acknowledges it. */
+    /** Moves an entry to the dead letters, with at most 200 of its names and values, and acknowledges it. */
     async bury(entry: StreamEntry, reason: string): Promise<void> {
       const keys = [settlementStreamKey(entry.model), deadLetterKey(entry.model)]
-      const fields = entry.fields ?? []
-      await redis.eval(BURY, 2, ...keys, GROUP, entry.id, reason, DEAD_LETTERS_KEPT, ...fields)
+      const fields = (entry.fields ?? []).slice(0, MOST_BURIED_FIELDS)
+      const cut = reason.slice(0, MOST_REASON_CHARACTERS)
+      await redis.eval(BURY, 2, ...keys, GROUP, entry.id, cut, DEAD_LETTERS_KEPT, ...fields)
     },
 
     async observe(model: string): Promise<StreamObservation> {
-      const reply = await redis.eval(OBSERVE, 2, settlementStreamKey(model), confirmedKey(model), GROUP)
-      const [seconds, microseconds, runId, state] = ObserveReply.parse(reply)
+      const stream = settlementStreamKey(model)
+      const keys = [stream, settlementStateKey(model), confirmedKey(model), deadLetterKey(model)]
+      const reply = ObserveReply.parse(await redis.eval(OBSERVE, 4, ...keys, GROUP, newIncarnation()))
+      const [seconds, microseconds, run, replication, incarnation, lost, deadLetters, state] = reply
+      const server = `${run}:${replication}`
       return {
-        runId,
+        runId: `${server}:${incarnation}`,
+        server,
+        incarnation,
+        lost: lost === 1,
         timeMs: seconds * 1000 + Math.floor(microseconds / 1000),
+        deadLetters,
         stream: toStreamState(state),
       }
     },
 
+    /** Gives the stream another incarnation, because this one has lost entries. */
+    async renew(model: string, incarnation: string): Promise<void> {
+      await redis.eval(RENEW, 1, settlementStateKey(model), incarnation, newIncarnation())
+    },
+
     /**
      * Stores that the latest observation which the database has recorded is of the time `recordedMs`; and for those who
-     * wait with a settlement until it is committed, that all entries up to `committedMs` of the server `runId` are. Null:
+     * wait with a settlement until it is committed, that all entries up to `committedMs` of the run `runId` are. Null:
      * not known, or stored already.
      */
     async confirm(
@@ -189,7 +214,7 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
 
     /** Drops the entries before `id`. */
     async trim(model: string, id: string): Promise<void> {
-      await redis.xtrim(settlementStreamKey(model), 'MINID', '~', id)
+      await redis.eval(TRIM, 2, settlementStreamKey(model), settlementStateKey(model), id)
     },
 
     /** Removes consumers that have been idle for `idleMs`. */
@@ -212,10 +237,14 @@ export function createSettlementStreams(options: { redis: Redis | Cluster; consu
 export type SettlementStreams = ReturnType<typeof createSettlementStreams>
 
 const OBSERVE = readScript('observe')
+const RENEW = readScript('renew')
+const TRIM = readScript('trim')
 const BURY = readScript('bury')
 const CONFIRM = readScript('confirm')
 const READ_AGAIN = readScript('read-again')
 const FORGET_CONSUMERS = readScript('forget-consumers')
+
+const newIncarnation = () => randomBytes(6).toString('hex')
 
 function readScript(name: string): string {
   return readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), 'utf8')
@@ -246,7 +275,16 @@ export function toFailures(
 const Entry = z.tuple([z.string(), z.array(z.string()).nullable()])
 const ReadReply = z.array(z.tuple([z.string(), z.array(Entry)])).nullable()
 const ClaimReply = z.tuple([z.string(), z.array(Entry)]).rest(z.unknown())
-const ObserveReply = z.tuple([z.coerce.number(), z.coerce.number(), z.string(), z.array(z.string())])
+const ObserveReply = z.tuple([
+  z.coerce.number(),
+  z.coerce.number(),
+  z.string(),
+  z.string(),
+  z.string(),
+  z.int(),
+  z.int(),
+  z.array(z.string()),
+])
 
 function toStreamState(reply: readonly string[]): StreamState | null {
   const [lastId, deliveredId, oldestPendingId, confirmedMs, length, oldestId] = reply

@@ -7,6 +7,7 @@ import { createLooks } from './choose-looks.ts'
 import { dropBeforeMs } from './keep-entries.ts'
 import { createQueueClocks, JUMP_MS } from './queue-clocks.ts'
 import type { SettlementStreams, StreamObservation, StreamState } from './settlement-streams.ts'
+import { createLossWatch } from './watch-losses.ts'
 import { createWatermarkTracker, type SettledUntil } from './watermark.ts'
 
 /** How long watermarks do not move after Redis may have lost acknowledged entries. */
@@ -29,7 +30,8 @@ export type Sweeper = {
 /**
  * Every `everyMs`: observes the settlement streams, moves the watermarks in PostgreSQL, expires the holds behind them,
  * trims the streams and calls `onStuck` for entries that stay unacknowledged. If the database went back in time, the
- * settlements since then are read again. Every replica does it; all of it is idempotent. A failed round is logged, and
+ * settlements since then are read again. If a stream lost entries under a server that runs on, it gets another
+ * incarnation, upon which the gateways send again what they keep, and that is an alarm. Every replica does it; all of it is idempotent. A failed round is logged, and
  * the next one starts from the state of Redis and PostgreSQL.
  *
  * An idle stream is observed more rarely, and its watermark in PostgreSQL stays where it is until a hold is to expire by
@@ -53,6 +55,7 @@ export function sweep(options: {
   const stopping = new AbortController()
   const monotonicMs = () => performance.now()
   const tracker = createWatermarkTracker()
+  const losses = createLossWatch()
   const looks = createLooks({ idleEveryMs, monotonicMs })
   const settledUntilMs = new Map<string, number>()
   const oldestPending = new Map<string, string>()
@@ -129,6 +132,8 @@ export function sweep(options: {
         const sentMs = monotonicMs()
         const observation = await streams.observe(model)
         const jumpMs = clocks.note(model, { timeMs: observation.timeMs, sentMs, answeredMs: monotonicMs() })
+        metrics.deadLetters.set(model, observation.deadLetters)
+        if (await isSpoiled(model, observation)) return
         observed.push({ model, observation, settled: tracker.judge(model, observation), jumpMs })
       },
     )
@@ -152,6 +157,20 @@ export function sweep(options: {
     jumped.clear()
     metrics.clockJumps.inc(jumps.length)
     log.error({ jumps }, 'the clock of a queue Redis jumped: its holds expire later')
+  }
+
+  /** The entries of a stream that went back cannot be judged before it has another incarnation. */
+  async function isSpoiled(model: string, observation: StreamObservation): Promise<boolean> {
+    const loss = losses.judge(model, observation)
+    if (loss === 'lost') {
+      metrics.streamLosses.inc()
+      log.error(
+        { model },
+        'settlements vanished from the queue Redis: the gateways send again what they keep',
+      )
+    }
+    if (loss === 'went-back') await streams.renew(model, observation.incarnation)
+    return loss === 'went-back'
   }
 
   /** A failure, of a server that is away, does not keep the other models from going on. */

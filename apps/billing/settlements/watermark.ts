@@ -35,7 +35,7 @@ export function createWatermarkTracker(): WatermarkTracker {
       if (stream === null) return null
       if (isSettled(stream, stream.lastId)) return { untilMs: timeMs, upTo: stream.lastId }
       const observation = { runId, timeMs, lastId: stream.lastId }
-      // Ids and clock of another server cannot be compared with this one's.
+      // Ids and clock of another run cannot be compared with this one's.
       if (earlier === undefined || earlier.runId !== runId) {
         open.set(model, observation)
         return null

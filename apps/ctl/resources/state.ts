@@ -6,16 +6,18 @@ import { formatFields, formatTable } from '../table.ts'
 const state = defineCall({
   name: 'state',
   operation: ADMIN.readState,
-  summary: 'Shows whether the books are up to date; exits with 1 when they disagree or a hold is overdue.',
+  summary:
+    'Shows whether the books are up to date; exits with 1 when they disagree, a hold is overdue or a settlement was put aside.',
   fields: {},
   examples: ['state'],
-  show: ({ watermarks, moneyCallsWaiting, reconciliation, overdueHolds, alarms, writeOffs }) =>
+  show: ({ watermarks, moneyCallsWaiting, reconciliation, overdueHolds, alarms, deadLetters, writeOffs }) =>
     `${formatFields([
       ['books compared', toTime(reconciliation?.at ?? null)],
       ['they agree', reconciliation && (reconciliation.agrees ? 'yes' : 'NO')],
       ['overdue holds', overdueHolds],
       ['money calls waiting', moneyCallsWaiting],
       ['alarms of 24 h', alarms.map(({ kind, settlements }) => `${kind}: ${settlements}`).join(', ')],
+      ['dead letters', deadLetters.map(({ model, settlements }) => `${model}: ${settlements}`).join(', ')],
       ['written off in 24 h', `${toCredits(writeOffs.writtenOffNano)} for ${writeOffs.requests} requests`],
     ])}\n${formatTable(
       [
@@ -24,7 +26,8 @@ const state = defineCall({
       ],
       watermarks,
     )}`,
-  isProblem: ({ reconciliation, overdueHolds }) => reconciliation?.agrees === false || overdueHolds > 0,
+  isProblem: ({ reconciliation, overdueHolds, deadLetters }) =>
+    reconciliation?.agrees === false || overdueHolds > 0 || deadLetters.length > 0,
 })
 
 export const STATE_COMMANDS = [state] as const

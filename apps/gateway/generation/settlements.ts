@@ -58,7 +58,7 @@ type Held = {
   readonly bytes: number
   /** Called with the first answer, then dropped: it refers to the whole generation. */
   onAnswer: ((settled: Settled) => void) | null
-  /** Of the queue Redis, before it was sent: the answer came from that run if it is still the same one. */
+  /** Of queue Redis and stream, before it was sent: the answer came from that run if it is still the same one. */
   runId: string | null
   /** By Redis' clock; null: sent, and not answered yet. */
   answeredMs: number | null
@@ -71,9 +71,9 @@ type Held = {
 
 /**
  * The gateway settles what it delivered, and holds each settlement until billing has committed it: the queue Redis may
- * be away, and a failover may lose what it had acknowledged. Settling is idempotent, so a settlement is sent again
- * after each change of the server's run id, also one that was answered `settled`. It is dropped when billing's mark,
- * read together with the run id, has passed its answer under the run id of that answer.
+ * be away, and a failover, or whoever deletes the stream, may lose what it had acknowledged. Settling is idempotent, so a
+ * settlement is sent again after each change of the run id (`SettlementMark`), also one that was answered `settled`. It is
+ * dropped when billing's mark, read together with the run id, has passed its answer under the run id of that answer.
  *
  * A settlement is sent together with the next command to the queue Redis, or after 20 ms. If the gateway is killed before
  * that, the answer that it had just delivered is not charged, like those that it was still delivering.
@@ -120,7 +120,8 @@ export function createSettlements(deps: {
     const apart = { receipt: job.hold.receipt, traceparent: job.traceparent, timing }
     const ask = async () => {
       entry.runId = runIds.get(job.model) ?? null
-      return await record.settle(job.model, { ...settlement, ...apart }, { role: 'gateway' })
+      const as = { role: 'gateway', again: entry.wasAnswered } as const
+      return await record.settle(job.model, { ...settlement, ...apart }, as)
     }
     const giveUp = () => nowMs() > entry.holdDeadlineMs + holdGraceMs
     try {

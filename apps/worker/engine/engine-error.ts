@@ -10,11 +10,14 @@ export type EngineErrorKind = 'refused' | 'failed' | 'unavailable' | 'dead'
 /** A failed call to an engine. The message of a refused request may be shown to its caller. */
 export class EngineError extends Error {
   readonly kind: EngineErrorKind
+  /** The message is the engine's own text about a request, so no log has it; the engine's log does. */
+  readonly quotesRequest: boolean
 
   constructor(kind: EngineErrorKind, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'EngineError'
     this.kind = kind
+    this.quotesRequest = kind !== 'unavailable'
   }
 }
 

@@ -28,6 +28,14 @@ const State = z
     alarms: z
       .array(z.object({ kind: z.enum(['unknown', 'released', 'different']), settlements: z.int() }))
       .meta({ description: 'Settlements of the last 24 hours that should not exist, by kind.' }),
+    deadLetters: z
+      .array(z.object({ model: z.string(), settlements: z.int() }))
+      .default([])
+      .meta({
+        description:
+          'Settlements that could not be read or settled and wait in the queue Redis for an operator, by model; as the ' +
+          'replica that answered observes them.',
+      }),
     writeOffs: z
       .object({ requests: z.int(), writtenOffNano: Nano })
       .meta({ description: 'Of the last 24 hours.' }),

@@ -78,13 +78,8 @@ local function sweep(now)
   end
 end
 
--- Makes the record a settled one, for late calls, and appends the entry for billing. An unknown generation gets a settled
--- record as well. Job, large request and ids are deleted.
-local function end_generation(id, epoch, outcome, usage, by, receipt, traceparent, timing)
-  local record_key = prefix .. 'g:' .. id
-  call('HSET', record_key, 'epoch', epoch, 'settled', outcome, 'usage', table.concat(usage, ' '))
-  call('PEXPIRE', record_key, SETTLED_MS)
-  call('DEL', prefix .. 'j:' .. id, prefix .. 'p:' .. id, prefix .. 'i:' .. id)
+-- Appends the entry for billing.
+local function append_settlement(id, epoch, outcome, usage, by, receipt, traceparent, timing)
   local entry = { 'id', id, 'epoch', epoch, 'outcome', outcome, 'promptTokens', usage[1], 'cachedTokens', usage[2],
     'completionTokens', usage[3], 'by', by }
   for name, value in pairs({ receipt = receipt, traceparent = traceparent, timing = timing }) do
@@ -94,4 +89,14 @@ local function end_generation(id, epoch, outcome, usage, by, receipt, traceparen
     end
   end
   call('XADD', prefix .. 'settlements', '*', unpack(entry))
+end
+
+-- Makes the record a settled one, for late calls, and appends the entry. An unknown generation gets a settled record as
+-- well. Job, large request and ids are deleted.
+local function end_generation(id, epoch, outcome, usage, by, receipt, traceparent, timing)
+  local record_key = prefix .. 'g:' .. id
+  call('HSET', record_key, 'epoch', epoch, 'settled', outcome, 'usage', table.concat(usage, ' '))
+  call('PEXPIRE', record_key, SETTLED_MS)
+  call('DEL', prefix .. 'j:' .. id, prefix .. 'p:' .. id, prefix .. 'i:' .. id)
+  append_settlement(id, epoch, outcome, usage, by, receipt, traceparent, timing)
 end

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import {
+  deadLetters,
   ADMIN_TOKEN,
   openBillingDatabase,
   reserveCall,
@@ -52,6 +53,10 @@ test('state: a table for people, and 1 when the books do not agree', async () =>
   expect(stdout).toMatch(/^they agree +-$/m)
   expect(stdout).toMatch(/^written off in 24 h +0 for 0 requests$/m)
   expect(stdout).toMatch(/^chat +0\.4$/m)
+  deadLetters.set('chat', 2)
+  const aside = await ask('state')
+  deadLetters.clear()
+  expect(aside).toMatchObject({ code: 1, stdout: expect.stringMatching(/^dead letters +chat: 2$/m) })
   await database.pool.query('insert into reconciliation_runs (at, counts) values ($1, $2)', [
     new Date(START_MS),
     JSON.stringify([{ question: 'held', rows: 2 }]),

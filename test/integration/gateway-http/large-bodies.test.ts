@@ -109,7 +109,12 @@ it('a body of one byte counts as what its request takes', async () => {
 })
 
 it('what an account leaves is shared by those that come later, and small bodies still fit', async () => {
-  const eachKeyIsAnAccount = async (key = '') => ({ keyId: key, accountId: key, models: null, shortage: null })
+  const eachKeyIsAnAccount = async (key = '') => ({
+    keyId: key,
+    accountId: key,
+    models: null,
+    shortage: null,
+  })
   const limits = { allBodiesBytes: 4 * LARGE }
   const served = await serveApp(core, limits, { authenticate: eachKeyIsAnAccount })
   const body = JSON.stringify({ ...CHAT, padding: 'x'.repeat(60_000) })

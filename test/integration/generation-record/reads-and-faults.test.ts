@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
-import { settlementMarkKey } from '#libs/generation-record/keys.ts'
+import { settlementMarkKey, settlementStateKey } from '#libs/generation-record/keys.ts'
 import { generationClaim, generationJob, generationLift } from '../../support/generation-job.ts'
 import { createRedis } from '../../support/redis.ts'
 import {
@@ -18,14 +18,16 @@ import {
 
 useRecord()
 
-test('billing’s mark is read together with the run id of the server, and one of another run does not count', async () => {
+test('billing’s mark is read together with the run id, and one of another run does not count', async () => {
   const model = `model-${randomUUID()}`
-  const runId = /run_id:(\w+)/.exec(await redis.info('server'))?.[1] ?? ''
+  const server = /run_id:(\w+)/.exec(await redis.info('server'))?.[1] ?? ''
+  const replication = /master_replid:(\w+)/.exec(await redis.info('replication'))?.[1] ?? ''
+  const runId = `${server}:${replication}:`
   expect(await record.readMark(model)).toEqual({ runId, committedMs: null })
   await redis.set(settlementMarkKey(model), `${runId} 1700000000123`)
   expect(await record.readMark(model)).toEqual({ runId, committedMs: 1_700_000_000_123 })
-  await redis.set(settlementMarkKey(model), 'other 1700000000123')
-  expect(await record.readMark(model)).toEqual({ runId, committedMs: null })
+  await redis.hset(settlementStateKey(model), 'incarnation', 'another')
+  expect(await record.readMark(model)).toEqual({ runId: `${runId}another`, committedMs: null })
 })
 
 test('a worker reads which generations are settled or gone', async () => {

@@ -33,6 +33,18 @@ test('a gateway settles a running generation once, and learns which worker to st
   expect(await settlements(job.model)).toEqual([{ ...settlement, by: 'self-1' }])
 })
 
+test('an entry that may be lost is appended again, with the numbers of the first settlement', async () => {
+  const job = await claimed({ worker: 'worker-2' })
+  const settlement = { ...settlementOf(job), promptTokens: 12, cachedTokens: 4, completionTokens: 7 }
+  await record.settle(job.model, settlement, GATEWAY)
+  const other = { ...settlement, outcome: 'fault', completionTokens: 99 } as const
+  expect(await record.settle(job.model, other, { ...GATEWAY, again: true })).toMatchObject({
+    status: 'settled',
+  })
+  const entry = { ...settlement, by: 'self-1' }
+  expect(await settlements(job.model)).toEqual([entry, entry])
+})
+
 test('a settlement ends a generation that waits, and says so each time', async () => {
   const job = await lifted()
   const settlement = { ...settlementOf(job), outcome: 'never-ran' } as const

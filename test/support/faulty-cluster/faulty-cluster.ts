@@ -3,6 +3,7 @@ import { createAdminClient } from '#libs/admin-contract/admin-client.ts'
 import { ADMIN_TOKEN, createAccountCalls, type AccountCalls, type EnginePlan } from '../cluster.ts'
 import { freePort } from '../free-port.ts'
 import { startLocalRedis } from '../local-servers.ts'
+import { OTHER_RELEASE } from '../other-release.ts'
 import { createPostgres, type TestPostgres } from '../postgres.ts'
 import { startApp, type RunningApp } from '../processes.ts'
 import { scratchFolder } from '../run-folder.ts'
@@ -52,6 +53,8 @@ export type FaultyClusterOptions = {
   /** Of each worker, in one simulator process. */
   readonly engines: readonly EnginePlan[]
   readonly env?: Partial<Record<AppName, Readonly<Record<string, string>>>>
+  /** The names of those that are of another release. */
+  readonly otherRelease?: readonly string[]
 }
 
 type AppName = 'gateway' | 'worker' | 'billing' | 'simulator'
@@ -100,7 +103,9 @@ export async function startFaultyCluster(options: FaultyClusterOptions): Promise
     const clock = createSteppedClock()
     clocks.set(name, clock)
     const given = options.env?.[kind]
-    const hooks = [clock.env.NODE_OPTIONS, given?.['NODE_OPTIONS'] ?? ''].join(' ')
+    const release = options.otherRelease?.includes(name) === true ? [OTHER_RELEASE.NODE_OPTIONS] : []
+    // Deliberate mistakes are in NODE_OPTIONS as well.
+    const hooks = [clock.env.NODE_OPTIONS, ...release, given?.['NODE_OPTIONS'] ?? ''].join(' ').trim()
     return createApp(name, kind, { LOG_LEVEL: 'info', ...env, ...clock.env, ...given, NODE_OPTIONS: hooks })
   }
 

@@ -33,7 +33,7 @@ const readState = implementRead(ADMIN.readState, async (_asked, { db, now, live 
     ) l`.execute(db)
   const [sums] = rows
   if (sums === undefined) throw new Error('the state has no sums')
-  const { replica, watermarkAges, moneyCallsWaiting } = live()
+  const { replica, watermarkAges, moneyCallsWaiting, deadLetters } = live()
   return {
     at: now.toISOString(),
     replica,
@@ -42,6 +42,9 @@ const readState = implementRead(ADMIN.readState, async (_asked, { db, now, live 
     reconciliation: newest === undefined ? null : toReconciliationRun(newest),
     overdueHolds: Number(sums.overdue),
     alarms: alarms.map(({ kind, settlements }) => ({ kind, settlements: Number(settlements) })),
+    deadLetters: [...deadLetters]
+      .filter(([, settlements]) => settlements > 0)
+      .map(([model, settlements]) => ({ model, settlements })),
     writeOffs: { requests: Number(sums.writeOffs), writtenOffNano: sums.writtenOff },
   }
 })

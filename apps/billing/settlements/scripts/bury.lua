@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Moves an unreadable entry into the dead-letter stream and acknowledges it. Allowed when memory is full, because an
--- entry that stays would stop the watermark for ever.
+-- Moves an entry that cannot be settled into the dead-letter stream and acknowledges it. Allowed when memory is full,
+-- because an entry that stays would stop the watermark for ever.
 --
 -- KEYS: stream, dead-letter stream. ARGV: group, entry id, reason, most entries to keep, then the entry's fields.
 

@@ -1,14 +1,20 @@
 #!lua flags=allow-oom
--- Observes a settlement stream at one instant.
+-- Observes a settlement stream at one instant, and notices when entries were lost.
 --
--- It writes nothing, and is not declared so: a server that accepts no writes must refuse it. A former master that is now
--- a replica, or that is cut off from its replicas (min-replicas-to-write), would call a stream settled whose latest
--- entries are on the new master.
+-- A server that accepts no writes must refuse it: a former master that is now a replica, or that is cut off from its
+-- replicas (min-replicas-to-write), would call a stream settled whose latest entries are on the new master.
 --
--- KEYS: stream, key of the confirmed time. ARGV[1]: the consumer group.
--- Returns { seconds, microseconds, run id, stream }; stream is { last generated id, id the group delivered last, smallest
--- pending id or '', confirmed time or '', number of entries, oldest id or '' }, or an empty list when the stream or its
--- group does not exist.
+-- The incarnation of a stream is a random word that stays the same while nothing was lost from it. The state has it beside
+-- what the stream had at the last observation: how many entries were ever added, how many of them were removed, and the
+-- oldest id. Only `trim.lua` removes entries, and notes it in the state. So a stream that was deleted, also one that was
+-- made anew since, or from which another removed entries, contradicts its state and gets another incarnation. Without a
+-- state (a new stream, a flushed server) it gets its first one.
+--
+-- KEYS: stream, state, key of the confirmed time, dead letters. ARGV: the consumer group, a random word.
+-- Returns { seconds, microseconds, run id, replication id, incarnation, 1 if entries were lost else 0, number of dead
+-- letters, stream }. The replication id changes with each promotion: a master that was a replica for a while keeps its
+-- run id. Stream is { last generated id, id the group delivered last, smallest pending id or '', confirmed time or '',
+-- number of entries, oldest id or '' }, or an empty list when the stream or its group does not exist.
 
 local function field(flat, name)
   for i = 1, #flat, 2 do
@@ -18,21 +24,39 @@ end
 
 local time = redis.call('TIME')
 local run_id = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
+local replication_id = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') or ''
+
+local added, length, first = 0, 0, ''
 local state = {}
 local stream = redis.pcall('XINFO', 'STREAM', KEYS[1])
 if not stream.err then
+  added, length = field(stream, 'entries-added'), field(stream, 'length')
   local oldest = field(stream, 'first-entry')
+  first = oldest and oldest[1] or ''
   for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
     if field(group, 'name') == ARGV[1] then
       state = {
         field(stream, 'last-generated-id'),
         field(group, 'last-delivered-id'),
         redis.call('XPENDING', KEYS[1], ARGV[1])[2] or '',
-        redis.call('GET', KEYS[2]) or '',
-        tostring(field(stream, 'length')),
-        oldest and oldest[1] or '',
+        redis.call('GET', KEYS[3]) or '',
+        tostring(length),
+        first,
       }
     end
   end
 end
-return { time[1], time[2], run_id, state }
+
+local removed = added - length
+local known = redis.call('HMGET', KEYS[2], 'incarnation', 'added', 'removed', 'first')
+local incarnation, lost = known[1], 0
+if incarnation then
+  local is_other = known[4] ~= '' and known[4] ~= first
+  if added < tonumber(known[2]) or removed ~= tonumber(known[3]) or is_other then lost = 1 end
+end
+if not incarnation or lost == 1 then incarnation = ARGV[2] end
+local seen = { incarnation, string.format('%d', added), string.format('%d', removed), first }
+if table.concat(seen, ' ') ~= table.concat({ known[1] or '', known[2] or '', known[3] or '', known[4] or '' }, ' ') then
+  redis.call('HSET', KEYS[2], 'incarnation', seen[1], 'added', seen[2], 'removed', seen[3], 'first', seen[4])
+end
+return { time[1], time[2], run_id, replication_id, incarnation, lost, redis.call('XLEN', KEYS[4]), state }

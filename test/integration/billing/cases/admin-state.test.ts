@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import {
+  deadLetters,
   openBillingDatabase,
   reserveCall,
   setWatermark,
@@ -29,8 +30,15 @@ test('the state of an empty database says so', async () => {
     reconciliation: null,
     overdueHolds: 0,
     alarms: [],
+    deadLetters: [],
     writeOffs: { requests: 0, writtenOffNano: '0' },
   })
+})
+
+test('the state has the models with dead letters', async () => {
+  deadLetters.set('chat', 2).set('embed', 0)
+  expect((await readState()).deadLetters).toEqual([{ model: 'chat', settlements: 2 }])
+  deadLetters.clear()
 })
 
 test('the state has alarms and write-offs of 24 hours, overdue holds and the newest comparison', async () => {

@@ -130,7 +130,7 @@ test('unreadable entries go to the dead letters with an alarm, and block nothing
   await addSettlement(redis, 'chat', settlement(id))
   const replica = start()
   await charged(account.accountId, 700n)
-  await expect.poll(() => replica.alarms('unreadable'), WAIT).toBe(2)
+  await expect.poll(() => replica.alarms('dead-letter'), WAIT).toBe(2)
   const dead = await redis.xrange(deadLetterKey('chat'), '-', '+')
   expect(dead.map(([, fields]) => fields.slice(4, 6))).toEqual([
     ['id', 'nonsense'],

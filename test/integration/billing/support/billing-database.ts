@@ -35,11 +35,15 @@ export const START_MS = Date.parse('2030-01-01T00:00:00Z')
 
 export const ADMIN_TOKEN = 'an-admin-token-of-the-tests'
 
+/** How many each model has, for the test that changes it; it empties it again. */
+export const deadLetters = new Map<string, number>()
+
 /** Of a replica that has observed one stream. */
 export const live = () => ({
   replica: 'replica-1',
   watermarkAges: new Map([['chat', 400]]),
   moneyCallsWaiting: 0,
+  deadLetters,
 })
 
 export const HOLD_GRACE_MS = 60_000

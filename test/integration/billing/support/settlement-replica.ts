@@ -20,6 +20,11 @@ export type SettlementReplica = {
   looks(model: string): number
   /** How many settlements each commit had so far. */
   commits(): readonly number[]
+  /** How many commits failed. */
+  failedCommits(): number
+  /** How often entries vanished from a stream. */
+  losses(): Promise<number>
+  deadLetters(): Readonly<Record<string, number>>
   /** Of a model, in seconds; undefined when there is none. */
   watermarkAge(model: string): Promise<number | undefined>
   stop(): Promise<void>
@@ -46,6 +51,7 @@ export function startReplica(options: {
   } = options
   const looks = new Map<string, number>()
   const commits: number[] = []
+  let failedCommits = 0
   const metrics = createMetrics(new Registry(), () => 0)
   const stop = runSettlements({
     redis: openRedis({ place: redis, name: 'billing', patience: 'bounded', log }),
@@ -58,7 +64,10 @@ export function startReplica(options: {
         return recorded
       },
       async settle(settlements) {
-        const settled = await database.money.settle(settlements)
+        const settled = await database.money.settle(settlements).catch((error: unknown) => {
+          failedCommits += 1
+          throw error
+        })
         commits.push(settlements.length)
         return settled
       },
@@ -77,6 +86,12 @@ export function startReplica(options: {
   return {
     looks: (model) => looks.get(model) ?? 0,
     commits: () => commits,
+    failedCommits: () => failedCommits,
+    async losses() {
+      const { values } = await metrics.streamLosses.get()
+      return values[0]?.value ?? 0
+    },
+    deadLetters: () => Object.fromEntries(metrics.deadLetters.counts()),
     async alarms(kind) {
       const { values } = await metrics.settlementAlarms.get()
       return values.find(({ labels }) => labels.kind === kind)?.value ?? 0

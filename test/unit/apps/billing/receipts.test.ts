@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { createReceipts, type Receipt } from '#apps/billing/receipts.ts'
 
@@ -65,6 +65,27 @@ test.each([
 ])('a text that is not a receipt is rejected: %s', (_, garbage) => {
   expect(receipts.verify(garbage, RECEIPT.reservationId)).toBeNull()
 })
+
+test('a receipt of the next release is read, without what this one does not know', () => {
+  const next = receipts.sign(Object.assign({}, RECEIPT, { tier: 'priority' }))
+  expect(next).not.toBe(text)
+  expect(receipts.verify(next, RECEIPT.reservationId)).toEqual(RECEIPT)
+  expect(receipts.verify(changeAt(next, next.indexOf('.') - 4), RECEIPT.reservationId)).toBeNull()
+})
+
+test.each([
+  ['without a field', JSON.stringify({ reservationId: RECEIPT.reservationId })],
+  ['that is no object', '"all of it"'],
+  ['that is no JSON', '{"reservationId":'],
+])('what is genuinely signed and cannot be read is worth nothing: %s', (_, payload) => {
+  expect(receipts.verify(signed(payload), RECEIPT.reservationId)).toBeNull()
+})
+
+function signed(payload: string): string {
+  const encoded = Buffer.from(payload).toString('base64url')
+  const mac = createHmac('sha256', NEW).update(encoded).digest().subarray(0, 16)
+  return `${encoded}.${mac.toString('base64url')}`
+}
 
 function changeAt(original: string, place: number): string {
   return `${original.slice(0, place)}${original[place] === 'A' ? 'B' : 'A'}${original.slice(place + 1)}`

@@ -25,6 +25,12 @@ test('reads the timing of a newer gateway, and an entry of an older one without 
   expect(parseSettlement(fields(GOOD))).not.toHaveProperty('settlement.timing')
 })
 
+test('ignores fields of the next release, also empty ones', () => {
+  const parsed = parseSettlement(fields({ ...GOOD, preview: 'of the next release', other: '' }))
+  expect(parsed).toEqual(parseSettlement(fields(GOOD)))
+  expect(parsed).toHaveProperty('settlement')
+})
+
 test('a timing that cannot be read leaves the settlement as it is', () => {
   const parsed = parseSettlement(fields({ ...GOOD, timing: 'soon' }))
   expect(parsed).toMatchObject({ settlement: { completionTokens: 7, timing: { waitedMs: null } } })

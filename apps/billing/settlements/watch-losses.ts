@@ -1,0 +1,41 @@
+import type { StreamObservation } from './settlement-streams.ts'
+import { compareStreamIds, type StreamId } from './stream-id.ts'
+
+/**
+ * `lost`: the server of the stream runs on, and entries are gone. `went-back`: they are gone and the stream's incarnation
+ * does not show it yet.
+ */
+export type Loss = 'none' | 'lost' | 'went-back'
+
+export type LossWatch = {
+  judge(
+    model: string,
+    observed: Pick<StreamObservation, 'server' | 'incarnation' | 'lost'> & {
+      readonly stream: { readonly lastId: StreamId } | null
+    },
+  ): Loss
+}
+
+/**
+ * Compares each observation of a stream with the one before. The script that observes finds what contradicts the state
+ * beside the stream; what it cannot see is that state and stream were deleted together, or that an older copy of both was
+ * loaded. After a restart or a promotion of the server the run id is another one, and then it is no alarm that the last
+ * entries are gone: the gateways send them again.
+ */
+export function createLossWatch(): LossWatch {
+  type Seen = { readonly server: string; readonly incarnation: string; readonly lastId: StreamId | null }
+  const latest = new Map<string, Seen>()
+
+  return {
+    judge(model, { server, incarnation, lost, stream }) {
+      const before = latest.get(model)
+      const lastId = stream?.lastId ?? null
+      latest.set(model, { server, incarnation, lastId })
+      if (before === undefined || before.server !== server) return lost ? 'lost' : 'none'
+      if (before.incarnation !== incarnation) return 'lost'
+      const wentBack =
+        before.lastId !== null && (lastId === null || compareStreamIds(lastId, before.lastId) < 0)
+      return wentBack ? 'went-back' : 'none'
+    },
+  }
+}

@@ -1,0 +1,36 @@
+import { Cluster, type Redis } from 'ioredis'
+import { ConfigError } from '#libs/config/load-config.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+
+/**
+ * What a server deletes when its memory is full; null: it does not say. INFO has it too, which managed servers allow where
+ * they refuse CONFIG.
+ */
+export async function readEvictionPolicies(redis: Redis | Cluster): Promise<(string | null)[]> {
+  const servers = redis instanceof Cluster ? redis.nodes('master') : [redis]
+  return await Promise.all(
+    servers.map(async (server) => /^maxmemory_policy:(\S+)/m.exec(await server.info('memory'))?.[1] ?? null),
+  )
+}
+
+/** Whether the server would delete keys by itself: work that waits, and settlements that are not charged yet. */
+export const evicts = (policy: string | null) => policy !== null && policy !== 'noeviction'
+
+/**
+ * Throws a ConfigError where the queue Redis evicts keys. Where it does not say, or does not answer now, that is logged:
+ * billing looks again each minute, and its metric is an alarm.
+ */
+export async function refuseEviction(redis: Redis | Cluster, { log }: { log: Logger }): Promise<void> {
+  const policies = await readEvictionPolicies(redis).catch((error: unknown): (string | null)[] => {
+    log.warn({ err: error }, 'the eviction policy of the queue Redis was not read')
+    return []
+  })
+  const wrong = policies.find(evicts)
+  if (wrong !== undefined) {
+    throw new ConfigError([
+      `QUEUE_REDIS_URL: its server has the maxmemory-policy ${wrong}; expected noeviction, because a server that evicts ` +
+        'loses settlements and work that waits',
+    ])
+  }
+  if (policies.includes(null)) log.error('the queue Redis does not say what it evicts: set noeviction')
+}

@@ -1,0 +1,147 @@
+import type { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { deadLetterKey } from '#apps/billing/settlements/settlement-streams.ts'
+import { settlementStreamKey } from '#libs/generation-record/keys.ts'
+import { createRedis, type TestRedis } from '#test/support/redis.ts'
+import {
+  openBillingDatabase,
+  receipts,
+  reserveCall,
+  settlement,
+  type BillingDatabase,
+} from '../support/billing-database.ts'
+import {
+  addSettlement,
+  connect,
+  startReplica,
+  type SettlementReplica,
+} from '../support/settlement-replica.ts'
+
+const WAIT = { interval: 20 }
+
+let server: TestRedis
+let redis: Redis
+let database: BillingDatabase
+let replica: SettlementReplica
+
+beforeAll(async () => {
+  server = await createRedis()
+  redis = connect(server.url)
+})
+beforeEach(async () => {
+  await redis.flushall()
+  database = await openBillingDatabase()
+})
+afterEach(async () => {
+  await replica.stop()
+  await database.expectReconciled()
+  await database.close()
+})
+afterAll(async () => {
+  redis.disconnect()
+  await server.stop()
+})
+
+test('a receipt of the next release is charged like any other', async () => {
+  const account = await database.createAccount(10_000n)
+  const forgotten = await hold(account.keyId)
+  const receipt = receipts.sign(Object.assign(grantOf(forgotten), { tier: 'priority' }))
+  await forget(forgotten)
+  await addSettlement(redis, 'chat', settlement(forgotten.reservationId, { receipt }))
+  start()
+  await expectCharged(account.accountId, 700n)
+  expect(await replica.alarms('dead-letter')).toBe(0)
+})
+
+test('an entry that this release cannot handle is put aside, and the others of its batch are charged', async () => {
+  const account = await database.createAccount(10_000n)
+  const [first, strange, last] = [
+    await hold(account.keyId),
+    await hold(account.keyId),
+    await hold(account.keyId, 'embed'),
+  ]
+  // Genuine, and of a moment that JavaScript cannot write.
+  const receipt = receipts.sign({ ...grantOf(strange), deadlineMs: Number.MAX_SAFE_INTEGER })
+  await forget(strange)
+  await addSettlement(redis, 'chat', settlement(first.reservationId))
+  await addSettlement(redis, 'chat', settlement(strange.reservationId, { receipt }))
+  await addSettlement(redis, 'embed', settlement(last.reservationId, { completionTokens: 0 }))
+  start()
+  await expectCharged(account.accountId, 900n)
+  await expect.poll(() => replica.alarms('dead-letter'), WAIT).toBe(1)
+  await expect.poll(() => replica.deadLetters(), WAIT).toEqual({ chat: 1, embed: 0, odd: 0 })
+  const [[, fields] = ['', []]] = await redis.xrange(deadLetterKey('chat'), '-', '+')
+  expect(fields).toContain(strange.reservationId)
+  expect(fields[3]).toContain('Invalid time value')
+  await expect.poll(pendingCount, WAIT).toBe(0)
+})
+
+test('while the database can settle nothing, for whatever reason, no entry is put aside', async () => {
+  const account = await database.createAccount(10_000n)
+  const { reservationId } = await hold(account.keyId)
+  await database.pool.query('revoke update on accounts from millrace_service')
+  await addSettlement(redis, 'chat', settlement(reservationId))
+  start()
+  await expect.poll(pendingCount, WAIT).toBe(1)
+  await expect.poll(() => replica.failedCommits(), WAIT).toBeGreaterThan(2)
+  expect(await redis.exists(deadLetterKey('chat'))).toBe(0)
+  await database.pool.query('grant update on accounts to millrace_service')
+  await expectCharged(account.accountId, 700n)
+  expect(await replica.alarms('dead-letter')).toBe(0)
+})
+
+test('an entry of thousands of fields is put aside, and those after it are charged', async () => {
+  const account = await database.createAccount(10_000n)
+  const { reservationId } = await hold(account.keyId)
+  const many = Array.from({ length: 20_000 }, (_, index) => [`field-${index}`, 'value']).flat()
+  await redis.xadd(settlementStreamKey('chat'), '*', ...many)
+  await addSettlement(redis, 'chat', settlement(reservationId))
+  start()
+  await expectCharged(account.accountId, 700n)
+  await expect.poll(() => redis.xlen(deadLetterKey('chat')), WAIT).toBe(1)
+  await expect.poll(pendingCount, WAIT).toBe(0)
+  const { reservationId: next } = await hold(account.keyId)
+  await addSettlement(redis, 'chat', settlement(next))
+  await expectCharged(account.accountId, 1_400n)
+})
+
+function start(): void {
+  replica = startReplica({ database, redis: { mode: 'single', url: server.url } })
+}
+
+type Held = Awaited<ReturnType<typeof hold>>
+
+async function hold(keyId: string, model = 'chat') {
+  const outputTokens = model === 'embed' ? 0 : 50
+  const call = reserveCall(keyId, { model, outputTokens, deadlineMs: Date.now() + 600_000 })
+  const [answer] = await database.money.reserve([call])
+  if (answer?.status !== 'granted') throw new Error(`expected a hold, got ${answer?.status}`)
+  return { reservationId: call.reservationId, receipt: answer.receipt }
+}
+
+function grantOf({ reservationId, receipt }: Held) {
+  const grant = receipts.verify(receipt, reservationId)
+  if (grant === null) throw new Error('the receipt was signed with this secret')
+  return grant
+}
+
+/** As a restore from a backup does. */
+async function forget({ reservationId }: Held): Promise<void> {
+  const { pool } = database
+  await pool.query(
+    'update accounts a set held = a.held - r.amount from reservations r where r.id = $1 and a.id = r.account_id',
+    [reservationId],
+  )
+  await pool.query('delete from reservations where id = $1', [reservationId])
+}
+
+async function expectCharged(accountId: string, nano: bigint): Promise<void> {
+  await expect
+    .poll(async () => 10_000n - (await database.balance(accountId)).posted, { ...WAIT, timeout: 10_000 })
+    .toBe(nano)
+}
+
+async function pendingCount(): Promise<unknown> {
+  const [count] = await redis.xpending(settlementStreamKey('chat'), 'billing').catch(() => [null])
+  return count
+}
