@@ -11,7 +11,6 @@ import { createControlSender } from '#libs/event-bus/worker-control.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
-import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
 import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import { buildApp } from './app.ts'
@@ -41,8 +40,7 @@ import { createSettlements } from './generation/settlements.ts'
 import { createStreamCounters, createStreamGauges } from './generation/stream-metrics.ts'
 import { createSuspects } from './generation/suspects.ts'
 import { everySecond } from './http/every-second.ts'
-import { openBilling, openRedisServers } from './open-servers.ts'
-import { createQueueClock } from './queue-clock.ts'
+import { openBilling, openQueueClock, openRedisServers } from './open-servers.ts'
 import { createReadiness } from './readiness.ts'
 import { createRedisMetrics } from './redis-metrics.ts'
 import { createBuildReport } from './reports/build-report.ts'
@@ -142,11 +140,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
 
   const record = createGenerationRecord({ redis: queueRedis, self: gateway, graceMs: config.HOLD_GRACE_MS })
   readiness.enter('waiting for the queue Redis')
-  const queueClock = await untilAnswered(async () => await createQueueClock(record.redisTimeMs), {
-    firstPauseMs: 50,
-    lastPauseMs: 1_000,
-    onFailure: (error) => log.warn({ err: error }, 'the clock of the queue Redis was not read'),
-  })
+  const queueClock = await openQueueClock(record.redisTimeMs, log)
   readiness.enter('starting')
   const tickets = createTicketQueue(queueRedis)
   releasers.add('tickets', tickets, { run: async () => await tickets.close() })

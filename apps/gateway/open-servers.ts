@@ -2,12 +2,14 @@ import { createBillingClient } from '#libs/billing-client/billing-client.ts'
 import { toBusRedis, toQueueRedis } from '#libs/config/redis-fields.ts'
 import { openChannelCredentials } from '#libs/grpc/open-credentials.ts'
 import type { Releasers } from '#libs/lifecycle/releasers.ts'
+import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import { toBusServer } from '#libs/redis/bus-server.ts'
 import { connectRedis, type RedisClient, type RedisPatience } from '#libs/redis/connect-redis.ts'
 import { refuseEviction } from '#libs/redis/eviction-policy.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { GatewayConfig } from './config.ts'
 import { createGatherTime } from './gather-time.ts'
+import { createQueueClock, type QueueClock } from './queue-clock.ts'
 import type { RedisMetrics } from './redis-metrics.ts'
 
 type Opening = { config: Readonly<GatewayConfig>; releasers: Releasers; log: Logger }
@@ -31,6 +33,15 @@ export async function openRedisServers(
   const busSubscriber = await connectRedis({ place, ...named('bus-subscriber', 'patient') })
   releasers.add('bus-subscriber', busSubscriber, disconnect)
   return { queueRedis, busRedis, busSubscriber }
+}
+
+/** Resolves once the queue Redis has told its time. */
+export async function openQueueClock(redisTimeMs: () => Promise<number>, log: Logger): Promise<QueueClock> {
+  return await untilAnswered(async () => await createQueueClock(redisTimeMs), {
+    firstPauseMs: 50,
+    lastPauseMs: 1_000,
+    onFailure: (error) => log.warn({ err: error }, 'the clock of the queue Redis was not read'),
+  })
 }
 
 /** The client of billing, with its certificates. */

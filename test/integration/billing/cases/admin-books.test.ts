@@ -197,7 +197,7 @@ describe('the export of the ledger', () => {
   })
 
   test('leaves out nothing that was still being written: it waits for it', async () => {
-    const { accountId } = await database.createAccount(1_000n)
+    const { accountId } = await database.createAccount(2_000_000_000n)
     const writer = await database.pool.connect()
     const topUp = (key: string) =>
       `select top_up(

@@ -231,6 +231,8 @@ describe.each(Object.entries(TRANSPORTS))('%s', (_, create) => {
         if (count === 1) running.pause()
       },
     })
+    // Before the first message nothing is paused.
+    await expect.poll(() => messages.length).toBeGreaterThan(0)
     await settled(() => accepted)
     expect(accepted).toBeLessThan(100)
     expect(messages.length).toBeLessThan(50)

@@ -146,6 +146,8 @@ describe('http2 alone', () => {
         if (count === 3) running.pause()
       },
     })
+    // It is paused at the third message.
+    await expect.poll(() => messages.length).toBeGreaterThanOrEqual(3)
     await settled(() => messages.length)
     call.resume()
     expect(await ended).toMatchObject({
