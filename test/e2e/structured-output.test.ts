@@ -223,8 +223,8 @@ describe('refused before anything is reserved', () => {
       /no function 'fly' is offered/,
     ],
   ])('%s', async (param, params, message) => {
-    // An account without credits: a reservation would be refused with 402.
-    const poor = await cluster.createAccount('0.000000001')
+    // Enough for a token, and for no reservation: that would be refused with 402.
+    const poor = await cluster.createAccount('0.00001')
     const client = new OpenAI({ baseURL: cluster.baseUrl, apiKey: poor.apiKey, maxRetries: 0 })
     const call = client.chat.completions.create({
       model: 'demo-chat',
@@ -238,7 +238,7 @@ describe('refused before anything is reserved', () => {
       param,
       message: expect.stringMatching(message),
     })
-    expect(await cluster.balance(poor)).toMatchObject({ posted: 1n, held: 0n, openHolds: 0 })
+    expect(await cluster.balance(poor)).toMatchObject({ posted: 10_000n, held: 0n, openHolds: 0 })
   })
 })
 

@@ -119,7 +119,7 @@ export function createSettlements(deps: {
     entry.answeredMs = null
     const apart = { receipt: job.hold.receipt, traceparent: job.traceparent, timing }
     const ask = async () => {
-      entry.runId = runIds.get(job.model) ?? null
+      entry.runId = runIds.get(job.model) ?? (await readRunId(job.model))
       const as = { role: 'gateway', again: entry.wasAnswered } as const
       return await record.settle(job.model, { ...settlement, ...apart }, as)
     }
@@ -138,6 +138,13 @@ export function createSettlements(deps: {
       noteAnswer(entry)
       drop(job.model, entry)
     }
+  }
+
+  /** Before the first settlement of a model, which would be sent again if its run were not known. */
+  async function readRunId(model: string): Promise<string> {
+    const { runId } = await record.readMark(model)
+    runIds.set(model, runId)
+    return runId
   }
 
   function noteAnswer(entry: Held): void {

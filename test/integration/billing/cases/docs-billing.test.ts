@@ -64,7 +64,7 @@ test('docs/operations/billing.md has every alarm, and no other', async () => {
   const { values } = await settlementAlarms.get()
   const [, table = ''] = OPERATIONS.split('| Alarm | Means | What to do |\n')
   const [rows = ''] = table.split('\n\n')
-  const documented = [...rows.matchAll(/^\| `([a-z]+)` \|/gm)].map(([, kind]) => kind)
+  const documented = [...rows.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, kind]) => kind)
   expect(documented).toHaveLength(values.length)
   expect(new Set(documented)).toEqual(new Set(values.map(({ labels }) => labels.kind)))
 })
