@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 
-/** The keys that a model has for good, whatever it served. Every other key must expire. */
+/** The keys that a model or a cluster has for good, whatever it served. Every other key must expire. */
 const LASTING = [
   /^mr2:\{[^}]+\}:(settlements|settlements:(mark|confirmed|state|dead)|virtual|finish)$/u,
+  // One for the whole cluster.
+  /^mr2:prefix-secret$/u,
   // BullMQ's own of each queue, and the one ticket that a model has.
   /^mr2:\{[^}]+\}:tickets:(meta|id|events|marker|delayed|ticket)$/u,
 ]
