@@ -61,7 +61,10 @@ export function createServedModels(deps: {
     const key = isFromEngine ? `${files} ${engine}` : files
     const open = async () => {
       const loaded = await (isFromEngine ? loadFromEngine(model, files, engine) : load(files, engine))
-      return { ...loaded, renderer: openRenderer({ template: loaded.template, toolCalls: loaded.family.toolCalls }) }
+      return {
+        ...loaded,
+        renderer: openRenderer({ template: loaded.template, toolCalls: loaded.family.toolCalls }),
+      }
     }
     const served = models.get(key) ?? open()
     models.set(key, served)

@@ -171,6 +171,7 @@ export function createHarmonyMessages(
     },
     isReasoning: () => state === 'body' && kind === 'reasoning',
     isOver,
+    isOpen: () => state === 'body' && kind === 'call',
   }
 }
 

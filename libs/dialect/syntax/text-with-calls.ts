@@ -199,6 +199,7 @@ export function createTextWithCalls(
       pending = ''
     },
     isOver,
+    isOpen: () => call !== null,
   }
 }
 
