@@ -8,8 +8,9 @@ import { createAnswerTags } from './reasoning/answer-tags.ts'
 import { createThinkTags } from './reasoning/think-tags.ts'
 import { toCallId } from './syntax/call-id.ts'
 import type { HarmonySink } from './syntax/harmony-messages.ts'
+import type { ToolCallSink } from './syntax/tool-call-parser.ts'
 import { TOOL_CALL_FORMATS } from './formats.ts'
-import { beginningsOf, createTextWithCalls, markersOf } from './syntax/text-with-calls.ts'
+import { createTextWithCalls, markersOf } from './syntax/text-with-calls.ts'
 
 export type OutputParser = {
   /**
@@ -31,7 +32,7 @@ export type OutputParser = {
 
 /**
  * Turns a generation's output from token ids into events: drops end ids and special tokens, decodes bytes to text,
- * separates reasoning, tool calls and answer, and stops at stop strings in the answer's text. Each id passes all steps by itself, so the
+ * separates tool calls, reasoning and answer, and stops at stop strings in the answer's text. Each id passes all steps by itself, so the
  * events do not depend on how the engine cuts its output into chunks, and a replay after the loss of a worker repeats
  * them, tool-call ids included. Deltas of one kind are merged within a push.
  */
@@ -125,31 +126,40 @@ function createStages(options: Parameters<typeof createOutputParser>[0], sink: H
     return { ...messages, consume: messages.push, markers: format.markers }
   }
   const syntax = tools.length === 0 ? null : format
-  const calls =
-    syntax === null ? null : createTextWithCalls(sink, { syntax, tools, single: options.singleCall })
-  const onText = calls?.push ?? sink.onText
   const tags = typeof family.reasoning === 'object' ? family.reasoning : null
-  const endsAt = syntax === null ? [] : beginningsOf(syntax)
-  const answer = tags?.answer === undefined ? null : createAnswerTags({ tags: tags.answer, endsAt, onText })
+  const answer =
+    tags?.answer === undefined ? null : createAnswerTags({ tags: tags.answer, onText: sink.onText })
   const thinking =
     tags === null
       ? null
       : createThinkTags({
           tags,
           startsInReasoning: options.startsInReasoning,
-          // Some models call a tool without closing their reasoning; the call is not part of it.
-          endsAt,
           onReasoning: sink.onReasoning,
-          onText: answer?.push ?? onText,
+          onText: answer?.push ?? sink.onText,
         })
+  const onText = thinking?.push ?? sink.onText
+  // Models call within their reasoning too, and mention the markup of calls there: what is no call stays reasoning.
+  const outer: ToolCallSink = {
+    onText,
+    onStart(name) {
+      thinking?.interrupt()
+      answer?.interrupt()
+      sink.onStart(name)
+    },
+    onArguments: sink.onArguments,
+  }
+  const calls =
+    syntax === null ? null : createTextWithCalls(outer, { syntax, tools, single: options.singleCall })
+  const isReasoning = thinking === null ? null : () => thinking.isReasoning() && calls?.isOpen() !== true
   return {
-    consume: thinking?.push ?? onText,
+    consume: calls?.push ?? onText,
     finish() {
+      calls?.finish()
       thinking?.finish()
       answer?.finish()
-      calls?.finish()
     },
-    isReasoning: thinking?.isReasoning ?? null,
+    isReasoning,
     isOver: calls?.isOver ?? null,
     isOpen: calls?.isOpen ?? null,
     markers: [

@@ -152,15 +152,18 @@ export function createTextWithCalls(
 
   function openCall(syntax: CallSyntax, opener: string): CallReader {
     mark = null
+    /** Whether the opener may still turn out to be text. */
+    let isOpener = true
     return createReader(syntax, {
       onStart(name) {
+        isOpener = false
         pending = ''
         started += 1
         afterCall = true
         sink.onStart(name)
       },
       onArguments: sink.onArguments,
-      onNoCall: (raw) => pushPlain(opener + raw),
+      onNoCall: (raw) => pushPlain((isOpener ? opener : '') + raw),
     })
   }
 
@@ -204,12 +207,6 @@ export function createTextWithCalls(
 }
 
 const BETWEEN = '[],; \t\r\n'
-
-/** The texts that calls begin with, where the format marks them. */
-export function beginningsOf({ section, list, calls }: TextSyntax): readonly string[] {
-  const opens = section === undefined ? Object.keys(calls ?? {}) : [section.open]
-  return [...opens, ...(list?.openers ?? [])]
-}
 
 /** Every text that has a meaning in the format. */
 export function markersOf(syntax: TextSyntax): readonly string[] {
