@@ -17,6 +17,8 @@ export type ObjectSyntax = {
  * text of the arguments is emitted as it comes, exactly as the model wrote it; arguments before the name are buffered
  * until the name is known.
  *
+ * `offered`: other names are no calls, as in an answer that is JSON by itself.
+ *
  * Moves: *before-object* → *before-key* → *key* → *colon* → *before-value* → *string* | *nested* | *bare* →
  * *after-value* → *before-key* … → *after-object* → over. On invalid text a call that has not started ends as `onNoCall`
  * with its raw text; a started call, whose events cannot be taken back, skips to its close tag as after-object. A close
@@ -25,7 +27,11 @@ export type ObjectSyntax = {
  * Between an opener and its close tag models also write several objects, a list of them, or a Markdown fence around them:
  * each object is a call, and brackets, commas and fences between them are markup.
  */
-export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax): CallReader {
+export function createObjectCall(
+  sink: CallSink,
+  { close, strict }: ObjectSyntax,
+  offered?: ReadonlySet<string>,
+): CallReader {
   const stopUnit = close?.charCodeAt(0) ?? -1
   let state: State = 'before-object'
   let started = false
@@ -134,7 +140,7 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
     state = 'after-value'
     if ((key === 'name' || key === 'tool_name') && name === null) {
       name = parseString(literal)
-      if (name === null || name === '') return false
+      if (name === null || name === '' || offered?.has(name) === false) return false
       if (!strict || early !== '') start(name)
     } else if (isArguments()) {
       const text = toArguments(literal)

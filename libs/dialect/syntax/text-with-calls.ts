@@ -17,7 +17,7 @@ export type TextSyntax = {
   readonly section?: { readonly open: string; readonly close: string }
   /**
    * Calls as JSON objects side by side or in a list, after any of the `openers` and, if `unmarked`, also at the
-   * beginning of the output. `bare`: the syntax of a call that is not an object, and the texts it may follow.
+   * beginning of the output, where they are calls of the request's tools only. `bare`: the syntax of a call that is not an object, and the texts it may follow.
    */
   readonly list?: {
     readonly openers: readonly string[]
@@ -54,6 +54,8 @@ export function createTextWithCalls(
   /** Dropped if a call follows: blanks, markers before calls, separators of a list. */
   let pending = ''
   let inList = list?.unmarked === true
+  /** Without an opener a list may be an answer: only the names of the request's tools are calls there. */
+  let offered: ReadonlySet<string> | undefined = inList ? new Set(tools.map(({ name }) => name)) : undefined
   /** The last opener, bracket or comma of a list; null: something else came since. */
   let mark: string | null = null
   let started = 0
@@ -120,6 +122,7 @@ export function createTextWithCalls(
   function meet(marker: string): void {
     if (list?.openers.includes(marker) === true) {
       inList = true
+      offered = undefined
       mark = marker
       pending += asText(marker)
     } else if (marker === section?.open) {
@@ -170,13 +173,13 @@ export function createTextWithCalls(
   function createReader(syntax: CallSyntax, callSink: CallSink): CallReader {
     switch (syntax.type) {
       case 'object':
-        return createObjectCall(callSink, syntax)
+        return createObjectCall(callSink, syntax, offered)
       case 'named':
         return createNamedCall(callSink, syntax)
       case 'parameters':
         return createParameterCall(callSink, { syntax, tools })
       case 'python':
-        return createPythonCall(callSink)
+        return createPythonCall(callSink, offered)
     }
   }
 

@@ -289,6 +289,27 @@ describe('as models write them', () => {
       `<tool_call>${CALLED}\n{"no": "call"}</tool_call>`,
       [...call(0, 'Paris'), { type: 'text-delta', text: '{"no": "call"}</tool_call>' }],
     ],
+    // Without a marker an answer in JSON is a call only of a tool that was offered.
+    ['llama3', CALLED, call(0, 'Paris')],
+    [
+      'llama3',
+      '{"name": "Ada", "parameters": {"age": 36}}',
+      [{ type: 'text-delta', text: '{"name": "Ada", "parameters": {"age": 36}}' }],
+    ],
+    [
+      'llama3',
+      '{"parameters": {"age": 36}, "name": "Ada"}',
+      [{ type: 'text-delta', text: '{"parameters": {"age": 36}, "name": "Ada"}' }],
+    ],
+    ['llama4', '[sin(x=1), 2]', [{ type: 'text-delta', text: '[sin(x=1), 2]' }]],
+    [
+      'llama4',
+      '<|python_start|>[sin(x=1)]',
+      [
+        { type: 'tool-call-start', index: 0, id: expect.any(String), name: 'sin' },
+        { type: 'tool-call-delta', index: 0, text: '{"x": 1}' },
+      ],
+    ],
     // Arguments that are null are none.
     ['hermes', '<tool_call>{"name": "clock", "arguments": null}</tool_call>', none()],
     ['gpt-oss', '<|channel|>commentary to=functions.clock<|message|>null<|call|>', none()],
