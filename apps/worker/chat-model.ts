@@ -1,6 +1,7 @@
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { ChatMessage, ChatRequest, Sampling } from '#libs/contracts/generation-request.ts'
 import { allowsOneCall, callsFormat, constrainOutput } from '#libs/dialect/constrain-output.ts'
+import type { ModelFamily } from '#libs/dialect/family.ts'
 import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 import { createOutputParser, type OutputParser } from '#libs/dialect/parse-output.ts'
 import { startsInReasoning } from '#libs/dialect/reasoning/starts-in-reasoning.ts'
@@ -14,6 +15,8 @@ export type ChatModel = {
   readonly samplingDefaults: Sampling
   /** The tokens that end a turn. */
   readonly endIds: readonly number[]
+  /** The stop strings at which the engine itself may stop: all where nothing but the answer is written, else none. */
+  engineStops(request: ChatRequest): readonly string[]
   /** The grammar of the output; null where it is free. Throws a ConstraintError. */
   constrain(request: ChatRequest): EngineConstraint | null
   createParser(job: ChatJob, prompt: RenderedPrompt): OutputParser
@@ -29,6 +32,7 @@ export function createChatModel(deps: {
     renderPrompt,
     samplingDefaults,
     endIds: Array.from(endIds),
+    engineStops: (request) => (writesAnswerOnly(request, family) ? request.stop : []),
     constrain: (request) => constrainOutput(request, family),
     createParser: (job, prompt) =>
       createOutputParser({
@@ -44,6 +48,12 @@ export function createChatModel(deps: {
         earlierCalls: countCalls(job.request.messages),
       }),
   }
+}
+
+/** An engine compares stop strings with all that the model writes, markup, reasoning and calls included. */
+function writesAnswerOnly({ tools, toolChoice }: ChatRequest, family: ModelFamily): boolean {
+  const hasCalls = family.toolCalls !== 'none' && tools.length > 0 && toolChoice !== 'none'
+  return family.reasoning === 'none' && !hasCalls
 }
 
 function countCalls(messages: readonly ChatMessage[]): number {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { GenerationError } from '#libs/contracts/generation-event.ts'
+import type { GenerationEnd, GenerationError } from '#libs/contracts/generation-event.ts'
 import type { ChatJob, Hold } from '#libs/contracts/generation-job.ts'
 import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 import type { OutputParser } from '#libs/dialect/parse-output.ts'
@@ -89,14 +89,13 @@ export function createRunChat(deps: {
             sampling: { ...model.samplingDefaults, ...job.request.sampling },
             maxTokens: fit.maxTokens,
             endIds: model.endIds,
-            stop: job.request.stop,
+            stop: model.engineStops(job.request),
             constraint,
             cacheSalt: prefixTenantOf(job),
           })
     const events = parser.finish()
     run.usage.reasoningTokens = parser.reasoningTokens()
-    const isCalling = finish === 'stop' && parser.toolCalls() > 0
-    return { status: 'completed', finishReason: isCalling ? 'tool-calls' : finish, events }
+    return { status: 'completed', finishReason: toFinishReason(finish, parser), events }
   }
 
   /** Brings the parser to where the gateway is; returns whether the output was over there. */
@@ -212,6 +211,13 @@ const REPLAYED_AT_ONCE = 2_048
 function throwIfStopped(run: RunningGeneration): void {
   if (run.stopReason() === 'deadline' && run.earlierIds.length > 0) return
   run.signal.throwIfAborted()
+}
+
+/** A model may end in the middle of a call, which is no call then; and the buffered rest may have had a stop string. */
+function toFinishReason(finish: 'stop' | 'length', parser: OutputParser): GenerationEnd['finishReason'] {
+  if (parser.isCut()) return 'length'
+  if (finish === 'length' && !parser.isStopped()) return 'length'
+  return parser.toolCalls() > 0 ? 'tool-calls' : 'stop'
 }
 
 const toEarlierFinish = (isOver: boolean) => (isOver ? 'stop' : 'length')

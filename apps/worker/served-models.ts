@@ -2,10 +2,9 @@ import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import { ModelFetchError } from '#libs/model-files/fetch-model-files.ts'
 import { loadModel, readManifest, type LoadedModel } from '#libs/model-files/load-model.ts'
 import type { ModelFiles } from '#libs/model-files/model-files.ts'
-import type { ChatTemplate } from '#libs/chat-template/chat-renderer.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
-import type { ThreadedChatRenderer } from './prompt/threaded-chat-renderer.ts'
+import type { RenderedModel, ThreadedChatRenderer } from './prompt/threaded-chat-renderer.ts'
 
 export type ServedModel = LoadedModel & { readonly renderer: ThreadedChatRenderer }
 
@@ -22,7 +21,7 @@ export function createServedModels(deps: {
   modelsFolder: string
   toTokenizer: (json: string) => Promise<Tokenizer>
   fetchFiles: (engine: string) => Promise<ModelFiles>
-  openRenderer: (template: ChatTemplate) => ThreadedChatRenderer
+  openRenderer: (model: RenderedModel) => ThreadedChatRenderer
   pauses: { readonly firstPauseMs: number; readonly lastPauseMs: number }
   /** By engine, because the engines of one model may have different problems. */
   problems: Map<string, LoadProblem>
@@ -62,7 +61,10 @@ export function createServedModels(deps: {
     const key = isFromEngine ? `${files} ${engine}` : files
     const open = async () => {
       const loaded = await (isFromEngine ? loadFromEngine(model, files, engine) : load(files, engine))
-      return { ...loaded, renderer: openRenderer(loaded.template) }
+      return {
+        ...loaded,
+        renderer: openRenderer({ template: loaded.template, toolCalls: loaded.family.toolCalls }),
+      }
     }
     const served = models.get(key) ?? open()
     models.set(key, served)

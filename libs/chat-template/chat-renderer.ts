@@ -1,8 +1,12 @@
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
-import { createNumberKeeper, type NumberKeeper } from './python/number-keeper.ts'
-import { createPythonTemplate, type PythonTemplate } from './python/python-template.ts'
 import type { AddedToken } from '#libs/tokenizer/tokenizer.ts'
+import { createNumberKeeper } from './python/number-keeper.ts'
+import { createPythonTemplate, type PythonTemplate } from './python/python-template.ts'
+import { fitMessages, UnprintableError } from './shape/fit-messages.ts'
+import { PLAIN_VALUES, PROBED_TOOL, probeTemplate, probeTools } from './shape/probe-template.ts'
+import { PLAIN_SHAPES, type TemplateShapes } from './shape/template-shape.ts'
+import { toTemplateMessage, type SafeValues, type WriteCalls } from './shape/to-template-message.ts'
 import { createTokenGuard, type TokenGuard } from './token-guard.ts'
 
 /** The parts of a request that a template renders. */
@@ -22,6 +26,8 @@ export type ChatTemplate = {
   /** Variables that the template may name: `bos_token`, `eos_token`, … */
   readonly specialTokens: Readonly<Record<string, string>>
   readonly addedTokens: readonly AddedToken[]
+  /** What it can print; absent: messages are rendered as they are. */
+  readonly shapes?: TemplateShapes
 }
 
 export type ChatRenderer = {
@@ -45,41 +51,93 @@ export class ChatTemplateError extends Error {
   }
 }
 
+/** How the model itself writes calls, for templates that print none; and the date, for those that name it. */
+export type RenderOptions = { readonly writeCalls?: WriteCalls; readonly now?: () => Date }
+
 /**
- * Renders chats as vLLM's HTTP server does with the same template (recorded in `test/fixtures/http`).
+ * Renders chats as vLLM's HTTP server does with the same template (recorded in `test/fixtures/http`), but for messages
+ * that the template would lose or refuse: where its shapes are known, those are fitted to them.
  * Throws when the source cannot be parsed; a model without a template refuses each chat instead, because it may
- * still serve embeddings. `now` is the date for templates that name it.
+ * still serve embeddings.
  */
-export function createChatRenderer(
-  chatTemplate: ChatTemplate,
-  now = () => new Date(wallClockMs()),
-): ChatRenderer {
-  const { source, toolSource = null, specialTokens, addedTokens } = chatTemplate
-  const plain = source === null ? null : parseTemplate(source, now)
-  const withTools = toolSource === null ? plain : parseTemplate(toolSource, now)
+export function createChatRenderer(chatTemplate: ChatTemplate, options: RenderOptions = {}): ChatRenderer {
+  const { source, toolSource = null, addedTokens, shapes = PLAIN_SHAPES } = chatTemplate
+  const { writeCalls = null } = options
+  const print = openTemplate(chatTemplate, options.now)
   const guard = createTokenGuard({ addedTokens, source: `${source ?? ''}\n${toolSource ?? ''}` })
   return {
     isForged: guard.isForged,
     render({ messages, tools, switches }) {
-      const template = tools.length === 0 ? plain : withTools
-      if (template === null) throw new ChatTemplateError('this model has no chat template')
-      const safe = { numbers: createNumberKeeper(), guard }
+      const shape = tools.length === 0 ? shapes.plain : shapes.withTools
+      const numbers = createNumberKeeper()
+      const safe: SafeValues = {
+        text: guard.guardText,
+        json: (json) => guard.guardJson(numbers.parse(json)),
+        plainJson: (json) => guard.guardJson(JSON.parse(json)),
+      }
       try {
-        const prompt = template.render({
-          ...switches,
-          ...specialTokens,
-          messages: messages.map((message) => toTemplateMessage(message, safe)),
-          tools: tools.length === 0 ? null : tools.map((tool) => toTemplateTool(tool, safe)),
-          documents: null,
-          add_generation_prompt: true,
+        if (tools.length > 0 && !shapes.tools) throw new UnprintableError('tools')
+        const fitted = fitMessages(messages, shape)
+        const prompt = print({
+          switches,
+          messages: fitted.map((message) => toTemplateMessage(message, shape, { safe, writeCalls })),
+          tools: tools.map((tool) => toTemplateTool(tool, safe)),
         })
-        return guard.toPieces(safe.numbers.restore(prompt))
+        return guard.toPieces(numbers.restore(prompt))
       } catch (error) {
-        const reason = error instanceof Error ? error.message.slice(0, 500) : 'unknown reason'
-        throw new ChatTemplateError(`the model's chat template refused these messages: ${reason}`, error)
+        throw toTemplateError(error)
       }
     },
   }
+}
+
+/** Asks a template what it can print. Takes some milliseconds. Throws when the source cannot be parsed. */
+export function probeShapes(
+  chatTemplate: ChatTemplate,
+  { writeCalls = null, now }: RenderOptions,
+): TemplateShapes {
+  const print = openTemplate(chatTemplate, now)
+  const beside = (tools: readonly ToolDefinition[]) => (messages: readonly Record<string, unknown>[]) =>
+    print({ switches: {}, messages, tools: tools.map((tool) => toTemplateTool(tool, PLAIN_VALUES)) })
+  return {
+    plain: probeTemplate(beside([]), writeCalls),
+    withTools: probeTemplate(beside([PROBED_TOOL]), writeCalls),
+    tools: probeTools(beside([PROBED_TOOL])),
+  }
+}
+
+type Printed = {
+  readonly switches: Chat['switches']
+  readonly messages: readonly Record<string, unknown>[]
+  readonly tools: readonly Record<string, unknown>[]
+}
+
+/** Returns what renders a template's prompts, with the variables that every template gets. */
+function openTemplate(
+  { source, toolSource = null, specialTokens }: ChatTemplate,
+  now = () => new Date(wallClockMs()),
+): (values: Printed) => string {
+  const plain = source === null ? null : parseTemplate(source, now)
+  const withTools = toolSource === null ? plain : parseTemplate(toolSource, now)
+  return ({ switches, messages, tools }) => {
+    const template = tools.length === 0 ? plain : withTools
+    if (template === null) throw new ChatTemplateError('this model has no chat template')
+    return template.render({
+      ...switches,
+      ...specialTokens,
+      messages,
+      tools: tools.length === 0 ? null : tools,
+      documents: null,
+      add_generation_prompt: true,
+    })
+  }
+}
+
+function toTemplateError(error: unknown): ChatTemplateError {
+  if (error instanceof ChatTemplateError) return error
+  if (error instanceof UnprintableError) return new ChatTemplateError(error.message, error)
+  const reason = error instanceof Error ? error.message.slice(0, 500) : 'unknown reason'
+  return new ChatTemplateError(`the model's chat template refused these messages: ${reason}`, error)
 }
 
 function parseTemplate(source: string, now: () => Date): PythonTemplate {
@@ -91,63 +149,15 @@ function parseTemplate(source: string, now: () => Date): PythonTemplate {
   }
 }
 
-/** Makes a caller's values safe to pass through a template. */
-type Safe = { readonly numbers: NumberKeeper; readonly guard: TokenGuard }
-
-/**
- * Absent fields stay absent, because templates test `is defined`. In earlier output of the model only special tokens
- * are guarded: its other markers are its own, and templates search for them.
- */
-function toTemplateMessage(message: ChatMessage, safe: Safe): Record<string, unknown> {
-  const { guardText } = safe.guard
-  if (message.role === 'tool') {
-    const { content, toolCallId } = message
-    return { role: 'tool', content: guardText(content, 'all'), tool_call_id: guardText(toolCallId, 'all') }
-  }
-  if (message.role !== 'assistant') {
-    return { role: message.role, content: guardText(message.content, 'all') }
-  }
-  const reasoning = guardText(message.reasoning, 'special')
-  return {
-    role: 'assistant',
-    content: guardText(message.content, 'special'),
-    ...(reasoning !== '' && { reasoning, reasoning_content: reasoning }),
-    ...(message.toolCalls.length > 0 && {
-      tool_calls: message.toolCalls.map((call) => ({
-        id: guardText(call.id, 'all'),
-        type: 'function',
-        function: {
-          name: guardText(call.name, 'all'),
-          arguments: toTemplateArguments(call.arguments, safe),
-        },
-      })),
-    }),
-  }
-}
-
-/**
- * As vLLM does, parses the text before the template sees it, and treats empty text as no arguments. Text that is no
- * JSON (the caller replays a call that was cut short) and JSON that is too deep to print stay text, which most
- * templates print unchanged.
- */
-function toTemplateArguments(text: string, { numbers, guard }: Safe): unknown {
-  if (text.trim() === '') return {}
-  try {
-    return guard.guardJson(numbers.parse(text))
-  } catch {
-    return guard.guardText(text, 'all')
-  }
-}
-
 /** The order of keys is part of the prompt; this is vLLM's. */
-function toTemplateTool(tool: ToolDefinition, { numbers, guard }: Safe): Record<string, unknown> {
+function toTemplateTool(tool: ToolDefinition, safe: SafeValues): Record<string, unknown> {
   const { name, description, parameters, strict } = tool
   return {
     type: 'function',
     function: {
-      name: guard.guardText(name, 'all'),
-      description: description === null ? null : guard.guardText(description, 'all'),
-      parameters: parameters === null ? null : guard.guardJson(numbers.parse(JSON.stringify(parameters))),
+      name: safe.text(name, 'all'),
+      description: description === null ? null : safe.text(description, 'all'),
+      parameters: parameters === null ? null : safe.json(JSON.stringify(parameters)),
       ...(strict !== undefined && { strict }),
     },
   }

@@ -3,7 +3,7 @@ export type StopMatcher = {
   readonly push: (text: string) => string
   /** The stop string that was found; after it, `push` returns no text. */
   readonly matched: () => string | null
-  /** Returns the buffered text at the end of the output. */
+  /** Returns the buffered text, which can no longer be the beginning of a stop string: what follows is another text. */
   readonly flush: () => string
 }
 
@@ -49,6 +49,7 @@ export function createStopMatcher(stops: readonly string[]): StopMatcher {
     flush() {
       const text = buffered
       buffered = ''
+      for (const automaton of automata) automaton.state = 0
       return text
     },
   }

@@ -3,12 +3,14 @@ import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
 import type { ModelFamily } from './family.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { createDecodeStream } from './decode-stream.ts'
-import { createStopMatcher } from './match-stop.ts'
+import { createStopMatcher, type StopMatcher } from './match-stop.ts'
 import { createAnswerTags } from './reasoning/answer-tags.ts'
 import { createThinkTags } from './reasoning/think-tags.ts'
 import { toCallId } from './syntax/call-id.ts'
+import type { HarmonySink } from './syntax/harmony-messages.ts'
+import type { ToolCallSink } from './syntax/tool-call-parser.ts'
 import { TOOL_CALL_FORMATS } from './formats.ts'
-import { beginningsOf, createTextWithCalls, markersOf } from './syntax/text-with-calls.ts'
+import { createTextWithCalls, markersOf } from './syntax/text-with-calls.ts'
 
 export type OutputParser = {
   /**
@@ -18,6 +20,10 @@ export type OutputParser = {
   readonly push: (ids: ArrayLike<number>) => { readonly events: GenerationEvent[]; readonly stopped: boolean }
   /** Returns the events of the buffered rest. Called once, at the end of the output. */
   readonly finish: () => GenerationEvent[]
+  /** Whether a stop string or the only call has ended the output; after `finish`, also one in its events. */
+  readonly isStopped: () => boolean
+  /** After `finish`: whether the output ended in the middle of a call, whose arguments are no JSON then. */
+  readonly isCut: () => boolean
   /** Tokens of reasoning read so far, without its tags. */
   readonly reasoningTokens: () => number
   /** Tool calls that have started. */
@@ -26,7 +32,7 @@ export type OutputParser = {
 
 /**
  * Turns a generation's output from token ids into events: drops end ids and special tokens, decodes bytes to text,
- * stops at stop strings, then separates reasoning, tool calls and answer. Each id passes all steps by itself, so the
+ * separates tool calls, reasoning and answer, and stops at stop strings in the answer's text. Each id passes all steps by itself, so the
  * events do not depend on how the engine cuts its output into chunks, and a replay after the loss of a worker repeats
  * them, tool-call ids included. Deltas of one kind are merged within a push.
  */
@@ -54,19 +60,20 @@ export function createOutputParser(options: {
       earlierCalls: options.earlierCalls,
     }),
   )
-  const stages = createStages(options, collector)
+  const stops = createStopMatcher(options.stop)
+  const stages = createStages(options, withStops(collector, stops))
   const { consume, isReasoning, isOver, markers } = stages
   const markerIds = toMarkerIds(tokenizer, markers)
   const skips = (id: number) => (tokenizer.isSpecial(id) || endIds.has(id)) && !markerIds.has(id)
   const decoder = createDecodeStream(tokenizer, skips)
-  const stops = createStopMatcher(options.stop)
   let reasoningTokens = 0
+  let isCut = false
 
   const isStopped = () => stops.matched() !== null || isOver?.() === true
 
   function read(id: number): void {
     const wasReasoning = isReasoning !== null && isReasoning()
-    const text = stops.push(decoder.push(id))
+    const text = decoder.push(id)
     if (text !== '') consume(text)
     if (wasReasoning && isReasoning() && !skips(id)) reasoningTokens += 1
   }
@@ -80,11 +87,16 @@ export function createOutputParser(options: {
       return { events: collector.take(), stopped: isStopped() }
     },
     finish() {
-      const text = stops.push(decoder.flush()) + stops.flush()
+      const text = decoder.flush()
       if (text !== '') consume(text)
+      const isOpen = stages.isOpen?.() === true
       stages.finish()
+      collector.text(stops.flush())
+      isCut = isOpen && !collector.isCallWhole()
       return collector.take()
     },
+    isStopped,
+    isCut: () => isCut,
     reasoningTokens: () => reasoningTokens,
     toolCalls: collector.toolCalls,
   }
@@ -100,54 +112,86 @@ type Stages = {
   readonly isReasoning: (() => boolean) | null
   /** Whether the only call is over; null: there are no calls. */
   readonly isOver: (() => boolean) | null
+  /** Whether a call has begun and is not over; null: there are no calls. */
+  readonly isOpen: (() => boolean) | null
   /** The texts that have a meaning to it. */
   readonly markers: readonly string[]
 }
 
-function createStages(options: Parameters<typeof createOutputParser>[0], collector: Collector): Stages {
+function createStages(options: Parameters<typeof createOutputParser>[0], sink: HarmonySink): Stages {
   const { family, tools } = options
-  const sink = {
-    onText: collector.text,
-    onReasoning: collector.reasoning,
-    onStart: collector.toolCallStart,
-    onArguments: collector.toolCallArguments,
-  }
   const format = family.toolCalls === 'none' ? null : TOOL_CALL_FORMATS[family.toolCalls].read
   if (format?.type === 'messages') {
     const messages = format.open(sink, { tools: tools.length > 0, single: options.singleCall })
     return { ...messages, consume: messages.push, markers: format.markers }
   }
   const syntax = tools.length === 0 ? null : format
-  const calls =
-    syntax === null ? null : createTextWithCalls(sink, { syntax, tools, single: options.singleCall })
-  const onText = calls?.push ?? collector.text
   const tags = typeof family.reasoning === 'object' ? family.reasoning : null
-  const endsAt = syntax === null ? [] : beginningsOf(syntax)
-  const answer = tags?.answer === undefined ? null : createAnswerTags({ tags: tags.answer, endsAt, onText })
+  const answer =
+    tags?.answer === undefined ? null : createAnswerTags({ tags: tags.answer, onText: sink.onText })
   const thinking =
     tags === null
       ? null
       : createThinkTags({
           tags,
           startsInReasoning: options.startsInReasoning,
-          // Some models call a tool without closing their reasoning; the call is not part of it.
-          endsAt,
-          onReasoning: collector.reasoning,
-          onText: answer?.push ?? onText,
+          onReasoning: sink.onReasoning,
+          onText: answer?.push ?? sink.onText,
         })
+  const onText = thinking?.push ?? sink.onText
+  // Models call within their reasoning too, and mention the markup of calls there: what is no call stays reasoning.
+  const outer: ToolCallSink = {
+    onText,
+    onStart(name) {
+      thinking?.interrupt()
+      answer?.interrupt()
+      sink.onStart(name)
+    },
+    onArguments: sink.onArguments,
+  }
+  const boundaries =
+    tags === null
+      ? []
+      : [tags.open, tags.close, ...(tags.answer === undefined ? [] : Object.values(tags.answer))]
+  const calls =
+    syntax === null
+      ? null
+      : createTextWithCalls(outer, { syntax, tools, single: options.singleCall, boundaries })
+  const isReasoning = thinking === null ? null : () => thinking.isReasoning() && calls?.isOpen() !== true
   return {
-    consume: thinking?.push ?? onText,
+    consume: calls?.push ?? onText,
     finish() {
+      calls?.finish()
       thinking?.finish()
       answer?.finish()
-      calls?.finish()
     },
-    isReasoning: thinking?.isReasoning ?? null,
+    isReasoning,
     isOver: calls?.isOver ?? null,
+    isOpen: calls?.isOpen ?? null,
     markers: [
       ...(tags === null ? [] : [tags.open, tags.close]),
       ...(syntax === null ? [] : markersOf(syntax)),
     ],
+  }
+}
+
+/**
+ * Passes the parts of an output on to the collector, the answer's text up to a stop string. What may begin one is
+ * buffered until other text follows, or a call or a thought, which the caller sees behind it. Behind a stop string there is
+ * nothing more.
+ */
+function withStops(collector: Collector, stops: StopMatcher): HarmonySink {
+  const behindText = <Arguments extends readonly unknown[]>(pass: (...args: Arguments) => void) =>
+    function (...args: Arguments) {
+      if (stops.matched() !== null) return
+      collector.text(stops.flush())
+      pass(...args)
+    }
+  return {
+    onText: (text) => collector.text(stops.push(text)),
+    onReasoning: behindText(collector.reasoning),
+    onStart: behindText(collector.toolCallStart),
+    onArguments: behindText(collector.toolCallArguments),
   }
 }
 
@@ -163,6 +207,8 @@ function createCollector(toId: (call: { readonly name: string; readonly index: n
   let kind: 'reasoning-delta' | 'text-delta' | 'tool-call-delta' | null = null
   let pending = ''
   let calls = 0
+  /** Of the last call. */
+  let args = ''
 
   function flush(): void {
     if (kind === null) return
@@ -175,6 +221,7 @@ function createCollector(toId: (call: { readonly name: string; readonly index: n
   }
 
   function append(next: NonNullable<typeof kind>, text: string): void {
+    if (text === '') return
     if (kind === next) {
       pending += text
     } else {
@@ -187,19 +234,34 @@ function createCollector(toId: (call: { readonly name: string; readonly index: n
   return {
     text: (text: string) => append('text-delta', text),
     reasoning: (text: string) => append('reasoning-delta', text),
-    toolCallArguments: (text: string) => append('tool-call-delta', text),
+    toolCallArguments(text: string) {
+      args += text
+      append('tool-call-delta', text)
+    },
     toolCallStart: (name: string) => {
       flush()
+      args = ''
       events.push({ type: 'tool-call-start', index: calls, id: toId({ name, index: calls }), name })
       calls += 1
     },
     toolCalls: () => calls,
+    /** Whether the last call's arguments are JSON. */
+    isCallWhole: () => isJson(args),
     take(): GenerationEvent[] {
       flush()
       const taken = events
       events = []
       return taken
     },
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { probeShapes } from '#libs/chat-template/chat-renderer.ts'
+import { openCallWriter } from '#libs/dialect/write-calls.ts'
 import { ModelFamily, type SamplingDefaults } from '#libs/dialect/family.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { readModelFolder, type ModelFiles } from './model-files.ts'
@@ -43,8 +45,10 @@ export async function loadModel(
   const files = template === null ? found : new Map([...found, [TEMPLATE_FILE, template]])
   try {
     const model = await createModel(files, toTokenizer)
+    const shapes = probeShapes(model.template, { writeCalls: openCallWriter(family.toolCalls) })
     return {
       ...model,
+      template: { ...model.template, shapes },
       family,
       folder,
       endIds: toEndIds(model, family),

@@ -3,12 +3,15 @@ import { sourceFiles } from './source-files.ts'
 
 const UNIT = 'test/unit/'
 
+/** `parse-output.stops.test.ts` is a part of the tests of `parse-output.ts`. */
 test('every unit test lies where its module does', () => {
   const modules = new Set(
     sourceFiles('{apps,libs,scripts,bench}/**/*.{ts,mjs}').map(({ path }) => withoutEnding(path)),
   )
   const tests = sourceFiles(`${UNIT}**/*.test.ts`).map(({ path }) => path)
-  const strays = tests.filter((path) => !modules.has(path.slice(UNIT.length).replace(/\.test\.ts$/, '')))
+  const strays = tests.filter(
+    (path) => !modules.has(path.slice(UNIT.length).replace(/(?:\.[a-z]+)?\.test\.ts$/, '')),
+  )
   expect(strays).toEqual([])
 })
 

@@ -1,12 +1,19 @@
 // Run by `npm run test:templates`: compares the prompts that transformers rendered from a folder of templates with ours.
 import { readFileSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { probeShapes } from '#libs/chat-template/chat-renderer.ts'
+import { describeShapes } from '#libs/chat-template/shape/describe-shapes.ts'
 import { guessFamily } from '#libs/dialect/guess-family.ts'
+import { openCallWriter } from '#libs/dialect/write-calls.ts'
 import { ChatReference, checkChats, type ChatDifference } from '#libs/model-files/check-chats.ts'
 import { readFamily } from '#libs/model-files/load-model.ts'
 import { readModelFolder } from '#libs/model-files/model-files.ts'
 import { createModel, type Model } from '#libs/model-files/model.ts'
+import { fitConversations } from './fit-conversations.ts'
 import { readBack } from './read-back.ts'
+
+/** Of each template. */
+const CONVERSATIONS = 1_000
 
 /** Reproduces every character; the tokenizer of the references decodes `▁` as a blank. */
 const tiny = await createModel(await readModelFolder('models/tiny'))
@@ -14,6 +21,7 @@ const [folder = '', model = '', references = ''] = process.argv.slice(2)
 const compared = await createModel(await readModelFolder(model))
 const names = readdirSync(references).toSorted((a, b) => (a < b ? -1 : 1))
 let differing = 0
+let losing = 0
 for (const name of names) {
   const template = `${basename(name, '.json')}.jinja`
   const source = readFileSync(join(folder, template), 'utf8')
@@ -26,9 +34,33 @@ for (const name of names) {
   const calls = family === null ? 'no family' : `${family}, ${await describeCalls(source, family)}`
   console.log(`${template}: ${count - differences.length} of ${count} equal, ${calls}`)
   if (first !== undefined) console.log(`  ${first.name} ${JSON.stringify(first.switches)}: ${first.problem}`)
+  if (await losesText(template, source, family)) losing += 1
 }
-console.log(`${names.length} templates, ${differing} with differences`)
-process.exitCode = differing === 0 && names.length > 0 ? 0 : 1
+console.log(
+  `${names.length} templates, ${differing} with differences, ${losing} that lose a part of a conversation`,
+)
+process.exitCode = differing + losing === 0 && names.length > 0 ? 0 : 1
+
+/** Prints what of random conversations the template refuses or loses, and what is changed for it. */
+async function losesText(name: string, source: string, family: string | null): Promise<boolean> {
+  const { toolCalls } = await readFamily('models', family ?? 'hermes')
+  const { template } = withSource(compared, source)
+  try {
+    const { refused, changed } = describeShapes(
+      probeShapes(template, { writeCalls: openCallWriter(toolCalls) }),
+    )
+    for (const what of refused) console.log(`  cannot print ${what}`)
+    for (const what of changed) console.log(`  ${what}`)
+    const fitted = fitConversations(template, { name, toolCalls, rounds: CONVERSATIONS })
+    console.log(`  ${fitted.whole} of ${CONVERSATIONS} random conversations whole`)
+    for (const [reason, count] of fitted.refused) console.log(`  ${count} refused: ${reason}`)
+    if (fitted.loss !== null) console.log(`  LOST: ${fitted.loss}`)
+    return fitted.loss !== null
+  } catch (error) {
+    console.log(`  ${error instanceof Error ? error.message : String(error)}`)
+    return false
+  }
+}
 
 function withSource(of: Model, source: string): Model {
   return { ...of, template: { ...of.template, source, toolSource: null } }

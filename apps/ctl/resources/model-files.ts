@@ -2,8 +2,11 @@ import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import { probeShapes } from '#libs/chat-template/chat-renderer.ts'
+import { describeShapes, type ShapeDescription } from '#libs/chat-template/shape/describe-shapes.ts'
 import type { ModelFamily } from '#libs/dialect/family.ts'
 import { guessFamily, type FamilyGuess } from '#libs/dialect/guess-family.ts'
+import { openCallWriter } from '#libs/dialect/write-calls.ts'
 import { ChatReference, checkChats, type ChatDifference } from '#libs/model-files/check-chats.ts'
 import { fetchModelFiles } from '#libs/model-files/fetch-model-files.ts'
 import { loadModel, readFamily } from '#libs/model-files/load-model.ts'
@@ -45,10 +48,12 @@ const add = defineCommand({
     const guess = family === undefined ? toGuess(files, model) : { family, because: 'given with --family' }
     const chosen = await asRefusal(async () => await readFamily(folder, guess.family))
     await asRefusal(async () => await writeModel(folder, { name, family: guess.family, files }))
+    const template = describeTemplate(model, chosen)
     const answer = {
       name,
       ...guess,
       ...traitsOf(model, chosen),
+      template,
       files: [...files.keys()].toSorted((a, b) => (a < b ? -1 : 1)),
     }
     return {
@@ -60,6 +65,8 @@ const add = defineCommand({
         ['tokens', String(answer.tokens)],
         ['end tokens', answer.endTokens.join(' ') || 'none'],
         ['chat template', toYesNo(answer.hasChatTemplate)],
+        ['it refuses', template.refused.join('; ') || 'nothing'],
+        ['it changes', template.changed.join('; ') || 'nothing'],
         ['next', `npm run references -- ${join(folder, name)}`],
         [
           'then',
@@ -82,10 +89,13 @@ const check = defineCommand({
       throw new CommandError('usage', `${name} has no folder of its own: there is nothing to compare`)
     const reference = await readReference(model.folder)
     const differences = await asRefusal(async () => await checkChats(model, reference))
+    const template = describeTemplate(model, model.family)
     return {
-      answer: { name, madeBy: reference.madeBy, cases: reference.cases.length, differences },
+      answer: { name, madeBy: reference.madeBy, cases: reference.cases.length, differences, template },
       text:
         differences.map(formatDifference).join('') +
+        template.refused.map((what) => `its chat template cannot print ${what}\n`).join('') +
+        template.changed.map((what) => `for its chat template ${what}\n`).join('') +
         `${name}: ${differences.length} of ${reference.cases.length} prompts differ from those of ${reference.madeBy}\n`,
       isProblem: differences.length > 0,
     }
@@ -133,6 +143,13 @@ function traitsOf(model: Model, family: ModelFamily) {
     endTokens: Array.from(toEndIds(model, family), (id) => tokenizer.decode([id]) || String(id)),
     hasChatTemplate: template.source !== null,
   }
+}
+
+/** What of a conversation the template cannot print, and what is changed for it. */
+function describeTemplate({ template }: Model, { toolCalls }: ModelFamily): ShapeDescription {
+  if (template.source === null) return { refused: [], changed: [] }
+  const { shapes = probeShapes(template, { writeCalls: openCallWriter(toolCalls) }) } = template
+  return describeShapes(shapes)
 }
 
 /** Writes all files or none. An existing model is not changed. */

@@ -1,19 +1,15 @@
 // The thread on which large chats are rendered: receives a chat, returns the pieces of its prompt or the refusal.
 import { workerData } from 'node:worker_threads'
-import {
-  ChatTemplateError,
-  createChatRenderer,
-  type Chat,
-  type ChatTemplate,
-} from '#libs/chat-template/chat-renderer.ts'
+import { ChatTemplateError, type Chat } from '#libs/chat-template/chat-renderer.ts'
 import { serveTasks } from '#libs/threads/serve-tasks.ts'
+import { openModelRenderer, type RenderedModel } from './threaded-chat-renderer.ts'
 
 export type Rendered =
   | { readonly status: 'rendered'; readonly pieces: string[] }
   | { readonly status: 'refused'; readonly message: string }
 
-const template: ChatTemplate = workerData
-const renderer = createChatRenderer(template)
+const model: RenderedModel = workerData
+const renderer = openModelRenderer(model)
 
 serveTasks((chat: Chat): Rendered => {
   try {

@@ -1,18 +1,21 @@
-import type { ChatTemplate } from '#libs/chat-template/chat-renderer.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { createLongTextThreads, type LongTextThreads } from './long-text-threads.ts'
-import { createThreadedChatRenderer, type ThreadedChatRenderer } from './threaded-chat-renderer.ts'
+import {
+  createThreadedChatRenderer,
+  type RenderedModel,
+  type ThreadedChatRenderer,
+} from './threaded-chat-renderer.ts'
 
 /** The threads of a process that render and encode what would hold its event loop. */
-export type PromptThreads = LongTextThreads & { openRenderer(template: ChatTemplate): ThreadedChatRenderer }
+export type PromptThreads = LongTextThreads & { openRenderer(model: RenderedModel): ThreadedChatRenderer }
 
 export function createPromptThreads(log: Logger): PromptThreads {
   const longTexts = createLongTextThreads(log)
   const renderers: ThreadedChatRenderer[] = []
   return {
     wrapEncoder: longTexts.wrapEncoder,
-    openRenderer(template) {
-      const renderer = createThreadedChatRenderer(template, log)
+    openRenderer(model) {
+      const renderer = createThreadedChatRenderer(model, log)
       renderers.push(renderer)
       return renderer
     },

@@ -1,6 +1,7 @@
 import type { ChatJob } from '#libs/contracts/generation-job.ts'
 import type { ModelFamily } from '#libs/dialect/family.ts'
 import { ChatTemplateError, type Chat } from '#libs/chat-template/chat-renderer.ts'
+import { describeTools } from '#libs/chat-template/shape/describe-tools.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { withOwnCallIds } from '#libs/dialect/syntax/call-id.ts'
 import type { ThreadedChatRenderer } from './threaded-chat-renderer.ts'
@@ -46,18 +47,17 @@ export function createRenderPrompt(deps: {
 
 type ChatRendering = Pick<ThreadedChatRenderer, 'render' | 'isForged'>
 
-/**
- * A missing description is null to the template, as with vLLM. Some templates (gpt-oss, Hermes, DeepSeek V3.1) add it
- * to a string and fail: then the chat is rendered again with empty descriptions.
- */
+/** A missing description is null to the template, as with vLLM; where the template refuses that, the chat is rendered again. */
 async function renderDescribed(renderer: ChatRendering, chat: Chat): Promise<string[]> {
   try {
     return await renderer.render(chat)
   } catch (error) {
-    const isDescribed = chat.tools.every((tool) => tool.description !== null)
-    if (isDescribed || !(error instanceof ChatTemplateError)) throw error
-    const tools = chat.tools.map((tool) => ({ ...tool, description: tool.description ?? '' }))
-    return await renderer.render({ ...chat, tools })
+    if (chat.tools.length === 0 || !(error instanceof ChatTemplateError)) throw error
+    try {
+      return await renderer.render({ ...chat, tools: describeTools(chat.tools) })
+    } catch {
+      throw error
+    }
   }
 }
 

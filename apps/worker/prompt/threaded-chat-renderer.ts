@@ -6,10 +6,22 @@ import {
   type ChatTemplate,
 } from '#libs/chat-template/chat-renderer.ts'
 import { hasMoreCharacters } from '#libs/contracts/text-size.ts'
+import type { ModelFamily } from '#libs/dialect/family.ts'
+import { openCallWriter } from '#libs/dialect/write-calls.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { createTaskPool } from '#libs/threads/task-pool.ts'
 import { TaskThreadError } from '#libs/threads/task-thread.ts'
 import type { Rendered } from './chat-renderer-thread.ts'
+
+/** What is rendered of a model. Plain data. */
+export type RenderedModel = {
+  readonly template: ChatTemplate
+  /** For templates that print no calls. */
+  readonly toolCalls: ModelFamily['toolCalls']
+}
+
+export const openModelRenderer = ({ template, toolCalls }: RenderedModel): ChatRenderer =>
+  createChatRenderer(template, { writeCalls: openCallWriter(toolCalls) })
 
 /** A ChatRenderer that does not block the event loop. */
 export type ThreadedChatRenderer = {
@@ -38,14 +50,14 @@ const PIECE_CHARACTERS = 100
  * Renders small chats at once, on the event loop. Large chats would block every stream of this process while they
  * render (0.3 s for 10,000 tools), so threads with the same template render them.
  */
-export function createThreadedChatRenderer(template: ChatTemplate, log: Logger): ThreadedChatRenderer {
-  const renderer = createChatRenderer(template)
+export function createThreadedChatRenderer(model: RenderedModel, log: Logger): ThreadedChatRenderer {
+  const renderer = openModelRenderer(model)
   const module = new URL('chat-renderer-thread.ts', import.meta.url)
   const thread = createTaskPool<Chat>({
     name: 'chats',
     size: THREADS,
     module,
-    settings: template,
+    settings: model,
     limits: LIMITS,
     log,
   })

@@ -72,6 +72,11 @@ const FUNCTIONS: Readonly<Record<string, TemplateFunction>> = {
     const [name, text, ...args] = values.map((value) => toRuntimeValue(value).value)
     return STRING_METHODS[String(name)]?.(String(text), ...args)
   },
+  '.keys'(values) {
+    const { type, value } = argument(values, 0)
+    if (!(value instanceof Map)) throw new Error(`a ${type} has no keys`)
+    return Array.from(value.keys(), String)
+  },
   '.characters': (values) => Array.from(String(argument(values, 0).value)),
 }
 

@@ -1,7 +1,18 @@
 import { rewriteLoop } from './rewrite-loop.ts'
 import { STRING_METHODS } from './string-methods.ts'
 import { TESTS } from './jinja-tests.ts'
-import { call, ifText, isNode, list, literal, nodesOf, not, orElse, type Node } from './template-nodes.ts'
+import {
+  call,
+  identifier,
+  ifText,
+  isNode,
+  list,
+  literal,
+  nodesOf,
+  not,
+  orElse,
+  type Node,
+} from './template-nodes.ts'
 
 /**
  * Rewrites a block of a parsed template so that it has Python's meaning. The result calls the functions of
@@ -144,7 +155,10 @@ function replaceTest(node: Node): Node {
   return node['negate'] === true ? not(test) : test
 }
 
-/** Only strings: a dictionary may have a method, or a key, of the same name. */
+/**
+ * Calls of methods. Python finds a method of a dictionary before a key of the same name, the Jinja library the key; for
+ * the methods of strings a dictionary has no method of that name.
+ */
 function replaceMethod(node: Node): Node {
   const { callee, args } = node
   if (isNode(callee) && callee['value'] === 'strftime_now' && Array.isArray(args)) return call('.now', args)
@@ -152,15 +166,34 @@ function replaceMethod(node: Node): Node {
   const name = isNode(callee['property']) ? callee['property']['value'] : null
   if (typeof name !== 'string' || !Array.isArray(args)) return node
   const object = callee['object']
+  const [first, second = identifier('none')] = nodesOf(args)
+  if (name === 'items') return { type: 'FilterExpression', operand: object, filter: identifier('items') }
+  if (name === 'keys') return call('.keys', [object])
+  if (name === 'get' && first !== undefined) return getOwn(object, first, second)
   if (name === 'format') return ifText(object, call('.braces', [object, ...args]), node)
   if (!Object.hasOwn(STRING_METHODS, name)) return node
   return ifText(object, call('.method', [literal(name), object, ...args]), node)
 }
 
+/** The value of a dictionary's own key, never one of the Jinja library's functions. */
+const getOwn = (object: unknown, key: Node, otherwise: Node): Node => ({
+  type: 'Ternary',
+  condition: call('.in', [key, object]),
+  trueExpr: { type: 'MemberExpression', object, property: key, computed: true },
+  falseExpr: otherwise,
+})
+
+/** What the Jinja library finds in every dictionary. */
+const DICTIONARY_METHODS: ReadonlySet<unknown> = new Set(['get', 'items', 'keys', 'values', 'dictsort'])
+
 function replaceKey(node: Node): Node {
   const { object, property } = node
   if (node['computed'] !== true || !isNode(property)) return node
-  if (property.type === 'SliceExpression' || property.type === 'StringLiteral') return node
+  if (property.type === 'SliceExpression') return node
+  if (property.type === 'StringLiteral') {
+    const isMethod = DICTIONARY_METHODS.has(property['value'])
+    return isMethod ? getOwn(object, property, identifier('.undefined')) : node
+  }
   const found = { ...node, property: call('.key', [property]) }
   // `ifText` evaluates its operand twice, and many templates split a string repeatedly.
   if (isSplit(object)) return found

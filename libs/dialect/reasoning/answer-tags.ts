@@ -1,21 +1,26 @@
 import { findMarker, markerAt, toMarkers } from '../syntax/markers.ts'
 import type { ReasoningTags } from './think-tags.ts'
 
+export type AnswerTags = {
+  readonly push: (text: string) => void
+  /** A call stands behind the text so far. */
+  readonly interrupt: () => void
+  readonly finish: () => void
+}
+
 /**
  * Removes the tags that some models write around their answer (`<response>` … `</response>`). Tags are markup only at
  * the beginning and the end of the answer, blanks aside, so an answer may mention them; line breaks next to them are
- * markup too. An answer without an open tag is unchanged. `endsAt`: texts that end the answer too if they follow the
- * close tag; they are passed on.
+ * markup too. An answer without an open tag is unchanged.
  *
  * Moves: *start* → *tagged* | *plain*; *tagged* → *plain*.
  */
 export function createAnswerTags(options: {
   readonly tags: ReasoningTags
-  readonly endsAt: readonly string[]
   readonly onText: (text: string) => void
-}): { readonly push: (text: string) => void; readonly finish: () => void } {
+}): AnswerTags {
   const { open, close } = options.tags
-  const ends = toMarkers([close, ...options.endsAt])
+  const ends = toMarkers([close])
   let state: 'start' | 'tagged' | 'plain' = 'start'
   /** May be the beginning of a tag. */
   let buffered = ''
@@ -55,14 +60,7 @@ export function createAnswerTags(options: {
         buffered = rest
         return
       }
-      if (marker !== close && isClosed) {
-        state = 'plain'
-        pending = ''
-        options.onText(rest)
-        return
-      }
-      if (marker !== close) emit(marker)
-      else addClose()
+      addClose()
       rest = rest.slice(marker.length)
     }
   }
@@ -91,6 +89,18 @@ export function createAnswerTags(options: {
       if (state === 'start') pushStart(text)
       else if (state === 'tagged') pushTagged(text)
       else options.onText(text)
+    },
+    interrupt() {
+      const rest = buffered
+      buffered = ''
+      if (state === 'start' && rest !== '') {
+        state = 'plain'
+        options.onText(pending + rest)
+      } else if (state === 'tagged') {
+        if (isClosed) state = 'plain'
+        else if (rest !== '') emit(rest)
+      }
+      pending = ''
     },
     finish() {
       const isMarkup = isClosed && buffered === ''

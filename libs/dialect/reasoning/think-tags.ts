@@ -2,6 +2,8 @@ import { findMarker, markerAt, toMarkers } from '../syntax/markers.ts'
 
 export type ReasoningParser = {
   readonly push: (text: string) => void
+  /** A call stands behind the text so far. The reasoning goes on behind it until its close tag. */
+  readonly interrupt: () => void
   readonly finish: () => void
   readonly isReasoning: () => boolean
 }
@@ -12,22 +14,20 @@ export type ReasoningTags = { readonly open: string; readonly close: string }
  * Splits reasoning between tags (`<think>` … `</think>`, `[THINK]` … `[/THINK]`) from the answer. An open tag is markup
  * only at the very start (also when the template has opened the reasoning: some models repeat the tag), and so is a
  * close tag without an open tag; an answer may mention tags. Line breaks just inside the tags and after the close tag
- * are dropped. `endsAt`: texts that end the reasoning too, and belong to the answer. Engines that apply a grammar after
- * the reasoning see its end in the same places.
+ * are dropped, as are those next to a call.
  *
  * Moves: *start* (only blanks, or the beginning of a tag, so far) → *reasoning* | *answer*; *reasoning* → *answer* at
- * the close tag or at `endsAt`.
+ * the close tag.
  */
 export function createThinkTags(options: {
   readonly tags: ReasoningTags
   readonly startsInReasoning: boolean
-  readonly endsAt: readonly string[]
   readonly onReasoning: (text: string) => void
   readonly onText: (text: string) => void
 }): ReasoningParser {
   const { onReasoning, onText } = options
   const { open, close } = options.tags
-  const ends = toMarkers([close, ...options.endsAt])
+  const ends = toMarkers([close])
   let state: 'start' | 'reasoning' | 'answer' = 'start'
   /** May be the beginning of a tag. */
   let buffered = ''
@@ -85,7 +85,7 @@ export function createThinkTags(options: {
       return
     }
     blanks = ''
-    endReasoning(all.slice(marker === close ? tag + close.length : tag))
+    endReasoning(all.slice(tag + close.length))
   }
 
   function endReasoning(rest: string): void {
@@ -111,6 +111,15 @@ export function createThinkTags(options: {
       if (state === 'answer') pushAnswer(text)
       else if (state === 'reasoning') pushReasoning(text)
       else pushStart(text)
+    },
+    interrupt() {
+      const rest = buffered
+      buffered = ''
+      if (rest === '') blanks = ''
+      else if (state === 'start') leaveStart(rest)
+      else emitReasoning(blanks + rest)
+      blanks = ''
+      afterTag = state !== 'answer'
     },
     finish() {
       if (state === 'start') {

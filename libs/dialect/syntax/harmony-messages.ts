@@ -36,6 +36,8 @@ export function createHarmonyMessages(
   let channel: string | null = null
   let calls = 0
   let hasArguments = false
+  /** The beginning of arguments that may be `null`, which are none. */
+  let first = ''
   /** Kinds that had a message: a separator precedes their next one. */
   const seen = new Set<'reasoning' | 'text' | 'call'>()
   let separator = ''
@@ -73,6 +75,7 @@ export function createHarmonyMessages(
     if (kind === 'call') {
       calls += 1
       hasArguments = false
+      first = ''
       sink.onStart(name)
       return
     }
@@ -82,8 +85,7 @@ export function createHarmonyMessages(
   function emit(text: string): void {
     if (text === '') return
     if (kind === 'call') {
-      hasArguments = true
-      sink.onArguments(text)
+      emitArguments(text)
       return
     }
     const whole = separator + text
@@ -93,8 +95,27 @@ export function createHarmonyMessages(
     else sink.onText(whole)
   }
 
+  function emitArguments(text: string): void {
+    const all = first + text
+    first = ''
+    if (!hasArguments && NONE.startsWith(all.trim())) {
+      first = all
+      return
+    }
+    hasArguments = true
+    sink.onArguments(all)
+  }
+
+  /** The output, or the body of a call, is over. */
+  function endArguments(): void {
+    const written = first.trim()
+    if (hasArguments) return
+    hasArguments = true
+    sink.onArguments(written === '' || written === NONE ? '{}' : first)
+  }
+
   function endBody(): void {
-    if (kind === 'call' && !hasArguments) sink.onArguments('{}')
+    if (kind === 'call') endArguments()
     state = 'between'
   }
 
@@ -168,9 +189,11 @@ export function createHarmonyMessages(
       if (state !== 'body' || kind !== 'call') addText(buffered)
       buffered = ''
       if (state === 'start' && role !== '') beginText(role)
+      if (state === 'body' && kind === 'call' && first !== '') endArguments()
     },
     isReasoning: () => state === 'body' && kind === 'reasoning',
     isOver,
+    isOpen: () => state === 'body' && kind === 'call',
   }
 }
 
@@ -184,6 +207,8 @@ function mayBeginHeader(text: string): boolean {
 
 const MARKERS = toMarkers(HARMONY_MARKERS)
 const MAX_HEADER = 512
+
+const NONE = 'null'
 
 /** Up to the next blank or control token. */
 const RECIPIENT = /to=([^\s<]+)/

@@ -79,6 +79,8 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
 
   function pushBefore(given: string): string | null {
     const text = given.trimStart()
+    const closed = pushNothing(text)
+    if (closed !== undefined) return closed
     const begin = text.search(/[[{]/)
     const before = begin === -1 ? text : text.slice(0, begin)
     if (before.length > MAX_FENCE || !FENCE.test(before)) {
@@ -91,6 +93,19 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
     }
     state = 'json'
     return pushJson(text, begin)
+  }
+
+  /** Reads arguments that are null, or an empty fence, up to the close tag: there are none. undefined: they are others. */
+  function pushNothing(text: string): string | null | undefined {
+    const at = findMarker(text, closeMarkers)
+    const written = at === -1 ? text : text.slice(0, at)
+    if (written.length > MAX_NOTHING || !NOTHING.test(written)) return undefined
+    if (close === null || !text.startsWith(close, written.length)) {
+      buffered = text
+      return null
+    }
+    const isWhole = WHOLE_NOTHING.test(written)
+    return isWhole ? end(text.slice(written.length + close.length)) : undefined
   }
 
   function pushJson(text: string, from: number): string | null {
@@ -153,6 +168,7 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
     },
     finish() {
       if (state === 'prefix' || state === 'name') sink.onNoCall(buffered)
+      else if (state === 'before-arguments' && /\bnull\b/.test(buffered)) emit('{}')
       buffered = ''
     },
   }
@@ -160,6 +176,11 @@ export function createNamedCall(sink: CallSink, syntax: NamedSyntax): CallReader
 
 /** A name has no blanks, JSON or markup, and is no longer than a request allows. */
 const NAME = /^\s{0,64}[^\s{}"'<>]{0,256}\s{0,64}/
+
+/** `null`, in a Markdown fence or not, or the beginning of it. */
+const NOTHING = /^(?:`{0,3}|(?:```(?:j|js|jso|json)?\s*)?(?:n|nu|nul|null)?\s*`{0,3}\s*)$/
+const MAX_NOTHING = 32
+const WHOLE_NOTHING = /^(?:```(?:json)?\s*)?(?:null)?\s*(?:```)?\s*$/
 
 /** A Markdown fence, or the beginning of one. */
 const FENCE = /^`{0,3}(?:j|js|jso|json)?\s*$/

@@ -17,12 +17,21 @@ export type ObjectSyntax = {
  * text of the arguments is emitted as it comes, exactly as the model wrote it; arguments before the name are buffered
  * until the name is known.
  *
+ * `offered`: other names are no calls, as in an answer that is JSON by itself.
+ *
  * Moves: *before-object* → *before-key* → *key* → *colon* → *before-value* → *string* | *nested* | *bare* →
  * *after-value* → *before-key* … → *after-object* → over. On invalid text a call that has not started ends as `onNoCall`
  * with its raw text; a started call, whose events cannot be taken back, skips to its close tag as after-object. A close
  * tag outside the strings of a nested value also ends the call, because models omit closing braces.
+ *
+ * Between an opener and its close tag models also write several objects, a list of them, or a Markdown fence around them:
+ * each object is a call, and brackets, commas and fences between them are markup.
  */
-export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax): CallReader {
+export function createObjectCall(
+  sink: CallSink,
+  { close, strict }: ObjectSyntax,
+  offered?: ReadonlySet<string>,
+): CallReader {
   const stopUnit = close?.charCodeAt(0) ?? -1
   let state: State = 'before-object'
   let started = false
@@ -30,6 +39,10 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
   let raw = ''
   /** May be the beginning of the close tag. */
   let buffered = ''
+  /** Brackets, commas and a fence before the object. */
+  let fence = ''
+  /** Brackets, commas and a fence behind the object: markup, if its close tag or another object follows. */
+  let skipped = ''
   let name: string | null = null
   let key = ''
   /** The JSON text of a key, or of a value that must be complete before it can be used. */
@@ -64,8 +77,30 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
       case '"':
         return beginLiteral(character, state === 'before-key' ? 'key' : 'string')
       default:
+        if (state === 'before-object') return readFence(character)
         return /[\w-]/.test(character) && beginLiteral(character, 'bare')
     }
+  }
+
+  /** Reads what may stand before an object within tags. */
+  function readFence(character: string): boolean {
+    if (close === null || fence.length === MAX_FENCE) return false
+    fence += character
+    return FENCE.test(fence)
+  }
+
+  /** Behind a call, before the next one of the same block. */
+  function restart(): void {
+    state = 'before-object'
+    started = false
+    fence = ''
+    skipped = ''
+    raw = ''
+    name = null
+    key = ''
+    literal = ''
+    wroteArguments = false
+    early = ''
   }
 
   function beginLiteral(character: string, next: 'key' | 'string' | 'bare'): boolean {
@@ -105,7 +140,7 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
     state = 'after-value'
     if ((key === 'name' || key === 'tool_name') && name === null) {
       name = parseString(literal)
-      if (name === null || name === '') return false
+      if (name === null || name === '' || offered?.has(name) === false) return false
       if (!strict || early !== '') start(name)
     } else if (isArguments()) {
       const text = toArguments(literal)
@@ -174,15 +209,47 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
     return rest
   }
 
-  /** Reads the close tag after the object, if the syntax has one. Surplus braces are as common as missing ones. */
+  /** Reads what follows the object up to the close tag, if the syntax has one. */
   function readEnd(text: string, from: number): string | null {
     if (close === null) return end(text.slice(from))
     let at = from
-    while (at < text.length && (text[at] === '}' || isBlank(text.charAt(at)))) at += 1
+    while (at < text.length && BETWEEN.includes(text.charAt(at))) at += 1
+    const read = skipped + text.slice(from, at)
+    skipped = read.replace(/^[\s}]+/, '')
     if (at === text.length) return null
+    if (text[at] === '{') {
+      if (!wroteArguments) emitArguments('{}')
+      restart()
+      return next(text, at)
+    }
     if (text.startsWith(close, at)) return end(text.slice(at + close.length))
-    if (!close.startsWith(text.slice(at))) return end(text.slice(at))
+    if (!close.startsWith(text.slice(at))) return end(skipped + text.slice(at))
     buffered = text.slice(at)
+    return null
+  }
+
+  /** Reads from an index on and returns what `push` returns. */
+  function next(text: string, from: number): string | null {
+    let at = from
+    while (at < text.length) {
+      if (state === 'after-object') return readEnd(text, at)
+      if (state === 'before-value' && (text[at] === '{' || text[at] === '[')) beginNested()
+      if (state === 'nested') {
+        at = readNested(text, at)
+        if (!isClosed()) continue
+        if (!started) raw += text.slice(from, at)
+        return end(text.slice(at))
+      } else if (read(text[at] ?? '')) {
+        at += 1
+      } else if (started) {
+        state = 'after-object'
+      } else {
+        raw += text.slice(from, at)
+        return end(text.slice(at))
+      }
+    }
+    if (state === 'after-object' && close === null) return end('')
+    if (!started) raw += text.slice(from, text.length - buffered.length)
     return null
   }
 
@@ -190,27 +257,7 @@ export function createObjectCall(sink: CallSink, { close, strict }: ObjectSyntax
     push(added) {
       const text = buffered + added
       buffered = ''
-      let at = 0
-      while (at < text.length) {
-        if (state === 'after-object') return readEnd(text, at)
-        if (state === 'before-value' && (text[at] === '{' || text[at] === '[')) beginNested()
-        if (state === 'nested') {
-          at = readNested(text, at)
-          if (!isClosed()) continue
-          if (!started) raw += text.slice(0, at)
-          return end(text.slice(at))
-        } else if (read(text[at] ?? '')) {
-          at += 1
-        } else if (started) {
-          state = 'after-object'
-        } else {
-          raw += text.slice(0, at)
-          return end(text.slice(at))
-        }
-      }
-      if (state === 'after-object' && close === null) return end('')
-      if (!started) raw += text.slice(0, text.length - buffered.length)
-      return null
+      return next(text, 0)
     },
     finish() {
       if (!started) sink.onNoCall(raw + buffered)
@@ -231,6 +278,13 @@ type State =
   | 'closed'
   | 'after-value'
   | 'after-object'
+
+/** Between the objects of a block, and before its close tag. Surplus braces are as common as missing ones. */
+const BETWEEN = '} \n\r\t],`'
+
+/** Before the first object of a block. */
+const FENCE = /^\[?(?:`{1,3}|```(?:j|js|jso|json)\[?)?$/
+const MAX_FENCE = 9
 
 function isBlank(character: string): boolean {
   return character === ' ' || character === '\n' || character === '\r' || character === '\t'

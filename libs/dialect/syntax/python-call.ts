@@ -9,10 +9,12 @@ export type PythonSyntax = { readonly type: 'python' }
  * a call without arguments starts at the comma or bracket after it. Invalid text is text of the answer and ends a call
  * that has started; its arguments are then incomplete JSON, so that they cannot be taken for complete ones.
  *
+ * `offered`: other names are no calls, as in an answer that is a list.
+ *
  * Moves: *name* → *before-key* → *key* → *equals* → *value* → *after-value* → *before-key* … → *over*;
  * *before-key* → *empty* → *over*; each → *no-call*.
  */
-export function createPythonCall(sink: CallSink): CallReader {
+export function createPythonCall(sink: CallSink, offered?: ReadonlySet<string>): CallReader {
   let state: State = 'name'
   let name = ''
   let key = ''
@@ -56,6 +58,7 @@ export function createPythonCall(sink: CallSink): CallReader {
 
   function readName(character: string): boolean {
     if (character === '(' && name !== '') {
+      if (offered?.has(name) === false) return false
       state = 'before-key'
       return true
     }

@@ -17,7 +17,7 @@ export type TextSyntax = {
   readonly section?: { readonly open: string; readonly close: string }
   /**
    * Calls as JSON objects side by side or in a list, after any of the `openers` and, if `unmarked`, also at the
-   * beginning of the output. `bare`: the syntax of a call that is not an object, and the texts it may follow.
+   * beginning of the output, where they are calls of the request's tools only. `bare`: the syntax of a call that is not an object, and the texts it may follow.
    */
   readonly list?: {
     readonly openers: readonly string[]
@@ -42,9 +42,12 @@ export function createTextWithCalls(
     readonly syntax: TextSyntax
     readonly tools: readonly ToolDefinition[]
     readonly single: boolean
+    /** Other texts with a meaning, as the tags of the reasoning: they end a list of calls. */
+    readonly boundaries?: readonly string[]
   },
 ): ToolCallParser {
   const { tools, single } = options
+  const boundaries = toMarkers(options.boundaries ?? [])
   const { section, list, control } = options.syntax
   const calls = new Map(Object.entries(options.syntax.calls ?? {}))
   const markers = toMarkers(markersOutside(options.syntax))
@@ -54,6 +57,8 @@ export function createTextWithCalls(
   /** Dropped if a call follows: blanks, markers before calls, separators of a list. */
   let pending = ''
   let inList = list?.unmarked === true
+  /** Without an opener a list may be an answer: only the names of the request's tools are calls there. */
+  let offered: ReadonlySet<string> | undefined = inList ? new Set(tools.map(({ name }) => name)) : undefined
   /** The last opener, bracket or comma of a list; null: something else came since. */
   let mark: string | null = null
   let started = 0
@@ -70,6 +75,14 @@ export function createTextWithCalls(
     if (inList) {
       const from = skipBetween(all)
       if (from === all.length) return ''
+      if (findMarker(all, boundaries, from) === from) {
+        if (markerAt(all, from, boundaries) === null) {
+          buffered = all.slice(from)
+          return ''
+        }
+        inList = false
+        return pushMarked(all, from)
+      }
       if (all[from] === '{' && list !== undefined) {
         call = openCall(list.object, '')
         return all.slice(from)
@@ -88,8 +101,8 @@ export function createTextWithCalls(
 
   /** The index of the first character that is not a separator of a list. */
   function skipBetween(text: string): number {
-    const marker = findMarker(text, markers)
-    const end = marker === -1 ? text.length : marker
+    const ends = [findMarker(text, markers), findMarker(text, boundaries)].filter((place) => place !== -1)
+    const end = Math.min(text.length, ...ends)
     let at = 0
     while (at < end && BETWEEN.includes(text.charAt(at))) at += 1
     const between = text.slice(0, at)
@@ -120,6 +133,7 @@ export function createTextWithCalls(
   function meet(marker: string): void {
     if (list?.openers.includes(marker) === true) {
       inList = true
+      offered = undefined
       mark = marker
       pending += asText(marker)
     } else if (marker === section?.open) {
@@ -152,28 +166,31 @@ export function createTextWithCalls(
 
   function openCall(syntax: CallSyntax, opener: string): CallReader {
     mark = null
+    /** Whether the opener may still turn out to be text. */
+    let isOpener = true
     return createReader(syntax, {
       onStart(name) {
+        isOpener = false
         pending = ''
         started += 1
         afterCall = true
         sink.onStart(name)
       },
       onArguments: sink.onArguments,
-      onNoCall: (raw) => pushPlain(opener + raw),
+      onNoCall: (raw) => pushPlain((isOpener ? opener : '') + raw),
     })
   }
 
   function createReader(syntax: CallSyntax, callSink: CallSink): CallReader {
     switch (syntax.type) {
       case 'object':
-        return createObjectCall(callSink, syntax)
+        return createObjectCall(callSink, syntax, offered)
       case 'named':
         return createNamedCall(callSink, syntax)
       case 'parameters':
         return createParameterCall(callSink, { syntax, tools })
       case 'python':
-        return createPythonCall(callSink)
+        return createPythonCall(callSink, offered)
     }
   }
 
@@ -199,16 +216,11 @@ export function createTextWithCalls(
       pending = ''
     },
     isOver,
+    isOpen: () => call !== null,
   }
 }
 
 const BETWEEN = '[],; \t\r\n'
-
-/** The texts that calls begin with, where the format marks them. */
-export function beginningsOf({ section, list, calls }: TextSyntax): readonly string[] {
-  const opens = section === undefined ? Object.keys(calls ?? {}) : [section.open]
-  return [...opens, ...(list?.openers ?? [])]
-}
 
 /** Every text that has a meaning in the format. */
 export function markersOf(syntax: TextSyntax): readonly string[] {

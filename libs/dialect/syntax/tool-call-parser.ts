@@ -4,6 +4,8 @@ export type ToolCallParser = {
   readonly finish: () => void
   /** True after the only call of an output that is allowed one: later text is not read. */
   readonly isOver: () => boolean
+  /** Whether what was read so far ends within a call. */
+  readonly isOpen: () => boolean
 }
 
 export type ToolCallSink = {

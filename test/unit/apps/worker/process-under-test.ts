@@ -151,6 +151,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
         },
         samplingDefaults: {},
         endIds: Array.from(END_IDS),
+        engineStops: (request) => request.stop,
         constrain: given.constrain ?? (() => null),
         createParser: () =>
           createOutputParser({

@@ -251,3 +251,37 @@ test('only what its own tenant has sent counts as cached, whatever the engine sa
   expect(await ask('b')).toEqual(nothing)
   expect(await ask('b')).toEqual(all)
 })
+
+test('a model that ends in the middle of a call was cut, and has called nothing', async () => {
+  const called = '<tool_call>{"name": "f", "arguments": {"a": '
+  for (const [text, finishReason] of [
+    [`${called}1`, 'length'],
+    [`${called}1}}</tool_call>`, 'tool-calls'],
+  ]) {
+    const ids = await encode(text ?? '')
+    const { events } = await processUnderTest(tokenizer, {
+      tools: true,
+      async *engine() {
+        yield tokens(ids)
+        yield end('stop')
+      },
+    })
+    expect(events.at(-1)).toMatchObject({ type: 'generation-end', finishReason })
+  }
+})
+
+test('a stop string in the buffered rest of an output ends it, also where the engine ended it at its limit', async () => {
+  const ids = await encode('one\n')
+  const { events } = await processUnderTest(tokenizer, {
+    job: withStop('\n'),
+    tools: true,
+    async *engine() {
+      yield tokens(ids)
+      yield end('length')
+    },
+  })
+  expect(events.slice(1)).toMatchObject([
+    { type: 'text-delta', text: 'one' },
+    { type: 'generation-end', finishReason: 'stop' },
+  ])
+})

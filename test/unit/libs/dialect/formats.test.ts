@@ -1,13 +1,19 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { TOOL_CALL_FORMAT_NAMES, TOOL_CALL_FORMATS } from '#libs/dialect/formats.ts'
-import { beginningsOf, markersOf } from '#libs/dialect/syntax/text-with-calls.ts'
+import { markersOf, type TextSyntax } from '#libs/dialect/syntax/text-with-calls.ts'
 import { expectEqual } from '#test/support/expect-equal.ts'
 import { runs } from '#test/support/long.ts'
 import { anyCalls, TRANSLATED, UNMARKED } from './any-calls.ts'
 import { cutAnywhere, everyCut } from './cuts.ts'
 import { countWork } from './count-work.ts'
 import { parserOf, parseWith } from './parse-under-test.ts'
+
+/** The texts that calls begin with, where the format marks them. */
+function beginningsOf({ section, list, calls }: TextSyntax): readonly string[] {
+  const opens = section === undefined ? Object.keys(calls ?? {}) : [section.open]
+  return [...opens, ...(list?.openers ?? [])]
+}
 
 /** A text and random cuts of it, between characters as tokens have them. */
 const cutText = (text: fc.Arbitrary<string>) =>

@@ -247,21 +247,19 @@ it('random ids become the same events in any chunks, with stop strings too', () 
   )
 })
 
-describe('stop strings', () => {
-  it('end the text, and the rest of the chunk is not read', async () => {
-    const parser = createParser({ stop: [' wor'] })
-    const { events, stopped } = parser.push(await tokenizer.encode('Hello world, hello'))
-    expect(events).toEqual([{ type: 'text-delta', text: 'Hello' }])
-    expect(stopped).toBe(true)
-    expect(parser.push(await tokenizer.encode('more'))).toEqual({ events: [], stopped: true })
-    expect(parser.finish()).toEqual([])
-  })
-
-  it('buffer what may begin one, and release it when the output ends', async () => {
-    const parser = createParser({ stop: ['lo!'], tools: [] })
-    expect(parser.push(await tokenizer.encode('Hello')).events).toEqual([{ type: 'text-delta', text: 'Hel' }])
-    expect(parser.finish()).toEqual([{ type: 'text-delta', text: 'lo' }])
-  })
+it.for<[string, string, boolean]>([
+  ['hermes', '<tool_call>{"name": "get_weather", "arguments": {"city": "Par', true],
+  ['hermes', '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>', false],
+  ['hermes', '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}', false],
+  ['hermes', 'Hello', false],
+  ['gpt-oss', '<|channel|>commentary to=functions.get_weather<|message|>{"city": "Paris"}', false],
+  ['gpt-oss', '<|channel|>commentary to=functions.get_weather<|message|>{"city": "Par', true],
+  ['glm-4.5', '<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Par', true],
+])('%s: %s is the middle of a call: %s', async ([family, written, isCut]) => {
+  const parser = createParser({ family: readFamily(family) })
+  parser.push(await tokenizer.encode(written))
+  parser.finish()
+  expect(parser.isCut()).toBe(isCut)
 })
 
 it('counts the tokens of the thinking without its tags', async () => {

@@ -4,10 +4,17 @@ import { clock, search } from './any-calls.ts'
 
 export type Parts = { text: string; calls: { name: string; arguments: string }[] }
 
+/** Further names in the outputs of the tests: without markers only the names of tools are calls. */
+const OTHERS = ['f', 'g', 'get_weather', 'clock', 'weather.get-now'].map((name) => ({
+  name,
+  description: null,
+  parameters: null,
+}))
+
 /** A parser of a format, and the text and calls that it has returned so far. */
 export function parserOf(format: ToolCallFormatName, { single = false }: { single?: boolean } = {}) {
   const parts: Parts = { text: '', calls: [] }
-  const tools = [search, clock]
+  const tools = [search, clock, ...OTHERS]
   const sink: Parameters<typeof createTextWithCalls>[0] & { onReasoning: (text: string) => void } = {
     onText: (text) => (parts.text += text),
     onReasoning: (text) => (parts.text += text),

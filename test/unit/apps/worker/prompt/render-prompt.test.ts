@@ -87,6 +87,25 @@ it.each([
   expect(tiny.decode(ids)).toBe(expected)
 })
 
+it('a template that adds the default of an enum to a text takes every default', async () => {
+  const source = `{% for t in tools %}{% for key, value in t.function.parameters.properties.items() %}{{ value.enum | join('|') + ', default: ' + value.default }};{% endfor %}{% endfor %}`
+  const own = createChatRenderer({ ...template, source })
+  const job = generationJob()
+  if (job.request.kind !== 'chat') throw new Error('a chat is rendered')
+  const properties = {
+    level: { type: 'integer', enum: [1, 2], default: 1 },
+    unit: { enum: ['c', null], default: null },
+    city: { enum: ['Paris'], default: 'Paris' },
+  }
+  const tools = [{ name: 'f', description: 'what', parameters: { type: 'object', properties } }]
+  const { ids } = await createRenderPrompt({
+    renderer: { ...own, render: async (chat: Chat) => own.render(chat) },
+    tokenizer: tiny,
+    family: { callIds: 'opaque', effort: { off: {}, low: {}, high: {}, max: {} } },
+  })({ ...job, request: { ...job.request, tools } }, WINDOW)
+  expect(tiny.decode(ids)).toBe('1|2, default: 1;c|None, default: null;Paris, default: Paris;')
+})
+
 it('a prompt of many characters and few tokens is tokenized whole', async () => {
   const content = '#'.repeat(20_000)
   const { prompt, whole } = await promptOf(content)

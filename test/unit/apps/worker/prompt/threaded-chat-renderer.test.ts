@@ -9,7 +9,10 @@ const { template } = await createModel(await readModelFolder('models/tiny'))
 const renderer = createChatRenderer(template)
 
 function openRenderer(source = template.source) {
-  const opened = createThreadedChatRenderer({ ...template, source }, pino({ level: 'silent' }))
+  const opened = createThreadedChatRenderer(
+    { template: { ...template, source }, toolCalls: 'hermes' },
+    pino({ level: 'silent' }),
+  )
   onTestFinished(async () => await opened.close())
   return opened
 }

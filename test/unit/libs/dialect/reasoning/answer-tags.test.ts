@@ -8,15 +8,18 @@ function collect() {
   const out: string[] = []
   const parser = createAnswerTags({
     tags: { open: '<response>', close: '</response>' },
-    endsAt: ['<|tool_call|>', '<tool_call>'],
     onText: (text) => out.push(text),
   })
   return { parser, out }
 }
 
-function parse(pieces: readonly string[]): string {
+/** A call stands in the place of null. */
+function parse(pieces: readonly (string | null)[]): string {
   const { parser, out } = collect()
-  for (const piece of pieces) parser.push(piece)
+  for (const piece of pieces) {
+    if (piece === null) parser.interrupt()
+    else parser.push(piece)
+  }
   parser.finish()
   return out.join('')
 }
@@ -38,18 +41,25 @@ describe('wherever the answer is cut', () => {
     ['<response>Close it by </response>, then go on.</response>', 'Close it by </response>, then go on.'],
     ['<response>a</response> b\n', 'a</response> b\n'],
     ['<response>a</response>\n</resp', 'a</response>\n</resp'],
-    // A call behind it ends the answer, and one in it does not.
-    ['<response>Hello</response>\n<|tool_call|>[{}]\n', 'Hello<|tool_call|>[{}]\n'],
-    ['<response>a</response><tool_call></response>', 'a<tool_call></response>'],
-    ['<response>Hello\n<|tool_call|>[{}]</response>\n', 'Hello\n<|tool_call|>[{}]'],
-    ['<response>a</response> b <tool_call>', 'a</response> b <tool_call>'],
-    ['<response>a</response><tool_c', 'a</response><tool_c'],
   ] as const)('%j is %j', ([output, text]) => {
     for (const pieces of everyCut(output)) expect(parse(pieces)).toBe(text)
   })
 
+  it.for([
+    ['<response>Hello</response>\n', '\n', 'Hello\n'],
+    ['<response>a', '</response>', 'a'],
+    ['<response>Hello\n', '</response>\n', 'Hello'],
+    ['<response>a</response> b ', '', 'a</response> b'],
+    ['<response>a</resp', 'b</response>', 'a</respb'],
+    ['<resp', 'a', '<respa'],
+  ] as const)('%j, a call, %j is %j', ([before, behind, text]) => {
+    for (const pieces of everyCut(before)) {
+      for (const rest of everyCut(behind)) expect(parse([...pieces, null, ...rest])).toBe(text)
+    }
+  })
+
   it('random mixtures of tags and text come out the same', () => {
-    const unit = fc.constantFrom('<response>', '</response>', '<tool_call>', '\n', ' ', '<', 'x', '</')
+    const unit = fc.constantFrom('<response>', '</response>', '\n', ' ', '<', 'x', '</')
     const output = fc.array(unit, { maxLength: 12 }).map((units) => units.join('').split(''))
     fc.assert(
       fc.property(

@@ -6,16 +6,19 @@ import { cutAnywhere, everyCut } from '../cuts.ts'
 
 type Parts = { reasoning: string; text: string }
 
-function parse(pieces: readonly string[], startsInReasoning = false, endsAt: readonly string[] = []): Parts {
+/** A call stands in the place of null. */
+function parse(pieces: readonly (string | null)[], startsInReasoning = false): Parts {
   const parts = { reasoning: '', text: '' }
   const parser = createThinkTags({
     tags: { open: '<think>', close: '</think>' },
     startsInReasoning,
-    endsAt,
     onReasoning: (text) => (parts.reasoning += text),
     onText: (text) => (parts.text += text),
   })
-  for (const piece of pieces) parser.push(piece)
+  for (const piece of pieces) {
+    if (piece === null) parser.interrupt()
+    else parser.push(piece)
+  }
   parser.finish()
   return parts
 }
@@ -43,16 +46,22 @@ describe('wherever the output is cut', () => {
     for (const pieces of everyCut(output)) expect(parse(pieces, startsInReasoning)).toEqual(parts)
   })
 
-  it.for<[string, boolean, Parts]>([
-    ['<think>Hm.\n<call>f</call>', false, { reasoning: 'Hm.', text: '<call>f</call>' }],
-    ['Hm<call>f', true, { reasoning: 'Hm', text: '<call>f' }],
-    ['<think><call>f</think>g', false, { reasoning: '', text: '<call>f</think>g' }],
-    ['<think>Hm</think><call>f', false, { reasoning: 'Hm', text: '<call>f' }],
-    ['<think>a <cal</think>b', false, { reasoning: 'a <cal', text: 'b' }],
-    ['<call>f', false, { reasoning: '', text: '<call>f' }],
-  ])('%j (opened: %j) ends the thinking at a call as well', ([output, startsInReasoning, parts]) => {
-    for (const pieces of everyCut(output)) expect(parse(pieces, startsInReasoning, ['<call>'])).toEqual(parts)
-  })
+  it.for<[before: string, behind: string, boolean, Parts]>([
+    ['<think>Hm.\n', '\nYes.</think>Hello', false, { reasoning: 'Hm.Yes.', text: 'Hello' }],
+    ['Hm', '', true, { reasoning: 'Hm', text: '' }],
+    ['<think>', '</think>g', false, { reasoning: '', text: 'g' }],
+    ['<think>Hm</think>', 'Hello', false, { reasoning: 'Hm', text: 'Hello' }],
+    ['<think>a </thi', 'b</think>c', false, { reasoning: 'a </thib', text: 'c' }],
+    ['<thi', 'Hello', false, { reasoning: '', text: '<thiHello' }],
+    ['\n', '<think>a</think>b', false, { reasoning: 'a', text: 'b' }],
+  ])(
+    '%j, a call, %j (opened: %j): the thinking goes on behind the call',
+    ([before, behind, opened, parts]) => {
+      for (const pieces of everyCut(before)) {
+        for (const rest of everyCut(behind)) expect(parse([...pieces, null, ...rest], opened)).toEqual(parts)
+      }
+    },
+  )
 
   it('random mixtures of tags and text come out the same', () => {
     const unit = fc.constantFrom('<think>', '</think>', '\n', ' ', '<', 'x', '</', 'think>')
@@ -79,7 +88,6 @@ it('emits reasoning at once, except line breaks and what may be the close tag', 
   const parser = createThinkTags({
     tags: { open: '<think>', close: '</think>' },
     startsInReasoning: true,
-    endsAt: [],
     onReasoning: (text) => out.push(text),
     onText: (text) => out.push(text),
   })

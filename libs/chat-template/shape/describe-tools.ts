@@ -1,0 +1,39 @@
+import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
+
+/**
+ * Tools as every template can print them. Some (gpt-oss, Hermes, DeepSeek V3.1) add a description or the default of an
+ * enum to a string, and fail where it is missing or no string. So a missing description is empty, and such a default is
+ * its JSON text, which is what these templates are made to print.
+ */
+export function describeTools(tools: readonly ToolDefinition[]): ToolDefinition[] {
+  return tools.map((tool) => ({
+    ...tool,
+    description: tool.description ?? '',
+    parameters: tool.parameters === null ? null : describeProperties(tool.parameters),
+  }))
+}
+
+type Schema = Readonly<Record<string, unknown>>
+
+function describeProperties(schema: Schema): Record<string, unknown> {
+  const { properties } = schema
+  if (!isSchema(properties)) return { ...schema }
+  const described = Object.entries(properties).map(([name, property]) => [
+    name,
+    isSchema(property) ? describeProperty(property) : property,
+  ])
+  return { ...schema, properties: Object.fromEntries(described) }
+}
+
+function describeProperty(property: Schema): Record<string, unknown> {
+  const { description, enum: values, default: value } = property
+  const isText = !Array.isArray(values) || value === undefined || typeof value === 'string'
+  return {
+    ...describeProperties(property),
+    description: description ?? '',
+    ...(!isText && { default: JSON.stringify(value) }),
+  }
+}
+
+const isSchema = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,0 +1,279 @@
+import type { ChatMessage, ToolCall } from '#libs/contracts/generation-request.ts'
+import type { TemplateShape } from './template-shape.ts'
+
+/** The template cannot print such messages; the error's message names them and may be shown to the caller. */
+export class UnprintableError extends Error {
+  constructor(what: string) {
+    super(`the model's chat template cannot print ${what}`)
+    this.name = 'UnprintableError'
+  }
+}
+
+/** A message that the template prints as it is; a result has the name of its call if the conversation has the call. */
+export type FittedMessage = ChatMessage & { readonly callName?: string }
+
+type Assistant = Extract<ChatMessage, { role: 'assistant' }>
+type Result = Extract<ChatMessage, { role: 'tool' }>
+
+/**
+ * Returns the messages of a conversation as a template of this shape prints them: every text, name, argument and result
+ * once and in order, only a call that is split from its neighbours stands before its own result. Throws an
+ * UnprintableError.
+ */
+export function fitMessages(messages: readonly ChatMessage[], shape: TemplateShape): FittedMessage[] {
+  const folded = joinTextWithCall(foldSystems(messages, shape), shape)
+  return joinNeighbours(splitCalls(folded, shape), shape)
+}
+
+const user = (content: string): ChatMessage => ({ role: 'user', content })
+const assistant = (content: string): Assistant => ({
+  role: 'assistant',
+  content,
+  reasoning: '',
+  toolCalls: [],
+})
+
+const join = (...texts: readonly string[]): string => texts.filter((text) => text !== '').join('\n\n')
+
+/** A user message that holds folded texts alone; the next user text is appended to it. */
+type Folded = ChatMessage & { readonly isFolded?: true }
+
+/**
+ * System messages where the template prints them. A folded one becomes the beginning of the next user message, or a
+ * user message of its own where none follows. One between a call and its results goes behind them.
+ */
+function foldSystems(messages: readonly ChatMessage[], shape: TemplateShape): Folded[] {
+  const firstOther = messages.findIndex(({ role }) => role !== 'system')
+  const leading = messages.slice(0, firstOther === -1 ? messages.length : firstOther)
+  const out: Folded[] = foldLeading(leading, messages, shape)
+  let waiting: string[] = []
+  for (const message of messages.slice(leading.length)) {
+    if (message.role === 'system') {
+      if (shape.laterSystem === null) throw new UnprintableError('a system message behind other messages')
+      if (shape.laterSystem === 'kept') out.push(message)
+      else waiting.push(message.content)
+      continue
+    }
+    const before = out.at(-1)
+    const isAnswer =
+      message.role === 'tool' &&
+      (before?.role === 'tool' || (before?.role === 'assistant' && before.toolCalls.length > 0))
+    if (waiting.length > 0 && !isAnswer) {
+      out.push({ role: 'user', content: join(...waiting), isFolded: true })
+      waiting = []
+    }
+    const last = out.at(-1)
+    if (message.role === 'user' && last?.role === 'user' && last.isFolded === true) {
+      out[out.length - 1] = user(join(last.content, message.content))
+    } else out.push(message)
+  }
+  if (waiting.length > 0) out.push(user(join(...waiting)))
+  return out
+}
+
+function foldLeading(
+  leading: readonly ChatMessage[],
+  messages: readonly ChatMessage[],
+  { leadingSystems, noUser }: TemplateShape,
+): Folded[] {
+  if (leading.length === 0) return []
+  const all = join(...leading.map(({ content }) => content))
+  if (!messages.some(({ role }) => role === 'user')) {
+    if (noUser === null) throw new UnprintableError('a conversation without a user message')
+    if (noUser === 'folded') return [{ role: 'user', content: all, isFolded: true }]
+  }
+  switch (leadingSystems) {
+    case null:
+      throw new UnprintableError('a system message')
+    case 'kept':
+      return [...leading]
+    case 'joined':
+      return [{ role: 'system', content: all }]
+    case 'folded':
+      return [{ role: 'user', content: all, isFolded: true }]
+  }
+}
+
+/** An assistant's text and the calls of a message behind it are one turn where the template has no two in a row. */
+function joinTextWithCall(
+  messages: readonly ChatMessage[],
+  { assistantsInARow }: TemplateShape,
+): ChatMessage[] {
+  if (assistantsInARow === 'kept') return [...messages]
+  const out: ChatMessage[] = []
+  for (const message of messages) {
+    const last = out.at(-1)
+    const isTurn = last?.role === 'assistant' && last.toolCalls.length === 0 && message.role === 'assistant'
+    if (!isTurn || message.toolCalls.length === 0) out.push(message)
+    else out[out.length - 1] = joinPair(last, message)
+  }
+  return out
+}
+
+/** Messages with calls as the template prints them, each with its results behind it. */
+function splitCalls(messages: readonly ChatMessage[], shape: TemplateShape): FittedMessage[] {
+  const out: FittedMessage[] = []
+  for (let at = 0; at < messages.length; at += 1) {
+    const message = messages[at]
+    if (message === undefined) break
+    if (message.role === 'tool') {
+      out.push(toOrphan(message, shape))
+      continue
+    }
+    if (message.role !== 'assistant' || message.toolCalls.length === 0) {
+      out.push(message)
+      continue
+    }
+    if (shape.calls === null) throw new UnprintableError('tool calls')
+    const results: Result[] = []
+    for (let next = messages[at + 1]; next?.role === 'tool'; next = messages[at + 1]) {
+      results.push(next)
+      at += 1
+    }
+    out.push(...splitTurn(message, results, shape))
+  }
+  return out
+}
+
+function toOrphan(result: Result, { orphanResult }: TemplateShape): ChatMessage {
+  switch (orphanResult) {
+    case null:
+      throw new UnprintableError('a tool result without its call')
+    case 'kept':
+      return result
+    case 'folded':
+      return user(result.content)
+  }
+}
+
+/** One turn with calls, and the results behind it. */
+function splitTurn(turn: Assistant, results: readonly Result[], shape: TemplateShape): FittedMessage[] {
+  const { before, message } = splitText(turn, shape)
+  const calls = message.toolCalls
+  const isSplit = calls.length > 1 && shape.severalCalls === 'split'
+  if (calls.length > 1 && shape.severalCalls === null)
+    throw new UnprintableError('several calls in a message')
+  const { own, orphans } = pair(calls, results)
+  const rest = orphans.map((result) => toOrphan(result, shape))
+  if (!isSplit) {
+    // The results keep the order in which the caller sent them.
+    const places = new Map(results.map((result, place) => [result, place]))
+    const placeOf = ({ result }: Pair) => (result === null ? results.length : (places.get(result) ?? 0))
+    const answers = own.toSorted((a, b) => placeOf(a) - placeOf(b))
+    return [...before, message, ...answers.flatMap((answered) => answer(answered, shape)), ...rest]
+  }
+  const messages = own.flatMap((answered, place): FittedMessage[] => [
+    { ...(place === 0 ? message : assistant('')), toolCalls: [answered.call] },
+    ...answer(answered, shape),
+  ])
+  return [...before, ...messages, ...rest]
+}
+
+/** The text beside calls: in their message, or in one before it. */
+function splitText(
+  turn: Assistant,
+  shape: TemplateShape,
+): { readonly before: ChatMessage[]; readonly message: Assistant } {
+  if (turn.content === '' || shape.calls?.form === 'written') return { before: [], message: turn }
+  if (turn.reasoning !== '' && shape.reasoningBesideText === 'joined') {
+    return { before: [], message: { ...turn, reasoning: join(turn.reasoning, turn.content), content: '' } }
+  }
+  const text = assistant(turn.content)
+  const message = { ...turn, content: '' }
+  switch (shape.textBesideCall) {
+    case null:
+      throw new UnprintableError('text beside a tool call')
+    case 'kept':
+      return { before: [], message: turn }
+    case 'split':
+      return { before: [text], message }
+    case 'bridged':
+      return { before: [text, user('')], message }
+  }
+}
+
+type Pair = { readonly call: ToolCall; readonly result: Result | null }
+
+/** Each call with its result, by id and then by place, and the results that no call is left for. */
+function pair(
+  calls: readonly ToolCall[],
+  results: readonly Result[],
+): { readonly own: Pair[]; readonly orphans: Result[] } {
+  const left = [...results]
+  const take = (index: number): Result | null => (index === -1 ? null : (left.splice(index, 1)[0] ?? null))
+  const byId = calls.map((call) => take(left.findIndex(({ toolCallId }) => toolCallId === call.id)))
+  const own = calls.map((call, place) => ({
+    call,
+    result: byId[place] ?? take(left.length === 0 ? -1 : 0),
+  }))
+  return { own, orphans: left }
+}
+
+function answer({ call, result }: Pair, shape: TemplateShape): FittedMessage[] {
+  if (result !== null) return [{ ...result, callName: call.name }]
+  if (shape.unanswered !== 'answered') return []
+  return [{ role: 'tool', toolCallId: call.id, content: '', callName: call.name }]
+}
+
+/** Joins or bridges neighbours that the template does not print one behind the other. */
+function joinNeighbours(messages: readonly FittedMessage[], shape: TemplateShape): FittedMessage[] {
+  const out: FittedMessage[] = []
+  for (const message of messages) {
+    const last = out.at(-1)
+    switch (betweenOf(last, message, shape)) {
+      case 'kept':
+        out.push(message)
+        break
+      case 'joined':
+        if (last !== undefined) out[out.length - 1] = joinPair(last, message)
+        break
+      case 'user':
+        out.push(user(''), message)
+        break
+      case 'assistant':
+        out.push(assistant(''), message)
+        break
+    }
+  }
+  return out
+}
+
+function joinPair<M extends FittedMessage>(last: M, message: FittedMessage): M {
+  const joined = { ...last, content: join(last.content, message.content) }
+  if (joined.role !== 'assistant' || message.role !== 'assistant') return joined
+  return { ...joined, reasoning: join(joined.reasoning, message.reasoning), toolCalls: message.toolCalls }
+}
+
+/** What goes between two neighbours; `last` is undefined at the beginning. */
+function betweenOf(
+  last: FittedMessage | undefined,
+  message: FittedMessage,
+  shape: TemplateShape,
+): 'kept' | 'joined' | 'user' | 'assistant' {
+  if (message.role === 'assistant' && (last === undefined || last.role === 'system')) {
+    return bridge(shape.assistantFirst, 'user', 'an assistant message before any user message')
+  }
+  if (message.role === 'user' && last?.role === 'user') {
+    return bridge(shape.usersInARow, 'assistant', 'user messages in a row')
+  }
+  if (message.role === 'user' && last?.role === 'tool') {
+    return bridge(shape.userBehindResult, 'assistant', 'a user message behind a tool result')
+  }
+  if (message.role !== 'tool' && last?.role === 'assistant' && last.toolCalls.length > 0) {
+    return bridge(shape.unanswered, 'assistant', 'a tool call without its result')
+  }
+  if (message.role === 'assistant' && last?.role === 'assistant' && message.toolCalls.length === 0) {
+    return bridge(shape.assistantsInARow, 'user', 'assistant messages in a row')
+  }
+  return 'kept'
+}
+
+function bridge(
+  remedy: 'kept' | 'joined' | 'bridged' | 'answered' | null,
+  by: 'user' | 'assistant',
+  what: string,
+): 'kept' | 'joined' | 'user' | 'assistant' {
+  if (remedy === null) throw new UnprintableError(what)
+  if (remedy === 'bridged') return by
+  return remedy === 'joined' ? 'joined' : 'kept'
+}

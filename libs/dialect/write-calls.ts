@@ -1,0 +1,19 @@
+import { z } from 'zod'
+import type { ModelFamily } from './family.ts'
+import { TOOL_CALL_FORMATS } from './formats.ts'
+
+/**
+ * Returns what writes calls as the models of a family write them, for chat templates that print none; null for a family
+ * without calls. The values of `args` are those of JSON.
+ */
+export function openCallWriter(
+  format: ModelFamily['toolCalls'],
+):
+  | ((calls: readonly { readonly name: string; readonly args: object; readonly json: string }[]) => string)
+  | null {
+  if (format === 'none') return null
+  const { write } = TOOL_CALL_FORMATS[format]
+  return (calls) => write(calls.map(({ name, args, json }) => ({ name, args: Values.parse(args), json })))
+}
+
+const Values = z.record(z.string(), z.json())
