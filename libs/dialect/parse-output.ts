@@ -4,8 +4,8 @@ import type { ModelFamily } from './family.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { createDecodeStream } from './decode-stream.ts'
 import { createStopMatcher, type StopMatcher } from './match-stop.ts'
-import { createAnswerTags } from './reasoning/answer-tags.ts'
-import { createThinkTags } from './reasoning/think-tags.ts'
+import { createAnswerTags, type AnswerTags } from './reasoning/answer-tags.ts'
+import { createThinkTags, type ReasoningParser } from './reasoning/think-tags.ts'
 import { toCallId } from './syntax/call-id.ts'
 import type { HarmonySink } from './syntax/harmony-messages.ts'
 import type { ToolCallSink } from './syntax/tool-call-parser.ts'
@@ -127,8 +127,13 @@ function createStages(options: Parameters<typeof createOutputParser>[0], sink: H
   }
   const syntax = tools.length === 0 ? null : format
   const tags = typeof family.reasoning === 'object' ? family.reasoning : null
-  const answer =
-    tags?.answer === undefined ? null : createAnswerTags({ tags: tags.answer, onText: sink.onText })
+  const single = options.singleCall
+  // Without a marker calls stand at the beginning of the answer, so they are looked for behind the reasoning. Marked ones
+  // are read first: models call within their reasoning too, and mention the markup of calls there, and what is no call
+  // stays reasoning.
+  const inner = syntax?.list?.unmarked === true ? createTextWithCalls(sink, { syntax, tools, single }) : null
+  const onAnswer = inner?.push ?? sink.onText
+  const answer = tags?.answer === undefined ? null : createAnswerTags({ tags: tags.answer, onText: onAnswer })
   const thinking =
     tags === null
       ? null
@@ -136,34 +141,27 @@ function createStages(options: Parameters<typeof createOutputParser>[0], sink: H
           tags,
           startsInReasoning: options.startsInReasoning,
           onReasoning: sink.onReasoning,
-          onText: answer?.push ?? sink.onText,
+          onText: answer?.push ?? onAnswer,
         })
-  const onText = thinking?.push ?? sink.onText
-  // Models call within their reasoning too, and mention the markup of calls there: what is no call stays reasoning.
-  const outer: ToolCallSink = {
-    onText,
-    onStart(name) {
-      thinking?.interrupt()
-      answer?.interrupt()
-      sink.onStart(name)
-    },
-    onArguments: sink.onArguments,
-  }
-  const boundaries =
-    tags === null
-      ? []
-      : [tags.open, tags.close, ...(tags.answer === undefined ? [] : Object.values(tags.answer))]
-  const calls =
-    syntax === null
+  const onText = thinking?.push ?? onAnswer
+  const outer =
+    syntax === null || inner !== null
       ? null
-      : createTextWithCalls(outer, { syntax, tools, single: options.singleCall, boundaries })
+      : createTextWithCalls(behindTags(sink, { onText, thinking, answer }), {
+          syntax,
+          tools,
+          single,
+          boundaries: tags === null ? [] : [tags.open, tags.close, ...Object.values(tags.answer ?? {})],
+        })
+  const calls = outer ?? inner
   const isReasoning = thinking === null ? null : () => thinking.isReasoning() && calls?.isOpen() !== true
   return {
-    consume: calls?.push ?? onText,
+    consume: outer?.push ?? onText,
     finish() {
-      calls?.finish()
+      outer?.finish()
       thinking?.finish()
       answer?.finish()
+      inner?.finish()
     },
     isReasoning,
     isOver: calls?.isOver ?? null,
@@ -172,6 +170,26 @@ function createStages(options: Parameters<typeof createOutputParser>[0], sink: H
       ...(tags === null ? [] : [tags.open, tags.close]),
       ...(syntax === null ? [] : markersOf(syntax)),
     ],
+  }
+}
+
+/** The text around calls goes on to the tags, which end what they have buffered where a call begins. */
+function behindTags(
+  sink: HarmonySink,
+  tags: {
+    readonly onText: (text: string) => void
+    readonly thinking: ReasoningParser | null
+    readonly answer: AnswerTags | null
+  },
+): ToolCallSink {
+  return {
+    onText: tags.onText,
+    onStart(name) {
+      tags.thinking?.interrupt()
+      tags.answer?.interrupt()
+      sink.onStart(name)
+    },
+    onArguments: sink.onArguments,
   }
 }
 

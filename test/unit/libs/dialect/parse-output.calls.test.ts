@@ -95,3 +95,13 @@ describe('as models write them', () => {
     expect(parse([ids.flat()], options).events).toEqual(events)
   })
 })
+
+it('calls without markers are read at the beginning of the answer, behind the reasoning', async () => {
+  const written = '<think>I ask.</think>\n{"name": "get_weather", "parameters": {"city": "Paris"}}'
+  const ids = Array.from(await tokenizer.encode(written), (id) => [id])
+  const family = { ...readFamily('qwen3.5'), toolCalls: 'json' as const }
+  expect(parse(ids, { family }).events).toEqual([
+    { type: 'reasoning-delta', text: 'I ask.' },
+    ...call(0, 'Paris'),
+  ])
+})
