@@ -82,7 +82,7 @@ test.each([
   ['one engine', LONE],
   ['two engines', TWIN],
 ])(
-  'a request that kills its engine amid its output ends with its second one; those beside it are whole (%s)',
+  'a request that kills its engine amid its output ends with its second or third one; those beside it are whole (%s)',
   async (_, model) => {
     const killer = await cluster.createAccount(CREDITS)
     const before = countDeaths()
@@ -90,7 +90,9 @@ test.each([
     await changeFaults({ poison: POISON, restartAfterMs: 300 })
     expect(await killing).toMatchObject({ streamError: { code: 'upstream_error' } })
     expect(trimmed(await answers)).toMatchObject(WHOLE)
-    expect(countDeaths() - before).toBe(2)
+    // On a machine that is too busy for the turns of those on trial, a third engine must show which of them it was.
+    expect(countDeaths() - before).toBeGreaterThanOrEqual(2)
+    expect(countDeaths() - before).toBeLessThanOrEqual(3)
     await expectUncharged(killer)
   },
 )
