@@ -40,7 +40,7 @@ export async function createDatabaseClock(options: {
   const nowMs = () => Math.round(performance.now() + aheadMs)
   compare()
 
-  /** With this machine's own clock, which decides nothing here; but its owner should hear that it is wrong. */
+  /** Compares this machine's own clock, which decides nothing here, and logs that it is wrong. */
   function compare() {
     const ownAheadMs = Math.round(wallClockMs() - nowMs())
     const agreed = agrees

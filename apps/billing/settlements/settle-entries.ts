@@ -136,7 +136,7 @@ export function createSettleEntries(deps: {
   }
 }
 
-/** Without the receipt, which proves a hold to whoever shows it. */
+/** Without the receipt, because any process that has it can settle the hold. */
 function toLogFields(settlement: ModelSettlement | undefined) {
   if (settlement === undefined) return undefined
   const { model, epoch, outcome, promptTokens, cachedTokens, completionTokens, by } = settlement

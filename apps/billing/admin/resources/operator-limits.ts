@@ -33,7 +33,7 @@ export function toSetNames(set: OperatorLimits): (keyof OperatorLimits)[] {
   return OperatorLimits.keyof().options.filter((name) => set[name] !== undefined)
 }
 
-/** After a change by an operator. A limit that the operator removes is nobody's any more. */
+/** After a change by an operator. A limit that the operator removes no longer binds the account. */
 export function withOperatorChange(present: OperatorLimits, limits: KeyLimits): OperatorLimits {
   const { expiresAt, models, spendLimit, requestsPerMinute, tokensPerMinute } = limits
   return OperatorLimits.parse({

@@ -1,10 +1,10 @@
 -- Gateways refuse the requests of a key that can pay for nothing before they do any work for them, so they learn at once
--- of credits that an account gets. Charges and holds are not told: they come with every request, and whether a key can
+-- of credits that an account gets. Charges and holds are not sent: they come with every request, and whether a key can
 -- still pay is read with its next look-up.
 --
 -- Only for an account that had less than one credit: numbering a key takes the lock of the one counter of all keys until
--- the transaction ends, and whoever has more can pay for a request at any usual price. Where one token costs more than
--- that, gateways learn of the credits a second later, when they ask again.
+-- the transaction ends, and an account with more can pay for a request at any usual price. Where one token costs more
+-- than that, gateways learn of the credits a second later, when they ask again.
 --
 -- The keys are locked before the first of them is numbered: a change of one of them locks it, too, before it counts.
 create function number_keys_of_credited_account() returns trigger language plpgsql as $$
