@@ -6,7 +6,7 @@ import type { Demand, OfferOutcome } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { GenerationCall } from './generation-call.ts'
-import { createGrammarBound, type GrammarUse } from './grammar-bound.ts'
+import { createGrammarBound } from './grammar-bound.ts'
 import { refuseShortage } from './insufficient-credits.ts'
 import { UNCHARGED_WORK } from './or-unavailable.ts'
 
@@ -14,8 +14,11 @@ import { UNCHARGED_WORK } from './or-unavailable.ts'
 export type Admission = {
   /** How many generations may wait before it. */
   readonly mostAhead: number
-  readonly grammars: GrammarUse
-  /** It waits no longer: it was claimed, refused, or has ended. May be called again. */
+  /** It waits no longer. May be called again. */
+  claimed(): void
+  /** Its output has begun, so its grammars are compiled. May be called again. */
+  compiled(): void
+  /** It has ended, claimed or not. May be called again. */
   leave(): void
   /** Turns the record's refusal into `model_busy`, and remembers it for the account's next requests. */
   refuse(busy: Extract<Lift, { status: 'busy' }>): ApiError
@@ -86,12 +89,17 @@ export function createAdmit(deps: {
       count('busy')
       throw busy(model.id, spreadRetry((ownAhead - mostAhead) / perMs, random))
     }
-    const own = grammars.enter(account, size)
-    if (own === null) throw compiling(model.id)
+    const grammar = grammars.enter(account, size)
+    if (grammar === null) throw compiling(model.id)
+    const endWait = waiting.enter(account)
     return {
       mostAhead,
-      grammars: own,
-      leave: waiting.enter(account),
+      claimed: endWait,
+      compiled: grammar.compiled,
+      leave() {
+        endWait()
+        grammar.leave()
+      },
       refuse({ reason, ahead }) {
         const waitMs = reason === 'bytes' ? BYTES_WAIT_MS : (ahead - mostAhead) / perMs
         refusals.add(account, waitMs)

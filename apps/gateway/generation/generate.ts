@@ -101,7 +101,6 @@ export function createGenerate(deps: {
       throw error
     } finally {
       admission?.leave()
-      admission?.grammars.leave()
       observed.ended(run?.settle() ?? null)
     }
   }

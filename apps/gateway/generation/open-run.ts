@@ -153,7 +153,7 @@ class GenerationRun implements Run {
 
   claimed(claim: GenerationClaimed) {
     const { model, size } = this.call
-    this.#admission.leave()
+    this.#admission.claimed()
     this.#dispatched.claimed(claim)
     this.#suspect.claimed(claim.worker)
     if (!this.#progress.wasClaimed()) this.#deps.inputEstimate.learn(model.id, size, claim.promptTokens)
@@ -246,7 +246,7 @@ class GenerationRun implements Run {
   }
 
   #outputSeen() {
-    this.#admission.grammars.compiled()
+    this.#admission.compiled()
     this.#timing.output()
     this.#dispatched.running()
     this.#progress.outputSeen()

@@ -153,7 +153,7 @@ test('the fifth new large grammar of an account waits until one of the others is
     const schema = { type: 'object', description: text.repeat(10_000) }
     return admit(generationCall({ request: { ...request, outputFormat: { type: 'json-schema', schema } } }))
   }
-  const [first] = ['a', 'b', 'c', 'd'].map(ask)
+  const [first, second] = ['a', 'b', 'c', 'd'].map(ask)
   expect(() => ask('e')).toThrow(
     expect.objectContaining({
       code: 'model_busy',
@@ -162,8 +162,11 @@ test('the fifth new large grammar of an account waits until one of the others is
     }),
   )
   expect(ask('a').mostAhead).toBeGreaterThan(0)
-  first?.grammars.compiled()
+  first?.compiled()
   expect(ask('e').mostAhead).toBeGreaterThan(0)
+  expect(() => ask('f')).toThrow()
+  second?.leave()
+  expect(ask('f').mostAhead).toBeGreaterThan(0)
   expect(demanded()).toBeUndefined()
 })
 

@@ -100,7 +100,8 @@ export function setUp(
     promptTokens: 40,
     admission: {
       mostAhead: 5,
-      grammars: { compiled: () => {}, leave: () => {} },
+      claimed: () => {},
+      compiled: () => {},
       leave: () => {},
       refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
     },

@@ -112,8 +112,9 @@ export function setUp(given: Given) {
       if (given.refusal !== undefined) throw given.refusal
       return {
         mostAhead: 5,
-        grammars: { compiled: () => log.push('compiled'), leave: () => log.push('grammars left') },
-        leave: () => {},
+        claimed: () => {},
+        compiled: () => log.push('compiled'),
+        leave: () => log.push('left'),
         refuse: () => new ApiError('model_busy', 'Busy.', { retryAfterS: 3 }),
       }
     },

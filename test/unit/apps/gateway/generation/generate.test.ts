@@ -54,10 +54,10 @@ test('its grammars are compiled with its first output, and no longer under way w
   const { events, log } = setUp({ epochs: [(send) => send([claimed(), [text('Hello'), [1]], end(2)])] })
   await collect(events)
   expect(log.indexOf('compiled')).toBeGreaterThan(0)
-  expect(log.filter((entry) => entry === 'grammars left')).toHaveLength(1)
+  expect(log.filter((entry) => entry === 'left')).toHaveLength(1)
   const silent = setUp({ epochs: [(send) => send([claimed(), end(0)])] })
   await collect(silent.events).catch(() => [])
-  expect(silent.log).toContain('grammars left')
+  expect(silent.log).toContain('left')
 })
 
 test('what was received is passed on before the pause', async () => {
