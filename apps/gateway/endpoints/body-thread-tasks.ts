@@ -2,6 +2,7 @@
 import { ApiError, type ApiErrorCode } from '#libs/contracts/api-error.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { serveTasks } from '#libs/threads/serve-tasks.ts'
+import { compileSchemaChecks } from './fields/check-schema.ts'
 import { PREPARATIONS } from './preparations.ts'
 import { prepareBody } from './prepare-request.ts'
 
@@ -22,6 +23,8 @@ export type BodyOutcome<Result> =
       readonly message: string
       readonly param: string | undefined
     }
+
+compileSchemaChecks()
 
 serveTasks(({ preparation, body, models }: BodyTask): BodyOutcome<unknown> => {
   const prepare = PREPARATIONS[preparation]

@@ -164,7 +164,7 @@ test('the fifth new large grammar of an account waits until one of the others is
   expect(ask('a').mostAhead).toBeGreaterThan(0)
   first?.compiled()
   expect(ask('e').mostAhead).toBeGreaterThan(0)
-  expect(() => ask('f')).toThrow()
+  expect(() => ask('f')).toThrow('new schemas of this account')
   second?.leave()
   expect(ask('f').mostAhead).toBeGreaterThan(0)
   expect(demanded()).toBeUndefined()
