@@ -151,13 +151,13 @@ function parseTemplate(source: string, now: () => Date): PythonTemplate {
 
 /** The order of keys is part of the prompt; this is vLLM's. */
 function toTemplateTool(tool: ToolDefinition, safe: SafeValues): Record<string, unknown> {
-  const { name, description, parameters, strict } = tool
+  const { name, description, parameters, parametersText, strict } = tool
   return {
     type: 'function',
     function: {
       name: safe.text(name, 'all'),
       description: description === null ? null : safe.text(description, 'all'),
-      parameters: parameters === null ? null : safe.json(JSON.stringify(parameters)),
+      parameters: parameters === null ? null : safe.json(parametersText ?? JSON.stringify(parameters)),
       ...(strict !== undefined && { strict }),
     },
   }
