@@ -35,5 +35,8 @@ export function numberText(value: unknown): string | null {
  */
 export const mayChange = (json: string): boolean => CHANGES.test(json)
 
-/** `1.0`; an exponent; more digits than every double has, which may round to a whole number; a name of digits. */
-const CHANGES = /\d\.0|\d[eE][-+\d]|\d[\d.]{15}|"\d+"\s*:/
+/**
+ * In this order: a fraction that ends in 0, a small number, `-0`, an exponent, more digits than every double has, a name
+ * of digits.
+ */
+const CHANGES = /\d\.\d*0(?!\d)|\.0{6}|-0(?![.\d])|\d[eE][-+\d]|\d[\d.]{15}|"\d+"\s*:/

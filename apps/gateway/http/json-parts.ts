@@ -5,10 +5,10 @@
 export function jsonParts(json: string): Map<string, string> {
   const parts = new Map<string, string>()
   const begin = skipBlanks(json, 0)
-  const isObject = json.charAt(begin) === '{'
-  if (!isObject && json.charAt(begin) !== '[') return parts
+  const isObject = json.charCodeAt(begin) === OPEN_BRACE
+  if (!isObject && json.charCodeAt(begin) !== OPEN_BRACKET) return parts
   let at = skipBlanks(json, begin + 1)
-  while (at < json.length && !CLOSERS.has(json.charAt(at))) {
+  while (at < json.length && !isCloser(json.charCodeAt(at))) {
     let name = String(parts.size)
     if (isObject) {
       const end = endOfString(json, at)
@@ -17,31 +17,39 @@ export function jsonParts(json: string): Map<string, string> {
     }
     const end = endOfValue(json, at)
     parts.set(name, json.slice(at, end).trimEnd())
-    at = json.charAt(end) === ',' ? skipBlanks(json, end + 1) : end
+    at = json.charCodeAt(end) === COMMA ? skipBlanks(json, end + 1) : end
   }
   return parts
 }
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
+const isCloser = (code: number): boolean => code === CLOSE_BRACE || code === CLOSE_BRACKET
 
 /** The index of the comma or bracket behind a value, or the text's length. */
 function endOfValue(json: string, start: number): number {
   let levels = 0
   for (let at = start; at < json.length; at++) {
-    const character = json.charAt(at)
-    if (character === '"') at = endOfString(json, at) - 1
-    else if (character === '{' || character === '[') levels += 1
-    else if (levels === 0 && (character === ',' || CLOSERS.has(character))) return at
-    else if (CLOSERS.has(character)) levels -= 1
+    const code = json.charCodeAt(at)
+    if (code === QUOTE) at = endOfString(json, at) - 1
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) levels += 1
+    else if (levels === 0 && (code === COMMA || isCloser(code))) return at
+    else if (isCloser(code)) levels -= 1
   }
   return json.length
 }
-
-const CLOSERS: ReadonlySet<string> = new Set(['}', ']'])
 
 /** The index behind the quote that ends a string: the first one after an even number of backslashes. */
 function endOfString(json: string, start: number): number {
   for (let quote = json.indexOf('"', start + 1); quote >= 0; quote = json.indexOf('"', quote + 1)) {
     let backslashes = 0
-    while (json.charAt(quote - 1 - backslashes) === '\\') backslashes += 1
+    while (json.charCodeAt(quote - 1 - backslashes) === BACKSLASH) backslashes += 1
     if (backslashes % 2 === 0) return quote + 1
   }
   return json.length
@@ -49,6 +57,9 @@ function endOfString(json: string, start: number): number {
 
 function skipBlanks(json: string, from: number): number {
   let at = from
-  while (' \t\r\n'.includes(json.charAt(at)) && at < json.length) at += 1
+  while (at < json.length && json.charCodeAt(at) <= BLANK) at += 1
   return at
 }
+
+/** In JSON no character below it is valid between values but tabs and line breaks. */
+const BLANK = 0x20

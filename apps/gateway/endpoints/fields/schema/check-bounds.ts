@@ -54,7 +54,8 @@ function findImpossible(schema: JsonSchema): Found | null {
     const [low, high] = [boundOf(schema, least), boundOf(schema, most)]
     if (low === null || high === null) continue
     // Between two excluded integers there must be a third one.
-    const isInside = least === 'exclusiveMinimum' && most === 'exclusiveMaximum' && allowsIntegersAlone(schema)
+    const isInside =
+      least === 'exclusiveMinimum' && most === 'exclusiveMaximum' && allowsIntegersAlone(schema)
     const mayMeet = !least.startsWith('exclusive') && !most.startsWith('exclusive')
     // Greater integers are rounded: two that seem equal may differ.
     const isRounded = Math.abs(low) > Number.MAX_SAFE_INTEGER
