@@ -190,6 +190,7 @@ describe('what would stop the engine or break its answer', () => {
     [inProperties({ type: 'integer', minimum: -(2 ** 63), maximum: 2 ** 64 })],
     [inProperties({ type: 'integer', minimum: 2 ** 63, exclusiveMaximum: 2 ** 63 })],
     [inProperties({ type: 'integer', exclusiveMinimum: 2 ** 53, exclusiveMaximum: 2 ** 53 + 2 })],
+    [inProperties({ type: 'integer', exclusiveMinimum: 2 ** 60, exclusiveMaximum: 2 ** 60 })],
     [inProperties({ maxLength: 2 ** 63, maxItems: 1e30 })],
     [{ properties: { a: true }, additionalProperties: false, prefixItems: [{}], items: false, minItems: 1 }],
     [optional(64)],
@@ -213,6 +214,13 @@ describe('what would stop the engine or break its answer', () => {
       '#: expected at most 2000 levels in all schemas',
     )
   })
+})
+
+it('the digits of long numbers are characters of the schema', () => {
+  const check = (digits: number) => () =>
+    createCheckSchema()({ const: Infinity }, 'text.format', `{"const":${'1'.repeat(digits)}}`)
+  expect(check(199_990)).not.toThrow()
+  expect(check(200_001)).toThrow('expected at most 200000 characters')
 })
 
 describe('the schemas of one request share its limits', () => {
