@@ -1,5 +1,6 @@
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import type { ChatMessage, ToolDefinition } from '#libs/contracts/generation-request.ts'
+import { parseExact } from '#libs/json-schema/exact-json.ts'
 import type { AddedToken } from '#libs/tokenizer/tokenizer.ts'
 import { createNumberKeeper } from './python/number-keeper.ts'
 import { createPythonTemplate, type PythonTemplate } from './python/python-template.ts'
@@ -73,7 +74,7 @@ export function createChatRenderer(chatTemplate: ChatTemplate, options: RenderOp
       const safe: SafeValues = {
         text: guard.guardText,
         json: (json) => guard.guardJson(numbers.parse(json)),
-        plainJson: (json) => guard.guardJson(JSON.parse(json)),
+        exactJson: (json) => guard.guardJson(parseExact(json)),
       }
       try {
         if (tools.length > 0 && !shapes.tools) throw new UnprintableError('tools')
@@ -151,13 +152,13 @@ function parseTemplate(source: string, now: () => Date): PythonTemplate {
 
 /** The order of keys is part of the prompt; this is vLLM's. */
 function toTemplateTool(tool: ToolDefinition, safe: SafeValues): Record<string, unknown> {
-  const { name, description, parameters, strict } = tool
+  const { name, description, parameters, parametersText, strict } = tool
   return {
     type: 'function',
     function: {
       name: safe.text(name, 'all'),
       description: description === null ? null : safe.text(description, 'all'),
-      parameters: parameters === null ? null : safe.json(JSON.stringify(parameters)),
+      parameters: parameters === null ? null : safe.json(parametersText ?? JSON.stringify(parameters)),
       ...(strict !== undefined && { strict }),
     },
   }

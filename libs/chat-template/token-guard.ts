@@ -52,7 +52,7 @@ export function createTokenGuard(options: {
     if (depth > MAX_DEPTH) throw new RangeError(`more than ${MAX_DEPTH} levels`)
     if (typeof value === 'string') return guardText(value, 'all')
     if (Array.isArray(value)) return value.map((item) => guardJson(item, depth + 1))
-    if (typeof value !== 'object' || value === null) return value
+    if (typeof value !== 'object' || value === null || JSON.isRawJSON(value)) return value
     return Object.fromEntries(
       Object.entries(value).map(([key, item]) => [guardText(key, 'all'), guardJson(item, depth + 1)]),
     )

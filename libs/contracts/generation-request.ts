@@ -31,6 +31,8 @@ export const ToolDefinition = z.object({
   description: z.string().nullable(),
   /** A JSON schema; null means that the tool takes no arguments. */
   parameters: z.record(z.string(), z.unknown()).nullable(),
+  /** The JSON text of `parameters`, where JavaScript's own JSON of it may differ in numbers or in the order of names. */
+  parametersText: z.string().optional(),
   /** True: calls are constrained to the schema even where the model need not call. Absent: the caller left it open. */
   strict: z.boolean().optional(),
 })
@@ -67,7 +69,12 @@ export type ToolChoice = z.infer<typeof ToolChoice>
 export const OutputFormat = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text') }),
   z.object({ type: z.literal('json-object') }),
-  z.object({ type: z.literal('json-schema'), schema: z.record(z.string(), z.unknown()) }),
+  z.object({
+    type: z.literal('json-schema'),
+    schema: z.record(z.string(), z.unknown()),
+    /** The JSON text of `schema`, where JavaScript's own JSON of it may differ in numbers or in the order of names. */
+    schemaText: z.string().optional(),
+  }),
 ])
 export type OutputFormat = z.infer<typeof OutputFormat>
 

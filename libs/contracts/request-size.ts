@@ -3,9 +3,10 @@ import type {
   ChatRequest,
   EmbeddingRequest,
   GenerationRequest,
+  OutputFormat,
   ToolDefinition,
 } from './generation-request.ts'
-import { textBytes, textCharacters } from './text-size.ts'
+import { hasMoreCharacters, textBytes, textCharacters } from './text-size.ts'
 
 /** How large a request is, counted once, where its body is prepared: there no stream waits for the count. */
 export type RequestSize = {
@@ -36,10 +37,12 @@ export function sizeOf(request: GenerationRequest): RequestSize {
     const bytes = textBytes(request) - textBytes(EMPTY_EMBEDDING)
     return { bytes, promptBytes: bytes, grammarTokens: 0, grammar: null }
   }
-  const { tools, outputFormat } = request
+  const tools = request.tools.map(countedTool)
+  const outputFormat = countedFormat(request.outputFormat)
   const answer = outputFormat.type === 'json-schema' ? outputFormat.schema : null
   const answerBytes = answer === null ? 0 : textBytes(answer)
-  const bytes = textBytes(request) - textBytes(EMPTY_CHAT) + (tools.length === 0 ? 0 : TOOLS_BYTES)
+  const counted = textBytes({ ...request, tools, outputFormat }) - textBytes(EMPTY_CHAT)
+  const bytes = counted + (tools.length === 0 ? 0 : TOOLS_BYTES)
   const constrained = tools.filter((tool) => isConstrained(tool, request))
   const schemas = [answer, ...constrained.map(({ parameters }) => parameters)].filter((one) => one !== null)
   const grammarCharacters = schemas.reduce((sum, schema) => sum + textCharacters(schema), 0)
@@ -50,6 +53,20 @@ export function sizeOf(request: GenerationRequest): RequestSize {
     grammar: grammarCharacters < LARGE_GRAMMAR_CHARACTERS ? null : hash('sha256', JSON.stringify(schemas)),
   }
 }
+
+/** A schema that has its text is counted once, as the longer one: all digits of a number become tokens. */
+function countedTool(tool: ToolDefinition) {
+  const { parametersText: text, ...others } = tool
+  return text === undefined ? tool : { ...others, parameters: longer(text, tool.parameters) }
+}
+
+function countedFormat(format: OutputFormat) {
+  if (format.type !== 'json-schema' || format.schemaText === undefined) return format
+  return { type: format.type, schema: longer(format.schemaText, format.schema) }
+}
+
+const longer = (text: string, schema: object | null) =>
+  hasMoreCharacters(schema, text.length) ? schema : text
 
 /**
  * Whether the engine constrains a tool's calls to its schema: where the tool is forced or strict, or the format

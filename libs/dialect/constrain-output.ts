@@ -1,5 +1,7 @@
 import type { ChatRequest, OutputFormat, ToolDefinition } from '#libs/contracts/generation-request.ts'
-import type { JsonSchema } from '#libs/json-schema/json-schema.ts'
+import { parseExact } from '#libs/json-schema/exact-json.ts'
+import { isJsonObject, type JsonSchema } from '#libs/json-schema/json-schema.ts'
+import { fitBounds } from './constraints/fit-bounds.ts'
 import { nameReferences } from './constraints/name-references.ts'
 import { toCurrentDraft } from './constraints/to-current-draft.ts'
 import type { CallsShape, EngineConstraint } from './engine-constraint.ts'
@@ -128,18 +130,25 @@ function toSchema(format: OutputFormat): JsonSchema | null {
     case 'json-object':
       return { type: 'object' }
     case 'json-schema':
-      return toEngineSchema(format.schema)
+      return toEngineSchema(exactSchema(format.schema, format.schemaText))
   }
 }
 
 const NO_ARGUMENTS: JsonSchema = { type: 'object', properties: {}, additionalProperties: false }
 
 /** Arguments are an object, even if the schema does not say so. */
-function toArgumentsSchema({ parameters }: ToolDefinition): JsonSchema {
+function toArgumentsSchema({ parameters, parametersText }: ToolDefinition): JsonSchema {
   if (parameters === null) return NO_ARGUMENTS
-  const hasType = ['type', '$ref', 'anyOf', 'oneOf', 'allOf'].some((keyword) => keyword in parameters)
-  return toEngineSchema(hasType ? parameters : { ...parameters, type: 'object' })
+  const schema = exactSchema(parameters, parametersText)
+  const hasType = ['type', '$ref', 'anyOf', 'oneOf', 'allOf'].some((keyword) => keyword in schema)
+  return toEngineSchema(hasType ? schema : { ...schema, type: 'object' })
 }
 
-/** An equivalent schema that the engine's grammar library can read. */
-const toEngineSchema = (schema: JsonSchema): JsonSchema => toCurrentDraft(nameReferences(schema))
+/** The schema with the numbers of its text. Names of digits come first, as in every object of JavaScript. */
+function exactSchema(schema: JsonSchema, text: string | undefined): JsonSchema {
+  const exact = text === undefined ? schema : parseExact(text)
+  return isJsonObject(exact) ? exact : schema
+}
+
+/** A schema for the same values that the engine's grammar library can read; see `fitBounds` for those that it cannot hold. */
+const toEngineSchema = (schema: JsonSchema): JsonSchema => fitBounds(toCurrentDraft(nameReferences(schema)))

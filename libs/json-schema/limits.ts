@@ -53,14 +53,21 @@ export function isWithinLevels(schema: JsonSchema, levels: number): boolean {
   return findExceeded(schema, { levels, values: Infinity, characters: Infinity }, noGrammars()) === null
 }
 
-/** Rejects schemas that cost the engine more to compile than any use of them is worth. */
-export function checkSize(schema: JsonSchema, use: GrammarUse): SchemaProblem | null {
+/**
+ * Rejects schemas that cost the engine more to compile than any use of them is worth. `text` is the schema's JSON, where
+ * that may have numbers of more digits than the schema: those count as characters.
+ */
+export function checkSize(schema: JsonSchema, use: GrammarUse, text = ''): SchemaProblem | null {
+  for (const [number] of text.matchAll(LONG_NUMBER)) use.characters += number.length
   const exceeded = findExceeded(schema, GRAMMAR_LIMITS, use)
   if (exceeded === null) return null
   const unit =
     exceeded === 'levels' ? 'levels of objects and arrays' : `${exceeded} in all schemas of the request`
   return { pointer: '#', text: `expected at most ${GRAMMAR_LIMITS[exceeded]} ${unit}` }
 }
+
+/** Of more digits than every double has. */
+const LONG_NUMBER = /\d[\d.]{15,}/g
 
 /** Level by level, without recursion: the depth is not known to be safe yet. */
 function findExceeded(

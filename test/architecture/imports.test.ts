@@ -9,7 +9,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'billing-client': ['contracts', 'grpc', 'money', 'short-lived', 'telemetry'],
   'catalog-file': ['contracts'],
   certificates: ['telemetry'],
-  'chat-template': ['clock', 'contracts', 'tokenizer'],
+  'chat-template': ['clock', 'contracts', 'json-schema', 'tokenizer'],
   clock: [],
   config: [],
   contracts: [],

@@ -246,3 +246,27 @@ test('afterwards the books are balanced and nothing is held', async () => {
   await expectBalancedBooks(cluster, [account])
   expect((await cluster.balance(account)).held).toBe(0n)
 })
+
+test('numbers that JavaScript would round are those of the schema, and bounds of any size are accepted', async () => {
+  const parameters =
+    '{"type":"object","properties":{"id":{"type":"integer","enum":[9007199254740993]},' +
+    '"ratio":{"type":"number","const":1.0,"default":1.0},' +
+    '"high":{"type":"integer","minimum":9223372036854775807,"maximum":9223372036854775807},' +
+    '"any":{"type":"integer","minimum":-1e30,"maximum":18446744073709551615}},' +
+    '"required":["id","ratio","high","any"],"additionalProperties":false}'
+  const ask = async (choice: string) => {
+    const response = await fetch(`${cluster.baseUrl}/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${account.apiKey}`, 'content-type': 'application/json' },
+      body:
+        '{"model":"demo-chat","messages":[{"role":"user","content":"Call it."}],"tools":[{"type":"function",' +
+        `"function":{"name":"f","strict":true,"parameters":${parameters}}}],"tool_choice":${choice}}`,
+    })
+    return { status: response.status, text: await response.text() }
+  }
+  expect(await ask('"required"')).toEqual({
+    status: 200,
+    text: expect.stringContaining(String.raw`\"id\":9007199254740993,\"ratio\":1.0`),
+  })
+  expect(await ask('"auto"')).toMatchObject({ status: 200 })
+})

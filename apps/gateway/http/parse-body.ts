@@ -10,9 +10,14 @@ import { shorten } from './shorten.ts'
  * UTF-8, not an object, or of more levels or values than any request needs.
  */
 export function readJsonObject(body: unknown): JsonObject {
-  const value = readJson(body)
+  return readJsonText(body).object
+}
+
+/** The same, with the text that was parsed. */
+export function readJsonText(body: unknown): { object: JsonObject; text: string } {
+  const { value, text } = readJson(body)
   if (!isJsonObject(value)) throw new ApiError('invalid_request', 'The body must be a JSON object.')
-  return value
+  return { object: value, text }
 }
 
 /** Throws an `ApiError` `invalid_request` that names the first of `fields` that is absent or null. */
@@ -47,12 +52,13 @@ export function optional<Schema extends z.ZodType>(schema: Schema) {
     .optional()
 }
 
-function readJson(body: unknown): unknown {
+function readJson(body: unknown): { value: unknown; text: string } {
   if (Buffer.isBuffer(body) && body.length > 0 && isUtf8(body)) {
     const excess = checkJsonSize(body)
     if (excess !== null) throw new ApiError('invalid_request', `The body must not be ${excess}.`)
     try {
-      return JSON.parse(withoutLoneSurrogates(body.toString('utf8')))
+      const text = withoutLoneSurrogates(body.toString('utf8'))
+      return { value: JSON.parse(text), text }
     } catch {
       // The parser's message is dropped: it quotes the body, which must not get into a log.
     }

@@ -1,3 +1,4 @@
+import { parseExact } from '#libs/json-schema/exact-json.ts'
 import type { Constraint } from './constraint.ts'
 import { ConstraintError } from './constraint-error.ts'
 import { SAMPLE_HINTS, toJsonWriter, type ValueHints } from './json-value.ts'
@@ -60,7 +61,7 @@ function fromChoices(choices: readonly string[]): Constraint {
 
 function parseJson(text: string, problem: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExact(text)
   } catch (error) {
     if (error instanceof SyntaxError) throw new ConstraintError(problem)
     throw error

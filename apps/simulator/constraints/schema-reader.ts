@@ -1,3 +1,4 @@
+import { numberText } from '#libs/json-schema/exact-json.ts'
 import { isJsonObject, type JsonSchema } from '#libs/json-schema/json-schema.ts'
 import { resolveReference } from '#libs/json-schema/references.ts'
 import { ConstraintError } from './constraint-error.ts'
@@ -173,5 +174,6 @@ export function stringsOf(value: unknown): string[] {
 }
 
 export function numberOf(value: unknown): number | undefined {
-  return typeof value === 'number' ? value : undefined
+  const text = numberText(value)
+  return text === null ? undefined : Number(text)
 }

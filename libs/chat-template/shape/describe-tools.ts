@@ -1,4 +1,5 @@
 import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
+import { parseExact } from '#libs/json-schema/exact-json.ts'
 
 /**
  * Tools as every template can print them. Some (gpt-oss, Hermes, DeepSeek V3.1) add a description or the default of an
@@ -6,11 +7,16 @@ import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
  * its JSON text, which is what these templates are made to print.
  */
 export function describeTools(tools: readonly ToolDefinition[]): ToolDefinition[] {
-  return tools.map((tool) => ({
-    ...tool,
-    description: tool.description ?? '',
-    parameters: tool.parameters === null ? null : describeProperties(tool.parameters),
-  }))
+  return tools.map((tool) => {
+    const { description, parameters, parametersText: text } = tool
+    const exact = text === undefined ? null : parseExact(text)
+    return {
+      ...tool,
+      description: description ?? '',
+      parameters: parameters === null ? null : describeProperties(parameters),
+      ...(isSchema(exact) && { parametersText: JSON.stringify(describeProperties(exact)) }),
+    }
+  })
 }
 
 type Schema = Readonly<Record<string, unknown>>

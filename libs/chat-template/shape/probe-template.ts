@@ -62,7 +62,7 @@ const PRINTED_PARTS = /["']type["']: ?["'](?:thinking|text)["']/
 export const PLAIN_VALUES: SafeValues = {
   text: (text) => text,
   json: (json) => JSON.parse(json),
-  plainJson: (json) => JSON.parse(json),
+  exactJson: (json) => JSON.parse(json),
 }
 
 /** Words that no template has, in the form of an ordinary word: templates may change the case of others. */

@@ -8,8 +8,8 @@ export type SafeValues = {
   readonly text: (text: string, tokens: 'all' | 'special') => string
   /** Parses JSON. Throws where it is not JSON, or too deep to print. */
   readonly json: (json: string) => unknown
-  /** The same with numbers as JavaScript has them: for values that no template prints. */
-  readonly plainJson: (json: string) => unknown
+  /** The same by `parseExact`: for values that no template prints. */
+  readonly exactJson: (json: string) => unknown
 }
 
 /** A call that its model's family can write; `json` is the text of the arguments. */
@@ -115,7 +115,7 @@ function toArguments(text: string, { calls, otherArguments }: TemplateShape, saf
 const WRAPPED = 'arguments'
 
 function toWritable({ name, arguments: text }: ToolCall, safe: SafeValues): WritableCall {
-  const value = parse(text, safe.plainJson)
+  const value = parse(text, safe.exactJson)
   const args = isObject(value) ? value : null
   const json = args === null ? JSON.stringify({ [WRAPPED]: text }) : toJsonText(text)
   return {

@@ -38,7 +38,9 @@ export const ResponseFormat = z
     if (format.type === 'json_object') return { type: 'json-object' }
     const read = parseDialect(NamedSchema, format, { nestedUnder: 'json_schema', context })
     if (read === undefined) return z.NEVER
-    return { type: 'json-schema', schema: read.schema, name: read.name ?? null }
+    const { value, text } = read.schema
+    const name = read.name ?? null
+    return { type: 'json-schema', schema: value, ...(text !== undefined && { schemaText: text }), name }
   })
   .meta({ ...documentedAs(Dialects), description: 'The format to which the output text is constrained.' })
 
@@ -52,10 +54,8 @@ export function toOutputFormat(
   checkSchema: CheckSchema,
 ): OutputFormat {
   if (format === undefined) return { type: 'text' }
-  if (format.type === 'json-schema') checkSchema(format.schema, param)
-  return withoutName(format)
-}
-
-export function withoutName(format: NamedFormat): OutputFormat {
-  return format.type === 'json-schema' ? { type: format.type, schema: format.schema } : format
+  if (format.type === 'json-schema') checkSchema(format.schema, param, format.schemaText)
+  if (format.type !== 'json-schema') return format
+  const { name: _, ...unnamed } = format
+  return unnamed
 }

@@ -55,9 +55,15 @@ const Tool = z
     if (tool.type !== 'function') return { type: tool.type, definition: null, schemaPath: '' }
     const read = parseDialect(FunctionDefinition, tool, { nestedUnder: 'function', context })
     if (read === undefined) return z.NEVER
-    const { name, description = null, parameters = null, strict } = read
+    const { name, description = null, parameters, strict } = read
     const schemaPath = tool['function'] == null ? 'parameters' : 'function.parameters'
-    const definition = { name, description, parameters, ...(strict !== undefined && { strict }) }
+    const definition = {
+      name,
+      description,
+      parameters: parameters?.value ?? null,
+      ...(parameters?.text !== undefined && { parametersText: parameters.text }),
+      ...(strict !== undefined && { strict }),
+    }
     return { type: tool.type, definition, schemaPath }
   })
   .meta(documentedAs(ToolDialects))
@@ -114,7 +120,7 @@ export function toToolUse(
   const toolChoice = toToolChoice(fields.tool_choice ?? 'auto', tools)
   for (const [index, { definition, schemaPath }] of offered.entries()) {
     if (definition?.parameters == null || !isConstrained(definition, { toolChoice, outputFormat })) continue
-    checkSchema(definition.parameters, `tools[${index}].${schemaPath}`)
+    checkSchema(definition.parameters, `tools[${index}].${schemaPath}`, definition.parametersText)
   }
   return { tools, toolChoice, parallelToolCalls: fields.parallel_tool_calls ?? true }
 }

@@ -5,7 +5,7 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { createCheckSchema, type CheckSchema } from '../fields/check-schema.ts'
 import { mergeEfforts } from '../fields/effort.ts'
 import { DIFFER } from '../fields/field-texts.ts'
-import { toOutputFormat, withoutName } from '../fields/output-format.ts'
+import { toOutputFormat, type NamedFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSampling } from '../fields/sampling.ts'
 import { toToolUse } from '../fields/tools.ts'
@@ -53,15 +53,20 @@ function toConversation({ instructions = '', input }: ResponsesBody): ChatMessag
   return instructions === '' ? messages : [{ role: 'system', content: instructions }, ...messages]
 }
 
-/** The formats are compared without the names of their schemas, which change no output. */
+/** The formats are compared without the names of their schemas and the spelling of numbers, which change no output. */
 function mergeFormats(
   { text, response_format: responseFormat }: ResponsesBody,
   checkSchema: CheckSchema,
 ): OutputFormat {
   if (text?.format === undefined) return toOutputFormat(responseFormat, 'response_format', checkSchema)
   const format = toOutputFormat(text.format, 'text.format', checkSchema)
-  if (responseFormat === undefined || isDeepStrictEqual(format, withoutName(responseFormat))) return format
+  const other = responseFormat ?? text.format
+  if (isDeepStrictEqual(toCompared(text.format), toCompared(other))) return format
   throw new ApiError('invalid_request', `'text.format' and 'response_format' ${DIFFER}.`, {
     param: 'text.format',
   })
+}
+
+function toCompared(format: NamedFormat) {
+  return format.type === 'json-schema' ? { type: format.type, schema: format.schema } : format
 }

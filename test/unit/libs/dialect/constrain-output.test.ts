@@ -45,6 +45,11 @@ describe('the constraint on the output', () => {
     ['an object', { outputFormat: { type: 'json-object' } }, { type: 'json', schema: { type: 'object' } }],
     ['a schema', { outputFormat: jsonSchema }, { type: 'json', schema: answer }],
     [
+      'a schema with bounds that the engine cannot hold',
+      { outputFormat: { type: 'json-schema', schema: { type: 'integer', minimum: 0, maximum: 2 ** 64 } } },
+      { type: 'json', schema: { type: 'integer', minimum: 0 } },
+    ],
+    [
       'a schema whose references the engine cannot follow',
       {
         outputFormat: { type: 'json-schema', schema: { anyOf: [{ $ref: '#/x/0' }], x: [{ type: 'null' }] } },
