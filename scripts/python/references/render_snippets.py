@@ -78,6 +78,7 @@ SNIPPETS = [
     "{% for k, v in nothing | items %}x{% endfor %}{{ nothing | list }}{{ nothing | map(attribute='a') | list }}{{ nothing | selectattr('a') | list }}",
     "{{ none | selectattr('a', 'equalto', 'b') | list | length }}{{ none | rejectattr('a') | list }}{{ none | map(attribute='a') | list }}{{ '' | selectattr('a') | list }}",
     "{{ none | list }}",
+    "{{ 'a' | safe + '\"' }}",
     "{% for k in none | items %}{% endfor %}",
     "{{ d[nothing] }}|{{ d[none] is defined }}|{{ l[nothing] is defined }}|{{ d['a'] }}{{ d[s] }}{% set i = 1 %}{{ l[i] }}",
     "{{ '%s-%s' | format('a', none) }} {{ '%s' | format(l) }} {{ '100%%' | format() }} {{ '%r %d' | format('a', 3) }}",
