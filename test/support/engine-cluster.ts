@@ -1,4 +1,4 @@
-import { readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createAdminClient } from '#libs/admin-contract/admin-client.ts'
 import type { ModelManifest } from '#libs/model-files/model-manifest.ts'
@@ -24,8 +24,11 @@ export type EngineCluster = AccountCalls & {
   readonly redis: TestRedis
   readonly databaseUrl: string
   readonly gateway: RunningApp
-  readonly worker: RunningApp
+  /** The first one, and those that were started since. */
+  readonly workers: readonly RunningApp[]
   readonly billing: RunningApp
+  /** One more worker on the same engine; the cluster stops it. */
+  startWorker(): Promise<RunningApp>
   stop(): Promise<void>
 }
 
@@ -59,13 +62,15 @@ export async function startEngineCluster(options: {
     RECEIPT_SECRETS: 'test-receipt-secret-of-32-characters',
     CATALOG_FILE: catalog,
   })
-  const worker = await startApp('worker', {
-    ...urls,
-    MODELS_DIR: folder,
-    WORKERS: JSON.stringify(
-      options.models.map(({ id }) => ({ model: id, files: id, engine: options.engine })),
-    ),
-  })
+  const startWorker = async (): Promise<RunningApp> =>
+    await startApp('worker', {
+      ...urls,
+      MODELS_DIR: folder,
+      WORKERS: JSON.stringify(
+        options.models.map(({ id }) => ({ model: id, files: id, engine: options.engine })),
+      ),
+    })
+  const workers = [await startWorker()]
   const gateway = await startApp('gateway', {
     ...urls,
     PORT: String(port),
@@ -78,11 +83,16 @@ export async function startEngineCluster(options: {
     redis,
     databaseUrl: database.url,
     gateway,
-    worker,
+    workers,
     billing,
+    async startWorker() {
+      const worker = await startWorker()
+      workers.push(worker)
+      return worker
+    },
     async stop() {
       await gateway.stop()
-      await worker.stop()
+      await Promise.all(workers.map((worker) => worker.stop()))
       await billing.stop()
       await redis.stop()
       await database.drop()
@@ -117,9 +127,4 @@ function toSpec({ id }: EngineClusterModel): object {
     outputPriceNano: '600000000',
     enabled: true,
   }
-}
-
-/** The names of the families in models/families. */
-export function familyNames(): string[] {
-  return readdirSync('models/families').map((name) => name.slice(0, -'.json'.length))
 }
