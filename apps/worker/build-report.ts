@@ -5,6 +5,7 @@ import type { ServedEngine } from './serve-engine.ts'
 type ReportedEngine = {
   readonly config: Pick<EngineConfig, 'model' | 'engine'>
   readonly served: Pick<ServedEngine, 'state' | 'engine'> | null
+  readonly refuses: readonly string[] | null
 }
 
 /** Returns the function that makes this worker's reports, also while its engines load. Load is in its `Capacity`. */
@@ -21,7 +22,7 @@ export function createBuildReport(deps: {
     ...process_,
     kind: 'worker',
     pendingSettlements: pendingSettlements(),
-    engines: engines.map(({ config, served }) => {
+    engines: engines.map(({ config, served, refuses }) => {
       const { version = null, waiting = null } = served?.engine() ?? {}
       return {
         model: config.model,
@@ -30,6 +31,7 @@ export function createBuildReport(deps: {
         contextWindow: served?.state().contextWindow ?? null,
         waiting,
         problem: problemOf(config),
+        refuses: refuses === null ? null : [...refuses],
       }
     }),
   })

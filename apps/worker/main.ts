@@ -181,7 +181,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       log: log.child({ model }),
     })
     releasers.add('engine life', life, { run: () => life.stop() })
-    engines.push({ config: entry, life, served: null })
+    engines.push({ config: entry, life, served: null, refuses: null })
   }
   const capacity = createCapacityReports({
     identity: {
@@ -299,15 +299,15 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       const { model: name, files, engine: address, maxNumSeqs } = place.config
       const model = await openModel({ model: name, files, engine: address })
       const { family, tokenizer } = model
+      place.refuses = model.refuses
       const engine = await connectEngine({ address, maxNumSeqs, family, log: log.child({ model: name }) })
       clients.push(engine.client)
       const chat = createChatModel({ model, renderPrompt: createRenderPrompt(model) })
-      const silenceMs = config.ENGINE_SILENCE_MS
       const joined = serveEngine({
         model: { name, tokenizer, chat },
         engine,
         life: place.life,
-        silenceMs,
+        silenceMs: config.ENGINE_SILENCE_MS,
         services,
       })
       place.served = joined

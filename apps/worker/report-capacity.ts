@@ -12,6 +12,8 @@ export type WorkerEngine = {
   readonly life: EngineLife
   /** Null before the engine has answered. */
   served: ServedEngine | null
+  /** What its model's chat template cannot print; null without a template, and before the model is loaded. */
+  refuses: readonly string[] | null
 }
 
 type ReportedEngine = {

@@ -1,4 +1,5 @@
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
+import { describeTemplate } from '#libs/model-files/describe-template.ts'
 import { ModelFetchError } from '#libs/model-files/fetch-model-files.ts'
 import { loadModel, readManifest, type LoadedModel } from '#libs/model-files/load-model.ts'
 import type { ModelFiles } from '#libs/model-files/model-files.ts'
@@ -6,7 +7,11 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import type { RenderedModel, ThreadedChatRenderer } from './prompt/threaded-chat-renderer.ts'
 
-export type ServedModel = LoadedModel & { readonly renderer: ThreadedChatRenderer }
+export type ServedModel = LoadedModel & {
+  readonly renderer: ThreadedChatRenderer
+  /** What its chat template cannot print; null without a template. */
+  readonly refuses: readonly string[] | null
+}
 
 /** Why a model cannot be loaded from one of its engines. */
 export type LoadProblem = { readonly model: string; readonly reason: string }
@@ -63,6 +68,7 @@ export function createServedModels(deps: {
       const loaded = await (isFromEngine ? loadFromEngine(model, files, engine) : load(files, engine))
       return {
         ...loaded,
+        refuses: describeTemplate(loaded, loaded.family)?.refused ?? null,
         renderer: openRenderer({ template: loaded.template, toolCalls: loaded.family.toolCalls }),
       }
     }

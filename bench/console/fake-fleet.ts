@@ -82,6 +82,7 @@ export function startFleet(
         contextWindow: 32_768,
         waiting: count(3),
         problem: null,
+        refuses: [],
       },
     ],
   })

@@ -53,6 +53,8 @@ const EngineReport = z.object({
   waiting: count.nullable(),
   /** What keeps it from loading; null where nothing does. */
   problem: z.string().nullable(),
+  /** What of a conversation its model's chat template cannot print; null without a template, or until it is loaded. */
+  refuses: z.array(z.string()).nullable().default(null),
 })
 export type EngineReport = z.infer<typeof EngineReport>
 

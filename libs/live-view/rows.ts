@@ -106,6 +106,8 @@ export const WorkerNow = z.object({
   pendingSettlements: unknownAsNull,
   /** What keeps the model from loading. */
   problem: z.string().nullable(),
+  /** What of a conversation the model's chat template cannot print, so that requests with it are refused. */
+  refuses: z.array(z.string()).nullable(),
 })
 export type WorkerNow = z.infer<typeof WorkerNow>
 

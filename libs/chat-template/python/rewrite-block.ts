@@ -125,6 +125,9 @@ const TEXT_FILTERS: ReadonlySet<unknown> = new Set([
 /** Filters whose operand may be undefined, which is then an empty list. */
 const LIST_FILTERS: ReadonlySet<unknown> = new Set(['list', 'map', 'selectattr', 'rejectattr'])
 
+/** Those of them that also read None, and whatever else is false, as an empty list. */
+const LENIENT_FILTERS: ReadonlySet<unknown> = new Set(['map', 'selectattr', 'rejectattr'])
+
 function replaceFilter(node: Node): Node {
   const { filter, operand } = node
   if (!isNode(filter)) return node
@@ -143,7 +146,9 @@ function replaceFilter(node: Node): Node {
   if (name === 'join') return { ...node, operand: call('.texts', [operand]) }
   if (name === 'items')
     return { ...node, operand: orElse(operand, { type: 'ObjectLiteral', value: new Map() }) }
-  const some = LIST_FILTERS.has(name) ? { ...node, operand: orElse(operand, list([])) } : node
+  const some = LIST_FILTERS.has(name)
+    ? { ...node, operand: orElse(operand, list([]), { orFalse: LENIENT_FILTERS.has(name) }) }
+    : node
   if (name !== 'first' && name !== 'last' && name !== 'list') return some
   return ifText(operand, { ...node, operand: call('.characters', [operand]) }, some)
 }

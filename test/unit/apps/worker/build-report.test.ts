@@ -13,8 +13,9 @@ test('a report names the process and its engines, also one that has not answered
           state: () => ({ ...state, model: 'chat' }),
           engine: () => ({ version: '0.32.0', waiting: 2 }),
         },
+        refuses: ['tools'],
       },
-      { config: { model: 'embed', engine: '127.0.0.1:2' }, served: null },
+      { config: { model: 'embed', engine: '127.0.0.1:2' }, served: null, refuses: null },
     ],
     pendingSettlements: () => 3,
     problemOf: ({ model }) => (model === 'embed' ? 'no tokenizer' : null),
@@ -36,8 +37,16 @@ test('a report names the process and its engines, also one that has not answered
         contextWindow: 4_096,
         waiting: 2,
         problem: null,
+        refuses: ['tools'],
       },
-      { model: 'embed', version: null, contextWindow: null, waiting: null, problem: 'no tokenizer' },
+      {
+        model: 'embed',
+        version: null,
+        contextWindow: null,
+        waiting: null,
+        problem: 'no tokenizer',
+        refuses: null,
+      },
     ],
   })
   expect(Date.parse(report.startedAt)).toBeLessThan(Date.now())

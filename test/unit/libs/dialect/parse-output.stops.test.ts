@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createParser, parse, readFamily, tokenizer } from './parse-tokens.ts'
+import { FIRST_MARKER, withTexts } from './with-texts.ts'
 
 const call = (index: number, city: string) => [
   { type: 'tool-call-start', index, id: expect.any(String), name: 'get_weather' },
@@ -100,5 +101,16 @@ describe('stop strings', () => {
     const parser = createParser({ stop: ['lo!'], tools: [] })
     expect(parser.push(await tokenizer.encode('Hello')).events).toEqual([{ type: 'text-delta', text: 'Hel' }])
     expect(parser.finish()).toEqual([{ type: 'text-delta', text: 'lo' }])
+  })
+
+  it('what one token writes behind a stop string is dropped, text and calls alike', () => {
+    const written =
+      'Look, and so on<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>'
+    const whole = { ...tokenizer, openTextStream: () => withTexts(tokenizer, () => written) }
+    const options = { tokenizer: whole, stop: [','] }
+    expect(parse([[FIRST_MARKER]], options)).toMatchObject({
+      events: [{ type: 'text-delta', text: 'Look' }],
+      toolCalls: 0,
+    })
   })
 })
