@@ -63,19 +63,54 @@ const Tool = z
   .meta(documentedAs(ToolDialects))
 
 const FunctionName = z.object({ name: ShortText }, CHOICES)
+const NestedName = z.object({ type: z.literal('function'), function: FunctionName })
+const FlatName = z.object({ type: z.literal('function'), ...FunctionName.shape })
+
+const CHOICE_MODES = z.enum(['auto', 'none', 'required', 'any'])
+
+/** Tools of other kinds are ignored here too, as among the tools themselves. */
+const AllowedTool = z
+  .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
+  .transform((tool, context): string | null => {
+    if (tool.type !== 'function') return null
+    return parseDialect(FunctionName, tool, { nestedUnder: 'function', context })?.name ?? z.NEVER
+  })
+  .meta(documentedAs(z.union([NestedName, FlatName, z.object({ type: OtherType })])))
+
+const AllowedTools = z.object(
+  {
+    mode: z.enum(['auto', 'required'], 'expected auto or required'),
+    tools: listOf(AllowedTool, { expected: 'expected an array of tools' }),
+  },
+  'expected an object with mode and tools',
+)
 
 const ChoiceDialects = z.union([
-  z.enum(['auto', 'none', 'required']),
-  z.object({ type: z.literal('function'), function: FunctionName }),
-  z.object({ type: z.literal('function'), ...FunctionName.shape }),
+  CHOICE_MODES,
+  NestedName,
+  FlatName,
+  z.object({ type: z.literal('allowed_tools'), allowed_tools: AllowedTools }),
+  z.object({ type: z.literal('allowed_tools'), ...AllowedTools.shape }),
 ])
 
+/** `allowed`: the names of the functions that may be called, of all that are offered. */
+type WantedChoice =
+  | ToolChoice
+  | { readonly otherType: string }
+  | { readonly mode: 'auto' | 'required'; readonly allowed: readonly string[] }
+
+/** `any` is Mistral's name of `required`. */
 const Choice = z
-  .union([z.enum(['auto', 'none', 'required']), z.looseObject({ type: ShortText })], CHOICES)
-  .transform((choice, context): ToolChoice | { otherType: string } => {
-    if (typeof choice === 'string') return choice
-    if (choice.type !== 'function') return { otherType: choice.type }
-    return parseDialect(FunctionName, choice, { nestedUnder: 'function', context }) ?? z.NEVER
+  .union([CHOICE_MODES, z.looseObject({ type: ShortText })], CHOICES)
+  .transform((choice, context): WantedChoice => {
+    if (typeof choice === 'string') return choice === 'any' ? 'required' : choice
+    if (choice.type === 'function') {
+      return parseDialect(FunctionName, choice, { nestedUnder: 'function', context }) ?? z.NEVER
+    }
+    if (choice.type !== 'allowed_tools') return { otherType: choice.type }
+    const read = parseDialect(AllowedTools, choice, { nestedUnder: 'allowed_tools', context })
+    if (read === undefined) return z.NEVER
+    return { mode: read.mode, allowed: read.tools.filter((name) => name !== null) }
   })
   .meta(documentedAs(ChoiceDialects))
 
@@ -110,19 +145,30 @@ export function toToolUse(
 ): ToolUse {
   const offered = fields.tools ?? []
   if (offered.length > 0 && !model.tools) refuse('tools', `the model '${model.id}' has no tools`)
-  const tools = offered.flatMap(({ definition }) => (definition === null ? [] : [definition]))
-  const toolChoice = toToolChoice(fields.tool_choice ?? 'auto', tools)
+  const choice = fields.tool_choice ?? 'auto'
+  const all = offered.flatMap(({ definition }) => (definition === null ? [] : [definition]))
+  const tools = typeof choice === 'object' && 'allowed' in choice ? toAllowed(choice.allowed, all) : all
+  const toolChoice = toToolChoice(choice, tools)
+  const remaining = new Set(tools)
   for (const [index, { definition, schemaPath }] of offered.entries()) {
-    if (definition?.parameters == null || !isConstrained(definition, { toolChoice, outputFormat })) continue
+    if (definition === null || !remaining.has(definition)) continue
+    if (definition.parameters === null || !isConstrained(definition, { toolChoice, outputFormat })) continue
     checkSchema(definition.parameters, `tools[${index}].${schemaPath}`)
   }
   return { tools, toolChoice, parallelToolCalls: fields.parallel_tool_calls ?? true }
 }
 
-function toToolChoice(
-  choice: ToolChoice | { otherType: string },
-  tools: readonly ToolDefinition[],
-): ToolChoice {
+/** The model sees only the tools that it may call. */
+function toAllowed(allowed: readonly string[], tools: readonly ToolDefinition[]): ToolDefinition[] {
+  const names = new Set(tools.map(({ name }) => name))
+  const unknown = allowed.find((name) => !names.has(name))
+  if (unknown !== undefined) refuseUnoffered(unknown)
+  const wanted = new Set(allowed)
+  return tools.filter(({ name }) => wanted.has(name))
+}
+
+function toToolChoice(choice: WantedChoice, tools: readonly ToolDefinition[]): ToolChoice {
+  if (typeof choice === 'object' && 'allowed' in choice) return toToolChoice(choice.mode, tools)
   if (choice === 'auto' || choice === 'none') return choice
   if (choice === 'required') {
     return tools.length > 0 ? choice : refuse('tool_choice', 'required, but no function is offered')
@@ -130,8 +176,11 @@ function toToolChoice(
   if ('otherType' in choice) {
     return refuse('tool_choice', `tools of type '${shorten(choice.otherType)}' are not supported; ${CHOICES}`)
   }
-  if (tools.some(({ name }) => name === choice.name)) return choice
-  return refuse('tool_choice', `no function '${shorten(choice.name)}' is offered`)
+  return tools.some(({ name }) => name === choice.name) ? choice : refuseUnoffered(choice.name)
+}
+
+function refuseUnoffered(name: string): never {
+  return refuse('tool_choice', `no function '${shorten(name)}' is offered`)
 }
 
 function refuse(param: string, problem: string): never {
