@@ -1,6 +1,6 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ChatMessage, ChatRequest } from '#libs/contracts/generation-request.ts'
-import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { CatalogModel } from '../../catalog.ts'
 import { createCheckSchema } from '../fields/check-schema.ts'
 import { mergeEfforts } from '../fields/effort.ts'
 import { DIFFER } from '../fields/field-texts.ts'
@@ -20,7 +20,7 @@ type ChatGeneration = {
  * Throws an `ApiError` `invalid_request` for errors that involve several fields or the model: tools on a model
  * without tools, a forced tool that is not offered, an invalid schema, two different efforts.
  */
-export function toGeneration(body: ChatBody, model: ModelSpec): ChatGeneration {
+export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneration {
   const { effort, reasoning_effort: reasoningEffort } = body
   const checkSchema = createCheckSchema()
   const outputFormat = toOutputFormat(body.response_format, 'response_format', checkSchema)

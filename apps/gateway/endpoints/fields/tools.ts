@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { OutputFormat, ToolChoice, ToolDefinition } from '#libs/contracts/generation-request.ts'
-import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { isConstrained } from '#libs/contracts/request-size.ts'
+import { checkToolName } from '#libs/dialect/check-tool-name.ts'
+import type { CatalogModel } from '../../catalog.ts'
 import { optional } from '../../http/parse-body.ts'
 import { shorten } from '../../http/shorten.ts'
 import type { CheckSchema } from './check-schema.ts'
@@ -41,8 +42,8 @@ type OfferedTool = {
   readonly type: string
   /** Null for a tool that is not a function. */
   readonly definition: ToolDefinition | null
-  /** The path of the function's parameters within the tool. */
-  readonly schemaPath: string
+  /** The path of the definition's fields within the tool. */
+  readonly path: '' | 'function.'
 }
 
 /**
@@ -52,13 +53,13 @@ type OfferedTool = {
 const Tool = z
   .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
   .transform((tool, context): OfferedTool => {
-    if (tool.type !== 'function') return { type: tool.type, definition: null, schemaPath: '' }
+    if (tool.type !== 'function') return { type: tool.type, definition: null, path: '' }
     const read = parseDialect(FunctionDefinition, tool, { nestedUnder: 'function', context })
     if (read === undefined) return z.NEVER
     const { name, description = null, parameters = null, strict } = read
-    const schemaPath = tool['function'] == null ? 'parameters' : 'function.parameters'
+    const path = tool['function'] == null ? '' : 'function.'
     const definition = { name, description, parameters, ...(strict !== undefined && { strict }) }
-    return { type: tool.type, definition, schemaPath }
+    return { type: tool.type, definition, path }
   })
   .meta(documentedAs(ToolDialects))
 
@@ -132,8 +133,8 @@ type ToolUse = {
 
 /**
  * Tools other than functions are dropped, unless `tool_choice` is `required` and no function remains. Throws an
- * `ApiError` `invalid_request` for tools on a model without tools, for a forced tool that is not offered, and for an
- * invalid schema of a function whose calls are constrained to it.
+ * `ApiError` `invalid_request` for tools on a model without tools, for a forced tool that is not offered, for a name
+ * that the model cannot write, and for an invalid schema of a function whose calls are constrained to it.
  */
 export function toToolUse(
   fields: z.output<typeof ToolFields>,
@@ -141,7 +142,7 @@ export function toToolUse(
     model,
     outputFormat,
     checkSchema,
-  }: { model: ModelSpec; outputFormat: OutputFormat; checkSchema: CheckSchema },
+  }: { model: CatalogModel; outputFormat: OutputFormat; checkSchema: CheckSchema },
 ): ToolUse {
   const offered = fields.tools ?? []
   if (offered.length > 0 && !model.tools) refuse('tools', `the model '${model.id}' has no tools`)
@@ -150,12 +151,20 @@ export function toToolUse(
   const tools = typeof choice === 'object' && 'allowed' in choice ? toAllowed(choice.allowed, all) : all
   const toolChoice = toToolChoice(choice, tools)
   const remaining = new Set(tools)
-  for (const [index, { definition, schemaPath }] of offered.entries()) {
+  for (const [index, { definition, path }] of offered.entries()) {
     if (definition === null || !remaining.has(definition)) continue
+    if (toolChoice !== 'none') checkName(definition.name, `tools[${index}].${path}name`, model)
     if (definition.parameters === null || !isConstrained(definition, { toolChoice, outputFormat })) continue
-    checkSchema(definition.parameters, `tools[${index}].${schemaPath}`)
+    checkSchema(definition.parameters, `tools[${index}].${path}parameters`)
   }
   return { tools, toolChoice, parallelToolCalls: fields.parallel_tool_calls ?? true }
+}
+
+/** A name that the model cannot write, or whose calls could not be read, would be a tool that is never called. */
+function checkName(name: string, param: string, { callFormat }: CatalogModel): void {
+  const problem = callFormat === undefined ? null : checkToolName(callFormat, name)
+  if (problem === null) return
+  refuse(param, `this model cannot call a tool named '${shorten(name)}'; ${problem}`)
 }
 
 /** The model sees only the tools that it may call. */
