@@ -4,11 +4,12 @@ import json
 import os
 import unittest
 
+# Prices and windows of known models come from the package, not from the internet; read when it is imported.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+
 import litellm
 
 litellm.telemetry = False
-# Prices and windows of known models come from the package, not from the internet.
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 MESSAGES = [{"role": "user", "content": "Hello!"}]
 QUESTION = {"role": "user", "content": "What is the weather in Paris?"}
