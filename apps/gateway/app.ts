@@ -6,7 +6,7 @@ import type { KeyManagement } from '#libs/billing-client/key-management.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
 import { serveAccountPage } from './account-page.ts'
-import { narrowCatalog, type Catalog } from './catalog.ts'
+import { narrowCatalog, withCallFormats, type Catalog } from './catalog.ts'
 import { chatCompletionsDescription } from './endpoints/chat-completions/describe.ts'
 import { chatCompletions } from './endpoints/chat-completions/endpoint.ts'
 import { completionsDescription } from './endpoints/completions/describe.ts'
@@ -81,6 +81,8 @@ type AppDeps = {
   readonly authenticate: Authenticate
   readonly authenticateManager: AuthenticateManager
   readonly catalog: Catalog
+  /** In which format a model's workers write tool calls; null: not known. */
+  readonly callFormatOf: (model: string) => string | null
   /** What callers read of their own keys, or of their accounts. */
   readonly reads: CallerReads
   /** What management keys do. */
@@ -183,11 +185,12 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     labelNames: ['place'],
     registers: [registry],
   })
+  const calledCatalogOf = (request: FastifyRequest) => withCallFormats(catalogOf(request), deps.callFormatOf)
   const takeBody = installBodyBudget(app, { limits, accountOf })
   const prepareRequest = createPrepareRequest({
     prepareOnThread: deps.prepareOnThread,
     small: limits,
-    catalogOf,
+    catalogOf: calledCatalogOf,
     callerOf,
     accountOf,
     takeBody,

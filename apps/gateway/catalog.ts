@@ -3,11 +3,14 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { shorten } from './http/shorten.ts'
 import { RETRY_AFTER_S } from './retry-after.ts'
 
+/** A model as a request meets it. `callFormat`: in which its workers write tool calls; absent: not known. */
+export type CatalogModel = ModelSpec & { readonly callFormat?: string }
+
 /** The models that requests may name. */
 export type Catalog = {
-  list(): readonly ModelSpec[]
+  list(): readonly CatalogModel[]
   /** Null where there is no such model. Throws an `ApiError` `model_unavailable` while that cannot be known. */
-  find(id: string): ModelSpec | null
+  find(id: string): CatalogModel | null
 }
 
 export type LiveCatalog = Catalog & {
@@ -55,8 +58,23 @@ export function narrowCatalog(catalog: Catalog, allowed: ReadonlySet<string> | n
   }
 }
 
+/** The catalog with what is known of the models' workers. */
+export function withCallFormats(catalog: Catalog, callFormatOf: (model: string) => string | null): Catalog {
+  const complete = (model: CatalogModel): CatalogModel => {
+    const callFormat = callFormatOf(model.id)
+    return callFormat === null ? model : { ...model, callFormat }
+  }
+  return {
+    list: () => catalog.list().map(complete),
+    find(id) {
+      const model = catalog.find(id)
+      return model === null ? null : complete(model)
+    },
+  }
+}
+
 /** Returns the model with this id. Throws an `ApiError`: `model_not_found`, or `model_unavailable`. */
-export function findModel(catalog: Pick<Catalog, 'find'>, id: string): ModelSpec {
+export function findModel(catalog: Pick<Catalog, 'find'>, id: string): CatalogModel {
   const model = catalog.find(id)
   if (model === null) {
     throw new ApiError('model_not_found', `Unknown model '${shorten(id)}'`)
@@ -72,7 +90,7 @@ export function findModelOfBody(
   catalog: Pick<Catalog, 'find'>,
   { model: id }: { readonly model?: unknown },
   kind: ModelSpec['kind'],
-): ModelSpec {
+): CatalogModel {
   if (typeof id !== 'string') {
     throw new ApiError('invalid_request', `'model': expected text.`, { param: 'model' })
   }

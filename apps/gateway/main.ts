@@ -287,6 +287,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     reads: billing,
     management: billing,
     catalog,
+    callFormatOf: picture.callFormatOf,
     prepareOnThread: bodyThreads.prepareOnThread,
     newId: () => randomUUIDv7(),
     nowMs,

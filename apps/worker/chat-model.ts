@@ -13,6 +13,8 @@ export type ChatModel = {
   readonly renderPrompt: RenderPrompt
   /** The model owner's recommendation, for the parameters that the caller leaves open: the engine does not apply it. */
   readonly samplingDefaults: Sampling
+  /** The format in which the model writes tool calls. */
+  readonly callFormat: ModelFamily['toolCalls']
   /** The tokens that end a turn. */
   readonly endIds: readonly number[]
   /** The stop strings at which the engine itself may stop: all where nothing but the answer is written, else none. */
@@ -31,6 +33,7 @@ export function createChatModel(deps: {
   return {
     renderPrompt,
     samplingDefaults,
+    callFormat: family.toolCalls,
     endIds: Array.from(endIds),
     engineStops: (request) => (writesAnswerOnly(request, family) ? request.stop : []),
     constrain: (request) => constrainOutput(request, family),

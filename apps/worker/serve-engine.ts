@@ -240,6 +240,7 @@ export function serveEngine(deps: {
       running: slots.running(),
       meanGenerationMs: runs.meanMs(),
       contextWindow,
+      callFormat: model.chat.callFormat,
     }),
     isHealthy: watch.ready,
     totals: runs.totals,

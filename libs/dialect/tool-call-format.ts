@@ -1,4 +1,5 @@
 import type { HarmonyMessages, HarmonySink } from './syntax/harmony-messages.ts'
+import type { NameRule } from './syntax/name-rules.ts'
 import type { TextSyntax } from './syntax/text-with-calls.ts'
 import type { JsonValue } from './syntax/write-values.ts'
 
@@ -9,6 +10,7 @@ import type { JsonValue } from './syntax/write-values.ts'
 export type ToolCallFormat = {
   /** `get_weather` with `city` "Paris" and `days` 3, then `clock` without arguments. */
   readonly example: string
+  readonly names: NameRule
   readonly read: TextSyntax | MessageSyntax
   /** null: arguments are not JSON, so no JSON schema describes them. */
   readonly constrain: CallGrammar | null

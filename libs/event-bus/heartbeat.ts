@@ -12,6 +12,8 @@ export const EngineState = z.object({
   meanGenerationMs: z.number().nullable(),
   /** In tokens. */
   contextWindow: z.int(),
+  /** The name of the format in which the model writes tool calls. */
+  callFormat: z.string().optional(),
 })
 export type EngineState = z.infer<typeof EngineState>
 

@@ -16,6 +16,8 @@ export type ClusterPicture = {
   forgetWorker(id: string): void
   /** Null when no ready worker serves the model. */
   find(model: string): ModelPicture | null
+  /** The tool-call format of a model, as its last worker reported it; null: none has. */
+  callFormatOf(model: string): string | null
 }
 
 /** A worker without a heartbeat for this long does not count as serving. */
@@ -24,10 +26,16 @@ const FRESH_MS = 4 * BEAT_MS
 /** The workers and the models that they serve, from the heartbeats on the bus; in memory. */
 export function createClusterPicture(nowMs: () => number): ClusterPicture {
   const workers = new Map<string, { seenMs: number; engines: Heartbeat['engines'] }>()
+  /** By model. Every request asks for one, so it is not searched for among the workers. */
+  const callFormats = new Map<string, string>()
 
   return {
     applyHeartbeat({ id, kind, engines }) {
-      if (kind === 'worker') workers.set(id, { seenMs: nowMs(), engines })
+      if (kind !== 'worker') return
+      workers.set(id, { seenMs: nowMs(), engines })
+      for (const { model, callFormat } of engines) {
+        if (callFormat !== undefined) callFormats.set(model, callFormat)
+      }
     },
     forgetWorker(id) {
       workers.delete(id)
@@ -55,5 +63,6 @@ export function createClusterPicture(nowMs: () => number): ClusterPicture {
         meansMs.length === 0 ? null : meansMs.reduce((sum, ms) => sum + ms, 0) / meansMs.length
       return { slots, running, meanGenerationMs, contextWindow }
     },
+    callFormatOf: (model) => callFormats.get(model) ?? null,
   }
 }

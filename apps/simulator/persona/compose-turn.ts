@@ -18,7 +18,7 @@ export type ComposedTurn =
 /**
  * Composes the simulated model's turn. It repeats the conversation, so that a person sees what arrived; calls an offered
  * tool when the last message contains a word of its name; repeats a tool's result; under a constraint writes what the
- * grammar allows. With `thinking` it begins with reasoning. Calls and reasoning are in the family's format. The turn
+ * grammar allows, and where a call is forced prefers a tool that has no result yet. With `thinking` it begins with reasoning. Calls and reasoning are in the family's format. The turn
  * depends on the arguments alone, never on the part of it that is already written, so a continued answer equals an
  * undisturbed one.
  */
@@ -78,13 +78,23 @@ function writeConstrained(
 ): string {
   if (constraint.kind === 'text') return constraint.write(hints)
   const tags = constraint.kind === 'tags' ? constraint : constraint.tags
+  if (constraint.kind === 'tags') return writeTags(tags, forcedTags(tags, conversation), hints)
   const wanted = wantedTags(tags, conversation)
-  if (constraint.kind === 'tags') {
-    return writeTags(tags, wanted.length > 0 ? wanted : tags.tags.slice(0, 1), hints)
-  }
   return wanted.length > 0 && conversation.toolResults.length === 0
     ? writeTags(tags, wanted, hints)
     : constraint.write(hints)
+}
+
+/**
+ * Which calls are made where one must be made: those that are wanted, or the first. Calls without a result are preferred,
+ * so that a loop that ends with a certain call ends.
+ */
+function forcedTags(constraint: TagsConstraint, conversation: Conversation): readonly Tag[] {
+  const { tools, answeredWords } = conversation
+  const isOpen = (tag: Tag) => !answeredWords.has(toolOf(tag, tools))
+  const wanted = wantedTags(constraint, conversation)
+  const choices = [wanted.filter(isOpen), constraint.tags.filter(isOpen).slice(0, 1), wanted]
+  return choices.find((tags) => tags.length > 0) ?? constraint.tags.slice(0, 1)
 }
 
 function wantedTags({ tags }: TagsConstraint, { tools, lastUserText }: Conversation): Tag[] {

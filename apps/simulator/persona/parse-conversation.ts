@@ -12,6 +12,8 @@ export type Conversation = {
   readonly toolResults: readonly string[]
   /** The last message of the user; empty if there is none. */
   readonly lastUserText: string
+  /** The words of the turns behind it that have results: the names of the called tools are among them. */
+  readonly answeredWords: ReadonlySet<string>
 }
 
 /**
@@ -28,15 +30,24 @@ export function parseConversation(prompt: string): Conversation {
   const turns = toTurns(prompt)
   const last = turns.at(-1)
   const toolResults = last?.role === 'user' ? toToolResults(last.content) : []
-  const lastUserText = turns.findLast(
+  const lastUser = turns.findLastIndex(
     (turn) => turn.role === 'user' && toToolResults(turn.content).length === 0,
-  )?.content
+  )
   return {
     turns: turns.map((turn) => ({ role: turn.role, content: unmarked(withoutToolSection(turn)) })),
     tools: turns.filter((turn) => turn.role === 'system').flatMap((turn) => toTools(turn.content)),
     toolResults,
-    lastUserText: unmarked(lastUserText ?? ''),
+    lastUserText: unmarked(turns[lastUser]?.content ?? ''),
+    answeredWords: new Set(turns.slice(lastUser + 1).flatMap(toAnsweredWords)),
   }
+}
+
+function toAnsweredWords({ role, content }: Turn, index: number, turns: readonly Turn[]): string[] {
+  const next = turns[index + 1]
+  if (role !== 'assistant' || next === undefined || toToolResults(next.content).length === 0) return []
+  // A dot may end a prefix of names, as in `functions.get_weather`.
+  const names = content.split(/[^\p{L}\p{N}_.-]+/u)
+  return names.flatMap((name) => [name, name.slice(name.indexOf('.') + 1)])
 }
 
 const unmarked = (text: string) => text.replaceAll(TOKEN_MARK, '')

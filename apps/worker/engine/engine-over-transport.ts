@@ -60,6 +60,10 @@ export function createEngineOverTransport(transport: Transport): EngineClient {
       try {
         const options = { timeoutMs: EMBED_TIMEOUT_MS, signal }
         const { embedding, promptTokens } = await unary(embed, message, options)
+        // Engines of half precision overflow; JSON has no such numbers, and a caller's index would keep them.
+        if (!embedding.every(Number.isFinite)) {
+          throw new EngineError('failed', 'the vector has values that are not finite')
+        }
         return { embedding: Float32Array.from(embedding), promptTokens }
       } catch (error) {
         if (!isCallFailure(error)) throw error

@@ -214,4 +214,11 @@ const NONE = 'null'
 const RECIPIENT = /to=([^\s<]+)/
 
 /** Recipients that are not tools. */
-const NO_TOOL = new Set(['all', 'assistant', 'user', 'final', 'analysis', 'commentary'])
+export const NO_TOOL: ReadonlySet<string> = new Set([
+  'all',
+  'assistant',
+  'user',
+  'final',
+  'analysis',
+  'commentary',
+])

@@ -161,6 +161,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
       throw new ApiError('invalid_key', 'The API key is not valid.')
     },
     catalog,
+    callFormatOf: (model) => (model === MODEL ? 'qwen3-coder' : null),
     reads: own.reads,
     management: createOwnKeys(),
     prepareOnThread,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ChatMessage, OutputFormat } from '#libs/contracts/generation-request.ts'
-import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import type { CatalogModel } from '../../catalog.ts'
 import { createCheckSchema, type CheckSchema } from '../fields/check-schema.ts'
 import { mergeEfforts } from '../fields/effort.ts'
 import { DIFFER } from '../fields/field-texts.ts'
@@ -21,7 +21,7 @@ export type ResponsesGeneration = Pick<PreparedGeneration<unknown>, 'request' | 
  * be resolved, tools on a model without tools, a forced tool that is not offered, an invalid schema, a field and an
  * alias with different values.
  */
-export function toGeneration(body: ResponsesBody, model: ModelSpec): ResponsesGeneration {
+export function toGeneration(body: ResponsesBody, model: CatalogModel): ResponsesGeneration {
   const effort = mergeEfforts({
     'reasoning.effort': body.reasoning?.effort,
     reasoning_effort: body.reasoning_effort,

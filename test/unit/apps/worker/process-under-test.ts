@@ -150,6 +150,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
           return await given.render(opened)
         },
         samplingDefaults: {},
+        callFormat: 'none',
         endIds: Array.from(END_IDS),
         engineStops: (request) => request.stop,
         constrain: given.constrain ?? (() => null),
