@@ -7,11 +7,11 @@ import type { ManageKeyRequest } from '#proto/types/millrace/billing/ManageKeyRe
 import type { ManageKeyResponse__Output } from '#proto/types/millrace/billing/ManageKeyResponse.ts'
 import type { BillingKey } from './billing-calls.ts'
 import { fromKeyMessage } from './billing-wire.ts'
-import { orUnavailable } from './or-unavailable.ts'
+import { rethrowForCallers } from './rethrow-for-callers.ts'
 
 type Page = { readonly managementKeyId: string; readonly limit: number; readonly cursor: string }
 
-/** What management keys do, as messages of `proto/billing.proto`. Each rejects as `orUnavailable` does. */
+/** What management keys do, as messages of `proto/billing.proto`. Each rejects as `rethrowForCallers` does. */
 export type KeyManagement = {
   /** `keyId` is that of the management key. Null: unknown, revoked or expired, or its account is closed. */
   lookUpManagementKey(sha256: Buffer): Promise<BillingKey | null>
@@ -24,7 +24,7 @@ export type KeyManagement = {
 export function createKeyManagement(client: GrpcClient, timeoutMs: number): KeyManagement {
   return {
     async lookUpManagementKey(keySha256) {
-      const { key } = await orUnavailable(
+      const { key } = await rethrowForCallers(
         callUnary<LookUpKeyRequest, LookUpKeyResponse__Output>(
           (request, options, callback) => client.lookUpManagementKey(request, options, callback),
           { keySha256 },
@@ -34,7 +34,7 @@ export function createKeyManagement(client: GrpcClient, timeoutMs: number): KeyM
       return key ? fromKeyMessage(key) : null
     },
     async listAccountKeys(page) {
-      return await orUnavailable(
+      return await rethrowForCallers(
         callUnary<Page, ListAccountKeysResponse__Output>(
           (request, options, callback) => client.listAccountKeys(request, options, callback),
           page,
@@ -43,7 +43,7 @@ export function createKeyManagement(client: GrpcClient, timeoutMs: number): KeyM
       )
     },
     async manageKey(request) {
-      return await orUnavailable(
+      return await rethrowForCallers(
         callUnary<ManageKeyRequest, ManageKeyResponse__Output>(
           (message, options, callback) => client.manageKey(message, options, callback),
           request,

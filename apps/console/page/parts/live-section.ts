@@ -17,7 +17,7 @@ export function asOf<View>({ asOf, isStale }: Live<View>): TemplateResult {
 }
 
 /** A live picture, grey when it is old, with what is missing of it. */
-export function liveFrame<View extends { readonly sources: Sources }>(
+export function liveSection<View extends { readonly sources: Sources }>(
   live: Live<View>,
   draw: (view: View) => TemplateResult,
 ): TemplateResult {

@@ -1,16 +1,6 @@
-import type { GenerationEnd, Usage } from '#libs/contracts/generation-event.ts'
+import type { Usage } from '#libs/contracts/generation-event.ts'
 import { toUsageCost } from '../fields/usage-cost.ts'
-import type { ChatFinishReason, ChatUsage } from './chat-object.ts'
-
-/** The completion's id, the same on the whole object and on every chunk. */
-export function toCompletionId(requestId: string): string {
-  return `chatcmpl-${requestId}`
-}
-
-/** The chat interface's name of a finish reason. */
-export function toFinishReason(reason: GenerationEnd['finishReason']): ChatFinishReason {
-  return reason === 'tool-calls' ? 'tool_calls' : reason
-}
+import type { ChatUsage } from './chat-object.ts'
 
 /** The chat interface's usage object. Both details are always present: some clients reject a usage that has only one. */
 export function toChatUsage(usage: Usage): ChatUsage {

@@ -3,10 +3,11 @@ import { BillingUnavailable } from './billing-unavailable.ts'
 import { KeyNotValid } from './key-not-valid.ts'
 
 /**
- * The answer to what a caller reads or a management key does. Rejects with BillingUnavailable when there is none, with
- * KeyNotValid when the management key is not valid, and with a RangeError when billing refuses a value.
+ * Awaits billing's answer to a caller's read or to a change by a management key. Rejects with BillingUnavailable when
+ * billing does not answer, with KeyNotValid when the management key is not valid, and with a RangeError when billing
+ * refuses a value.
  */
-export async function orUnavailable<Answer>(answer: Promise<Answer>): Promise<Answer> {
+export async function rethrowForCallers<Answer>(answer: Promise<Answer>): Promise<Answer> {
   try {
     return await answer
   } catch (error) {

@@ -96,7 +96,7 @@ class GenerationRun implements Run {
   #output: OutputEvent[] = []
   #wasSent = false
   #vectorCount = 0
-  /** Of earlier epochs. */
+  /** Output tokens and vectors of earlier epochs, which are not counted against this epoch's worker. */
   #tokensBefore = 0
   #vectorsBefore = 0
   /** What is settled if it ends now: a caller who leaves ends it at any moment. */
@@ -151,6 +151,11 @@ class GenerationRun implements Run {
     this.#timing.queued(await this.#dispatched.begin())
   }
 
+  /**
+   * A claim reaches seven parts: admission no longer counts the generation as waiting, dispatch notes its worker,
+   * `suspect` whom to blame if an engine dies, `progress` the prompt's tokens, `timing` the end of the wait, the input
+   * estimate learns from the true count, and `observed` reports it (`generate.ts`).
+   */
   claimed(claim: GenerationClaimed) {
     const { model, size } = this.call
     this.#admission.leave()

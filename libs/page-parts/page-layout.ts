@@ -7,7 +7,7 @@ import { currentTheme, switchTheme } from './theme.ts'
 /** A screen of the navigation; the first one has an empty path. */
 export type Place = { readonly name: string; readonly path: string }
 
-export type Frame = {
+export type PageLayout = {
   /** Another screen: it begins at its top, and screen readers read its heading. */
   arrive(): void
   view(parts: {
@@ -22,8 +22,8 @@ export type Frame = {
   }): TemplateResult
 }
 
-/** What stands around every screen: navigation, the viewer, and the one dialog. */
-export function createFrame({ dialogs, redraw }: { dialogs: Dialogs; redraw: () => void }): Frame {
+/** Draws the parts around every screen: navigation, the viewer, and the one dialog. */
+export function createPageLayout({ dialogs, redraw }: { dialogs: Dialogs; redraw: () => void }): PageLayout {
   let arrived = false
 
   function focusWhenArrived(element: Element | undefined): void {
