@@ -11,7 +11,7 @@ import { rethrowForCallers } from './rethrow-for-callers.ts'
 export type Reader = { readonly keyId: string } | { readonly managementKeyId: string }
 
 /**
- * What a caller may read, as messages of `proto/billing.proto`. Amounts are nano-credits as text. Each rejects as
+ * The reads of a caller, as messages of `proto/billing.proto`. Amounts are nano-credits as text. Each rejects as
  * `rethrowForCallers` does.
  */
 export type CallerReads = {

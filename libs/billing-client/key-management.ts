@@ -11,9 +11,11 @@ import { rethrowForCallers } from './rethrow-for-callers.ts'
 
 type Page = { readonly managementKeyId: string; readonly limit: number; readonly cursor: string }
 
-/** What management keys do, as messages of `proto/billing.proto`. Each rejects as `rethrowForCallers` does. */
+/**
+ * The operations of a management key, as messages of `proto/billing.proto`. Each rejects as `rethrowForCallers` does.
+ */
 export type KeyManagement = {
-  /** `keyId` is that of the management key. Null: unknown, revoked or expired, or its account is closed. */
+  /** `keyId` names the management key. Null when the key is unknown, revoked or expired, or its account is closed. */
   lookUpManagementKey(sha256: Buffer): Promise<BillingKey | null>
   /** `cursor`: of the page before; empty for the first one. */
   listAccountKeys(page: Page): Promise<ListAccountKeysResponse__Output>

@@ -40,7 +40,7 @@ import type { ProcessKind } from './heartbeat.ts'
  * stalled: the heartbeats of that time are not read yet.
  */
 
-/** What is known of a peer. */
+/** A peer as the last messages and looks show it. */
 export type JudgedPeer = {
   readonly kind: ProcessKind
   readonly wasHeard: boolean

@@ -224,7 +224,7 @@ export async function createPresence(options: {
     sendEcho()
   }
 
-  /** What fails here is logged with the heartbeat, or noticed by the echo that is missing. */
+  /** A failure is logged with the heartbeat, or noticed by the missing echo. */
   function sendEcho() {
     bus.publish(ownEcho, '').catch(() => undefined)
   }
@@ -325,7 +325,7 @@ export async function createPresence(options: {
       if (peer.watchers === 0 && peer.heartbeat === null) peers.delete(id)
     },
     suspect(id) {
-      // What is sent to the dead reaches no subscriber; that is known.
+      // Messages to the dead reach no subscriber; nothing new is learned from that.
       if (!peers.has(id) && deaths.has(id)) return
       const peer = peers.get(id) ?? track(id, otherKind)
       if (peer.missingSinceMs === null && peer.nextLookMs !== Infinity) void look(id, peer)
