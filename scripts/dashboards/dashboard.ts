@@ -28,9 +28,7 @@ const HEIGHT = 8
 const DATASOURCE = { type: 'prometheus', uid: '${datasource}' }
 
 /** The dashboard in the form of a Grafana file. */
-export function toGrafana({ name, title, byModel, panels }: Dashboard): {
-  readonly panels: readonly object[]
-} {
+export function toGrafana({ name, title, byModel, panels }: Dashboard) {
   const namespace = variable('namespace', 'label_values(millrace_build_info, namespace)')
   const model = variable(
     'model',
