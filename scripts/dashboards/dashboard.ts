@@ -1,9 +1,9 @@
-/** What a dashboard of this project says; `toGrafana` gives it Grafana's form. */
+/** A dashboard as this project describes it; `toGrafana` gives it Grafana's form. */
 export type Dashboard = {
   /** Also the name of its file. */
   readonly name: string
   readonly title: string
-  /** Whether it shows one model, chosen above the panels. */
+  /** It shows one model, which is chosen above the panels. */
   readonly byModel?: true
   readonly panels: readonly Panel[]
 }
