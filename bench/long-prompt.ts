@@ -39,7 +39,7 @@ const QUIET_MS = 4_000
 /** Enough for the whole run; the streams are left before their end. */
 const STREAM_TOKENS = 60_000
 
-/** Of the demo model's tokenizer. */
+/** The count that the demo model's tokenizer makes of each of these words. */
 const TOKENS_PER_WORD = 3
 const WORDS = ['river', 'stone', 'wheel', 'grain', 'flour', 'water', 'miller', 'bridge', 'market', 'winter']
 const random = (below: number) => Math.floor(Math.random() * below)

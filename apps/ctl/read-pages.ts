@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ReadOperation } from '#libs/admin-contract/operation.ts'
-import { MAX_LIMIT } from '#libs/admin-contract/page.ts'
+import { MAX_LIMIT } from '#libs/admin-contract/list-page.ts'
 import { parseAnswer, type Admin, type Given } from './admin.ts'
 
 const Page = z.looseObject({ data: z.array(z.unknown()), nextCursor: z.string().nullable() })

@@ -15,7 +15,7 @@ const Condition = z.object({
 })
 const Container = z.object({ image: z.string().default('') })
 
-/** What the scaler reads of a pod. */
+/** The fields of a pod that the scaler reads. */
 export const Pod = z.object({
   metadata: ObjectMeta,
   spec: z.object({
@@ -29,14 +29,14 @@ export const Pod = z.object({
 })
 export type Pod = z.infer<typeof Pod>
 
-/** What the scaler reads of a Deployment. */
+/** The fields of a Deployment that the scaler reads. */
 export const Deployment = z.object({
   metadata: ObjectMeta,
   spec: z.object({ replicas: z.int().optional() }),
 })
 export type Deployment = z.infer<typeof Deployment>
 
-/** What the scaler reads of a ScaledObject. */
+/** The fields of a ScaledObject that the scaler reads. */
 export const ScaledObject = z.object({ metadata: ObjectMeta })
 export type ScaledObject = z.infer<typeof ScaledObject>
 

@@ -6,7 +6,7 @@ import { ModelReport } from './model-report.ts'
 
 const known = z.number().min(0).nullable()
 
-/** What is remembered of a model while it has no worker. */
+/** The memory of a model while it has no worker. */
 export const KeptMeans = z.object({
   meanServiceMs: known,
   meanOutputTokens: known,

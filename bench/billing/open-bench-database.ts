@@ -21,7 +21,7 @@ export const HOLD_GRACE_MS = 60_000
 const LEAF_TABLES = `select string_agg(oid::regclass::text, ', ') as names from pg_class
   where relkind = 'r' and relnamespace = 'public'::regnamespace`
 
-/** Of nano-credits, or of tokens. */
+/** An amount of nano-credits, or a count of tokens, that no run uses up. */
 const PLENTY = '1000000000000000'
 
 /** `limited`: with a spend limit; `rated`: with requests and tokens per minute. Neither is ever reached. */

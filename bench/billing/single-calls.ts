@@ -19,7 +19,7 @@ const WAYS = [
 /** A function with one entry, or with 32 of as many accounts; `commit`: one row into a table of its own, as the unit. */
 export type Way = (typeof WAYS)[number]
 
-/** Of one call in one round, in ms: median duration, and CPU time of the server's process for the connection. */
+/** The cost of one call in one round, in ms: median duration, and CPU time of the server's process for the connection. */
 export type SingleCalls = Readonly<Record<Way, { readonly ms: number; readonly cpuMs: number }>>
 
 const TOKENS = 100

@@ -87,7 +87,7 @@ async function heapMb(debug: CDPSession): Promise<number> {
   return usedSize / 1e6
 }
 
-/** What goes over the wire meanwhile, answers that are complete: the live stream does not end. */
+/** Counts the complete answers on the wire meanwhile; the live stream does not end and is not counted. */
 async function countTransfers(
   debug: CDPSession,
   visit: () => Promise<void>,

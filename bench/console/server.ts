@@ -45,7 +45,7 @@ const SETTLE_MS = 15_000
 const SETTLEMENT_BYTES = 500
 /** In KB/s to each viewer. */
 const VIEW_BARS: Readonly<Partial<Record<ViewName, number>>> = { now: 20, workers: 60 }
-/** Of the published messages, which are not the console's doing. */
+/** The commands of the published messages, which are not the console's doing. */
 const PUBLISHED = ['publish']
 
 await setup()
@@ -130,7 +130,7 @@ async function measure() {
   }
 }
 
-/** What of its memory the process itself accounts for. */
+/** The part of its memory that the process itself accounts for. */
 async function readHeap(): Promise<{ heapMib: number; externalMib: number }> {
   const text = await (await fetch(`${app.opsUrl}/metrics`)).text()
   const read = (name: string) => {

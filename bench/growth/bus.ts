@@ -55,7 +55,7 @@ export async function benchBus(print: (line: string) => void): Promise<void> {
   }
 }
 
-/** What a process publishes its beat on, and what it subscribes to. */
+/** The channel on which a process publishes its beat, and the channels to which it subscribes. */
 const LAYOUTS: Readonly<Record<string, (own: Process) => { publish: string[]; subscribe: string[] }>> = {
   'by kind': ({ id, kind }) => ({
     publish: [heartbeatChannel(kind), echoChannel(id)],
@@ -72,7 +72,7 @@ function toProcesses(size: number): Process[] {
   }))
 }
 
-/** Of one round. */
+/** Lets every process beat, round by round; resolves with the deliveries and the CPU time of the server, both a round. */
 async function beatAll(
   server: { url: string; pid(): number },
   redis: Redis,

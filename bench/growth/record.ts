@@ -77,7 +77,7 @@ async function fill(redis: Redis, model: string, size: number): Promise<void> {
   }
 }
 
-/** Of the scripts that the calls run: the median and the 90th percentile, in µs. */
+/** Measures the scripts that the calls run: the median and the 90th percentile, in µs. */
 async function slowlog(redis: Redis, call: (at: number) => Promise<unknown>): Promise<string> {
   await redis.slowlog('RESET')
   for (let at = 0; at < CALLS; at += 1) await call(at)

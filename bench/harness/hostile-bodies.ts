@@ -1,7 +1,7 @@
 /** A body that is made to cost much more than it costs its sender. */
 export type HostileBody = {
   readonly name: string
-  /** Of the operation, below the base URL. */
+  /** The path of the operation below the base URL. */
   readonly path: string
   readonly body: string
 }

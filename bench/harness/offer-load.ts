@@ -4,7 +4,7 @@ export type OfferedCall = () => Promise<boolean>
 export type Load = {
   /** Served calls per second. */
   readonly perS: number
-  /** Of each served call, ascending. */
+  /** The latency of each served call, ascending. */
   readonly latenciesMs: readonly number[]
   readonly refused: number
 }

@@ -9,11 +9,11 @@ export type WatchedStreams = {
   reach(pieces: number): Promise<void>
   /** Resolves when all have ended; rejects when one fails, or differs from the others by a single character. */
   readonly finished: Promise<readonly StreamResult[]>
-  /** Of each stream, the longest time without a piece between the two moments, ascending. */
+  /** The longest time of each stream without a piece between the two moments, ascending. */
   longestGapsMs(fromMs: number, untilMs?: number): number[]
-  /** Of each stream that has not ended, the time from this moment to its next piece, ascending. */
+  /** The time from this moment to the next piece of each stream that has not ended, ascending. */
   nextPiecesMs(fromMs: number): number[]
-  /** Of all streams, each time between two pieces that ended between the two moments, ascending. */
+  /** Each time between two pieces of a stream that ended between the two moments, over all streams, ascending. */
   gapsMs(fromMs: number, untilMs?: number): number[]
 }
 

@@ -2,7 +2,7 @@ import { toSpread } from '../harness/spread.ts'
 import type { WatchedCommands } from './watch-commands.ts'
 import type { Measured } from './measure-load.ts'
 
-/** What the rounds measured; each list has one figure a round. */
+/** The figures of all rounds; each list has one figure a round. */
 export type Figures = {
   /** By probe and pace, in ms: `ping 50/s`. */
   readonly units: ReadonlyMap<string, readonly number[]>
@@ -13,7 +13,7 @@ export type Figures = {
 /** By side: the commands of a while without other measurements, and how many requests finished in it. */
 export type CommandFigures = ReadonlyMap<string, { counts: WatchedCommands; finished: number }>
 
-/** Of one figure of a load over the rounds; empty when that side did not run. */
+/** Returns one figure of a load for each round; empty when that side did not run. */
 export function figuresOf(
   { loads }: Figures,
   [load, side]: readonly [load: string, side: string],

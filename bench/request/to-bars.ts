@@ -6,7 +6,7 @@ import type { Measured } from './measure-load.ts'
 export function toBars(figures: Figures): Bar[] {
   const unit = (name: string) => figures.units.get(name) ?? []
   const now = (load: string, read: (it: Measured) => number) => figuresOf(figures, [load, 'now'], read)
-  /** Of each round: this checkout's figure over the other's. */
+  /** Returns this checkout's figure over the other's, for each round. */
   const ratio = (load: string, read: (it: Measured, round: number) => number) => {
     const before = figures.loads.get(load)?.get('before') ?? []
     const after = figures.loads.get(load)?.get('now') ?? []

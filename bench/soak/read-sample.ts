@@ -4,7 +4,7 @@ import { settlementStreamKey } from '../../libs/generation-record/keys.ts'
 import { sumMetric } from '../../test/support/cluster.ts'
 import { readResidentKib } from '../harness/process-cpu.ts'
 
-/** What a process of Node runs with, so that its garbage can be collected. */
+/** The environment in which the garbage of a process of Node can be collected on a signal. */
 export const COLLECTS = {
   NODE_OPTIONS: `--import=${new URL('collect-on-signal.ts', import.meta.url).href}`,
 } as const
@@ -14,7 +14,7 @@ export type Watched = { readonly name: string; readonly pid: number; readonly op
 /** One process at one moment. */
 export type ProcessSample = {
   readonly residentMib: number
-  /** What the heap and its buffers hold; null for Redis. */
+  /** The size of the heap and its buffers after a collection; null for Redis. */
   readonly heldMib: number | null
   /** Open file descriptors, sockets included. */
   readonly files: number
@@ -27,7 +27,7 @@ export type Sample = {
   readonly redis: {
     readonly keys: number
     readonly usedMib: number
-    /** Of it, the settlements, which are kept for an hour by design. */
+    /** The part that is settlements, which are kept for an hour by design. */
     readonly settlementsMib: number
   }
 }

@@ -46,7 +46,7 @@ export type HoldAnswer =
       readonly receipt: string
     }
   | {
-      /** Of the account, or of the key's spend limit in its period. */
+      /** The amounts are the account's, or the key's spend limit's in its period. */
       readonly status: 'insufficient-credits' | 'key-limit'
       readonly availableNano: NanoCredits
       readonly heldNano: NanoCredits
@@ -74,7 +74,7 @@ export type BillingKey = {
 
 /** The reservation decides whether a request is paid; this is known before, so that no work is done for nothing. */
 export type KeyShortage = {
-  /** What is used up: the account's credits, or the key's own spend limit in its period. */
+  /** Names the amount that is used up: the account's credits, or the key's own spend limit in its period. */
   readonly of: 'account' | 'key-limit'
   readonly availableNano: NanoCredits
   readonly heldNano: NanoCredits

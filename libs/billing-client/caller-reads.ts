@@ -5,14 +5,14 @@ import type { ListGenerationsResponse__Output } from '#proto/types/millrace/bill
 import type { ReadActivityResponse__Output } from '#proto/types/millrace/billing/ReadActivityResponse.ts'
 import type { ReadGenerationResponse__Output } from '#proto/types/millrace/billing/ReadGenerationResponse.ts'
 import type { ReadKeyResponse__Output } from '#proto/types/millrace/billing/ReadKeyResponse.ts'
-import { orUnavailable } from './or-unavailable.ts'
+import { rethrowForCallers } from './rethrow-for-callers.ts'
 
 /** Who reads: an API key, of itself and its own requests, or a management key, of its account. */
 export type Reader = { readonly keyId: string } | { readonly managementKeyId: string }
 
 /**
- * What a caller may read, as messages of `proto/billing.proto`. Amounts are nano-credits as text. Each rejects as
- * `orUnavailable` does.
+ * The reads of a caller, as messages of `proto/billing.proto`. Amounts are nano-credits as text. Each rejects as
+ * `rethrowForCallers` does.
  */
 export type CallerReads = {
   /** Null: there is no such API key. */
@@ -30,7 +30,7 @@ export type CallerReads = {
 export function createCallerReads(client: GrpcClient, timeoutMs: number): CallerReads {
   return {
     async readKey(reader) {
-      const { key } = await orUnavailable(
+      const { key } = await rethrowForCallers(
         callUnary<Reader, ReadKeyResponse__Output>(
           (request, options, callback) => client.readKey(request, options, callback),
           reader,
@@ -40,7 +40,7 @@ export function createCallerReads(client: GrpcClient, timeoutMs: number): Caller
       return key
     },
     async readGeneration(reader, reservationId) {
-      return await orUnavailable(
+      return await rethrowForCallers(
         callUnary<Reader & { reservationId: string }, ReadGenerationResponse__Output>(
           (request, options, callback) => client.readGeneration(request, options, callback),
           { ...reader, reservationId },
@@ -49,7 +49,7 @@ export function createCallerReads(client: GrpcClient, timeoutMs: number): Caller
       )
     },
     async listGenerations(reader, page) {
-      return await orUnavailable(
+      return await rethrowForCallers(
         callUnary<Reader & { limit: number; cursor: string }, ListGenerationsResponse__Output>(
           (request, options, callback) => client.listGenerations(request, options, callback),
           { ...reader, ...page },
@@ -58,7 +58,7 @@ export function createCallerReads(client: GrpcClient, timeoutMs: number): Caller
       )
     },
     async readActivity(reader, days) {
-      return await orUnavailable(
+      return await rethrowForCallers(
         callUnary<Reader & { from: string; to: string }, ReadActivityResponse__Output>(
           (request, options, callback) => client.readActivity(request, options, callback),
           { ...reader, ...days },

@@ -7,13 +7,15 @@ import type { ManageKeyRequest } from '#proto/types/millrace/billing/ManageKeyRe
 import type { ManageKeyResponse__Output } from '#proto/types/millrace/billing/ManageKeyResponse.ts'
 import type { BillingKey } from './billing-calls.ts'
 import { fromKeyMessage } from './billing-wire.ts'
-import { orUnavailable } from './or-unavailable.ts'
+import { rethrowForCallers } from './rethrow-for-callers.ts'
 
 type Page = { readonly managementKeyId: string; readonly limit: number; readonly cursor: string }
 
-/** What management keys do, as messages of `proto/billing.proto`. Each rejects as `orUnavailable` does. */
+/**
+ * The operations of a management key, as messages of `proto/billing.proto`. Each rejects as `rethrowForCallers` does.
+ */
 export type KeyManagement = {
-  /** `keyId` is that of the management key. Null: unknown, revoked or expired, or its account is closed. */
+  /** `keyId` names the management key. Null when the key is unknown, revoked or expired, or its account is closed. */
   lookUpManagementKey(sha256: Buffer): Promise<BillingKey | null>
   /** `cursor`: of the page before; empty for the first one. */
   listAccountKeys(page: Page): Promise<ListAccountKeysResponse__Output>
@@ -24,7 +26,7 @@ export type KeyManagement = {
 export function createKeyManagement(client: GrpcClient, timeoutMs: number): KeyManagement {
   return {
     async lookUpManagementKey(keySha256) {
-      const { key } = await orUnavailable(
+      const { key } = await rethrowForCallers(
         callUnary<LookUpKeyRequest, LookUpKeyResponse__Output>(
           (request, options, callback) => client.lookUpManagementKey(request, options, callback),
           { keySha256 },
@@ -34,7 +36,7 @@ export function createKeyManagement(client: GrpcClient, timeoutMs: number): KeyM
       return key ? fromKeyMessage(key) : null
     },
     async listAccountKeys(page) {
-      return await orUnavailable(
+      return await rethrowForCallers(
         callUnary<Page, ListAccountKeysResponse__Output>(
           (request, options, callback) => client.listAccountKeys(request, options, callback),
           page,
@@ -43,7 +45,7 @@ export function createKeyManagement(client: GrpcClient, timeoutMs: number): KeyM
       )
     },
     async manageKey(request) {
-      return await orUnavailable(
+      return await rethrowForCallers(
         callUnary<ManageKeyRequest, ManageKeyResponse__Output>(
           (message, options, callback) => client.manageKey(message, options, callback),
           request,

@@ -36,7 +36,7 @@ export function followExtraAuthorities(options: {
   })
 }
 
-/** Those of the file are the last ones. By position, because the file may repeat authorities that are trusted anyway. */
+/** The authorities of the file come last. They are cut off by position, because the file may repeat trusted ones. */
 function defaultWithout(extra: readonly string[]): readonly string[] {
   const all = getCACertificates('default')
   return all.slice(0, all.length - extra.length)

@@ -7,8 +7,8 @@ export const gatewayChannel = (gateway: string) => `${KEY_PREFIX}gateway:${gatew
 export const workerChannel = (worker: string) => `${KEY_PREFIX}worker:${worker}`
 
 /**
- * The heartbeats of all gateways, or of all workers. Gateways need those of workers, and workers those of gateways: with
- * one channel for both, each would receive the heartbeats of every process.
+ * The channel of the heartbeats of all gateways, or of all workers. Each kind needs only the heartbeats of the other:
+ * with one channel for both, each process would receive the heartbeats of all.
  */
 export const heartbeatChannel = (kind: 'gateway' | 'worker') => `${KEY_PREFIX}heartbeats:${kind}s`
 

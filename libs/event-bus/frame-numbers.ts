@@ -23,7 +23,7 @@ const MOST_RANGES = 1_024
 export function createFrameNumbers(): FrameNumbers {
   let contiguous = 0
   let highest = 0
-  /** What arrived above `contiguous`, ascending, with at least one missing number before each. */
+  /** The numbers that arrived above `contiguous`, ascending, with at least one missing number before each range. */
   let ranges: Range[] = []
 
   function absorb() {

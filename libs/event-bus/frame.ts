@@ -31,13 +31,13 @@ export type Frame = {
 }
 
 /**
- * Each second a worker publishes to a gateway how far its frames are, and those of its streams that have ended or are
- * quiet; and when it is asked, those that were asked about.
+ * Once a second a worker sends each gateway a pulse: the numbers of its first kept and its last frame, and the last seq
+ * of each stream that has ended or was silent. A pulse that answers a question lists the streams that were asked about.
  *
  *   [ KIND, worker, firstKept, lastNumber, (stream, epoch, lastSeq, state)* ]
  *
- * So the gateway notices when the last frame of a stream was lost, and when the worker does not know a stream. A pulse
- * that answers a question lists what was asked about; a stream that is not listed is not a statement about it.
+ * So the gateway notices when the last frame of a stream was lost, and when the worker does not know a stream. A stream
+ * that is missing from a pulse means nothing.
  */
 export type Pulse = {
   readonly worker: string

@@ -13,7 +13,7 @@ export type KeptFrames = {
   lastNumber(gateway: string): number
   /** The kept frames from this number on, in order. */
   from(gateway: string, number: number): Iterable<string>
-  /** Of all gateways, as UTF-8. */
+  /** The size of the kept frames of all gateways, as UTF-8. */
   bytes(): number
 }
 

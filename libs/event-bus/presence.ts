@@ -3,6 +3,38 @@ import { FORM, livenessKey } from '#libs/generation-record/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { echoChannel, heartbeatChannel } from './channels.ts'
 import { BEAT_MS, readHeartbeat, type EngineState, type Heartbeat, type ProcessKind } from './heartbeat.ts'
+import {
+  isStalled,
+  judgePeers,
+  silenceMs,
+  type Clocks,
+  type JudgedPeer,
+  type JudgeLimits,
+} from './judge-peers.ts'
+import { createRecentDeaths } from './recent-deaths.ts'
+
+/*
+ * Which processes are alive. Each second this process sends a heartbeat on the bus, which the processes of the other kind
+ * receive, and an echo to itself, and writes a key that expires after its silence on the queue Redis. `judge-peers.ts`
+ * says when a peer is dead; here are the clocks that it reads, so that neither a Redis that fails over, restarts or is
+ * full nor a stall of this process looks like the death of all peers.
+ *
+ * LISTENING
+ *   Heartbeats and echoes arrive, each noted with its time. Four times a second the peers are judged.
+ *   - An echo comes after more than two beats without one: this process was cut off. All peers get their whole silence
+ *     again, and the queue Redis has to answer for one silence again.
+ *   - A check comes more than a beat late: STALLED.
+ *   - No echo for 3 s: AWAY.
+ *
+ * STALLED
+ *   What arrived meanwhile is still unread. For this turn nobody is judged and the bus does not count as away.
+ *   - The same turn: all peers get their whole silence again, the echo's clock starts again, LISTENING.
+ *
+ * AWAY
+ *   The bus is away, or a connection is dead that never fails by itself. `busAwayMs` says for how long. Both connections
+ *   to the bus are opened again, every 3 s, unless they are being opened.
+ *   - An echo comes: LISTENING, with the clocks begun again as above.
+ */
 
 export type Presence = {
   /** From now on `id` is judged even if it was never heard. Each call needs one `unwatch`. */
@@ -24,28 +56,16 @@ export type Presence = {
   stop(): Promise<void>
 }
 
-/** How much longer than a worker a gateway may be silent: its death ends what it runs, a worker's continues elsewhere. */
 const GATEWAY_EXTRA_MS = 7_000
-/** No process is judged before this one has listened for so long. */
 const LISTEN_FIRST_MS = 5_000
-/** Alive by its key, but without heartbeats for so long: cut off from the bus. */
 const CUT_OFF_MS = 15_000
-/** A process that was never heard must miss its key twice: it may be about to write it. */
-const SECOND_LOOK_MS = 2_000
 /** Often enough that a death is seen within half a second after the silence that shows it. */
 const CHECK_MS = 250
 /** A timer may be early by a little; the beat must not wait for the next check then. */
 const BEAT_SLACK_MS = 50
-/**
- * A check that comes later than this after the one before shows that this process stalled: heartbeats that arrived
- * meanwhile are still unread. The bound is a beat, because a stall and a heartbeat that was already a second old must
- * not look like three seconds of silence together.
- */
+/** A beat, because a stall and a heartbeat that was already a second old must not look like three seconds of silence. */
 const OWN_STALL_MS = 1_000
-/** Without an echo for so long the bus is away, or a connection that never fails by itself is dead. */
 const BUS_AWAY_MS = 3_000
-const DEAD_MS = 600_000
-const MOST_DEAD = 512
 
 /** Overrides for tests, which cannot wait for as long. */
 export type PresenceTimes = {
@@ -54,18 +74,29 @@ export type PresenceTimes = {
   readonly cutOffMs: number
 }
 
-type Peer = {
+/** A process that was heard, is watched or was suspected. */
+class Peer implements JudgedPeer {
   kind: ProcessKind
-  /** Null before it was heard. */
-  heartbeat: Heartbeat | null
-  /** When it was heard last; before that, since when this process listens. */
+  heartbeat: Heartbeat | null = null
+  watchers = 0
   seenMs: number
-  watchers: number
-  /** The first of the looks that found no key. */
-  missingSinceMs: number | null
-  nextLookMs: number
-  /** It was reported as cut off, and not heard since. */
-  cutOff: boolean
+  missingSinceMs: number | null = null
+  nextLookMs = 0
+  isCutOff = false
+  key: JudgedPeer['key'] = 'not-read'
+
+  constructor(kind: ProcessKind, seenMs: number) {
+    this.kind = kind
+    this.seenMs = seenMs
+  }
+
+  get wasHeard() {
+    return this.heartbeat !== null
+  }
+
+  get isWatched() {
+    return this.watchers > 0
+  }
 }
 
 /**
@@ -76,21 +107,16 @@ const WRITE_LIVENESS = `#!lua flags=allow-oom
 return redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])`
 
 /**
- * Which processes are alive. Each second this process sends a heartbeat on the bus, where the processes of the other kind
- * receive it, an echo to itself, and writes a key that expires after `ttlMs` on the queue Redis. A process of the other
- * kind, or a watched one, is dead when there was no heartbeat for `ttlMs` *and* its key is gone, while the queue Redis
- * answered throughout and an echo has come back over the same bus since; gateways have 7 s more. So neither a Redis that
- * fails over, restarts or is full nor a stall of this process looks like the death of all peers. A peer whose key exists
- * but that sent no heartbeat for 15 s is cut off.
- *
- * A death may be judged wrongly (a process that was frozen); it is heard again then, and no longer buried.
+ * Joins the bus and watches the peers. Resolves when this process is subscribed and has tried to write its liveness key;
+ * a write that fails is logged, and made again with the next beat. `onDeath` and `onCutOff` are called once for each
+ * silence.
  */
 export async function createPresence(options: {
   self: { id: string; kind: ProcessKind; name: string }
   /** How long a worker may be silent, and its liveness key lasts; a gateway has 7 s more. */
   ttlMs: number
   engines: () => EngineState[]
-  /** Whether this gateway's event loop is late. */
+  /** True while this gateway's event loop is late. */
   isLate?: () => boolean
   bus: Redis
   subscriber: Redis
@@ -122,16 +148,22 @@ export async function createPresence(options: {
     cutOffMs = CUT_OFF_MS,
   } = options.times ?? {}
   const beatMs = Math.min(BEAT_MS, ttlMs / 3)
-  const ownStallMs = Math.min(OWN_STALL_MS, ttlMs / 3)
-  const silenceOf = (kind: ProcessKind) => (kind === 'gateway' ? ttlMs + gatewayExtraMs : ttlMs)
+  const stallMs = Math.min(OWN_STALL_MS, ttlMs / 3) + CHECK_MS
+  const limits: JudgeLimits = {
+    ownKind: self.kind,
+    ttlMs,
+    gatewayExtraMs,
+    listenFirstMs,
+    cutOffMs,
+    stallMs,
+  }
   const otherKind = self.kind === 'gateway' ? 'worker' : 'gateway'
   const theirBeats = heartbeatChannel(otherKind)
   const ownBeats = heartbeatChannel(self.kind)
   const ownEcho = echoChannel(self.id)
   const startedMs = nowMs()
   const peers = new Map<string, Peer>()
-  /** By death, with its kind: gateways among them are buried. */
-  const dead = new Map<string, { kind: ProcessKind; diedMs: number }>()
+  const deaths = createRecentDeaths(nowMs)
   let listeningSinceMs = startedMs
   let checkedMs = startedMs
   let beatAtMs = startedMs
@@ -159,26 +191,18 @@ export async function createPresence(options: {
 
   function noteHeard(heartbeat: Heartbeat) {
     const { id, kind } = heartbeat
-    dead.delete(id)
+    deaths.revive(id)
     const peer = peers.get(id) ?? track(id, kind)
     peer.kind = kind
     peer.heartbeat = heartbeat
     peer.seenMs = nowMs()
     peer.missingSinceMs = null
     peer.nextLookMs = 0
-    peer.cutOff = false
+    peer.isCutOff = false
   }
 
   function track(id: string, kind: ProcessKind): Peer {
-    const peer: Peer = {
-      kind,
-      heartbeat: null,
-      seenMs: listeningSinceMs,
-      watchers: 0,
-      missingSinceMs: null,
-      nextLookMs: 0,
-      cutOff: false,
-    }
+    const peer = new Peer(kind, listeningSinceMs)
     peers.set(id, peer)
     return peer
   }
@@ -200,14 +224,14 @@ export async function createPresence(options: {
     sendEcho()
   }
 
-  /** What fails here is logged with the heartbeat, or noticed by the echo that is missing. */
+  /** A failure is logged with the heartbeat, or noticed by the missing echo. */
   function sendEcho() {
     bus.publish(ownEcho, '').catch(() => undefined)
   }
 
   async function writeLiveness() {
     try {
-      await queue.eval(WRITE_LIVENESS, 1, livenessKey(self.id), silenceOf(self.kind))
+      await queue.eval(WRITE_LIVENESS, 1, livenessKey(self.id), silenceMs(self.kind, limits))
       storeAnswersSinceMs ??= nowMs()
     } catch (error) {
       storeAnswersSinceMs = null
@@ -217,7 +241,7 @@ export async function createPresence(options: {
 
   function check() {
     const now = nowMs()
-    if (stalled(now)) {
+    if (isStalled(clocks(), limits)) {
       restartClocks()
       // The echoes of that time are unread too.
       echoMs = now
@@ -236,20 +260,19 @@ export async function createPresence(options: {
     judge()
   }
 
-  function judge() {
-    const now = nowMs()
-    if (!mayJudge(now)) return
+  const clocks = (): Clocks => ({ nowMs: nowMs(), startedMs, checkedMs, echoMs, storeAnswersSinceMs })
+
+  function judge(judged: Iterable<readonly [string, Peer]> = peers) {
     let needsEcho = false
-    for (const [id, peer] of peers) {
-      const silentSinceMs = peer.seenMs + silenceOf(peer.kind)
-      if (now <= silentSinceMs) continue
-      if (peer.kind !== otherKind && peer.watchers === 0) {
-        if (now - peer.seenMs > cutOffMs) peers.delete(id)
-      } else if (echoMs <= silentSinceMs) needsEcho = true
-      else if (now >= peer.nextLookMs) void look(id, peer)
+    for (const { id, peer, verdict } of judgePeers(judged, clocks(), limits)) {
+      if (verdict === 'echo') needsEcho = true
+      else if (verdict === 'look') void look(id, peer)
+      else if (verdict === 'forget') peers.delete(id)
+      else if (verdict === 'cut-off') declareCutOff(id, peer)
+      else declareDead(id, peer.kind)
     }
     // Shows whether the silence is theirs or the bus's, without waiting for the next beat.
-    if (needsEcho && now - echoMs < BUS_AWAY_MS) sendEcho()
+    if (needsEcho && nowMs() - echoMs < BUS_AWAY_MS) sendEcho()
   }
 
   async function look(id: string, peer: Peer) {
@@ -263,44 +286,28 @@ export async function createPresence(options: {
       return
     }
     const now = nowMs()
-    const silent = mayJudge(now) && echoMs > peer.seenMs + silenceOf(peer.kind)
-    if (leftMs !== NO_SUCH_KEY) {
-      peer.missingSinceMs = null
-      peer.nextLookMs = now + Math.max(0, leftMs)
-      if (peer.heartbeat === null && peer.watchers === 0) peers.delete(id)
-      else if (silent && now - peer.seenMs > cutOffMs) declareCutOff(id, peer)
-      return
-    }
-    peer.missingSinceMs ??= now
-    peer.nextLookMs = now + CHECK_MS
-    const looked = peer.heartbeat !== null || now - peer.missingSinceMs >= SECOND_LOOK_MS
-    if (silent && looked && storeAnsweredFor(now, silenceOf(peer.kind)) && peers.get(id) === peer) {
-      declareDead(id, peer.kind)
-    }
+    const isGone = leftMs === NO_SUCH_KEY
+    peer.missingSinceMs = isGone ? (peer.missingSinceMs ?? now) : null
+    peer.nextLookMs = now + (isGone ? CHECK_MS : Math.max(0, leftMs))
+    // It was forgotten, or declared dead, while its key was read.
+    if (peers.get(id) !== peer) return
+    peer.key = isGone ? 'gone' : 'exists'
+    judge([[id, peer]])
+    peer.key = 'not-read'
   }
 
   function declareDead(id: string, kind: ProcessKind) {
     peers.delete(id)
-    dead.set(id, { kind, diedMs: nowMs() })
-    for (const oldest of dead.keys()) {
-      if (dead.size <= MOST_DEAD) break
-      dead.delete(oldest)
-    }
+    deaths.add(id, kind)
     log.warn({ peer: id, kind }, 'peer is dead')
     onDeath(id, kind)
   }
 
   function declareCutOff(id: string, peer: Peer) {
-    if (peer.cutOff) return
-    peer.cutOff = true
+    peer.isCutOff = true
     log.warn({ peer: id, kind: peer.kind }, 'peer is cut off from the bus')
     onCutOff(id, peer.kind)
   }
-
-  const stalled = (now: number) => now - checkedMs > ownStallMs + CHECK_MS
-  const mayJudge = (now: number) => now - startedMs >= listenFirstMs && !stalled(now)
-  const storeAnsweredFor = (now: number, ms: number) =>
-    storeAnswersSinceMs !== null && now - storeAnswersSinceMs >= ms
 
   sendHeartbeat()
   await writeLiveness()
@@ -318,8 +325,8 @@ export async function createPresence(options: {
       if (peer.watchers === 0 && peer.heartbeat === null) peers.delete(id)
     },
     suspect(id) {
-      // What is sent to the dead reaches no subscriber; that is known.
-      if (!peers.has(id) && dead.has(id)) return
+      // Messages to the dead reach no subscriber; nothing new is learned from that.
+      if (!peers.has(id) && deaths.has(id)) return
       const peer = peers.get(id) ?? track(id, otherKind)
       if (peer.missingSinceMs === null && peer.nextLookMs !== Infinity) void look(id, peer)
     },
@@ -334,16 +341,9 @@ export async function createPresence(options: {
     busAwayMs() {
       const now = nowMs()
       // After a stall the echoes of that time are unread.
-      return stalled(now) || now - echoMs < BUS_AWAY_MS ? 0 : now - echoMs
+      return isStalled(clocks(), limits) || now - echoMs < BUS_AWAY_MS ? 0 : now - echoMs
     },
-    buried() {
-      const now = nowMs()
-      for (const [id, { diedMs }] of dead) {
-        if (now - diedMs < DEAD_MS) break
-        dead.delete(id)
-      }
-      return [...dead].flatMap(([id, { kind }]) => (kind === 'gateway' ? [id] : []))
-    },
+    buried: () => deaths.gateways(),
     peers() {
       const now = nowMs()
       const fresh: Heartbeat[] = []

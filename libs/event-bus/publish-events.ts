@@ -13,9 +13,9 @@ import { createKeptFrames } from './kept-frames.ts'
 
 export type EventPublisher = {
   /**
-   * Queues a group of events of one stream for `gateway`: all that one push of the parser gave, with all its token ids
-   * on the first. It is published at the end of this event-loop turn; to a late gateway within 25 ms, unless it is
-   * `urgent`. A stream's urgent groups must come before its others. Never throws.
+   * Queues a group of events of one stream for `gateway`: the output of one push of the parser, with all its token ids
+   * on the first event. It is published at the end of this event-loop turn; to a late gateway within 25 ms, unless it
+   * is `urgent`. A stream's urgent groups must come before its others. Never throws.
    */
   send(gateway: string, group: readonly FrameEntry[], urgent?: boolean): void
   /** Publishes the state of these streams, after the queued events. */
@@ -70,9 +70,9 @@ export function createEventPublisher(options: {
   const { redis, worker, onNoSubscriber, onPublish, nowMs, keepBytes = KEEP_BYTES, log } = options
   const { isLate = () => false } = options
   const kept = createKeptFrames({ keepMs: KEEP_MS, keepBytes, nowMs })
-  /** Of this turn. */
+  /** The frames of this turn of the event loop, by gateway. */
   let pending = new Map<string, PendingFrame>()
-  /** Those to late gateways, each with its timer. Nothing in `pending` is behind them. */
+  /** The frames to late gateways, each with its timer. No frame in `pending` is for the same gateway. */
   const merging = new Map<string, MergingFrame>()
   let scheduled = false
   let failures = 0

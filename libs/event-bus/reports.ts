@@ -8,10 +8,10 @@ import { OBSERVE_CHANNEL, REPORTS_CHANNEL } from './channels.ts'
 import { publishSignal, subscribeSignal, type Signal } from './scaling-signals.ts'
 
 /**
- * What workers and gateways report for operators, beside their heartbeats and the signals about load, of which nothing
- * is repeated here. Each sends a report every 15 s, and every 2 s while a console observes. Counters count since the
- * start of the sender, so a lost report heals with the next one. Readers ignore fields that they do not know and skip
- * reports of another `v`; what such a report lacks is not known, never 0.
+ * The reports of workers and gateways for operators. They repeat nothing of the heartbeats and the signals about load.
+ * Each sends a report every 15 s, and every 2 s while a console observes. Counters count since the start of the sender,
+ * so a lost report heals with the next one. Readers ignore fields that they do not know and skip reports of another
+ * `v`; what such a report lacks is not known, never 0.
  */
 
 const V = z.literal(1)
@@ -51,7 +51,7 @@ const EngineReport = z.object({
   contextWindow: count.nullable(),
   /** Accepted by the engine and not begun. */
   waiting: count.nullable(),
-  /** What keeps it from loading; null where nothing does. */
+  /** The reason for which it does not load; null where there is none. */
   problem: z.string().nullable(),
   /** What of a conversation its model's chat template cannot print; null without a template, or until it is loaded. */
   refuses: z.array(z.string()).nullable().default(null),
@@ -142,7 +142,7 @@ export type Report = z.infer<typeof Report>
 const OBSERVE: Signal<Observe> = { channel: OBSERVE_CHANNEL, schema: Observe }
 export const REPORTS: Signal<Report> = { channel: REPORTS_CHANNEL, schema: Report }
 
-/** What every report says of its process. */
+/** Returns the fields by which every report describes its process. */
 export function describeProcess(process_: { id: string; name: string }) {
   return {
     v: 1 as const,

@@ -4,9 +4,9 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import { CAPACITY_CHANNEL, DEMAND_CHANNEL, MODEL_STATES_CHANNEL } from './channels.ts'
 
 /**
- * What gateways, workers and scalers send each other about load, once a second. The channels are their own because
- * heartbeats go to every process. Counters count since the start of the sender, so that a lost message heals with the
- * next one. Readers ignore fields that they do not know.
+ * The messages about load that gateways, workers and scalers send each other once a second. The channels are their own
+ * because heartbeats go to every process. Counters count since the start of the sender, so that a lost message heals
+ * with the next one. Readers ignore fields that they do not know.
  */
 
 const count = z.int().min(0)
@@ -122,7 +122,7 @@ export async function publishSignal<Message>(
 
 /**
  * Subscribes to one kind of signal on a subscriber connection, which may have other subscriptions. Messages that cannot
- * be read, as those of another release may be, are dropped and logged at debug level.
+ * be read, for example of another release, are dropped and logged at debug level.
  */
 export async function subscribeSignal<Message>(
   options: { subscriber: Redis; log: Logger },

@@ -2,13 +2,51 @@ import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
 import type { Unreadable } from './event-codecs.ts'
 import type { ReceivedEntry } from './frame.ts'
 
-/** What the gateway reads of a generation's stream. A loss comes in order, after all that was received before it. */
+/*
+ * An inbox is the gateway's end of one generation's stream. It lives through epochs: the attempts to run the generation,
+ * each by another claim. Its state is that of the present epoch; token ids outlive epochs, so that the next worker
+ * continues after them.
+ *
+ * WAITING (`open`, no worker)
+ *   Nothing of this epoch was accepted. The gateway may know from the record who claimed it (`expect`), and asks that
+ *   worker each second for its stream.
+ *   - Event 1 is a claim that continues after exactly the ids that are here: RUNNING, and its sender is the worker.
+ *   - Event 1 declines the generation or reports an error: ENDED.
+ *   - Event 1 is anything else: LOST as `misfit`.
+ *   - A later event comes first: a gap; it must come again after what is missing.
+ *   - The expected worker answers twice that it does not run the epoch: LOST as `not-running`. Once is not enough,
+ *     because the answer may have overtaken the claim.
+ *
+ * RUNNING (`open`, a worker)
+ *   Only this worker counts. Events of any other are strays, whose sender must stop: this is the fence.
+ *   - The next event in order: accepted. The last one of the epoch: ENDED.
+ *   - An event that was accepted before: ignored.
+ *   - An event further on: a gap, as above.
+ *   - An event that this release cannot read: LOST as `unreadable`.
+ *
+ * ENDED
+ *   The last event was accepted. Events that come again are ignored, others are strays.
+ *
+ * LOST
+ *   The consumer reads `stream-lost` after all that was accepted before; the worker is asked to stop.
+ *
+ * CLOSED
+ *   What was accepted can still be read, then the iteration ends. Events are strays.
+ *
+ * From several states:
+ *   - `lose`, from WAITING and RUNNING: LOST, with the caller's reason.
+ *   - `raise`, from all but CLOSED: WAITING in the next epoch; a worker that may still run is asked to stop. With
+ *     `restart`, ids and unread events are dropped.
+ *   - `close`, from all: CLOSED.
+ */
+
+/** An event that the gateway reads of a generation's stream. A loss comes in order, after all that was received before. */
 export type InboxEvent = GenerationEvent | StreamLost
 export type StreamLost = { readonly type: 'stream-lost'; readonly reason: LossReason }
 
 /**
- * Why this epoch gives nothing more.
- * - `worker-dead`, `bus-away`, `deadline`, `settled`, `no-worker`, `gateway-stopping`: as the caller of `lose` found.
+ * The reason for which this epoch gives nothing more.
+ * - `worker-dead`, `bus-away`, `deadline`, `settled`, `no-worker`, `gateway-stopping`: found by the caller of `lose`.
  * - `frames-lost`: its worker no longer keeps a frame that did not arrive.
  * - `not-running`: its worker does not run it.
  * - `misfit`: its worker did not continue after the ids that are here.
@@ -27,8 +65,8 @@ export type LossReason =
   | 'gateway-stopping'
 
 /**
- * The gateway's end of one generation's stream: events in order, each once, in batches as they arrived. Iteration ends
- * after `close`, never by a loss: `raise` starts the next epoch in the same inbox. One consumer only.
+ * The consumer's side of an inbox: events in order, each once, in batches as they arrived. Iteration ends after `close`,
+ * never by a loss: `raise` starts the next epoch in the same inbox. One consumer only.
  */
 export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   /** The gateway's number for the stream. */
@@ -48,7 +86,7 @@ export type StreamInbox = AsyncIterable<readonly InboxEvent[]> & {
   raise(options: { readonly restart: boolean }): number
   /** Ends the epoch with a `stream-lost` event, unless it is over. */
   lose(reason: LossReason): void
-  /** Resolves when this epoch is lost, or the inbox is closed: for who waits before a worker can have it. */
+  /** Resolves when this epoch is lost or the inbox is closed, for a caller that waits before any worker can have it. */
   untilOver(): Promise<void>
   close(): void
 }
@@ -62,7 +100,7 @@ export type Acceptance = 'accepted' | 'repeated' | 'gap' | 'stray'
 /** The subscriber's side of an inbox. */
 export type InboxFeed = {
   accept(entry: ReceivedEntry, worker: string): Acceptance
-  /** Passes what was accepted to the consumer. What is delivered in one turn of the event loop is one batch. */
+  /** Passes the accepted events to the consumer. All that are delivered in one turn of the event loop are one batch. */
   deliver(): void
   /** The seq of the last event that was accepted in this epoch. */
   lastSeq(): number
@@ -84,10 +122,7 @@ const DENIALS = 2
 type Waiter = (result: IteratorResult<readonly InboxEvent[]>) => void
 
 /**
- * The fence: in an epoch only the first worker that was heard counts, and its first event must say that it continues
- * after exactly the ids that are here.
- *
- * `onClose` is called once. `onStop` is called when the epoch's worker must stop: the epoch is lost, or was raised while
+ * Opens an inbox in its first epoch. `onClose` is called once. `onStop` is called when the epoch's worker must stop: the epoch is lost, or was raised while
  * its worker may still run it.
  */
 export function createStreamInbox(

@@ -1,6 +1,7 @@
 /**
  * Counts of durations in buckets of a fixed form, four to each doubling from 1 ms to 17 min. Processes count into them
- * since their start and report the counts; a reader adds those of many processes and takes the quantiles of a difference.
+ * since their start and report the counts; a reader adds the counts of many processes and takes the quantiles of a
+ * difference.
  */
 
 const PER_DOUBLING = 4
@@ -34,7 +35,7 @@ export function packBuckets(buckets: readonly number[]): number[] {
   return buckets.flatMap((count, index) => (count === 0 ? [] : [index, count]))
 }
 
-/** What does not fit this form is left out. */
+/** Restores packed buckets. Entries that do not fit the form are left out. */
 export function unpackBuckets(packed: readonly number[]): TimeBuckets {
   const buckets = emptyBuckets()
   for (let at = 0; at + 1 < packed.length; at += 2) {

@@ -40,8 +40,8 @@ const WorkerControl = z.discriminatedUnion('type', [
 type WorkerControl = z.infer<typeof WorkerControl>
 
 /**
- * What a gateway sends to workers. Each resolves with whether the message reached a subscriber, and never rejects: all
- * of them are sent again while there is a reason to.
+ * The messages of a gateway to workers. Each call resolves with true when the message reached a subscriber, and never
+ * rejects: every message is sent again while there is a reason to.
  */
 export type ControlSender = {
   /** Stop these streams, up to and including the epoch. */
@@ -117,7 +117,7 @@ async function publish(redis: Redis, worker: string, message: WorkerControl): Pr
   return await redis.publish(workerChannel(worker), JSON.stringify(message))
 }
 
-/** What a worker does on each message; `settled` of `onAcknowledge` are streams of that gateway. */
+/** A worker's handlers of these messages; `settled` of `onAcknowledge` are streams of the gateway. */
 export type ControlHandlers = {
   onStop: (gateway: string, streams: readonly StreamEpoch[]) => void
   onResend: (gateway: string, from: number) => void

@@ -1,7 +1,7 @@
 import { createFrameNumbers } from './frame-numbers.ts'
 import type { ControlSender } from './worker-control.ts'
 
-/** What one gateway knows about the frames from one worker. */
+/** The record that one gateway keeps of the frames from one worker. */
 export type WorkerLink = {
   readonly worker: string
   /** A frame exists; false when it needs no look, because all of it was taken before. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { KubernetesError, type KubernetesClient } from './kubernetes-client.ts'
 
-/** What every followed object has; the caller's schema adds the fields that it reads. */
+/** The metadata that every followed object has; the caller's schema adds the fields that it reads. */
 export const ObjectMeta = z.object({
   name: z.string(),
   uid: z.string(),

@@ -6,7 +6,7 @@ import type { Releasers } from './releasers.ts'
 export async function openTracing(
   app: string,
   options: {
-    /** Of this process, as logs name it. */
+    /** The name of this process in logs. */
     instance: string
     config: { readonly OTLP_ENDPOINT?: string | undefined; readonly TRACE_RATIO: number }
     log: Logger

@@ -24,7 +24,7 @@ export type Delta = {
   readonly values: Readonly<Record<string, unknown>>
 }
 
-/** What changed from one state of a view to the next. */
+/** Returns the changes from one state of a view to the next. */
 export function toDelta(before: Parts, after: Parts, asOf: string): Delta {
   const tables: Record<string, Changes> = {}
   const values: Record<string, unknown> = {}
@@ -91,7 +91,7 @@ function isRow(value: unknown): value is Row {
   return typeof value === 'object' && value !== null && 'id' in value && typeof value.id === 'string'
 }
 
-/** Of JSON values. */
+/** Compares two JSON values. */
 function isEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (!isObject(a) || !isObject(b)) return false

@@ -10,7 +10,7 @@ import { z } from 'zod'
 const count = z.number()
 const unknownAsNull = z.number().nullable()
 
-/** Of the last 60 s, in ms; null where nothing was measured. */
+/** Quantiles of the last 60 s, in ms; null where nothing was measured. */
 export const Quantiles = z.object({ p50: unknownAsNull, p95: unknownAsNull })
 export type Quantiles = z.infer<typeof Quantiles>
 
@@ -86,7 +86,7 @@ export const WorkerNow = z.object({
   slots: count,
   /** 0 to 1. */
   kvUse: unknownAsNull,
-  /** Of the prompt tokens of the last seconds, the part that the engine had cached; 0 to 1. */
+  /** The part of the prompt tokens of the last seconds that the engine had cached; 0 to 1. */
   cacheHits: unknownAsNull,
   outputPerS: count,
   meanGenerationMs: unknownAsNull,
@@ -95,7 +95,7 @@ export const WorkerNow = z.object({
   seenMs: count,
   node: z.string().nullable(),
   pool: z.string().nullable(),
-  /** From its reports; null for a worker that sends none, as those of older releases. */
+  /** From its reports; null for a worker that sends none, such as one of an older release. */
   host: z.string().nullable(),
   version: z.string().nullable(),
   /** Accepted by the engine and not begun. */
@@ -104,7 +104,7 @@ export const WorkerNow = z.object({
   address: z.string().nullable(),
   contextWindow: unknownAsNull,
   pendingSettlements: unknownAsNull,
-  /** What keeps the model from loading. */
+  /** The reason for which the model does not load. */
   problem: z.string().nullable(),
   /** What of a conversation the model's chat template cannot print, so that requests with it are refused. */
   refuses: z.array(z.string()).nullable(),
@@ -123,7 +123,7 @@ export const ProcessNow = z.object({
   startedAt: z.string(),
   /** Age of its last report, when that is more than twice the interval; else 0. */
   seenMs: count,
-  /** Of gateways. */
+  /** Gateways alone have this and the next two. */
   openStreams: unknownAsNull,
   loopDelayMs: unknownAsNull,
   pendingSettlements: unknownAsNull,
@@ -157,14 +157,14 @@ export type OpenRequest = z.infer<typeof OpenRequest>
 
 /** A request, or a group of failures, in the tail of ended requests. */
 export const EndedRequest = z.object({
-  /** Of the request; of a group, that of one example. */
+  /** The id of the request; a group has the id of one example. */
   id: z.string(),
   accountId: z.string(),
   model: z.string(),
   /** failed: a group of refusals or failures. slow: one of the slowest. sample: stands for `weight` others. */
   kind: z.enum(['failed', 'slow', 'sample']),
   outcome: z.enum(['completed', 'cancelled', 'failed']),
-  /** Of `API_ERRORS`; null unless it failed. */
+  /** A code of `API_ERRORS`; null unless the request failed. */
   code: z.string().nullable(),
   /** How many requests this row stands for. */
   weight: count,
@@ -193,7 +193,7 @@ export const ClusterNow = z.object({
   refusedPerS: ByCode,
   endsPerS: count,
   failedPerS: count,
-  /** Of the generations that ended within 60 s, the part that failed by our fault; null where none ended. */
+  /** The part of the generations that ended within 60 s that failed by our fault; null where none ended. */
   failedShare: unknownAsNull,
   /** `used_memory` over `maxmemory` of the fullest queue Redis; null where it has no limit. */
   redisMemory: unknownAsNull,
@@ -211,7 +211,7 @@ export const Problem = z.object({
   /** A sentence with its values. */
   text: z.string(),
   since: z.string(),
-  /** What it is about: the screen to link. */
+  /** The model or the worker that it concerns: the screen to link. */
   model: z.string().nullable(),
   worker: z.string().nullable(),
   /** In this repository, such as `docs/runbooks/queue-old.md`. */

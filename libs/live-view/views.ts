@@ -23,7 +23,7 @@ export type LongHistoryName = (typeof LONG_HISTORIES)[number]
 const Histories = z.record(z.enum(HISTORIES), Series)
 const LongHistories = z.record(z.enum(LONG_HISTORIES), Series)
 
-/** What of the picture is missing at this moment. */
+/** The sources that do not answer at this moment: their part of the picture is old. */
 const Sources = z.object({
   /** For how long no message came over the bus, in ms; 0 while they come. */
   busAwayMs: z.number(),
@@ -32,7 +32,7 @@ const Sources = z.object({
 })
 
 /**
- * What each view consists of. A part that is an array of rows is a table: a delta has its changed rows. Any other part is
+ * The parts of each view. A part that is an array of rows is a table: a delta has its changed rows. Any other part is
  * a value: a delta has the whole of it when it changed. Histories are in snapshots alone; a viewer appends what deltas
  * bring.
  */
@@ -41,7 +41,7 @@ export const NowView = z.object({
   cluster: ClusterNow,
   problems: z.array(Problem),
   models: z.array(ModelLine),
-  /** Of the cluster: 10 min by 1 s. */
+  /** The histories of the cluster: 10 min by 1 s. */
   histories: Histories,
   /** By model: `waiting` over 10 min by 10 s. */
   sparklines: z.record(z.string(), Series),
@@ -63,7 +63,7 @@ export const RequestsView = z.object({
 })
 export type RequestsView = z.infer<typeof RequestsView>
 
-/** Of one model. `model` is null for one that no process of the cluster knows. */
+/** The view of one model. `model` is null when no process of the cluster knows it. */
 export const ModelView = z.object({
   sources: Sources,
   model: ModelNow.nullable(),

@@ -3,7 +3,9 @@ import type { RedisPlace, RedisServerPlace } from '#libs/config/redis-fields.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { watchTlsConnections } from './watch-tls-connections.ts'
 
-/** The client of one server or of a Sentinel group's master, or that of a Cluster. Both have the same commands. */
+/**
+ * The client of one server or of a Sentinel group's master, or the client of a Cluster. Both have the same commands.
+ */
 export type RedisClient = Redis | Cluster
 
 /**

@@ -3,8 +3,8 @@ import { ConfigError } from '#libs/config/load-config.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 
 /**
- * What a server deletes when its memory is full; null: it does not say. INFO has it too, which managed servers allow where
- * they refuse CONFIG.
+ * Reads from each server which keys it deletes when its memory is full; null when the server does not say. Asks INFO,
+ * which managed servers allow where they refuse CONFIG.
  */
 export async function readEvictionPolicies(redis: Redis | Cluster): Promise<(string | null)[]> {
   const servers = redis instanceof Cluster ? redis.nodes('master') : [redis]
@@ -13,7 +13,7 @@ export async function readEvictionPolicies(redis: Redis | Cluster): Promise<(str
   )
 }
 
-/** Whether the server would delete keys by itself: work that waits, and settlements that are not charged yet. */
+/** True when the server would delete keys by itself: waiting work, and settlements that are not charged yet. */
 export const evicts = (policy: string | null) => policy !== null && policy !== 'noeviction'
 
 /**

@@ -4,7 +4,10 @@ import { Gauge, type Registry } from 'prom-client'
 /** Node samples by a timer of this period, and a sample includes the period. */
 const PERIOD_MS = 50
 
-/** Of prom-client's own monitor, which cannot be left out: it wakes the process once a minute, not 100 times a second. */
+/**
+ * The period of prom-client's own monitor, which cannot be left out: it wakes the process once a minute, not 100 times
+ * a second.
+ */
 export const IDLE_MONITOR_PERIOD_MS = 60_000
 
 /**

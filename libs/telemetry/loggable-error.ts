@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What a log line has of an error. */
+/** The fields of an error in a log line. */
 export type LoggableError = {
   readonly type: string
   readonly message: string
@@ -24,7 +24,7 @@ const MOST_PATH = 8
 const OMITTED = '(omitted: it may quote a text of the request)'
 
 /**
- * An error as a log may have it: of the fields of any library only those named here. ioredis hangs the whole command on
+ * An error as a log may have it, with only the fields that are named here. ioredis hangs the whole command on
  * its errors, with passwords and with what was published; pg the row and the parameters; others the request. What remains
  * are type, message, code and stack, each bounded, also of causes and of the errors in an AggregateError.
  *
@@ -36,7 +36,9 @@ export function toLoggableError(error: unknown): LoggableError {
   return describe(error, MOST_CAUSES)
 }
 
-/** A text without credentials: those of URLs, bearer tokens and keys, and the arguments of a Redis command. */
+/**
+ * Returns the text without credentials: passwords in URLs, bearer tokens, keys, and the arguments of a Redis command.
+ */
 export function redactCredentials(text: string): string {
   return CREDENTIALS.reduce(
     (redacted, [pattern, replacement]) => redacted.replace(pattern, replacement),

@@ -3,7 +3,7 @@ import { redactCredentials, toLoggableError } from './loggable-error.ts'
 
 export type { Logger } from 'pino'
 
-/** What is deeper is left out. */
+/** Fields that are nested deeper are left out. */
 const MOST_DEPTH = 4
 
 /**
@@ -17,7 +17,7 @@ export function createLogger(app: string, level: string, destination?: Destinati
     timestamp: pino.stdTimeFunctions.isoTime,
     hooks: {
       logMethod([first, ...others], method) {
-        // pino would take the message of an error that comes alone as that of the line.
+        // pino would take the message of an error that comes alone as the message of the line.
         const given: unknown = first
         const fields = given instanceof Error ? { err: given } : given
         const safe = [fields, ...others].map((value) => toSafe(value, MOST_DEPTH))
@@ -41,7 +41,7 @@ function toSafe(value: unknown, depth: number): unknown {
   return toFields(value, depth)
 }
 
-/** Of an object of a class only the fields that JSON has of it. */
+/** Returns the own enumerable fields of an object, each made safe; an instance of a class loses its methods. */
 function toFields(value: object, depth: number): Record<string, unknown> {
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, toSafe(field, depth - 1)]))
 }

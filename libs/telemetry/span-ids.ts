@@ -6,7 +6,7 @@ export function toSpanId(key: string): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 16)
 }
 
-/** Random ids, but where `withKey` starts a span: that one gets the id of its key. */
+/** Random ids, except for a span that `withKey` starts: its id is made from its key. */
 export function createSpanIds(): {
   generator: IdGenerator
   withKey: <Started>(key: string, start: () => Started) => Started

@@ -2,7 +2,7 @@ import type { Logger } from './logger.ts'
 import { NO_SPAN, type Span, type StartOptions } from './span.ts'
 
 export type Tracing = {
-  /** Begins a trace, or continues that of `parent`. Returns NO_SPAN where the request is not traced. */
+  /** Begins a trace, or continues the trace of `parent`. Returns NO_SPAN where the request is not traced. */
   start(name: string, options?: StartOptions): Span
   /** Sends what is left; resolves after some seconds at most. Never rejects. */
   close(): Promise<void>
@@ -17,7 +17,7 @@ export const NO_TRACING: Tracing = { start: () => NO_SPAN, close: async () => un
  */
 export async function createTracing(options: {
   app: string
-  /** Of this process, as logs and metrics name it. */
+  /** The name of this process in logs and metrics. */
   instance: string
   endpoint: string | undefined
   ratio: number

@@ -1,9 +1,9 @@
-/** What a dashboard of this project says; `toGrafana` gives it Grafana's form. */
+/** A dashboard as this project describes it; `toGrafana` gives it Grafana's form. */
 export type Dashboard = {
   /** Also the name of its file. */
   readonly name: string
   readonly title: string
-  /** Whether it shows one model, chosen above the panels. */
+  /** It shows one model, which is chosen above the panels. */
   readonly byModel?: true
   readonly panels: readonly Panel[]
 }
@@ -28,7 +28,7 @@ const HEIGHT = 8
 const DATASOURCE = { type: 'prometheus', uid: '${datasource}' }
 
 /** The dashboard in the form of a Grafana file. */
-export function toGrafana({ name, title, byModel, panels }: Dashboard): object {
+export function toGrafana({ name, title, byModel, panels }: Dashboard) {
   const namespace = variable('namespace', 'label_values(millrace_build_info, namespace)')
   const model = variable(
     'model',

@@ -12,7 +12,7 @@ const NAMES = [
   'google-chrome',
 ] as const
 
-/** Of Debian: the second where the first is not to be had. */
+/** Debian's packages: the second where the first is not to be had. */
 const PACKAGES = ['chromium-headless-shell', 'chromium'] as const
 
 /**

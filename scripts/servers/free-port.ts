@@ -62,7 +62,7 @@ function readEphemeralRange(): string {
   }
 }
 
-/** Whether a server could listen on this loopback port now. */
+/** Resolves with true when a server could listen on this loopback port now. */
 export async function isFree(port: number): Promise<boolean> {
   const server = await listen({ port, host: '127.0.0.1' })
   if (server === null) return false

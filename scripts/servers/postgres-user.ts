@@ -19,7 +19,7 @@ function lookUp(name: string): ProcessUser | undefined {
   }
 }
 
-/** Whether `user` may use `path`, by a flag of test(1): -x to run or enter it, -r to read it. */
+/** Returns true when `user` may use `path`, by a flag of test(1): -x to run or enter it, -r to read it. */
 export function canUse(user: ProcessUser | undefined, flag: '-x' | '-r', path: string): boolean {
   try {
     execFileSync('test', [flag, path], { cwd: '/', stdio: 'ignore', ...user })

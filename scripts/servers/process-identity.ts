@@ -26,7 +26,7 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   }
 }
 
-/** Whether exactly this process still runs, not a later one with its number. */
+/** Returns true when exactly this process still runs, not a later one with its number. */
 export function isRunning(identity: ProcessIdentity): boolean {
   const now = identifyProcess(identity.pid)
   return now !== undefined && now.startTicks === identity.startTicks && now.bootId === identity.bootId

@@ -59,7 +59,7 @@ export async function archiveMonth(
   return parseAnswer(ADMIN.archiveMonth.answer, answer)
 }
 
-/** Whether the files of a manifest are those that billing knows of an archived month. */
+/** True when the files of a manifest are those that billing knows of an archived month. */
 export function isArchiveOf({ files }: LedgerMonth, manifest: Manifest): boolean {
   const digests = toDigests(manifest)
   return ArchivePart.options.every((part) => {

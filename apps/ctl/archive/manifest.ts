@@ -15,7 +15,7 @@ const File = z.strictObject({
 })
 export type ManifestFile = z.infer<typeof File>
 
-/** What the files of an archived month contain, as `<month>.manifest.json` beside them. */
+/** The contents of the files of an archived month, as `<month>.manifest.json` beside them. */
 export const Manifest = z.strictObject({
   format: z.literal(1),
   month: z.string().regex(/^\d{4}-\d{2}$/),

@@ -6,7 +6,7 @@ import {
 } from '#libs/admin-contract/resources/archives.ts'
 import { LedgerEntry } from '#libs/admin-contract/resources/ledger.ts'
 
-/** What the lines of a file add up to. */
+/** The sums of the lines of a file. */
 export type Tally = {
   readonly lines: number
   readonly sha256: string

@@ -1,4 +1,4 @@
-/** What the viewer has chosen. */
+/** The choices of the viewer. */
 export type TopState = {
   /** The selected row, from 0. */
   readonly row: number
@@ -27,7 +27,7 @@ export const START: TopState = {
 
 const MOST_LETTERS = 40
 
-/** What follows from one key. `models`: the ids of the shown rows, in their order. */
+/** Returns the state after one key. `models`: the ids of the shown rows, in their order. */
 export function press(state: TopState, key: string, models: readonly string[]): TopState {
   if (key === CTRL_C) return { ...state, isOver: true }
   if (state.isTyping) return type(state, key)

@@ -5,7 +5,7 @@ import { RETRY_AFTER_S } from '../retry-after.ts'
 import type { Admission, Admit } from './admit.ts'
 import type { Generate } from './generation-call.ts'
 import type { Observe } from './observe.ts'
-import type { OpenRun, Run } from './open-run.ts'
+import type { OpenRun, Run } from './generation-run.ts'
 import type { ReceiveVectors } from './receive-vectors.ts'
 import type { Reserve } from './reserve.ts'
 

@@ -1,7 +1,7 @@
 import type { VectorsReady } from '#libs/contracts/generation-event.ts'
 import { vectorsKey } from '#libs/event-bus/vectors.ts'
 import { interrupted } from './interrupted.ts'
-import type { Run } from './open-run.ts'
+import type { Run } from './generation-run.ts'
 
 /** Takes the vectors that an event announces from the bus Redis, and acknowledges them: the worker waits for that. */
 export type ReceiveVectors = (

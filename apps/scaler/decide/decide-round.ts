@@ -24,17 +24,17 @@ export type RoundModel = {
 }
 
 export type PoolChange = Change & {
-  /** What the pool is to have by its share of the need. */
+  /** The replicas that the pool is to have by its share of the need. */
   readonly want: number
-  /** What the budget gives it. */
+  /** The replicas that the budget gives it. */
   readonly given: number
 }
 
 export type ClassGpus = {
   readonly budget: number
-  /** Of pods that exist and of replicas that are ordered. */
+  /** GPUs of pods that exist and of replicas that are ordered. */
   readonly used: number
-  /** Of pods that are being deleted; counted in neither. */
+  /** GPUs of pods that are being deleted; counted in neither. */
   readonly deleting: number
   readonly free: number
 }

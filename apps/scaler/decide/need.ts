@@ -1,7 +1,7 @@
 import { busySlots, queueSlots } from '#libs/demand/demand.ts'
 import type { ModelLoad, PoolSpec } from './types.ts'
 
-/** What decides the number of replicas. */
+/** The term that decides the number of replicas. */
 export type NeedTerm = 'busy' | 'decode' | 'prefill' | 'floor' | 'max' | 'unserved' | 'zero'
 
 export type Need = {

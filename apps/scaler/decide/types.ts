@@ -1,12 +1,12 @@
 import { z } from 'zod'
 
 /**
- * What the scaler's decisions read and return. All of `decide/` is pure: the time comes in as `nowMs`, and what the
+ * Input and output of the scaler's decisions. All of `decide/` is pure: the time comes in as `nowMs`, and what the
  * leader must remember across a takeover is plain JSON that goes in and comes out (`PoolState`, `BudgetState`,
  * `StartTimes`); the schemas here read it back from the snapshot.
  */
 
-/** What the scaler's operator configures for one model's pool, which is one Deployment. */
+/** The configuration of one model's pool, which is one Deployment. */
 export type PoolSpec = {
   /** Name of the Deployment; unique. */
   readonly pool: string
@@ -95,7 +95,7 @@ export type PodView = {
 
 const ms = z.number().min(0)
 
-/** What is remembered of one pool. */
+/** The memory of one pool. */
 export const PoolState = z.object({
   /** Replicas that are wanted from Kubernetes, with those cordoned and without those released. */
   target: z.int().min(0),

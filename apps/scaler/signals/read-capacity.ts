@@ -17,7 +17,7 @@ export type CapacityReader = {
   receive(capacity: Capacity): void
   /** The last report of the worker in this pod, at most 10 s old. */
   ofPod(pod: { name: string; uid: string }): WorkerReport | null
-  /** Whether a worker of this pod ever reported. */
+  /** True when a worker of this pod ever reported. */
   knowsPod(pod: { uid: string }): boolean
   load(model: string): CapacityLoad
   means(model: string): KeptMeans

@@ -55,7 +55,7 @@ export function valueFor(schema: unknown, hints: ValueHints): JsonValue {
     if (spent > MAX_SPENT) throw new ConstraintError('Grammar error: the smallest value is too large')
   }
 
-  /** Whether optional parts are written. */
+  /** True when optional parts are written. */
   function isGenerous(depth: number): boolean {
     return depth < GENEROUS_DEPTH && spent < GENEROUS_SPENT
   }

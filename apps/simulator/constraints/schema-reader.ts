@@ -11,7 +11,7 @@ export type SchemaReader = {
   readonly richest: (given: unknown, depth: number) => JsonSchema
   /** The same, but the alternative whose smallest value has the fewest levels. */
   readonly simplest: (given: unknown, depth: number) => JsonSchema
-  /** Whether a value that begins at this depth can be finished within the maximum depth. */
+  /** True when a value that begins at this depth can be finished within the maximum depth. */
   readonly isPossible: (given: unknown, depth: number) => boolean
   readonly typeOf: (flat: JsonSchema) => TypeName | 'any'
   readonly propertiesOf: (flat: JsonSchema) => [string, unknown][]

@@ -18,7 +18,7 @@ export function createPoisonCheck(
   let checked: string | null = null
   let left: number | null = null
 
-  /** Whether the sequence contains it; what was decoded for it before need not be decoded again. */
+  /** True when the sequence contains it; what was decoded for it before need not be decoded again. */
   function contains(poison: string): boolean {
     const isNew = checked !== poison
     checked = poison

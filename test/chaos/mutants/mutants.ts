@@ -146,7 +146,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a generation that failed is charged',
     edits: [
       {
-        file: 'apps/gateway/generation/open-run.ts',
+        file: 'apps/gateway/generation/generation-run.ts',
         from: "this.#outcome = 'fault'\n    this.#timing.failed(error)",
         to: 'this.#timing.failed(error)',
       },

@@ -5,7 +5,7 @@ import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 import { readArchiveEnd } from '../archive-end.ts'
 import { implementExport, implementRead } from '../implement.ts'
-import { toCursor, toPage, toSeq } from '../page.ts'
+import { toCursor, toPage, toSeq } from '../list-page.ts'
 import { readEntries } from '../read-entries.ts'
 import { readAccount } from './accounts.ts'
 

@@ -12,7 +12,7 @@ import type { OpenScreen } from '../app.ts'
 import { followLive } from '../live.ts'
 import { createAccountNames, type AccountNames } from '../parts/account-names.ts'
 import { createChart, type ChartView } from '../parts/chart.ts'
-import { asOf, liveFrame } from '../parts/live-frame.ts'
+import { asOf, liveSection } from '../parts/live-section.ts'
 import { problemList, STATES, sum } from './now.ts'
 import { workerColumns } from './workers.ts'
 
@@ -55,7 +55,7 @@ export const open: OpenScreen = (app, { path }) => {
           </h1>
           ${asOf(live)}
         </div>
-        ${liveFrame(live, (view) =>
+        ${liveSection(live, (view) =>
           view.model === null
             ? html`<p class="empty">
                 No process of the cluster knows this model. <a href="#/catalog">Catalog</a>

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { toCursor } from '#apps/billing/admin/page.ts'
+import { toCursor } from '#apps/billing/admin/list-page.ts'
 import { createAdminServer } from '#apps/billing/admin/serve-admin.ts'
 import { openPool } from '#apps/billing/database/open-pool.ts'
 import { toKysely } from '#apps/billing/database/tables.ts'
