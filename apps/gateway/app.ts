@@ -201,7 +201,10 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     if (Number(length) < limits.largeBodyBytes) return
     refuseShortage(callerOf(request), catalogOf(request).list())
   }
-  const keyed = ({ errors }: OperationDescription) => ({ onRequest: asPayer, config: { errors } })
+  const keyed = ({ errors, promptField }: OperationDescription) => ({
+    onRequest: asPayer,
+    config: { errors, ...(promptField !== undefined && { promptField }) },
+  })
   const reading = ({ errors }: OperationDescription) => ({ onRequest: asReader, config: { errors } })
   const managing = ({ errors }: OperationDescription) => ({
     onRequest: asManager,

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import type { GenerationEnd, GenerationError } from '#libs/contracts/generation-event.ts'
 import type { ChatJob, Hold } from '#libs/contracts/generation-job.ts'
 import { ConstraintError } from '#libs/dialect/constrain-output.ts'
@@ -63,7 +64,11 @@ export function createRunChat(deps: {
     if (fit.status === 'window-too-small') {
       return { status: 'declined', reason: 'misfit', promptTokens: 0, need: `window:${fit.window}` }
     }
-    if (fit.status === 'prompt-too-long') return { status: 'refused', error: promptTooLong(job) }
+    if (fit.status === 'prompt-too-long')
+      return {
+        status: 'refused',
+        error: promptTooLong(job, promptTokens),
+      }
     if (fit.status === 'insufficient-credits') {
       return { status: 'refused', error: insufficientCredits(job.hold) }
     }
@@ -242,10 +247,9 @@ function toEndError(reason: 'abort' | 'error', { constraint }: EngineRequest, ha
 
 type Refusal = Omit<GenerationError, 'type'>
 
-const promptTooLong = ({ contextWindow }: ChatJob): Refusal => ({
-  code: 'invalid_request',
-  // LangChain recognizes an overflow by the words `exceeds the context window`.
-  message: `The prompt exceeds the context window of ${contextWindow} tokens: no token of output fits.`,
+const promptTooLong = ({ contextWindow }: ChatJob, tokens: number): Refusal => ({
+  code: 'context_length_exceeded',
+  message: toOverflowMessage({ contextWindow, tokens }),
 })
 
 /** The hold was clamped: its amount is all that the account had left. */

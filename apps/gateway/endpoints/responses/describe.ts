@@ -145,4 +145,5 @@ export const responsesDescription: OperationDescription = {
     },
   },
   errors: GENERATION_ERRORS,
+  promptField: 'input',
 }

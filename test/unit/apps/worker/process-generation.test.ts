@@ -228,9 +228,9 @@ test.each([
     'Not enough credits for this prompt and one token of output: 0.000000001 available beside what other requests hold.',
   ],
   [
-    'invalid_request',
+    'context_length_exceeded',
     { contextWindow: 3 },
-    'The prompt exceeds the context window of 3 tokens: no token of output fits.',
+    "The prompt is too long: it exceeds the context window. This model's maximum context length is 3 tokens; the prompt has 3.",
   ],
 ])('what cannot run is %s with the numbers in its way', async (code, job, message) => {
   const { events } = await process({ job })
