@@ -18,6 +18,8 @@ export type OperationDescription = {
   readonly errors: readonly OperationError[]
   /** The field of the request that has the prompt. */
   readonly promptField?: string
+  /** It needs no key. */
+  readonly isPublic?: boolean
 }
 
 /** A row of the error table that an operation can have. */
