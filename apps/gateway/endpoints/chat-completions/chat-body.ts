@@ -5,6 +5,7 @@ import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
 import { listOf } from '../fields/list-of.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
+import { REASONING_FIELDS, REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
 import { ShortText } from '../fields/short-text.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
@@ -100,6 +101,10 @@ export const ChatBody = z.object({
   response_format: optional(ResponseFormat),
   reasoning_effort: optional(Effort).meta({ description: 'Absent: the model’s default.' }),
   effort: optional(Effort).meta({ description: 'The same as reasoning_effort.' }),
+  ...REASONING_SWITCHES,
+  reasoning: optional(z.object(REASONING_FIELDS, 'expected an object')).meta({
+    description: 'Its effort is the same as reasoning_effort; of OpenRouter.',
+  }),
   ...SAMPLING_FIELDS,
 })
 export type ChatBody = z.output<typeof ChatBody>

@@ -4,6 +4,7 @@ import { createCheckSchema } from '../fields/check-schema.ts'
 import { mergeEfforts } from '../fields/effort.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
+import { toSwitches } from '../fields/reasoning-switches.ts'
 import { toSampling } from '../fields/sampling.ts'
 import { toToolUse } from '../fields/tools.ts'
 import type { ChatBody, ChatBodyMessage } from './chat-body.ts'
@@ -30,7 +31,10 @@ export function toGeneration(body: ChatBody, model: ModelSpec): ChatGeneration {
       outputFormat,
       sampling: toSampling(body),
       stop: body.stop ?? [],
-      reasoningEffort: mergeEfforts({ effort, reasoning_effort: reasoningEffort }) ?? model.defaultEffort,
+      reasoningEffort: mergeEfforts(
+        { effort, reasoning_effort: reasoningEffort, ...toSwitches(body) },
+        model,
+      ),
     },
     maxOutputTokens: toMaxOutputTokens([body.max_tokens, body.max_completion_tokens], model),
   }

@@ -4,6 +4,7 @@ import { BOOLEAN } from '../fields/field-texts.ts'
 import { listOf } from '../fields/list-of.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
+import { REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
 
 /**
@@ -28,6 +29,8 @@ export const CompletionBody = z.object({
   max_tokens: optional(OutputLimit).meta({ description: `Absent: ${DEFAULT_MAX_TOKENS}.` }),
   stream: optional(z.boolean(BOOLEAN)),
   response_format: optional(ResponseFormat),
+  // Checked only: reasoning is off.
+  ...REASONING_SWITCHES,
   ...SAMPLING_FIELDS,
 })
 export type CompletionBody = z.output<typeof CompletionBody>

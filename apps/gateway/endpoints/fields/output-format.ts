@@ -23,6 +23,7 @@ export type NamedFormat =
 
 const Dialects = z.union([
   z.object({ type: z.enum(['text', 'json_object']) }),
+  z.object({ type: z.literal('json_object'), schema: JsonSchema }),
   z.object({ type: z.literal('json_schema'), json_schema: NamedSchema }),
   z.object({ type: z.literal('json_schema'), ...NamedSchema.shape }),
 ])
@@ -35,7 +36,11 @@ export const ResponseFormat = z
   .looseObject({ type: z.enum(['text', 'json_object', 'json_schema'], EXPECTED) }, EXPECTED)
   .transform((format, context): NamedFormat => {
     if (format.type === 'text') return { type: 'text' }
-    if (format.type === 'json_object') return { type: 'json-object' }
+    const hasSchema = ['schema', 'json_schema'].some(
+      (field) => format[field] !== undefined && format[field] !== null,
+    )
+    // Together and Fireworks write the schema beside this type.
+    if (format.type === 'json_object' && !hasSchema) return { type: 'json-object' }
     const read = parseDialect(NamedSchema, format, { nestedUnder: 'json_schema', context })
     if (read === undefined) return z.NEVER
     return { type: 'json-schema', schema: read.schema, name: read.name ?? null }

@@ -1,20 +1,13 @@
 import { z } from 'zod'
-import { ReasoningEffort } from '#libs/contracts/generation-request.ts'
 import { optional } from '../../http/parse-body.ts'
 import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
+import { EffortOrNone, REASONING_FIELDS, REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
 import { recordOf } from '../fields/record-of.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
 import { Input } from './input-items.ts'
-
-const EFFORTS = [...ReasoningEffort.options, 'none'] as const
-
-/** Responses accept `none` as an alias of `off`. */
-const EffortOrNone = z
-  .enum(EFFORTS, `expected one of ${EFFORTS.join(', ')}`)
-  .transform((effort) => (effort === 'none' ? 'off' : effort))
 
 const SUMMARIES = ['auto', 'concise', 'detailed'] as const
 
@@ -41,10 +34,9 @@ export const ResponsesBody = z.object({
   max_completion_tokens: optional(OutputLimit),
   max_tokens: optional(OutputLimit),
   stream: optional(z.boolean(BOOLEAN)),
-  reasoning: optional(
-    z.object({ effort: optional(EffortOrNone), summary: optional(Summary) }, 'expected an object'),
-  ),
+  reasoning: optional(z.object({ ...REASONING_FIELDS, summary: optional(Summary) }, 'expected an object')),
   reasoning_effort: optional(EffortOrNone),
+  ...REASONING_SWITCHES,
   ...TOOL_FIELDS,
   response_format: optional(ResponseFormat),
   text: optional(z.object({ format: optional(ResponseFormat) }, 'expected an object')),

@@ -7,6 +7,7 @@ import { mergeEfforts } from '../fields/effort.ts'
 import { DIFFER } from '../fields/field-texts.ts'
 import { toOutputFormat, withoutName } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
+import { toSwitches } from '../fields/reasoning-switches.ts'
 import { toSampling } from '../fields/sampling.ts'
 import { toToolUse } from '../fields/tools.ts'
 import type { PreparedGeneration } from '../generation-endpoint.ts'
@@ -22,10 +23,7 @@ export type ResponsesGeneration = Pick<PreparedGeneration<unknown>, 'request' | 
  * alias with different values.
  */
 export function toGeneration(body: ResponsesBody, model: ModelSpec): ResponsesGeneration {
-  const effort = mergeEfforts({
-    'reasoning.effort': body.reasoning?.effort,
-    reasoning_effort: body.reasoning_effort,
-  })
+  const efforts = { ...toSwitches(body), reasoning_effort: body.reasoning_effort }
   const checkSchema = createCheckSchema()
   const outputFormat = mergeFormats(body, checkSchema)
   const { max_output_tokens, max_completion_tokens, max_tokens } = body
@@ -37,7 +35,7 @@ export function toGeneration(body: ResponsesBody, model: ModelSpec): ResponsesGe
       outputFormat,
       sampling: toSampling(body),
       stop: body.stop ?? [],
-      reasoningEffort: effort ?? model.defaultEffort,
+      reasoningEffort: mergeEfforts(efforts, model),
     },
     maxOutputTokens: toMaxOutputTokens([max_output_tokens, max_completion_tokens, max_tokens], model),
   }
