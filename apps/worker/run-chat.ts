@@ -84,7 +84,9 @@ export function createRunChat(deps: {
     run.usage.promptTokens = promptTokens
     run.usage.completionTokens = earlier.length
     const parser = model.createParser(job, prompt)
-    const isOver = await replay(run, parser)
+    const { minTokens = 0, ignoreEos = false } = job.request
+    const endIds = ignoreEos ? [] : model.endIds
+    const isOver = await replay(run, parser, endIds)
     const finish =
       isOver || fit.maxTokens === 0
         ? toEarlierFinish(isOver)
@@ -93,7 +95,10 @@ export function createRunChat(deps: {
             promptIds: concat(prompt.ids, earlier),
             sampling: { ...model.samplingDefaults, ...job.request.sampling },
             maxTokens: fit.maxTokens,
-            endIds: model.endIds,
+            // Of the whole generation, as far as the cap allows.
+            minTokens: Math.min(Math.max(0, minTokens - earlier.length), fit.maxTokens),
+            ignoreEos,
+            endIds,
             stop: model.engineStops(job.request),
             constraint,
             cacheSalt: prefixTenantOf(job),
@@ -104,12 +109,16 @@ export function createRunChat(deps: {
   }
 
   /** Brings the parser to where the gateway is; returns whether the output was over there. */
-  async function replay({ earlierIds }: RunningGeneration, parser: OutputParser): Promise<boolean> {
+  async function replay(
+    { earlierIds }: RunningGeneration,
+    parser: OutputParser,
+    endIds: readonly number[],
+  ): Promise<boolean> {
     if (earlierIds.length > 0) onReplay(earlierIds.length)
     for (let from = 0; from < earlierIds.length; from += REPLAYED_AT_ONCE) {
       if (from > 0) await nextTurn()
       const ids = earlierIds.subarray(from, from + REPLAYED_AT_ONCE)
-      if (replayOutput(parser, { ids, endIds: model.endIds })) return true
+      if (replayOutput(parser, { ids, endIds })) return true
     }
     return false
   }

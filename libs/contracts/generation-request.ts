@@ -84,6 +84,10 @@ export const ChatRequest = z.object({
   /** Stop strings; the text before the first match is the answer, the match itself is never sent. */
   stop: z.array(z.string()),
   reasoningEffort: ReasoningEffort,
+  /** The least number of output tokens: before it, neither an end token nor a stop string ends the output. Absent: 0. */
+  minTokens: z.int().min(0).optional(),
+  /** True: an end token does not end the output. */
+  ignoreEos: z.boolean().optional(),
 })
 export type ChatRequest = z.infer<typeof ChatRequest>
 

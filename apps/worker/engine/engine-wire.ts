@@ -30,7 +30,8 @@ function toSaltMessage(salt: string): MultimodalInputs {
   return { mmHashes: [salt] }
 }
 
-function toSamplingMessage({ sampling, maxTokens, endIds, stop, constraint }: EngineRequest): SamplingParams {
+function toSamplingMessage(request: EngineRequest): SamplingParams {
+  const { sampling, maxTokens, minTokens = 0, ignoreEos = false, endIds, stop, constraint } = request
   return {
     // The engine's default is 1 as well, but on the wire an absent temperature is the same as 0.
     temperature: sampling.temperature ?? 1,
@@ -45,6 +46,8 @@ function toSamplingMessage({ sampling, maxTokens, endIds, stop, constraint }: En
     stopTokenIds: [...endIds],
     // A stop string may contain special tokens.
     skipSpecialTokens: false,
+    ...(minTokens > 0 && { minTokens }),
+    ...(ignoreEos && { ignoreEos }),
     ...(sampling.seed !== undefined && { seed: sampling.seed }),
     ...(sampling.logitBias !== undefined && { logitBias: sampling.logitBias }),
     ...(constraint !== null && toConstraintMessage(constraint)),

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
 import { Effort } from '../fields/effort.ts'
 import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
+import { LEAST_OUTPUT_FIELDS } from '../fields/least-output.ts'
 import { listOf } from '../fields/list-of.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
@@ -105,6 +106,7 @@ export const ChatBody = z.object({
   reasoning: optional(z.object(REASONING_FIELDS, 'expected an object')).meta({
     description: 'Its effort is the same as reasoning_effort; of OpenRouter.',
   }),
+  ...LEAST_OUTPUT_FIELDS,
   ...SAMPLING_FIELDS,
 })
 export type ChatBody = z.output<typeof ChatBody>

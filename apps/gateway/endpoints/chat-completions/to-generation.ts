@@ -2,6 +2,7 @@ import type { ChatMessage, ChatRequest } from '#libs/contracts/generation-reques
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { createCheckSchema } from '../fields/check-schema.ts'
 import { mergeEfforts } from '../fields/effort.ts'
+import { toLeastOutput } from '../fields/least-output.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSwitches } from '../fields/reasoning-switches.ts'
@@ -23,11 +24,13 @@ export function toGeneration(body: ChatBody, model: ModelSpec): ChatGeneration {
   const { effort, reasoning_effort: reasoningEffort } = body
   const checkSchema = createCheckSchema()
   const outputFormat = toOutputFormat(body.response_format, 'response_format', checkSchema)
+  const toolUse = toToolUse(body, { model, outputFormat, checkSchema })
+  const maxOutputTokens = toMaxOutputTokens([body.max_tokens, body.max_completion_tokens], model)
   return {
     request: {
       kind: 'chat',
       messages: body.messages.map(toMessage),
-      ...toToolUse(body, { model, outputFormat, checkSchema }),
+      ...toolUse,
       outputFormat,
       sampling: toSampling(body),
       stop: body.stop ?? [],
@@ -35,8 +38,9 @@ export function toGeneration(body: ChatBody, model: ModelSpec): ChatGeneration {
         { effort, reasoning_effort: reasoningEffort, ...toSwitches(body) },
         model,
       ),
+      ...toLeastOutput(body, { ...toolUse, outputFormat, maxOutputTokens, model }),
     },
-    maxOutputTokens: toMaxOutputTokens([body.max_tokens, body.max_completion_tokens], model),
+    maxOutputTokens,
   }
 }
 

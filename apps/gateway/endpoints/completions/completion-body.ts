@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
 import { BOOLEAN } from '../fields/field-texts.ts'
+import { LEAST_OUTPUT_FIELDS } from '../fields/least-output.ts'
 import { listOf } from '../fields/list-of.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
@@ -31,6 +32,7 @@ export const CompletionBody = z.object({
   response_format: optional(ResponseFormat),
   // Checked only: reasoning is off.
   ...REASONING_SWITCHES,
+  ...LEAST_OUTPUT_FIELDS,
   ...SAMPLING_FIELDS,
 })
 export type CompletionBody = z.output<typeof CompletionBody>

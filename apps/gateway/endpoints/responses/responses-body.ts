@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
 import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
+import { LEAST_OUTPUT_FIELDS } from '../fields/least-output.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
 import { EffortOrNone, REASONING_FIELDS, REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
@@ -40,6 +41,7 @@ export const ResponsesBody = z.object({
   ...TOOL_FIELDS,
   response_format: optional(ResponseFormat),
   text: optional(z.object({ format: optional(ResponseFormat) }, 'expected an object')),
+  ...LEAST_OUTPUT_FIELDS,
   ...SAMPLING_FIELDS,
   // These fields are only repeated in the response.
   metadata: optional(Metadata),

@@ -5,6 +5,7 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { createCheckSchema, type CheckSchema } from '../fields/check-schema.ts'
 import { mergeEfforts } from '../fields/effort.ts'
 import { DIFFER } from '../fields/field-texts.ts'
+import { toLeastOutput } from '../fields/least-output.ts'
 import { toOutputFormat, withoutName } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSwitches } from '../fields/reasoning-switches.ts'
@@ -26,18 +27,21 @@ export function toGeneration(body: ResponsesBody, model: ModelSpec): ResponsesGe
   const efforts = { ...toSwitches(body), reasoning_effort: body.reasoning_effort }
   const checkSchema = createCheckSchema()
   const outputFormat = mergeFormats(body, checkSchema)
+  const toolUse = toToolUse(body, { model, outputFormat, checkSchema })
   const { max_output_tokens, max_completion_tokens, max_tokens } = body
+  const maxOutputTokens = toMaxOutputTokens([max_output_tokens, max_completion_tokens, max_tokens], model)
   return {
     request: {
       kind: 'chat',
       messages: toConversation(body),
-      ...toToolUse(body, { model, outputFormat, checkSchema }),
+      ...toolUse,
       outputFormat,
       sampling: toSampling(body),
       stop: body.stop ?? [],
       reasoningEffort: mergeEfforts(efforts, model),
+      ...toLeastOutput(body, { ...toolUse, outputFormat, maxOutputTokens, model }),
     },
-    maxOutputTokens: toMaxOutputTokens([max_output_tokens, max_completion_tokens, max_tokens], model),
+    maxOutputTokens,
   }
 }
 
