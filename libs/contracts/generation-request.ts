@@ -68,6 +68,11 @@ export const OutputFormat = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text') }),
   z.object({ type: z.literal('json-object') }),
   z.object({ type: z.literal('json-schema'), schema: z.record(z.string(), z.unknown()) }),
+  /** The whole text matches it. */
+  z.object({ type: z.literal('regex'), pattern: z.string() }),
+  z.object({ type: z.literal('choice'), choices: z.array(z.string()).min(1) }),
+  /** EBNF, with a rule `root`. */
+  z.object({ type: z.literal('grammar'), grammar: z.string() }),
 ])
 export type OutputFormat = z.infer<typeof OutputFormat>
 

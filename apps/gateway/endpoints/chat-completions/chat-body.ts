@@ -8,6 +8,7 @@ import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
 import { REASONING_FIELDS, REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
+import { STRUCTURED_FIELDS } from '../fields/structured-outputs.ts'
 import { ShortText } from '../fields/short-text.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
 
@@ -100,6 +101,7 @@ export const ChatBody = z.object({
   stream_options: optional(z.object({ include_usage: optional(z.boolean(BOOLEAN)) }, 'expected an object')),
   ...TOOL_FIELDS,
   response_format: optional(ResponseFormat),
+  ...STRUCTURED_FIELDS,
   reasoning_effort: optional(Effort).meta({ description: 'Absent: the model’s default.' }),
   effort: optional(Effort).meta({ description: 'The same as reasoning_effort.' }),
   ...REASONING_SWITCHES,

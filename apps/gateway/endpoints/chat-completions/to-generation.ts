@@ -1,5 +1,6 @@
 import type { ChatMessage, ChatRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { noGrammars } from '#libs/json-schema/limits.ts'
 import { createCheckSchema } from '../fields/check-schema.ts'
 import { mergeEfforts } from '../fields/effort.ts'
 import { toLeastOutput } from '../fields/least-output.ts'
@@ -7,6 +8,7 @@ import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSwitches } from '../fields/reasoning-switches.ts'
 import { toSampling } from '../fields/sampling.ts'
+import { toStructuredFormats } from '../fields/structured-outputs.ts'
 import { toToolUse } from '../fields/tools.ts'
 import type { ChatBody, ChatBodyMessage } from './chat-body.ts'
 
@@ -22,8 +24,10 @@ type ChatGeneration = {
  */
 export function toGeneration(body: ChatBody, model: ModelSpec): ChatGeneration {
   const { effort, reasoning_effort: reasoningEffort } = body
-  const checkSchema = createCheckSchema()
-  const outputFormat = toOutputFormat(body.response_format, 'response_format', checkSchema)
+  const use = noGrammars()
+  const checkSchema = createCheckSchema(use)
+  const formats = { response_format: body.response_format }
+  const outputFormat = toOutputFormat(formats, toStructuredFormats(body), { checkSchema, use })
   const toolUse = toToolUse(body, { model, outputFormat, checkSchema })
   const maxOutputTokens = toMaxOutputTokens([body.max_tokens, body.max_completion_tokens], model)
   return {

@@ -7,6 +7,7 @@ import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
 import { REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
+import { STRUCTURED_FIELDS } from '../fields/structured-outputs.ts'
 
 /**
  * The output limit, in tokens, of a request without `max_tokens`. The interface defines this number. Chat
@@ -30,6 +31,7 @@ export const CompletionBody = z.object({
   max_tokens: optional(OutputLimit).meta({ description: `Absent: ${DEFAULT_MAX_TOKENS}.` }),
   stream: optional(z.boolean(BOOLEAN)),
   response_format: optional(ResponseFormat),
+  ...STRUCTURED_FIELDS,
   // Checked only: reasoning is off.
   ...REASONING_SWITCHES,
   ...LEAST_OUTPUT_FIELDS,

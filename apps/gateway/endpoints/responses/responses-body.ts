@@ -7,6 +7,7 @@ import { OutputLimit } from '../fields/output-limit.ts'
 import { EffortOrNone, REASONING_FIELDS, REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
 import { recordOf } from '../fields/record-of.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
+import { STRUCTURED_FIELDS } from '../fields/structured-outputs.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
 import { Input } from './input-items.ts'
 
@@ -40,6 +41,7 @@ export const ResponsesBody = z.object({
   ...REASONING_SWITCHES,
   ...TOOL_FIELDS,
   response_format: optional(ResponseFormat),
+  ...STRUCTURED_FIELDS,
   text: optional(z.object({ format: optional(ResponseFormat) }, 'expected an object')),
   ...LEAST_OUTPUT_FIELDS,
   ...SAMPLING_FIELDS,

@@ -1,15 +1,15 @@
-import { isDeepStrictEqual } from 'node:util'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { ChatMessage, OutputFormat } from '#libs/contracts/generation-request.ts'
+import type { ChatMessage } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
-import { createCheckSchema, type CheckSchema } from '../fields/check-schema.ts'
+import { noGrammars } from '#libs/json-schema/limits.ts'
+import { createCheckSchema } from '../fields/check-schema.ts'
 import { mergeEfforts } from '../fields/effort.ts'
-import { DIFFER } from '../fields/field-texts.ts'
 import { toLeastOutput } from '../fields/least-output.ts'
-import { toOutputFormat, withoutName } from '../fields/output-format.ts'
+import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
 import { toSwitches } from '../fields/reasoning-switches.ts'
 import { toSampling } from '../fields/sampling.ts'
+import { toStructuredFormats } from '../fields/structured-outputs.ts'
 import { toToolUse } from '../fields/tools.ts'
 import type { PreparedGeneration } from '../generation-endpoint.ts'
 import type { ResponsesBody } from './responses-body.ts'
@@ -25,8 +25,10 @@ export type ResponsesGeneration = Pick<PreparedGeneration<unknown>, 'request' | 
  */
 export function toGeneration(body: ResponsesBody, model: ModelSpec): ResponsesGeneration {
   const efforts = { ...toSwitches(body), reasoning_effort: body.reasoning_effort }
-  const checkSchema = createCheckSchema()
-  const outputFormat = mergeFormats(body, checkSchema)
+  const use = noGrammars()
+  const checkSchema = createCheckSchema(use)
+  const formats = { 'text.format': body.text?.format, response_format: body.response_format }
+  const outputFormat = toOutputFormat(formats, toStructuredFormats(body), { checkSchema, use })
   const toolUse = toToolUse(body, { model, outputFormat, checkSchema })
   const { max_output_tokens, max_completion_tokens, max_tokens } = body
   const maxOutputTokens = toMaxOutputTokens([max_output_tokens, max_completion_tokens, max_tokens], model)
@@ -53,17 +55,4 @@ function toConversation({ instructions = '', input }: ResponsesBody): ChatMessag
     })
   }
   return instructions === '' ? messages : [{ role: 'system', content: instructions }, ...messages]
-}
-
-/** The formats are compared without the names of their schemas, which change no output. */
-function mergeFormats(
-  { text, response_format: responseFormat }: ResponsesBody,
-  checkSchema: CheckSchema,
-): OutputFormat {
-  if (text?.format === undefined) return toOutputFormat(responseFormat, 'response_format', checkSchema)
-  const format = toOutputFormat(text.format, 'text.format', checkSchema)
-  if (responseFormat === undefined || isDeepStrictEqual(format, withoutName(responseFormat))) return format
-  throw new ApiError('invalid_request', `'text.format' and 'response_format' ${DIFFER}.`, {
-    param: 'text.format',
-  })
 }

@@ -119,7 +119,7 @@ test('a stop string ends it before the engine does', async () => {
 })
 
 test('the engine gets the constraint of the output and the tokens that end it; its first event names the grammar', async () => {
-  const constraint = { type: 'json', schema: { type: 'object' } } as const
+  const constraint = { type: 'answer', schema: { type: 'object' } } as const
   const { requests, events } = await process({
     constrain: () => constraint,
     async *engine() {
