@@ -50,6 +50,7 @@ import { installBodyBudget, type BodyLimits } from './http/body-budget.ts'
 import { boundConnections, type ConnectionLimits } from './http/bound-connections.ts'
 import { closeIdleConnections } from './http/close-idle-connections.ts'
 import { installCors, type AllowedOrigins } from './http/cors.ts'
+import { encodingOf, installDecodeBody } from './http/decode-body.ts'
 import { installDrain } from './http/drain.ts'
 import {
   answerMalformed,
@@ -166,6 +167,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   })
   boundConnections(app, { limits, onRefused: (bound) => refusedConnections.inc({ bound }) })
   installAcceptBody(app)
+  installDecodeBody(app)
 
   const slowReaders = new Counter({
     name: 'millrace_http_slow_readers_total',
@@ -208,7 +210,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   const asPayer = async (request: FastifyRequest) => {
     await asCaller(request)
     const { 'content-length': length = Infinity } = request.headers
-    if (Number(length) < limits.largeBodyBytes) return
+    if (encodingOf(request) === null && Number(length) < limits.largeBodyBytes) return
     refuseShortage(callerOf(request), catalogOf(request).list())
   }
   const keyed = ({ errors, promptField }: OperationDescription) => ({
