@@ -14,6 +14,8 @@ import { completions } from './endpoints/completions/endpoint.ts'
 import { createCountCutStream } from './endpoints/count-cut-streams.ts'
 import { embeddingsDescription } from './endpoints/embeddings/describe.ts'
 import { serveEmbeddings } from './endpoints/embeddings/route.ts'
+import { healthDescription } from './endpoints/health/describe.ts'
+import { readHealth } from './endpoints/health/route.ts'
 import { describeModelDescription, listModelsDescription } from './endpoints/models/describe.ts'
 import { describeModel, listModels } from './endpoints/models/route.ts'
 import type { OperationDescription } from './endpoints/operation-description.ts'
@@ -47,6 +49,8 @@ import type { Authenticate } from './callers/authenticate.ts'
 import { installBodyBudget, type BodyLimits } from './http/body-budget.ts'
 import { boundConnections, type ConnectionLimits } from './http/bound-connections.ts'
 import { closeIdleConnections } from './http/close-idle-connections.ts'
+import { installCors, type AllowedOrigins } from './http/cors.ts'
+import { encodingOf, installDecodeBody } from './http/decode-body.ts'
 import { installDrain } from './http/drain.ts'
 import {
   answerMalformed,
@@ -56,9 +60,9 @@ import {
 } from './http/handle-error.ts'
 import { createIdentify, type AuthenticateManager } from './callers/identify.ts'
 import { createRefusalRate, installRefusalRate } from './http/refusal-rate.ts'
+import { refuseUnknownOperations } from './http/refuse-unknown-operations.ts'
 import { installRequestId } from './http/request-id.ts'
 import { installRequestMetrics } from './http/request-metrics.ts'
-import { shorten } from './http/shorten.ts'
 import { createSseSockets, type SseLimits } from './http/sse-socket.ts'
 import { traceRequests } from './http/trace-requests.ts'
 import { serveDescription } from './openapi/route.ts'
@@ -99,6 +103,9 @@ type AppDeps = {
   readonly log: Logger
   readonly limits: HttpLimits
   readonly hasAccountPage: boolean
+  readonly allowedOrigins: AllowedOrigins
+  /** Whether new requests are served. */
+  readonly takesWork: () => boolean
 }
 
 /**
@@ -120,7 +127,10 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     trustProxy: limits.trustedProxies.length === 0 ? false : [...limits.trustedProxies],
     genReqId: newId,
     return503OnClosing: false,
-    frameworkErrors: (_error, request, reply) => answerUnrouted(request, reply),
+    frameworkErrors(_error, request, reply) {
+      setCorsHeaders(request, reply)
+      answerUnrouted(request, reply)
+    },
     clientErrorHandler: (error, socket) =>
       answerMalformed(error, socket, { requestId: newId(), uploadMs: limits.uploadMs }),
   })
@@ -129,6 +139,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   const { callerOf, readerOf, managerOf } = identities
 
   installRequestId(app)
+  const setCorsHeaders = installCors(app, deps.allowedOrigins)
   const recordFailure = installRequestMetrics(app, { registry, nowMs })
   const noteRefusal = installRefusalRate(app, {
     rate: createRefusalRate({ perS: limits.refusedBodiesPerS, nowMs }),
@@ -158,6 +169,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   })
   boundConnections(app, { limits, onRefused: (bound) => refusedConnections.inc({ bound }) })
   installAcceptBody(app)
+  installDecodeBody(app)
 
   const slowReaders = new Counter({
     name: 'millrace_http_slow_readers_total',
@@ -201,10 +213,13 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   const asPayer = async (request: FastifyRequest) => {
     await asCaller(request)
     const { 'content-length': length = Infinity } = request.headers
-    if (Number(length) < limits.largeBodyBytes) return
+    if (encodingOf(request) === null && Number(length) < limits.largeBodyBytes) return
     refuseShortage(callerOf(request), catalogOf(request).list())
   }
-  const keyed = ({ errors }: OperationDescription) => ({ onRequest: asPayer, config: { errors } })
+  const keyed = ({ errors, promptField }: OperationDescription) => ({
+    onRequest: asPayer,
+    config: { errors, ...(promptField !== undefined && { promptField }) },
+  })
   const reading = ({ errors }: OperationDescription) => ({ onRequest: asReader, config: { errors } })
   const managing = ({ errors }: OperationDescription) => ({
     onRequest: asManager,
@@ -235,6 +250,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   app.post('/v1/completions', keyed(completionsDescription), serveGeneration(completions, serving))
   app.post('/v1/embeddings', keyed(embeddingsDescription), serveEmbeddings(serving))
   app.get('/v1/models', free(listModelsDescription), listModels(catalogOf))
+  app.get('/v1/models/', free(listModelsDescription), listModels(catalogOf))
   app.get('/v1/models/*', free(describeModelDescription), describeModel(catalogOf))
   const spend = createSpendRead(nowMs)
   const own = selfService({ reads: deps.reads, readerOf, spend, nowMs, wallClockMs })
@@ -250,18 +266,8 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   app.patch('/v1/keys/:id', managing(changeKeyDescription), keys.change)
   app.delete('/v1/keys/:id', managing(revokeKeyDescription), keys.revoke)
   app.post('/v1/keys/:id/rotate', managing(rotateKeyDescription), keys.rotate)
+  app.get('/health', { config: { errors: healthDescription.errors } }, readHealth(deps.takesWork))
   app.get('/openapi.json', serveDescription)
   if (deps.hasAccountPage) serveAccountPage(app)
   return { app, drain }
-}
-
-/** Refuses unknown paths and wrong methods, before the body is read. */
-function refuseUnknownOperations(app: FastifyInstance): void {
-  app.addHook('onRequest', async (request) => {
-    if (!request.is404) return
-    throw new ApiError(
-      'unknown_operation',
-      `There is no operation ${request.method} ${shorten(request.url)}.`,
-    )
-  })
 }

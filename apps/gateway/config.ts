@@ -19,6 +19,19 @@ import {
 } from '#libs/config/redis-fields.ts'
 import { TraceFields } from '#libs/telemetry/trace-fields.ts'
 
+const ORIGIN = 'expected origins such as https://chat.example.com, separated by commas, or * alone'
+
+/** As browsers write an origin: without a path, and without the default port. Pages of apps have schemes of their own. */
+const Origin = z.string().refine((text) => {
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+$/.test(text)) return false
+  return !/^https?:/.test(text) || (URL.canParse(text) && new URL(text).origin === text)
+}, ORIGIN)
+
+const Origins = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .pipe(z.union([z.tuple([z.literal('*')]), z.array(Origin)], ORIGIN))
+
 const Fields = z.object({
   ...OpsFields,
   ...TraceFields,
@@ -39,6 +52,8 @@ const Fields = z.object({
   USAGE_COST: z.enum(['on', 'off']).default('on'),
   /** Whether `GET /account` serves the page on which the owner of a key reads what the key may read. */
   ACCOUNT_PAGE: z.enum(['on', 'off']).default('on'),
+  /** Whose pages may call from a browser: origins, or `*` for all. */
+  CORS_ORIGINS: Origins.default([]),
   /** The longest time of one generation, queueing included. */
   GENERATION_DEADLINE_MS: z.coerce.number().int().min(1_000).max(3_600_000).default(600_000),
   /** A model is busy when the generations queued ahead of a new one take longer than this. */

@@ -298,6 +298,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
     log,
     limits: toHttpLimits(config),
     hasAccountPage: config.ACCOUNT_PAGE === 'on',
+    allowedOrigins: config.CORS_ORIGINS,
+    takesWork: () => readiness.read().ready,
   })
   await app.listen({ host: config.HOST, port: config.PORT })
   readiness.enter('serving')

@@ -85,6 +85,7 @@ export type GenerationEnd = {
 /** The codes of `API_ERRORS` with which a worker ends a generation. */
 export const GENERATION_ERROR_CODES = [
   'invalid_request',
+  'context_length_exceeded',
   'insufficient_credits',
   'upstream_error',
   'model_unavailable',

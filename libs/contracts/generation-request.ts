@@ -75,6 +75,11 @@ export const OutputFormat = z.discriminatedUnion('type', [
     /** The JSON text of `schema`, where JavaScript's own JSON of it may differ in numbers or in the order of names. */
     schemaText: z.string().optional(),
   }),
+  /** The whole text matches it. */
+  z.object({ type: z.literal('regex'), pattern: z.string() }),
+  z.object({ type: z.literal('choice'), choices: z.array(z.string()).min(1) }),
+  /** EBNF, with a rule `root`. */
+  z.object({ type: z.literal('grammar'), grammar: z.string() }),
 ])
 export type OutputFormat = z.infer<typeof OutputFormat>
 
@@ -91,6 +96,10 @@ export const ChatRequest = z.object({
   /** Stop strings; the text before the first match is the answer, the match itself is never sent. */
   stop: z.array(z.string()),
   reasoningEffort: ReasoningEffort,
+  /** The least number of output tokens: before it, neither an end token nor a stop string ends the output. Absent: 0. */
+  minTokens: z.int().min(0).optional(),
+  /** True: an end token does not end the output. */
+  ignoreEos: z.boolean().optional(),
 })
 export type ChatRequest = z.infer<typeof ChatRequest>
 

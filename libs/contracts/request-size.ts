@@ -39,18 +39,35 @@ export function sizeOf(request: GenerationRequest): RequestSize {
   }
   const tools = request.tools.map(countedTool)
   const outputFormat = countedFormat(request.outputFormat)
-  const answer = outputFormat.type === 'json-schema' ? outputFormat.schema : null
+  const answer = sourceOf(outputFormat)
   const answerBytes = answer === null ? 0 : textBytes(answer)
   const counted = textBytes({ ...request, tools, outputFormat }) - textBytes(EMPTY_CHAT)
   const bytes = counted + (tools.length === 0 ? 0 : TOOLS_BYTES)
   const constrained = tools.filter((tool) => isConstrained(tool, request))
-  const schemas = [answer, ...constrained.map(({ parameters }) => parameters)].filter((one) => one !== null)
-  const grammarCharacters = schemas.reduce((sum, schema) => sum + textCharacters(schema), 0)
+  const sources = [answer, ...constrained.map(({ parameters }) => parameters)].filter((one) => one !== null)
+  const grammarCharacters = sources.reduce<number>((sum, source) => sum + textCharacters(source), 0)
   return {
     bytes,
     promptBytes: bytes - answerBytes,
     grammarTokens: Math.ceil(grammarCharacters / GRAMMAR_CHARACTERS_PER_TOKEN),
-    grammar: grammarCharacters < LARGE_GRAMMAR_CHARACTERS ? null : hash('sha256', JSON.stringify(schemas)),
+    grammar: grammarCharacters < LARGE_GRAMMAR_CHARACTERS ? null : hash('sha256', JSON.stringify(sources)),
+  }
+}
+
+/** The text of which the engine makes the answer's grammar. */
+function sourceOf(format: ReturnType<typeof countedFormat>): unknown {
+  switch (format.type) {
+    case 'text':
+    case 'json-object':
+      return null
+    case 'json-schema':
+      return format.schema
+    case 'regex':
+      return format.pattern
+    case 'choice':
+      return format.choices
+    case 'grammar':
+      return format.grammar
   }
 }
 

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonSchema } from '#libs/json-schema/json-schema.ts'
 import { fitBounds } from './constraints/fit-bounds.ts'
 import { nameReferences } from './constraints/name-references.ts'
 import { toCurrentDraft } from './constraints/to-current-draft.ts'
-import type { CallsShape, EngineConstraint } from './engine-constraint.ts'
+import type { AnswerShape, CallsShape, EngineConstraint } from './engine-constraint.ts'
 import type { ModelFamily } from './family.ts'
 import { TOOL_CALL_FORMATS, type ToolCallFormatName } from './formats.ts'
 import { JSON_GRAMMAR } from './formats/json.ts'
@@ -74,13 +74,14 @@ function toOutput(request: ConstrainedRequest, toolCalls: ModelFamily['toolCalls
     const forced = toolChoice === 'required' ? tools : tools.filter(({ name }) => name === toolChoice.name)
     return { type: 'calls', calls: toCallsShape(toolCalls, forced.map(toConstrained), single) }
   }
-  const schema = toSchema(outputFormat)
-  if (schema === null) return toStrict(request, toolCalls)
+  const shape = toAnswer(outputFormat)
+  if (shape === null) return toStrict(request, toolCalls)
   const header = messagesOf(toolCalls)?.answerHeader
-  const answer = header === undefined ? { schema } : { header, schema }
-  if (toolChoice === 'none' || tools.length === 0 || toolCalls === 'none') return { type: 'json', ...answer }
+  const answer = header === undefined ? shape : { header, ...shape }
+  if (toolChoice === 'none' || tools.length === 0 || toolCalls === 'none')
+    return { type: 'answer', ...answer }
   return {
-    type: 'calls-or-json',
+    type: 'calls-or-answer',
     calls: toCallsShape(toolCalls, tools.map(toConstrained), single),
     ...answer,
   }
@@ -123,14 +124,18 @@ function toCallsShape(
 
 const toConstrained = (tool: ToolDefinition) => ({ name: tool.name, schema: toArgumentsSchema(tool) })
 
-function toSchema(format: OutputFormat): JsonSchema | null {
+function toAnswer(format: OutputFormat): AnswerShape | null {
   switch (format.type) {
     case 'text':
       return null
     case 'json-object':
-      return { type: 'object' }
+      return { schema: { type: 'object' } }
     case 'json-schema':
-      return toEngineSchema(exactSchema(format.schema, format.schemaText))
+      return { schema: toEngineSchema(exactSchema(format.schema, format.schemaText)) }
+    case 'regex':
+    case 'choice':
+    case 'grammar':
+      return { text: format }
   }
 }
 

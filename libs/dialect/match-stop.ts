@@ -1,6 +1,9 @@
 export type StopMatcher = {
-  /** Returns the text that can no longer be part of a stop string. */
-  readonly push: (text: string) => string
+  /**
+   * Returns the text that can no longer be part of a stop string. A stop string that ends in this text counts only where
+   * the output `mayStop`.
+   */
+  readonly push: (text: string, mayStop?: boolean) => string
   /** The stop string that was found; after it, `push` returns no text. */
   readonly matched: () => string | null
   /** Returns the buffered text, which can no longer be the beginning of a stop string: what follows is another text. */
@@ -20,7 +23,7 @@ export function createStopMatcher(stops: readonly string[]): StopMatcher {
   let matched: string | null = null
 
   return {
-    push(text) {
+    push(text, mayStop = true) {
       if (matched !== null) return ''
       if (automata.length === 0) return text
       const all = buffered + text
@@ -31,6 +34,8 @@ export function createStopMatcher(stops: readonly string[]): StopMatcher {
           let state = automaton.state
           while (state > 0 && stop.charCodeAt(state) !== unit) state = borders[state - 1] ?? 0
           if (stop.charCodeAt(state) === unit) state += 1
+          // What has ended too early may be the beginning of a later one.
+          if (state === stop.length && !mayStop) state = borders[state - 1] ?? 0
           automaton.state = state
           if (state === stop.length) {
             matched = stop

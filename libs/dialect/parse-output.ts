@@ -47,11 +47,13 @@ export function createOutputParser(options: {
   /** The output ends after its first tool call. */
   readonly singleCall: boolean
   readonly stop: readonly string[]
+  /** No stop string matches before so many tokens. */
+  readonly minTokens?: number
   readonly startsInReasoning: boolean
   /** Calls of the conversation so far: some families number calls across turns. */
   readonly earlierCalls: number
 }): OutputParser {
-  const { tokenizer, endIds, family } = options
+  const { tokenizer, endIds, family, minTokens = 0 } = options
   const collector = createCollector((call) =>
     toCallId(family.callIds, {
       generationId: options.generationId,
@@ -61,7 +63,9 @@ export function createOutputParser(options: {
     }),
   )
   const stops = createStopMatcher(options.stop)
-  const stages = createStages(options, withStops(collector, stops))
+  let tokens = 0
+  const sink = withStops(collector, stops, () => tokens > minTokens)
+  const stages = createStages(options, sink)
   const { consume, isReasoning, isOver, markers } = stages
   const markerIds = toMarkerIds(tokenizer, markers)
   const skips = (id: number) => (tokenizer.isSpecial(id) || endIds.has(id)) && !markerIds.has(id)
@@ -72,6 +76,7 @@ export function createOutputParser(options: {
   const isStopped = () => stops.matched() !== null || isOver?.() === true
 
   function read(id: number): void {
+    tokens += 1
     const wasReasoning = isReasoning !== null && isReasoning()
     const text = decoder.push(id)
     if (text !== '') consume(text)
@@ -198,7 +203,7 @@ function behindTags(
  * buffered until other text follows, or a call or a thought, which the caller sees behind it. Behind a stop string there is
  * nothing more.
  */
-function withStops(collector: Collector, stops: StopMatcher): HarmonySink {
+function withStops(collector: Collector, stops: StopMatcher, mayStop: () => boolean): HarmonySink {
   const behindText = <Arguments extends readonly unknown[]>(pass: (...args: Arguments) => void) =>
     function (...args: Arguments) {
       if (stops.matched() !== null) return
@@ -206,7 +211,7 @@ function withStops(collector: Collector, stops: StopMatcher): HarmonySink {
       pass(...args)
     }
   return {
-    onText: (text) => collector.text(stops.push(text)),
+    onText: (text) => collector.text(stops.push(text, mayStop())),
     onReasoning: behindText(collector.reasoning),
     onStart: behindText(collector.toolCallStart),
     onArguments: behindText(collector.toolCallArguments),

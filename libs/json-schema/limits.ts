@@ -28,14 +28,16 @@ export const noGrammars = (): GrammarUse => ({
   referredLevels: 0,
 })
 
+/** In all schemas and other grammars of a request. Measured: one text of 500,000 keeps an engine from all other work for 30 s. */
+export const MAX_GRAMMAR_CHARACTERS = 200_000
+
 /** What an engine compiles into grammars within a reasonable time; all but the levels for all schemas of a request. */
 const GRAMMAR_LIMITS: Limits = {
   /** vLLM refuses deeper schemas, counted in the same way. */
   levels: 64,
   /** A tool of 1,000 arguments has about 5,000 values. */
   values: 20_000,
-  /** Measured: one text of 500,000 characters keeps an engine from all other work for 30 s. */
-  characters: 200_000,
+  characters: MAX_GRAMMAR_CHARACTERS,
 }
 
 /** Levels over all schemas of a request that references name. Measured: the engine's process dies of 4,000 to 8,000. */

@@ -1,6 +1,7 @@
 import type { GenerationDeclined } from '#libs/contracts/generation-event.ts'
 import type { GenerationJob, Hold } from '#libs/contracts/generation-job.ts'
 import { ApiError } from '#libs/contracts/api-error.ts'
+import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import type { StreamLost } from '#libs/event-bus/stream-inbox.ts'
 import type { Caller } from '../callers/caller.ts'
 import type { ClusterPicture, ModelPicture } from '../demand/cluster-picture.ts'
@@ -69,11 +70,7 @@ export function createRecovery(deps: {
 /** The catalog allows a context that no engine has which is ready now: to wait for one would be a guess. */
 function assertServed(window: number, serving: ModelPicture | null): void {
   if (serving === null || serving.contextWindow >= window) return
-  throw new ApiError(
-    'invalid_request',
-    // LangChain recognizes an overflow by the words `exceeds the context window`.
-    `The prompt exceeds the context window of ${serving.contextWindow} tokens: no token of output fits.`,
-  )
+  throw new ApiError('context_length_exceeded', toOverflowMessage(serving))
 }
 
 /** No other worker could do better, or its events would not arrive. Before a claim nothing ran: then it is `model_unavailable`. */

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 import { carriesBody } from './carries-body.ts'
+import { encodingOf } from './decode-body.ts'
 
 export type BodyLimits = {
   /** The largest body. */
@@ -15,7 +16,7 @@ const LEAST_BYTES = 20 * 1024
 
 /**
  * Bounds the memory of bodies that arrive or wait to be prepared. A body with a `content-length` is counted before
- * it is read, a chunked one as it arrives. Beyond the bound a request is refused with `model_unavailable`. The
+ * it is read, a chunked or compressed one as it arrives, decoded. Beyond the bound a request is refused with `model_unavailable`. The
  * end of a request's response frees its share; the returned function takes the share over, and returns what frees it.
  *
  * No account may have more than it leaves free for all others: one has half of the memory at most, and the next one half
@@ -58,8 +59,8 @@ export function installBodyBudget(
   }
 
   app.addHook('preParsing', (...[request, reply, payload, done]) => {
-    const isChunked = request.headers['transfer-encoding'] !== undefined
-    const length = isChunked ? 0 : Number(request.headers['content-length'])
+    const isOpen = request.headers['transfer-encoding'] !== undefined || encodingOf(request) !== null
+    const length = isOpen ? 0 : Number(request.headers['content-length'])
     // Fastify refuses a longer one before it reads it.
     if (!carriesBody(request) || length > limits.bodyBytes) return done()
     if (!take(request, Math.max(length, leastBytes))) return done(tooMany())
@@ -70,7 +71,7 @@ export function installBodyBudget(
       if (refused || arrived > limits.bodyBytes) payload.off('data', count)
       if (refused) payload.emit('error', tooMany())
     }
-    if (isChunked) payload.on('data', count)
+    if (isOpen) payload.on('data', count)
     // It is emitted once, and `once` would keep a wrapper for each open stream.
     reply.raw.on('close', () => {
       payload.off('data', count)

@@ -13,6 +13,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The errors that the interface lists for the operation of a route. */
     errors?: readonly ApiErrorCode[]
+    /** The field of the body that has the prompt: the `param` of a prompt that is too long. */
+    promptField?: string
   }
 }
 
@@ -64,7 +66,7 @@ export function createReportError(options: {
     }
     if (failure !== error && status >= 500) log.error(fields, 'request failed')
     else if (failure.cause !== undefined || status === 502) log.warn(fields, 'request refused')
-    return toPublicError(failure, code)
+    return toPublicError(withPromptField(failure, request), code)
   }
 }
 
@@ -147,6 +149,14 @@ function toPublicError(failure: ApiError, code: ApiErrorCode): PublicError {
 function toCodeOfOperation(code: ApiErrorCode, request: FastifyRequest): ApiErrorCode {
   const listed = request.routeOptions.config.errors?.includes('upstream_error') === true
   return code === 'upstream_error' && !listed ? 'model_unavailable' : code
+}
+
+/** What finds a prompt too long does not know how the operation names it. */
+function withPromptField(failure: ApiError, request: FastifyRequest): ApiError {
+  const { code, message, param = request.routeOptions.config.promptField } = failure
+  return code === 'context_length_exceeded' && param !== undefined
+    ? new ApiError(code, message, { param })
+    : failure
 }
 
 /** The message of a `request_too_large`. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { chatCompletionsDescription } from '../endpoints/chat-completions/describe.ts'
 import { completionsDescription } from '../endpoints/completions/describe.ts'
 import { embeddingsDescription } from '../endpoints/embeddings/describe.ts'
+import { healthDescription } from '../endpoints/health/describe.ts'
 import { describeModelDescription, listModelsDescription } from '../endpoints/models/describe.ts'
 import type { BodyDescription, OperationDescription } from '../endpoints/operation-description.ts'
 import { responsesDescription } from '../endpoints/responses/describe.ts'
@@ -43,6 +44,7 @@ const OPERATIONS: readonly OperationDescription[] = [
   changeKeyDescription,
   revokeKeyDescription,
   rotateKeyDescription,
+  healthDescription,
 ]
 
 const ABOUT = `Hosted language models over HTTP with JSON bodies, paid from prepaid credits.

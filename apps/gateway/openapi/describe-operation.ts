@@ -17,6 +17,7 @@ export function describeOperation(operation: OperationDescription) {
     operationId: operation.id,
     summary: operation.summary,
     description: operation.description,
+    ...(operation.isPublic === true && { security: [] }),
     parameters: [
       ...operation.parameters.map(describeParameter),
       { $ref: '#/components/parameters/RequestId' },

@@ -6,11 +6,12 @@ import { EngineError } from './engine-error.ts'
  * an EngineError of kind `refused` whose message names the field as callers know it. Ranges: vLLM's SamplingParams, as
  * recorded from its own refusals.
  */
-export function checkRequest({ promptIds, sampling, maxTokens, stop }: EngineRequest): void {
+export function checkRequest({ promptIds, sampling, maxTokens, minTokens, stop }: EngineRequest): void {
   if (promptIds.length === 0) refuse('the prompt must not be empty')
   if (!Number.isInteger(maxTokens) || maxTokens < 1 || maxTokens > MAX_UINT32) {
     refuse(`max_tokens must be a whole number of at least 1, got ${maxTokens}`)
   }
+  within('min_tokens', minTokens, [0, maxTokens])
   within('temperature', sampling.temperature, [0, 2])
   within('top_p', sampling.topP, [0, 1])
   if (sampling.topP === 0) refuse('top_p must be greater than 0, got 0')

@@ -36,6 +36,10 @@ export type EngineRequest = {
   /** Complete: the engine does not apply the model's own defaults. An absent parameter is neutral. */
   readonly sampling: Sampling
   readonly maxTokens: number
+  /** At most `maxTokens`; absent: 0. Before it, neither an end token nor a stop string ends the output. */
+  readonly minTokens?: number
+  /** True: the end tokens that the engine knows itself do not end the output. */
+  readonly ignoreEos?: boolean
   /** The output ends with the first of them, or of those that the engine knows itself. */
   readonly endIds: readonly number[]
   /** The engine stops at them, but delivers the tokens that contain them. */

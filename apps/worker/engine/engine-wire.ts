@@ -4,7 +4,7 @@ import type { GetServerInfoResponse__Output } from '#proto/types/vllm/grpc/engin
 import type { MultimodalInputs } from '#proto/types/vllm/grpc/engine/MultimodalInputs.ts'
 import type { SamplingParams } from '#proto/types/vllm/grpc/engine/SamplingParams.ts'
 import type { CompleteMessage } from './decode-chunk.ts'
-import type { CallsShape, EngineConstraint } from '#libs/dialect/engine-constraint.ts'
+import type { AnswerShape, CallsShape, EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 import type { JsonSchema } from '#libs/json-schema/json-schema.ts'
 import type { EngineEnd, EngineLoad, EngineRequest, EngineServerInfo } from './engine-client.ts'
 
@@ -30,7 +30,8 @@ function toSaltMessage(salt: string): MultimodalInputs {
   return { mmHashes: [salt] }
 }
 
-function toSamplingMessage({ sampling, maxTokens, endIds, stop, constraint }: EngineRequest): SamplingParams {
+function toSamplingMessage(request: EngineRequest): SamplingParams {
+  const { sampling, maxTokens, minTokens = 0, ignoreEos = false, endIds, stop, constraint } = request
   return {
     // The engine's default is 1 as well, but on the wire an absent temperature is the same as 0.
     temperature: sampling.temperature ?? 1,
@@ -45,6 +46,8 @@ function toSamplingMessage({ sampling, maxTokens, endIds, stop, constraint }: En
     stopTokenIds: [...endIds],
     // A stop string may contain special tokens.
     skipSpecialTokens: false,
+    ...(minTokens > 0 && { minTokens }),
+    ...(ignoreEos && { ignoreEos }),
     ...(sampling.seed !== undefined && { seed: sampling.seed }),
     ...(sampling.logitBias !== undefined && { logitBias: sampling.logitBias }),
     ...(constraint !== null && toConstraintMessage(constraint)),
@@ -63,13 +66,13 @@ function toConstraintMessage(constraint: EngineConstraint): Pick<SamplingParams,
 
 function toFormat(constraint: EngineConstraint): object {
   switch (constraint.type) {
-    case 'json':
+    case 'answer':
       return toAnswerFormat(constraint)
     case 'calls':
       return toCallsFormat(constraint.calls)
     case 'text-with-calls':
       return toTriggeredFormat(constraint)
-    case 'calls-or-json':
+    case 'calls-or-answer':
       return {
         type: 'or',
         elements: [toAnswerFormat(constraint), toCallsFormat(constraint.calls)],
@@ -85,11 +88,22 @@ function toFormat(constraint: EngineConstraint): object {
   }
 }
 
-function toAnswerFormat({ header, schema }: { readonly header?: string; readonly schema: JsonSchema }) {
-  const json = toJsonFormat(schema)
+function toAnswerFormat(answer: AnswerShape) {
+  const { header } = answer
+  const content = 'schema' in answer ? toJsonFormat(answer.schema) : toTextFormat(answer.text)
   return header === undefined
-    ? json
-    : { type: 'sequence', elements: [{ type: 'const_string', value: header }, json] }
+    ? content
+    : { type: 'sequence', elements: [{ type: 'const_string', value: header }, content] }
+}
+
+function toTextFormat(text: Extract<AnswerShape, { text: object }>['text']) {
+  switch (text.type) {
+    case 'regex':
+    case 'grammar':
+      return text
+    case 'choice':
+      return { type: 'or', elements: text.choices.map((value) => ({ type: 'const_string', value })) }
+  }
 }
 
 function toJsonFormat(schema: JsonSchema) {

@@ -46,6 +46,7 @@ export function createChatModel(deps: {
         tools: job.request.toolChoice === 'none' ? [] : job.request.tools,
         singleCall: allowsOneCall(job.request),
         stop: job.request.stop,
+        minTokens: job.request.minTokens ?? 0,
         startsInReasoning:
           typeof family.reasoning === 'object' && startsInReasoning(prompt.tail, family.reasoning.open),
         earlierCalls: countCalls(job.request.messages),

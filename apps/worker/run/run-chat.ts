@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
 import type { GenerationEnd, GenerationError } from '#libs/contracts/generation-event.ts'
 import type { ChatJob, Hold } from '#libs/contracts/generation-job.ts'
 import { ConstraintError } from '#libs/dialect/constrain-output.ts'
@@ -63,7 +64,11 @@ export function createRunChat(deps: {
     if (fit.status === 'window-too-small') {
       return { status: 'declined', reason: 'misfit', promptTokens: 0, need: `window:${fit.window}` }
     }
-    if (fit.status === 'prompt-too-long') return { status: 'refused', error: promptTooLong(job) }
+    if (fit.status === 'prompt-too-long')
+      return {
+        status: 'refused',
+        error: promptTooLong(job, promptTokens),
+      }
     if (fit.status === 'insufficient-credits') {
       return { status: 'refused', error: insufficientCredits(job.hold) }
     }
@@ -79,7 +84,9 @@ export function createRunChat(deps: {
     run.usage.promptTokens = promptTokens
     run.usage.completionTokens = earlier.length
     const parser = model.createParser(job, prompt)
-    const isOver = await replay(run, parser)
+    const { minTokens = 0, ignoreEos = false } = job.request
+    const endIds = ignoreEos ? [] : model.endIds
+    const isOver = await replay(run, parser, endIds)
     const finish =
       isOver || fit.maxTokens === 0
         ? toEarlierFinish(isOver)
@@ -88,7 +95,10 @@ export function createRunChat(deps: {
             promptIds: concat(prompt.ids, earlier),
             sampling: { ...model.samplingDefaults, ...job.request.sampling },
             maxTokens: fit.maxTokens,
-            endIds: model.endIds,
+            // Of the whole generation, as far as the cap allows.
+            minTokens: Math.min(Math.max(0, minTokens - earlier.length), fit.maxTokens),
+            ignoreEos,
+            endIds,
             stop: model.engineStops(job.request),
             constraint,
             cacheSalt: prefixTenantOf(job),
@@ -99,12 +109,16 @@ export function createRunChat(deps: {
   }
 
   /** Brings the parser to where the gateway is; returns whether the output was over there. */
-  async function replay({ earlierIds }: RunningGeneration, parser: OutputParser): Promise<boolean> {
+  async function replay(
+    { earlierIds }: RunningGeneration,
+    parser: OutputParser,
+    endIds: readonly number[],
+  ): Promise<boolean> {
     if (earlierIds.length > 0) onReplay(earlierIds.length)
     for (let from = 0; from < earlierIds.length; from += REPLAYED_AT_ONCE) {
       if (from > 0) await nextTurn()
       const ids = earlierIds.subarray(from, from + REPLAYED_AT_ONCE)
-      if (replayOutput(parser, { ids, endIds: model.endIds })) return true
+      if (replayOutput(parser, { ids, endIds })) return true
     }
     return false
   }
@@ -242,10 +256,9 @@ function toEndError(reason: 'abort' | 'error', { constraint }: EngineRequest, ha
 
 type Refusal = Omit<GenerationError, 'type'>
 
-const promptTooLong = ({ contextWindow }: ChatJob): Refusal => ({
-  code: 'invalid_request',
-  // LangChain recognizes an overflow by the words `exceeds the context window`.
-  message: `The prompt exceeds the context window of ${contextWindow} tokens: no token of output fits.`,
+const promptTooLong = ({ contextWindow }: ChatJob, tokens: number): Refusal => ({
+  code: 'context_length_exceeded',
+  message: toOverflowMessage({ contextWindow, tokens }),
 })
 
 /** The hold was clamped: its amount is all that the account had left. */

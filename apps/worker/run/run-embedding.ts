@@ -30,9 +30,7 @@ export function createRunEmbedding(deps: {
     const { job, signal } = run
     const tokenized = await tokenizeInputs(inputs, { contextWindow: job.contextWindow, signal })
     signal.throwIfAborted()
-    if (tokenized.status === 'refused') {
-      return { status: 'refused', error: { code: 'invalid_request', message: tokenized.reason } }
-    }
+    if (tokenized.status === 'refused') return tokenized
     const { tokens: promptTokens, longest } = tokenized
     if (!coversInput(job.hold, promptTokens)) {
       return { status: 'declined', reason: 'hold-too-small', promptTokens, need: '' }

@@ -124,7 +124,14 @@ const prepareOnThread: PrepareOnThread = async (...work) => {
 type Replaced = Partial<
   Pick<
     Parameters<typeof buildApp>[0],
-    'authenticate' | 'authenticateManager' | 'reads' | 'management' | 'nowMs' | 'wallClockMs'
+    | 'authenticate'
+    | 'authenticateManager'
+    | 'reads'
+    | 'management'
+    | 'nowMs'
+    | 'wallClockMs'
+    | 'allowedOrigins'
+    | 'takesWork'
   >
 >
 
@@ -177,6 +184,8 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
     log: pino({ level: 'trace' }, { write: (line) => logged.push(line) }),
     limits,
     hasAccountPage: true,
+    allowedOrigins: [],
+    takesWork: () => true,
     ...replaced,
   })
   onTestFinished(async () => {

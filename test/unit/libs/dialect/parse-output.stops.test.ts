@@ -124,3 +124,13 @@ describe('stop strings', () => {
     })
   })
 })
+
+it('no stop string ends the output before a least number of tokens, and the next one after it does', async () => {
+  const text = 'a##b##c'
+  const ids = Array.from(await tokenizer.encode(text), (id) => [id])
+  const family = { toolCalls: 'none', reasoning: 'none', callIds: 'opaque' } as const
+  const shown = (minTokens: number) => parse(ids, { family, stop: ['##'], minTokens }).events
+  expect(shown(0)).toEqual([{ type: 'text-delta', text: 'a' }])
+  expect(shown(ids.length - 2)).toEqual([{ type: 'text-delta', text: 'a##b' }])
+  expect(shown(ids.length)).toEqual([{ type: 'text-delta', text }])
+})
