@@ -14,16 +14,19 @@ const MAX_CHOICES = 1_000
 const CHOICES = `expected an array of 1 to ${MAX_CHOICES} texts that are not empty`
 
 const Schema = z
-  .union([z.string(), z.record(z.string(), z.unknown())], SCHEMA)
-  .transform((given, context) => parsePart(JsonSchema, readText(given), { path: [], context }) ?? z.NEVER)
+  .unknown()
+  .transform((given, context) => {
+    const schema = typeof given === 'string' ? readText(given) : given
+    if (isJsonObject(schema)) return parsePart(JsonSchema, schema, { path: [], context }) ?? z.NEVER
+    context.addIssue({ code: 'custom', message: SCHEMA })
+    return z.NEVER
+  })
   .meta(documentedAs(z.union([z.string(), JsonSchema])))
 
-function readText(given: string | Readonly<Record<string, unknown>>): unknown {
-  if (typeof given !== 'string') return given
+function readText(given: string): unknown {
   try {
     const value: unknown = JSON.parse(given)
-    if (!isJsonObject(value)) return null
-    noteSchemaText(value, given)
+    if (isJsonObject(value)) noteSchemaText(value, given)
     return value
   } catch {
     return null

@@ -47,7 +47,7 @@ describe('the constraint on the output', () => {
     [
       'a schema with bounds that the engine cannot hold',
       { outputFormat: { type: 'json-schema', schema: { type: 'integer', minimum: 0, maximum: 2 ** 64 } } },
-      { type: 'json', schema: { type: 'integer', minimum: 0 } },
+      { type: 'answer', schema: { type: 'integer', minimum: 0 } },
     ],
     [
       'a schema whose references the engine cannot follow',

@@ -96,7 +96,7 @@ test.each<[Record<string, unknown>, first: string, second: string]>([
   )
 })
 
-test.each<[Record<string, unknown>, param: string]>([
+const REFUSED: readonly (readonly [body: Record<string, unknown>, param: string])[] = [
   [{ thinking: { type: 'enabled', budget_tokens: 1_024 } }, 'thinking.budget_tokens'],
   [{ thinking: { type: 'adaptive' } }, 'thinking.type'],
   [{ thinking: { type: 'enabled', clear_thinking: false } }, 'thinking.clear_thinking'],
@@ -113,11 +113,18 @@ test.each<[Record<string, unknown>, param: string]>([
     'chat_template_kwargs.tools_in_user_message',
   ],
   [{ chat_template_kwargs: { reasoning_effort: 'high' } }, 'chat_template_kwargs.reasoning_effort'],
-])('%j says more than off or on, and is refused by name everywhere', (body, param) => {
+]
+
+test.each(REFUSED)('%j says more than off or on, and is refused by name', (body, param) => {
   const refusal = expect.objectContaining({ code: 'invalid_request', param })
   expect(() => effortOf(body)).toThrow(refusal)
   expect(() => parseBody(ResponsesBody, { input: 'Hi', ...body })).toThrow(refusal)
-  if (!param.startsWith('reasoning')) {
-    expect(() => parseBody(CompletionBody, { prompt: 'Hi', ...body })).toThrow(refusal)
-  }
 })
+
+test.each(REFUSED.filter(([, param]) => !param.startsWith('reasoning')))(
+  '%j is refused on legacy completions too',
+  (body, param) => {
+    const refusal = expect.objectContaining({ code: 'invalid_request', param })
+    expect(() => parseBody(CompletionBody, { prompt: 'Hi', ...body })).toThrow(refusal)
+  },
+)

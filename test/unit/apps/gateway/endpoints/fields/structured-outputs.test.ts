@@ -109,7 +109,7 @@ test('all grammars of a request share its limits', () => {
     type: 'function',
     function: { name: 'f', parameters: { properties: { a: { pattern: half }, b: { pattern: half } } } },
   }
-  const body = { guided_regex: half, tools: Array(3).fill(tool), tool_choice: 'required' }
+  const body = { guided_regex: half, tools: [tool, tool, tool], tool_choice: 'required' }
   expect(() => formatOf(body)).toThrow(expect.objectContaining({ code: 'invalid_request' }))
 })
 
