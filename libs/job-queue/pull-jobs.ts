@@ -31,6 +31,8 @@ const PAUSE_MS = 500
 const WAIT_S = 5
 /** Completions are sent together so often: no client waits for them. */
 const COMPLETE_EVERY_MS = 20
+/** A job that is in a hand for one to two times as long is put back: far longer than a claim takes. */
+const STALLED_AFTER_MS = 5_000
 /** A job that this often was left in the hand of a worker that died would be failed; it is only a turn. */
 const NEVER = 1_000_000
 
@@ -50,6 +52,7 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
     autorun: false,
     skipLockRenewal: true,
     maxStalledCount: NEVER,
+    stalledInterval: STALLED_AFTER_MS,
     skipVersionCheck: true,
   })
   worker.on('error', (error) => log.warn({ err: error, model }, 'job queue failed'))

@@ -48,6 +48,8 @@ beforeAll(async () => {
   const { hostname, port } = new URL(cluster.redisUrl)
   readerRedis = new Redis(`redis://board:secret@${hostname}:${port}`, { maxRetriesPerRequest: null })
   reader = openBoard(openQueue(readerRedis))
+  // How long one takes is known then, and no wait behind 20 of them is too long.
+  for (let turn = 0; turn < 5; turn += 1) await chat(call('Hi'))
 })
 
 afterAll(async () => {
@@ -167,8 +169,8 @@ test('jobs that an operator removes, drains, cleans, doubles, retries or promote
   const one = { params: { jobId: first?.id } }
   const other = { params: { jobId: second?.id } }
   // Neither failed nor delayed: refused.
-  expect(await board.call('/api/queues/:queueName/:jobId/retry', one)).not.toMatchObject({ status: 200 })
-  expect(await board.call('/api/queues/:queueName/:jobId/promote', one)).not.toMatchObject({ status: 200 })
+  await expect(board.call('/api/queues/:queueName/:jobId/retry', one)).resolves.toMatchObject({ status: 400 })
+  await expect(board.call('/api/queues/:queueName/:jobId/promote', one)).rejects.toThrow('delayed state')
   expect((await look(board)).counts.waiting).toBe(4)
   await board.call('/api/queues/:queueName/:jobId/clean', one)
   await board.call('/api/queues/:queueName/add', { body: { name: 'chat', data: second?.data, options: {} } })
@@ -192,20 +194,22 @@ test('a user that only reads can change nothing', async () => {
     async () => await reader.queue.add('chat', {}),
     async () => await reader.queue.drain(),
   ])
-    await expect(change()).rejects.toThrow(/ACL|NOPERM|permission/u)
+    await expect(change()).rejects.toThrow(/NOPERM|can't run this command/u)
   expect((await look(board)).counts.waiting).toBe(2)
   await end()
 })
 
 test('pausing the queue pauses the model: what runs goes on, what comes is answered as without a worker', async () => {
-  const { running, waiting } = await fill(2)
+  const { running, waiting } = await fill(2, 400)
   await board.call('/api/queues/:queueName/pause')
   expect((await look(board)).isPaused).toBe(true)
+  // Until the gateway knows, it queues what comes, and that waits.
+  const impatient = () => ({ ...call('Hi'), signal: AbortSignal.timeout(2_000) })
   await expect
-    .poll(async () => await chat(call('Hi')))
+    .poll(async () => await chat(impatient()).catch(() => null))
     .toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
   expect((await running.answer).finishReason).toBe('stop')
-  expect(await countWaiting()).toBe(2)
+  await expect.poll(countWaiting).toBe(2)
   await board.call('/api/queues/:queueName/resume')
   await expectAllAnswered(waiting)
   await expect.poll(async () => (await chat(call('Hi'))).status).toBe(200)

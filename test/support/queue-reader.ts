@@ -4,7 +4,6 @@ export const queueReader = (password: string): readonly string[] => [
   'on',
   `>${password}`,
   ...'resetkeys resetchannels ~mr2:{*}:generations:*'.split(' '),
-  ...'-@all +hello +ping +info +select +client|setname +client|list +cluster|slots +cluster|info'.split(' '),
-  ...'+eval +evalsha +hget +hgetall +hmget +hexists +llen +lrange +zcard +zrange +zcount'.split(' '),
-  ...'+zrevrange +exists +get'.split(' '),
+  ...'-@all +@read -@dangerous +eval +evalsha +hello +ping +info +select'.split(' '),
+  ...'+client|setname +client|list +cluster|slots +cluster|info'.split(' '),
 ]

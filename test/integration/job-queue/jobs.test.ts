@@ -147,7 +147,7 @@ test('a job that its worker died with is put back for another, and none is faile
   await dying.close()
   const bull = openBull(model)
   expect(await counts(bull)).toEqual({ ...NOTHING, active: 1 })
-  // Two checks for stalled jobs: the first notes it, the second puts it back. BullMQ makes one every 30 s.
+  // Two checks for stalled jobs: the first notes it, the second puts it back. BullMQ makes one every 5 s.
   for (let check = 0; check < 2; check += 1) {
     await redis.del(bull.toKey('stalled-check'))
     const checking = openPull(model)
