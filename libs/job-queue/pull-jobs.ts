@@ -52,6 +52,8 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
     autorun: false,
     skipLockRenewal: true,
     maxStalledCount: NEVER,
+    // Of jobs that an operator has added, too.
+    removeOnComplete: { count: 0 },
     stalledInterval: STALLED_AFTER_MS,
     skipVersionCheck: true,
   })

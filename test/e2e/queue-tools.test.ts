@@ -163,14 +163,16 @@ test('20 generations wait: bull-board shows their number and what they are, also
   await expectBalancedBooks(cluster, [account])
 })
 
-test('jobs that an operator removes, drains, cleans, doubles, retries or promotes change no answer', async () => {
+test('jobs that an operator removes, drains, doubles, retries, promotes, delays or obliterates change no answer', async () => {
   const { end } = await fill(4)
   const [first, second] = (await look(board)).jobs
   const one = { params: { jobId: first?.id } }
   const other = { params: { jobId: second?.id } }
   // Neither failed nor delayed: refused.
-  await expect(board.call('/api/queues/:queueName/:jobId/retry', one)).resolves.toMatchObject({ status: 400 })
+  expect(await board.call('/api/queues/:queueName/:jobId/retry', one)).toMatchObject({ status: 400 })
   await expect(board.call('/api/queues/:queueName/:jobId/promote', one)).rejects.toThrow('delayed state')
+  const delay = { ...one, body: { runAt: 0 } }
+  expect(await board.call('/api/queues/:queueName/:jobId/delay', delay)).toMatchObject({ status: 400 })
   expect((await look(board)).counts.waiting).toBe(4)
   await board.call('/api/queues/:queueName/:jobId/clean', one)
   await board.call('/api/queues/:queueName/add', { body: { name: 'chat', data: second?.data, options: {} } })
@@ -181,6 +183,11 @@ test('jobs that an operator removes, drains, cleans, doubles, retries or promote
   await board.call('/api/queues/:queueName/empty')
   expect(await queue.count()).toBe(0)
   await drained.end()
+
+  const obliterated = await fill(2)
+  await queue.obliterate({ force: true })
+  expect(await queue.count()).toBe(0)
+  await obliterated.end()
   await expectBalancedBooks(cluster, [account])
 })
 
