@@ -1,6 +1,5 @@
 import { Queue } from 'bullmq'
 import type { Cluster, Redis } from 'ioredis'
-import { z } from 'zod'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
 import { JOB_QUEUE, jobQueuePrefix } from '#libs/generation-record/keys.ts'
 
@@ -13,16 +12,15 @@ export type QueuedJob = {
   readonly data: JobData
 }
 
-export const JobData = z.strictObject({
-  generation: z.string(),
-  epoch: z.int(),
-  account: z.string(),
+type JobData = {
+  readonly generation: string
+  readonly epoch: number
+  readonly account: string
   /** Prompt and output, as its gateway expects them. */
-  estimatedTokens: z.int(),
+  readonly estimatedTokens: number
   /** An ISO date by the gateway's clock. */
-  waitsSince: z.iso.datetime(),
-})
-export type JobData = z.infer<typeof JobData>
+  readonly waitsSince: string
+}
 
 /** The id of a generation's job in this epoch; `number` tells the jobs of one epoch apart, the first of which is 1. */
 export function toJobId(generation: string, epoch: number, number: number): string {

@@ -12,7 +12,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { JOB_QUEUE, jobQueuePrefix } from '#libs/generation-record/keys.ts'
-import { JobData } from '#libs/job-queue/job-queue.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { chat } from '../support/chat.ts'
 import type { TestAccount } from '../support/cluster.ts'
@@ -21,8 +20,7 @@ import { sharedCluster, type SharedCluster } from '../support/shared-cluster.ts'
 import { FILE_MODELS } from '../support/shared-models.ts'
 import { startChatOk } from '../support/start-chat.ts'
 
-/** Runs one generation at a time. */
-const { model } = FILE_MODELS['queue-tools'].engine
+const { model, maxNumSeqs } = FILE_MODELS['queue-tools'].engine
 const PREFIX = `${model}: `
 
 let cluster: SharedCluster
@@ -92,6 +90,15 @@ function openBoard(opened: Queue) {
   }
 }
 
+/** All that a job says: no prompt, no key. */
+const JobData = z.strictObject({
+  generation: z.uuidv7(),
+  epoch: z.int(),
+  account: z.string(),
+  estimatedTokens: z.int().positive(),
+  waitsSince: z.iso.datetime(),
+})
+
 const Listing = z.object({
   queues: z.array(
     z.object({
@@ -114,31 +121,36 @@ async function look(at: Board) {
 const call = (content: string) => ({ baseUrl: cluster.baseUrl, apiKey: account.apiKey, model, content })
 const ask = (content: string) => startChatOk(call(content))
 
-/** One that runs, and `count` that wait behind it. */
-async function fill(count: number, tokens = 1_000) {
-  const running = ask(`Talk [[tokens=${tokens}]]`)
-  await running.firstText
+/** As many as can run at once, and `count` that wait behind them. `end`: the former leave, the latter are answered. */
+async function fill(count: number, tokens = 3_000) {
+  const running = Array.from({ length: maxNumSeqs }, () => ask(`Talk [[tokens=${tokens}]]`))
+  await Promise.all(running.map(async ({ firstText }) => await firstText))
   const waiting = Array.from({ length: count }, (_, turn) => ask(`Turn ${turn}`))
   await expect.poll(countWaiting).toBe(count)
-  return { running, waiting, end: async () => void (await expectAllAnswered([running, ...waiting])) }
+  const end = async () => {
+    for (const { hangUp } of running) hangUp()
+    await Promise.allSettled(running.map(async ({ answer }) => await answer))
+    await expectAllAnswered(waiting)
+    await expectEmpty()
+  }
+  return { running, waiting, end }
 }
 
 async function expectAllAnswered(chats: readonly ReturnType<typeof ask>[]) {
   const answers = await Promise.all(chats.map(async ({ answer }) => await answer))
   expect(answers.map(({ finishReason }) => finishReason)).toEqual(chats.map(() => 'stop'))
-  await expectEmpty()
 }
 
 /** After a drain of load: no generation waits, and no job is left. */
 async function expectEmpty() {
-  expect(await countWaiting()).toBe(0)
+  await expect.poll(countWaiting).toBe(0)
   await expect
     .poll(async () => await queue.getJobCounts('waiting', 'active', 'failed', 'completed', 'delayed'))
     .toEqual({ waiting: 0, active: 0, failed: 0, completed: 0, delayed: 0 })
 }
 
 test('20 generations wait: bull-board shows their number and what they are, also to a user that only reads', async () => {
-  const { waiting, end } = await fill(20, 2_000)
+  const { waiting, end } = await fill(20)
   for (const each of [board, reader]) {
     const shown = await look(each)
     expect(shown).toMatchObject({ counts: { waiting: 20, active: 0, failed: 0 }, isPaused: false })
@@ -147,8 +159,6 @@ test('20 generations wait: bull-board shows their number and what they are, also
       expect(name).toBe('chat')
       expect(id).toBe(`${data.generation}.1`)
       expect(data).toMatchObject({ epoch: 1, account: account.id })
-      expect(data.estimatedTokens).toBeGreaterThan(0)
-      expect(JSON.stringify(data)).not.toMatch(/Turn|mk_|sk-/u)
     }
   }
   // The scaler's `millrace_queue_waiting` is this count of the record.
@@ -215,7 +225,7 @@ test('pausing the queue pauses the model: what runs goes on, what comes is answe
   await expect
     .poll(async () => await chat(impatient()).catch(() => null))
     .toMatchObject({ status: 503, error: { code: 'model_unavailable' } })
-  expect((await running.answer).finishReason).toBe('stop')
+  await expectAllAnswered(running)
   await expect.poll(countWaiting).toBe(2)
   await board.call('/api/queues/:queueName/resume')
   await expectAllAnswered(waiting)

@@ -57,7 +57,7 @@ export const FILE_MODELS = {
   },
   'queue-tools': {
     like: 'demo-chat',
-    engine: { model: 'queue-tools/narrow', ...NARROW, stepMs: 5, sequenceMs: 0 },
+    engine: { model: 'queue-tools/narrow', ...NARROW, maxNumSeqs: 4, stepMs: 10, sequenceMs: 0 },
   },
   // So slow that a stream, and its hold, are there during all tests of the file.
   roles: { like: 'demo-chat', engine: { model: 'roles/slow', files: 'demo', stepMs: 400 } },
