@@ -57,6 +57,7 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
     stalledInterval: STALLED_AFTER_MS,
     skipVersionCheck: true,
   })
+  const backend = worker.getBackend()
   worker.on('error', (error) => log.warn({ err: error, model }, 'job queue failed'))
   void worker.startStalledCheckTimer()
   let finished: Job[] = []
@@ -107,10 +108,12 @@ export function createJobPull(options: { redis: Redis | Cluster; model: string; 
     take,
     async next() {
       try {
-        await worker.getBackend().waitForJob(WAIT_S)
+        await backend.waitForJob(WAIT_S)
       } catch (error) {
         if (closed) return null
         log.warn({ err: error, model }, 'no job was received')
+        // A wait that was given up while the master was being looked for leaves its connection closed.
+        await backend.reconnectBlocking().catch(() => {})
         await sleep(PAUSE_MS)
       }
       return closed ? null : await take()
