@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { SettleResult } from './database/money.ts'
+import type { SettleResult } from './money/money.ts'
 
 /** The results that raise an alarm. */
 export const SETTLEMENT_ALARMS: readonly SettleResult[] = ['unknown', 'released', 'different']

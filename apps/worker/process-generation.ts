@@ -1,9 +1,9 @@
 import type { Claim } from '#libs/generation-record/generation-record.ts'
-import type { EndRun, RunEnding } from './end-run.ts'
-import type { Taken } from './pull.ts'
-import type { RunChat } from './run-chat.ts'
-import type { RunEmbedding } from './run-embedding.ts'
-import type { ClaimedGeneration, RunningGeneration } from './running-generation.ts'
+import type { EndRun, RunEnding } from './run/end-run.ts'
+import type { Taken } from './intake/pull.ts'
+import type { RunChat } from './run/run-chat.ts'
+import type { RunEmbedding } from './run/run-embedding.ts'
+import type { ClaimedGeneration, RunningGeneration } from './run/running-generation.ts'
 
 /** A claim that has no job to run. */
 export type UnreadClaim = Extract<Claim, { readonly status: 'unreadable' | 'incomplete' }>

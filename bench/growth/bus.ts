@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { Redis } from 'ioredis'
-import { createRunningGenerations } from '#apps/worker/running-generations.ts'
+import { createRunningGenerations } from '#apps/worker/run/running-generations.ts'
 import { echoChannel, heartbeatChannel } from '#libs/event-bus/channels.ts'
 import type { StreamState } from '#libs/event-bus/frame.ts'
 import { NO_ENGINE_DEATHS } from '#libs/generation-record/pack-job.ts'

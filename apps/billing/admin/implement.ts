@@ -8,7 +8,7 @@ import type {
 } from '#libs/admin-contract/operation.ts'
 import type { Role } from '#libs/admin-contract/roles.ts'
 import type { Tables } from '../database/tables.ts'
-import type { Reconcile } from '../reconciliation/reconcile.ts'
+import type { Reconcile } from '../books/reconcile.ts'
 import { toInvalidRequest } from './admin-error.ts'
 import type { SessionRow } from './sessions.ts'
 

@@ -5,7 +5,7 @@ import type { Logger } from '#libs/telemetry/logger.ts'
 import { NO_SPAN, type Span } from '#libs/telemetry/span.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
 import { isConflict, isDatabaseUnavailable, isRejectedValue } from '../database/database-errors.ts'
-import type { Money, Settled } from '../database/money.ts'
+import type { Money, Settled } from '../money/money.ts'
 import { SETTLEMENT_ALARMS, type BillingMetrics } from '../metrics.ts'
 import type { TimingWriter } from './write-timings.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import type { Money } from '../database/money.ts'
+import type { Money } from '../money/money.ts'
 import type { ClockJump, ObservedStream, RecordedStream } from '../database/observed-stream.ts'
 import type { BillingMetrics } from '../metrics.ts'
 import { createLooks } from './choose-looks.ts'

@@ -1,7 +1,7 @@
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ModelState } from '#libs/event-bus/scaling-signals.ts'
 import type { Lift } from '#libs/generation-record/generation-record.ts'
-import type { ClusterPicture, ModelPicture } from '../cluster-picture/cluster-picture.ts'
+import type { ClusterPicture, ModelPicture } from '../demand/cluster-picture.ts'
 import type { Demand, OfferOutcome } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'

@@ -12,7 +12,7 @@ import {
 import type { JobQueue } from '#libs/job-queue/job-queue.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import type { ClusterPicture } from '../cluster-picture/cluster-picture.ts'
+import type { ClusterPicture } from '../demand/cluster-picture.ts'
 import type { Demand } from '../demand/demand.ts'
 import type { KnownModelStates } from '../demand/model-states.ts'
 import type { Admission } from './admit.ts'

@@ -3,7 +3,7 @@ import type { GenerationRequest } from '#libs/contracts/generation-request.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import type { RequestSize } from '#libs/contracts/request-size.ts'
 import type { Span } from '#libs/telemetry/span.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../callers/caller.ts'
 
 /** One generation, as an endpoint requests it. */
 export type GenerationCall = {

@@ -2,7 +2,7 @@ import { ApiError } from '#libs/contracts/api-error.ts'
 import type { KeyShortage } from '#libs/billing-client/billing-calls.ts'
 import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { formatCredits } from '#libs/money/nano-credits.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../callers/caller.ts'
 import { RETRY_AFTER_S } from '../retry-after.ts'
 
 /** The refusal of a request that the account or the key cannot pay, with what is available and held. */

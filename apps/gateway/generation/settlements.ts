@@ -7,7 +7,7 @@ import type { GenerationRecord, Settled } from '#libs/generation-record/generati
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
-import type { QueueClock } from '../queue-clock.ts'
+import type { QueueClock } from '../servers/queue-clock.ts'
 import type { ReleaseHold } from './reserve.ts'
 
 /** How one generation ended, as its caller saw it. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
 import { z } from 'zod'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { createAuthentication } from '#apps/gateway/authentication.ts'
+import { createAuthentication } from '#apps/gateway/callers/authentication.ts'
 import {
   AccountKeyAnswer,
   AccountKeysAnswer,

@@ -8,7 +8,7 @@ import {
 } from '#libs/admin-contract/resources/requests.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
-import { readArchiveEnd } from '../archive-end.ts'
+import { readArchiveEnd } from '../../books/archive-end.ts'
 import { implementRead } from '../implement.ts'
 import { assertKept, readOldestId } from '../kept-usage.ts'
 import { toCursor, toMoment } from '../page.ts'

@@ -7,7 +7,7 @@ import type { KeyRefusal__Output } from '#proto/types/millrace/billing/KeyRefusa
 import type { ManageKeyRequest } from '#proto/types/millrace/billing/ManageKeyRequest.ts'
 import type { ManageKeyResponse__Output } from '#proto/types/millrace/billing/ManageKeyResponse.ts'
 import type { JsonObject } from '#libs/json-schema/json-schema.ts'
-import type { Manager } from '../../caller.ts'
+import type { Manager } from '../../callers/caller.ts'
 import { parseBody, readJsonObject } from '../../http/parse-body.ts'
 import { explainFailure } from './explain-failure.ts'
 import { KeyChangeBody, NewKeyBody, RotationBody, type NewKeyAnswer } from './key-schemas.ts'

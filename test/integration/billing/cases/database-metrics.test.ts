@@ -1,8 +1,8 @@
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { createMoney } from '#apps/billing/database/money.ts'
+import { createMoney } from '#apps/billing/money/money.ts'
 import { createMetrics } from '#apps/billing/metrics.ts'
-import { watchHolds } from '#apps/billing/watch-holds.ts'
+import { watchHolds } from '#apps/billing/money/watch-holds.ts'
 import {
   HOLD_GRACE_MS,
   log,
