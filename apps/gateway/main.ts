@@ -8,11 +8,12 @@ import { startReporter } from '#libs/event-bus/reports.ts'
 import { subscribeEvents } from '#libs/event-bus/subscribe-events.ts'
 import { readVectors } from '#libs/event-bus/vectors.ts'
 import { createControlSender } from '#libs/event-bus/worker-control.ts'
+import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
 import { createGenerationRecord } from '#libs/generation-record/generation-record.ts'
+import { createJobQueue } from '#libs/job-queue/job-queue.ts'
 import { openTracing } from '#libs/lifecycle/open-tracing.ts'
 import { runApp } from '#libs/lifecycle/run-app.ts'
 import { closeOps, serveOps } from '#libs/telemetry/serve-ops.ts'
-import { createTicketQueue } from '#libs/ticket-queue/ticket-queue.ts'
 import { buildApp } from './app.ts'
 import { createAuthentication } from './callers/authentication.ts'
 import { createLiveCatalog } from './catalog.ts'
@@ -142,8 +143,8 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   readiness.enter('waiting for the queue Redis')
   const queueClock = await openQueueClock(record.redisTimeMs, log)
   readiness.enter('starting')
-  const tickets = createTicketQueue(queueRedis)
-  releasers.add('tickets', tickets, { run: async () => await tickets.close() })
+  const jobs = createJobQueue({ redis: queueRedis, countWaiting: createCountWaiting(queueRedis) })
+  releasers.add('jobs', jobs, { run: async () => await jobs.close() })
   const settlements = createSettlements({
     record,
     billing,
@@ -230,7 +231,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       openStream: createOpenStream({ openInbox: inboxes.open, limitMs: config.GENERATION_DEADLINE_MS }),
       dispatch: createDispatch({
         record,
-        tickets,
+        jobs,
         picture,
         modelStates,
         demand,

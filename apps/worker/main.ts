@@ -102,14 +102,14 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   }
   const queueRedis = await connectQueue('queue', 'fail-fast')
   await refuseEviction(queueRedis, { log })
-  const ticketRedis = await connectQueue('tickets', 'patient')
+  const jobsRedis = await connectQueue('jobs', 'patient')
   const [firstPlace, ...otherPlaces] = toBusRedis(config)
   const firstServer = await connectBus(firstPlace)
   const servers = [firstServer, ...(await Promise.all(otherPlaces.map(connectBus)))] as const
 
   const record = createGenerationRecord({ redis: queueRedis, self: worker, graceMs: config.HOLD_GRACE_MS })
   const { PREFIX_SHARING: sharing } = config
-  const prefixTenantOf = createPrefixTenantOf({ sharing, secret: await readPrefixSecret(ticketRedis) })
+  const prefixTenantOf = createPrefixTenantOf({ sharing, secret: await readPrefixSecret(jobsRedis) })
   const orphans = createOrphanSettlements({ record, worker, log })
 
   const { presence, publisher, redisOf, sendCapacity, subscribe, ...bus } = await createWorkerBus({
@@ -283,7 +283,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     claim,
     running,
     deliverVectors,
-    ticketRedis,
+    jobsRedis,
     prefixTenantOf,
     roomElsewhere: (model) => countRoom(presence.peers(), model),
     metrics,

@@ -1,10 +1,10 @@
 import type { Cluster, Redis } from 'ioredis'
 import type { EngineState } from '#libs/event-bus/heartbeat.ts'
+import { createJobPull } from '#libs/job-queue/pull-jobs.ts'
 import { ShortLivedSet } from '#libs/short-lived/short-lived-set.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Span } from '#libs/telemetry/span.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
-import { createTicketPull } from '#libs/ticket-queue/pull-tickets.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import type { ChatModel } from './run/chat-model.ts'
 import type { ClaimGeneration } from './intake/claim-generation.ts'
@@ -57,7 +57,7 @@ export type WorkerServices = {
   readonly claim: ClaimGeneration
   readonly running: RunningGenerations
   readonly deliverVectors: DeliverVectors
-  readonly ticketRedis: Redis | Cluster
+  readonly jobsRedis: Redis | Cluster
   readonly prefixTenantOf: PrefixTenantOf
   /** Free slots for a model at the other workers that are ready; known while this worker drains, 0 before. */
   readonly roomElsewhere: (model: string) => number
@@ -119,7 +119,7 @@ export function serveEngine(deps: {
     if (stopping) return 'worker-stopping'
     return watch.ready() ? null : 'engine-lost'
   }
-  const pulls = () => whyNotRun() === null && !isCordoned()
+  const pulls = () => whyNotRun() === null && !isCordoned() && !pull.isPaused()
 
   const effectiveSlots = createEffectiveSlots(maxNumSeqs)
   const loads = createLoadWatch({
@@ -174,8 +174,8 @@ export function serveEngine(deps: {
     takeNext: processGeneration,
     slots,
     mayPull: () => pulls() && watch.mayPull(),
-    tickets: createTicketPull({ redis: services.ticketRedis, model: model.name, log }),
-    nowMs,
+    jobs: createJobPull({ redis: services.jobsRedis, model: model.name, log }),
+    onPause: announce,
     log,
   })
 

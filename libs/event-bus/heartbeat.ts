@@ -4,7 +4,7 @@ import { FORM } from '#libs/generation-record/keys.ts'
 /** The part of a worker's heartbeat that describes one engine. */
 export const EngineState = z.object({
   model: z.string(),
-  /** Pulls tickets: its engine is healthy and it is not stopping. */
+  /** Pulls generations: its engine is healthy, it is not stopping, and the queue of its model is not paused. */
   ready: z.boolean(),
   slots: z.int(),
   running: z.int(),

@@ -8,7 +8,7 @@ export type EventReceiver = {
   take(message: GatewayMessage): void
   /** Asks every worker for what it has published since: messages may have been missed. */
   catchUp(): void
-  /** Opens the inbox of a new generation. Open it before the ticket is added: subscribe, then enqueue. */
+  /** Opens the inbox of a new generation. Open it before it is queued: subscribe, then enqueue. */
   open(): StreamInbox
   openStreams(): number
   /** Loses every stream whose current epoch `worker` runs or is expected to run, and forgets its frames. */

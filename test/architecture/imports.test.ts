@@ -18,6 +18,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'event-bus': ['clock', 'contracts', 'generation-record', 'short-lived', 'telemetry'],
   'generation-record': ['contracts', 'redis'],
   grpc: ['certificates', 'telemetry'],
+  'job-queue': ['clock', 'generation-record', 'telemetry'],
   'json-schema': [],
   kubernetes: ['certificates', 'telemetry'],
   lifecycle: ['certificates', 'config', 'telemetry'],
@@ -30,7 +31,6 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'short-lived': [],
   telemetry: [],
   threads: ['telemetry'],
-  'ticket-queue': ['contracts', 'generation-record', 'telemetry'],
   tokenizer: [],
 }
 

@@ -36,6 +36,8 @@ test('a schedule is in the order of time and has every kind of fault', () => {
     'engine',
     'step-clock',
     'bad-entry',
+    'lose-jobs',
+    'double-jobs',
   ])
     expect(kinds).toContain(kind)
   const labels = new Set(planned.map(({ fault }) => labelOf(fault)))

@@ -26,7 +26,7 @@ export type EngineWatch = {
 export type EngineSign = 'healthy' | 'dead' | 'unanswered' | 'silent'
 
 const CHECK_MS = 1_000
-/** A worker whose generations fail at once would take every ticket, so it stops pulling after this many in a row. */
+/** A worker whose generations fail at once would take every job, so it stops pulling after this many in a row. */
 const FAILURES_IN_A_ROW = 5
 const REST_MS = 10_000
 /** Longer than the others need to claim what failed here: a second failure by the same engine would prove nothing. */
@@ -34,7 +34,7 @@ const CAUTION_MS = 1_000
 const UNANSWERED = 'the health check got no answer'
 
 /**
- * Decides whether tickets may be pulled for an engine. States: ready → unready when a health check reports a dead
+ * Decides whether generations may be pulled for an engine. States: ready → unready when a health check reports a dead
  * engine, when two in a row get no answer (one may be a stall of this process, unless a call has failed as well), when
  * generations run and no token came for `silenceMs` (health checks do not see a hang), or after five failures in a row;
  * unready → ready at the next good health check, but not within 10 s of a hang or of five failures: there the checks had
