@@ -85,7 +85,6 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   billing.watchCatalog({ onCatalog: catalog.replace, onState: () => {} })
 
   const metrics = createStreamCounters(registry)
-  const onLost = (error: unknown) => log.warn({ err: error }, 'a control message was not sent')
   const control = createControlSender({
     redis: busRedis,
     gateway,
@@ -182,7 +181,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const stopTicking = everySecond(() => {
     inboxes.tick()
     giveUpBus()
-    settlements.tick().catch(onLost)
+    settlements.tick().catch((error: unknown) => log.warn({ err: error }, 'settlements were not reviewed'))
     queueClock.sync().catch(() => undefined)
     poisonBound.tick().catch(() => undefined)
     signals.tick()

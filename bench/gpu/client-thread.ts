@@ -31,6 +31,7 @@ async function measureStream(): Promise<StreamFigures> {
         model: order.model,
         messages: [{ role: 'user', content: order.prompt ?? writePrompt(order.words) }],
         max_tokens: order.tokens,
+        ignore_eos: true,
         temperature: 1,
         top_p: 1,
       },
