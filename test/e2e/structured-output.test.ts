@@ -298,6 +298,7 @@ test('structured_outputs.json is a schema, also behind reasoning', async () => {
 })
 
 test('a grammar that the engine cannot follow is the caller’s mistake, and free', async () => {
+  await expectBalancedBooks(cluster, [account])
   const before = await cluster.balance(account)
   const asking = ask('Hello', Object.fromEntries([['guided_grammar', 'root ::= "yes" | "no"']]))
   await expect(asking).rejects.toMatchObject({ status: 400, code: 'invalid_request' })
