@@ -6,7 +6,7 @@ export const SETTLEMENT_ALARMS: readonly SettleResult[] = ['unknown', 'released'
 
 export type BillingMetrics = ReturnType<typeof createMetrics>
 
-/** Billing's metrics. An operator should look into everything that is counted as an alarm. */
+/** Billing's metrics. An operator should look into everything that counts as an alarm. */
 export function createMetrics(registry: Registry, moneyCallsWaiting: () => number) {
   const registers = [registry]
   const waiting: Gauge = new Gauge({
@@ -137,12 +137,12 @@ function createDeadLetters(registers: Registry[]) {
   })
   return {
     set: (model: string, count: number) => void counts.set(model, count),
-    /** Of each model, as observed last. */
+    /** The number of dead letters of each model, as observed last. */
     counts: (): ReadonlyMap<string, number> => counts,
   }
 }
 
-/** Ages grow by themselves between updates, also while Redis is unavailable and there are none. */
+/** Between updates ages grow by themselves, so also while Redis is unavailable and there are no updates. */
 function createWatermarkAge(registers: Registry[]) {
   const measured = new Map<string, { readonly ageMs: number; readonly atMs: number }>()
   function ages(): Map<string, number> {
@@ -167,7 +167,7 @@ function createWatermarkAge(registers: Registry[]) {
     /** Sets the age at this moment. */
     set,
     get: () => gauge.get(),
-    /** In milliseconds, by model. */
+    /** Returns the ages in milliseconds, by model. */
     ages,
   }
 }
