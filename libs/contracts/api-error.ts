@@ -1,7 +1,7 @@
 /**
- * The error table of the public interface: our code → HTTP status, the code on the wire, and whether it
- * carries `retry-after`. Source: the interface's section "Errors"; it names no code for 400, 409 and 413, nor for
- * a path or a thing of the caller that does not exist: all of them are `invalid_request`.
+ * The error table of the public interface. It maps our code to the HTTP status, the code on the wire, and whether the
+ * answer has a `retry-after`. Source: the interface's section "Errors". That section names no code for 400, 409 and
+ * 413, nor for a path, generation or key that does not exist; these errors use `invalid_request`.
  */
 export const API_ERRORS = {
   invalid_request: { status: 400, wireCode: 'invalid_request', retryAfter: false },
@@ -31,7 +31,7 @@ export class ApiError extends Error {
   readonly param: string | undefined
   /** Seconds; the gateway rounds and bounds them. */
   readonly retryAfterS: number | undefined
-  /** Its message may quote the request, so no log has it; the code is enough there. */
+  /** True if the message may quote the request. Such a message is not logged; the log has the code alone. */
   readonly quotesRequest: boolean
 
   constructor(
