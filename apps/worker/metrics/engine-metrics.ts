@@ -5,12 +5,12 @@ import type { RestartReason } from '../engine-watch/engine-life.ts'
 import type { CallHistograms } from '../run/measure-calls.ts'
 import type { Totals } from '../run/run-totals.ts'
 
-/** What is measured of the engines themselves, beside the generations. */
+/** Metrics of the engines themselves, beside the metrics of the generations. */
 export type EngineMetrics = {
   /** A generation that waited `ms` was claimed for the first time. */
   noteQueueWait(model: string, ms: number): void
   noteRestart(model: string, reason: RestartReason): void
-  /** A start took so long. */
+  /** A start of the engine took `ms`. */
   noteLoad(model: string, ms: number): void
   readonly calls: CallHistograms
 }
