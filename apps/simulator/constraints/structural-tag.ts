@@ -6,8 +6,8 @@ import { toJsonWriter, type ValueHints } from './json-value.ts'
 /**
  * Parses the formats of xgrammar's structural tags for which the simulator can write a text: JSON, with or without a
  * header; tags around JSON, in free text (`triggered_tags`) or alone (`tags_with_separator`), with or without a tag
- * around all of them; the choice between tags and JSON (`or`); and each of them behind a thought (`sequence`). Throws
- * a ConstraintError for all others, with the message of the recorded engine for unknown formats.
+ * around all of them; the choice between tags and JSON (`or`); and each of these formats after a thought (`sequence`).
+ * Throws a ConstraintError for all other formats, with the message of the recorded engine for unknown formats.
  */
 export function fromStructuralTag(given: unknown): Constraint {
   const parsed = StructuralTag.safeParse(given)

@@ -35,7 +35,7 @@ export function createAnswerStream(
   let finish: Finish | null = null
   let isFirst = true
   let ended = false
-  // The last tokens may be buffered when nothing more is pushed.
+  // The last tokens may still be buffered when nothing more is pushed.
   call.on('drain', flush)
 
   function flush(): void {
