@@ -20,7 +20,7 @@ export type EngineLife = {
   stop(): void
 }
 
-/** The request to restart an engine. A supervisor looks whether it exists. */
+/** The request to restart an engine. A supervisor checks whether it exists. */
 export type RestartRequest = {
   create(reason: string): Promise<void>
   remove(): Promise<void>

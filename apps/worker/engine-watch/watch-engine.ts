@@ -20,7 +20,7 @@ export type EngineWatch = {
 }
 
 /**
- * The result of a check of the engine. `dead`: its health check says so; a dead engine never recovers by itself.
+ * The result of a check of the engine. `dead`: its health check reports it; a dead engine never recovers by itself.
  * `silent`: the engine is healthy and runs generations, but gives no token.
  */
 export type EngineSign = 'healthy' | 'dead' | 'unanswered' | 'silent'

@@ -3,8 +3,8 @@ import { EngineError } from './engine-error.ts'
 
 /**
  * Refuses requests that the engine would refuse, or would misread (its proto cannot tell a `top_p` of 0 from an absent
- * one). Throws an EngineError of kind `refused` whose message names the field as callers know it. The ranges are those
- * in vLLM's SamplingParams, as recorded from its refusals.
+ * one). Throws an EngineError of kind `refused` whose message names the field as callers know it. Source of the ranges:
+ * vLLM's SamplingParams, as recorded from its refusals.
  */
 export function checkRequest({ promptIds, sampling, maxTokens, stop }: EngineRequest): void {
   if (promptIds.length === 0) refuse('the prompt must not be empty')

@@ -3,7 +3,7 @@ import type { Claim, GenerationRecord } from '#libs/generation-record/generation
 import type { Serves } from '#libs/generation-record/needs.ts'
 import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
 
-/** Claims the generation whose turn it is, of those that this worker can run. Rejects without an answer. */
+/** Claims the next generation that this worker can run. Rejects if the record gives no answer. */
 export type ClaimGeneration = (model: string, serves: Serves) => Promise<Claim>
 
 const PAUSES = { firstPauseMs: 50, lastPauseMs: 500 }

@@ -4,7 +4,7 @@ import type { RunningGeneration } from '../run/running-generation.ts'
 export type HandOver = (graceMs: number) => Promise<void>
 
 const LOOK_MS = 250
-/** Until another worker's heartbeat counts a generation that was handed back here. */
+/** The time until another worker's heartbeat counts a generation that was handed back here. */
 const TAKING_MS = 1_500
 /** A stopped generation only has to publish its last event. */
 const STOP_MS = 3_000

@@ -20,7 +20,7 @@ export type MeasuredEngine = {
   readonly model: string
   readonly phase: WorkerPhase
   readonly kv: { readonly used: number | null; readonly capacity: number | null }
-  /** As the engine reports them; null where it does not. */
+  /** The engine's own report; a field is null if the engine does not report it. */
   readonly engine: { readonly version: string | null; readonly waiting: number | null }
   /** Null until the engine has answered. */
   readonly tokens: Omit<Totals, 'ended'> | null

@@ -7,7 +7,8 @@ import type { Encoder } from '#libs/tokenizer/encoding/encoder.ts'
 export type LongTextThreads = {
   /**
    * Wraps `encoder`, which was made from `json`: texts of more than 32,768 characters in one call are encoded on a
-   * thread, because they would keep this one busy. If the threads are closed or out of memory, `encoder` does it.
+   * thread, because they would block this one. If the threads are closed, full or out of memory, `encoder` encodes the
+   * texts.
    */
   wrapEncoder(encoder: Encoder, json: string): Encoder
   close(): Promise<void>

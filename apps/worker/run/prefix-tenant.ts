@@ -16,7 +16,7 @@ const NAME_BYTES = 16
 /** An HMAC costs a request about 30 µs, so the names of the latest tenants are kept, in about 1 MB. */
 const KEPT_NAMES = 5_000
 
-/** The engine logs its requests, and cannot tell from the name whose prompt it is. */
+/** The names are keyed hashes: the engine, which logs its requests, cannot infer from one whose prompt it is. */
 export function createPrefixTenantOf(options: {
   sharing: WorkerConfig['PREFIX_SHARING']
   secret: string

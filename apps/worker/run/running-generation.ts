@@ -118,7 +118,7 @@ export function createRun(
     },
     hasOutput: () => output.firstMs !== null,
     timing: () => ({
-      // In a later epoch, `waitedMs` is not the wait from the first enqueueing.
+      // In a later epoch, `waitedMs` counts only from the last time that it was queued.
       waitedMs: epoch === 1 ? waitedMs : null,
       ahead: null,
       firstTokenMs: epoch === 1 && output.firstMs !== null ? output.firstMs - claimedMs : null,
