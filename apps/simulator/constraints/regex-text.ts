@@ -83,7 +83,7 @@ const MAX_TEXT = 10_000
 /** xgrammar 0.2.8 fails on higher counts, as recorded. */
 const MAX_COUNT = 128
 
-/** A set of characters: those in the ranges or, if negated, all others. */
+/** A set of characters: the characters in the ranges or, if negated, all others. */
 type CharacterSet = { readonly ranges: readonly (readonly [number, number])[]; readonly negated: boolean }
 
 function readClass(reader: Reader): string {

@@ -9,7 +9,7 @@ export type AnswerStream = {
   push(token: { tokenId: number; cachedTokens: number; finish: Finish | null }): void
   /** Ends the answer without another token, unless it has ended. */
   end(reason: 'abort' | 'error'): void
-  /** Ends the call with a status; what was sent before arrives. */
+  /** Ends the call with a status; messages that were sent before still arrive. */
   fail(status: Status): void
 }
 

@@ -17,9 +17,9 @@ export type GenerateCall = ServerWritableStream<GenerateRequest__Output, Buffer>
 
 export type Generation = {
   readonly requestId: string
-  /** For an Abort call: the stream ends with status OK and finish reason `abort`. */
+  /** Ends the stream with status OK and finish reason `abort`, for an Abort call. */
   abort(): void
-  /** For the server's shutdown: the stream ends with a status. */
+  /** Ends the stream with a status, for the server's shutdown. */
   fail(status: Status): void
 }
 
