@@ -3,7 +3,7 @@ export type StopMatcher = {
   readonly push: (text: string) => string
   /** The stop string that was found; after it, `push` returns no text. */
   readonly matched: () => string | null
-  /** Returns the buffered text. Call it before other output, which ends the text that may be a stop string. */
+  /** Returns the buffered text and starts over. Call it before other output, because no stop string spans that. */
   readonly flush: () => string
 }
 

@@ -40,7 +40,7 @@ export type CallGrammar = {
   /** The text of a call after its arguments. */
   readonly end: string
   readonly separator: string
-  /** For formats of messages: the thinking comes first, and an answer has a header too. */
+  /** Set for formats of messages, in which the thinking comes first, and an answer has a header too. */
   readonly messages?: {
     readonly thinking: { readonly begin: string; readonly end: string }
     readonly answerHeader: string

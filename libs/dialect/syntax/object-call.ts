@@ -229,7 +229,7 @@ export function createObjectCall(
     return null
   }
 
-  /** Reads from an index on and returns what `push` returns. */
+  /** Reads from an index on, and returns the same as `push`. */
   function next(text: string, from: number): string | null {
     let at = from
     while (at < text.length) {
