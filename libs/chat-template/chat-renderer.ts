@@ -91,7 +91,7 @@ export function createChatRenderer(chatTemplate: ChatTemplate, options: RenderOp
   }
 }
 
-/** Finds out by probes what a template can print, in some milliseconds. Throws if the source cannot be parsed. */
+/** Probes which messages a template can print, in some milliseconds. Throws if the source cannot be parsed. */
 export function probeShapes(
   chatTemplate: ChatTemplate,
   { writeCalls = null, now }: RenderOptions,

@@ -1,6 +1,6 @@
 import type { AddedToken } from '#libs/tokenizer/tokenizer.ts'
 
-/** The tokens that a text must not contain: all markers, or only those that are flagged special. */
+/** The tokens that a text must not contain: all markers, or only special tokens. */
 export type GuardedTokens = 'all' | 'special'
 
 export type TokenGuard = {

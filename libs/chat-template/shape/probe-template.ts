@@ -3,7 +3,7 @@ import { fitMessages } from './fit-messages.ts'
 import { PLAIN_SHAPE, type TemplateShape } from './template-shape.ts'
 import { toTemplateMessage, type SafeValues, type WriteCalls } from './to-template-message.ts'
 
-/** Renders messages as `toTemplateMessage` returns them. Throws what the template throws. */
+/** Renders messages as `toTemplateMessage` returns them. Throws the template's errors. */
 export type PrintMessages = (messages: readonly Record<string, unknown>[]) => string
 
 /**
@@ -86,8 +86,8 @@ export const PROBED_TOOL: ToolDefinition = {
 }
 
 /**
- * Returns whether a template prints what a model must know of a tool. True if it refuses the probe, because then the
- * template refuses tools by itself.
+ * Returns whether a template prints the names, descriptions and parameters of tools. True if it refuses the probe,
+ * because then the template refuses tools by itself.
  */
 export function probeTools(print: PrintMessages): boolean {
   try {
