@@ -37,7 +37,7 @@ export function createMergeTable(
   }
 
   return {
-    // Merges the pair of the lowest rank first, and the leftmost of equal ones. Words are short, so all pairs are
+    // Merges the pair of the lowest rank first, and the leftmost of equal rank. Words are short, so all pairs are
     // looked up again each time.
     merge(ids) {
       for (;;) {

@@ -7,7 +7,10 @@ import { createMergeTable, type MergeTable } from './merge-table.ts'
 /** Returns the ids of short ASCII texts; null if all of them are left to the library. */
 export type PlainEncoder = (texts: readonly string[]) => Uint32Array[] | null
 
-/** In all texts. Encoding blocks other streams for 0.3 ms, or 0.6 ms if no word is known (`npm run bench:encoding`). */
+/**
+ * The most characters of all texts together. Encoding them blocks other streams for 0.3 ms, or 0.6 ms if no word is
+ * known (`npm run bench:encoding`).
+ */
 const MOST_CHARACTERS = 4_096
 /** Merging takes the square of a word's length. */
 const LONGEST_WORD = 64
@@ -177,7 +180,7 @@ const PLAIN = /^[\t\n\r -~]*$/u
 /** Words come again and again, so their ids are kept. */
 function createWordEncoder(deps: {
   table: MergeTable
-  /** By character code. */
+  /** The ids of characters, by character code. */
   characterIds: readonly (number | undefined)[]
   /** The id of a word that is not merged from its characters. */
   wholeId: (word: string) => number | undefined
