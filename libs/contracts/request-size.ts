@@ -13,8 +13,7 @@ export type RequestSize = {
   /** The bytes of all text in the request. */
   readonly bytes: number
   /**
-   * The bytes of the text that the template may write into the prompt, which is all but the answer's schema, and about
-   * what the template adds.
+   * The bytes of the text that may be in the prompt (all but the answer's schema), and about what the template adds.
    */
   readonly promptBytes: number
   /**
