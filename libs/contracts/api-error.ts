@@ -33,7 +33,7 @@ export class ApiError extends Error {
   readonly param: string | undefined
   /** Seconds; the gateway rounds and bounds them. */
   readonly retryAfterS: number | undefined
-  /** Its message may quote the request, so no log has it; the code is enough there. */
+  /** True if the message may quote the request. Such a message is not logged; the log has the code alone. */
   readonly quotesRequest: boolean
 
   constructor(

@@ -2,7 +2,7 @@ import type { JsonSchema } from '#libs/json-schema/json-schema.ts'
 
 /**
  * A grammar for the whole output. An engine that is configured with its model's end of thinking (vLLM's
- * `--reasoning-parser`) applies it from there on, any other engine from the first token.
+ * `--reasoning-parser`) applies the grammar after the thinking, any other engine from the first token.
  */
 export type EngineConstraint =
   | ({ readonly type: 'answer' } & AnswerShape)
@@ -30,11 +30,11 @@ type TextShape =
 
 /** One or more calls and nothing else, each of them `begin`, JSON that fits the schema, `end`. */
 export type CallsShape = {
-  /** Encloses all calls; null: nothing does. */
+  /** The text around all calls; null if there is none. */
   readonly section: { readonly begin: string; readonly end: string } | null
   readonly tags: readonly { readonly begin: string; readonly schema: JsonSchema; readonly end: string }[]
-  /** Between two calls. */
+  /** The text between two calls. */
   readonly separator: string
-  /** There is exactly one call. */
+  /** True: there is exactly one call. */
   readonly single: boolean
 }

@@ -6,7 +6,7 @@ export type StopMatcher = {
   readonly push: (text: string, mayStop?: boolean) => string
   /** The stop string that was found; after it, `push` returns no text. */
   readonly matched: () => string | null
-  /** Returns the buffered text, which can no longer be the beginning of a stop string: what follows is another text. */
+  /** Returns the buffered text and starts over. Call it before other output, because no stop string spans that. */
   readonly flush: () => string
 }
 
@@ -16,7 +16,7 @@ export type StopMatcher = {
  * does not depend on how the text is cut, and no stop string makes it slow.
  */
 export function createStopMatcher(stops: readonly string[]): StopMatcher {
-  // The longest first: of several that end at one character, the first in this order wins.
+  // The longest comes first: of several stop strings that end at one character, the first in this order wins.
   const sorted = stops.filter((stop) => stop !== '').sort((a, b) => b.length - a.length)
   const automata = sorted.map((stop) => ({ stop, borders: toBorders(stop), state: 0 }))
   let buffered = ''
@@ -60,7 +60,7 @@ export function createStopMatcher(stops: readonly string[]): StopMatcher {
   }
 }
 
-/** For each prefix, the length of its longest proper suffix that is a prefix of `stop` too. */
+/** Returns, for each prefix of `stop`, the length of its longest proper suffix that is a prefix of `stop` too. */
 function toBorders(stop: string): Uint32Array {
   const borders = new Uint32Array(stop.length)
   let length = 0

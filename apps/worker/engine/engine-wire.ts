@@ -11,7 +11,7 @@ import type { EngineEnd, EngineLoad, EngineRequest, EngineServerInfo } from './e
 /**
  * Converts between vLLM's protocol and our types. Source of the rules: SamplingParams of proto/vllm_engine.proto, where
  * an absent scalar is zero: 0 is off for top_k, min_p and the penalties, and is rewritten to 1 for top_p and
- * repetition_penalty. The prompt is left to `withPrompt`.
+ * repetition_penalty. `withPrompt` adds the prompt.
  */
 export function toGenerateMessage(request: EngineRequest): GenerateRequest {
   return {
@@ -23,8 +23,9 @@ export function toGenerateMessage(request: EngineRequest): GenerateRequest {
 }
 
 /**
- * This protocol has no field for vLLM's `cache_salt`. Media that are named by their hashes alone, without pixels, become
- * the salt: servicers from 0.10.0 on read such a request as text whose cache is that media's own. Older ones ignore it.
+ * This protocol has no field for vLLM's `cache_salt`, so the salt is sent as the hash of a media input without pixels.
+ * Servicers from 0.10.0 on read such a request as text, and cache it separately for each hash. Older servicers ignore
+ * the hash.
  */
 function toSaltMessage(salt: string): MultimodalInputs {
   return { mmHashes: [salt] }
@@ -55,10 +56,10 @@ function toSamplingMessage(request: EngineRequest): SamplingParams {
 }
 
 /**
- * Formats of xgrammar's structural tags, for plain JSON too. vLLM keeps the grammar library that it chose for its first
- * constraint. For a bare schema with a keyword that xgrammar does not know it chooses another library, which has no
- * structural tags: from then on every forced call on that engine would fail. `triggered_tags`, the usual format for
- * tools, allows free text around the calls.
+ * Every constraint is sent in xgrammar's structural tags, plain JSON too. vLLM keeps the grammar library that it chose
+ * for its first constraint. For a bare schema with a keyword unknown to xgrammar it would choose a library without
+ * structural tags, and from then on every forced call on that engine would fail. Forced calls are not sent as
+ * `triggered_tags`, the usual format for tools, because it allows free text around the calls.
  */
 function toConstraintMessage(constraint: EngineConstraint): Pick<SamplingParams, 'structuralTag'> {
   return { structuralTag: JSON.stringify({ type: 'structural_tag', format: toFormat(constraint) }) }
@@ -136,7 +137,7 @@ function toCallsFormat({ section, tags, separator, single }: CallsShape) {
   return section === null ? calls : { type: 'tag', begin: section.begin, content: calls, end: section.end }
 }
 
-/** `completionTokens` is that of the whole call: the message has only its last delta's. */
+/** `completionTokens` counts the tokens of the whole call; the message has only the count of its last delta. */
 export function fromCompleteMessage(message: CompleteMessage, completionTokens: number): EngineEnd {
   return {
     finishReason: toFinishReason(message.finishReason),
@@ -148,7 +149,7 @@ export function fromCompleteMessage(message: CompleteMessage, completionTokens: 
   }
 }
 
-/** Newer engines have more reasons (`repetition`); each of them is an end that the model reached. */
+/** Newer engines have more reasons (`repetition`). They count as `stop`, because the model reached the end. */
 function toFinishReason(reason: string): EngineEnd['finishReason'] {
   return reason === 'length' || reason === 'abort' || reason === 'error' ? reason : 'stop'
 }
@@ -165,7 +166,7 @@ export function fromServerInfoMessage(
   }
 }
 
-/** Ranks whose load the servicer does not know are left out; then the sums are not known. */
+/** The servicer leaves out ranks whose load it does not know. If a rank is missing, the KV cache fields are null. */
 export function fromLoadsMessage({
   loads,
   dpRankCount,

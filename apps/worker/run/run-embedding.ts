@@ -10,8 +10,8 @@ import type { Trials } from './trials.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /**
- * Runs a claimed embedding: tokenize → wait for its turn → embed → deliver. Throws when a step fails, and when the run is stopped. A later
- * epoch begins again; the gateway skips the vectors that it has.
+ * Runs a claimed embedding: tokenize → wait for its turn → embed → deliver. Throws if a step fails, or if the run is
+ * stopped. A later epoch begins again; the gateway skips the vectors that it has.
  */
 export type RunEmbedding = (run: RunningGeneration, request: EmbeddingRequest) => Promise<RunEnding>
 
@@ -19,7 +19,7 @@ export function createRunEmbedding(deps: {
   worker: string
   tokenizeInputs: TokenizeInputs
   embedInputs: EmbedInputs
-  /** The engine's own limit; the catalog may set less, or more where other engines have more. */
+  /** The engine's own limit. The catalog may set less, or more if other engines have a larger window. */
   contextWindow: number
   trials: Pick<Trials, 'begin' | 'outputSeen'>
   watch: Pick<EngineWatch, 'tokenSeen'>
