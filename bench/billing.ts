@@ -59,7 +59,7 @@ async function measure() {
   const designs = opened.adopt(await createDesigns(database), (it) => it.close())
   const service = opened.adopt(await startBillingService(database.url), (it) => it.stop())
   const parts = createParts(database.keys, designs, service)
-  for (const run of Object.values(parts)) await run() // Without cold code and cold caches.
+  for (const run of Object.values(parts)) await run() // Warm-up of code and caches.
   const loads = await runRounds(parts, database.settleDown)
   await database.checkBooks()
   print(loads)

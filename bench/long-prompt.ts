@@ -73,7 +73,7 @@ try {
   const { baseUrl } = cluster
   const watched = watchStreams({ baseUrl, apiKey, model: MODEL, count: streams, tokens: STREAM_TOKENS })
   await watched.flowing
-  await sendLong() // Cold code takes longer.
+  await sendLong() // Warm-up, because cold code takes longer.
 
   const lags = async () => ({
     gateway: 1_000 * (await cluster.metric(gateway, 'nodejs_eventloop_lag_max_seconds')),

@@ -6,7 +6,7 @@ export type HostileBody = {
   readonly body: string
 }
 
-/** A body below this size was once prepared on the event loop, whatever its content. */
+/** Just below the size from which the gateway prepares every body on a thread. */
 const SMALL_BYTES = 65_536 - 200
 
 /** Returns bodies below 64 KiB, each with as many values as fit, or with one value that takes long to check. */

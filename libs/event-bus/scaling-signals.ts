@@ -90,7 +90,7 @@ export type Capacity = z.infer<typeof Capacity>
 
 /**
  * `serving`: workers are ready. `warming`: none is ready, one is starting or will be. `stopped`: at zero, and a request
- * starts one. `starved`: no GPU was found for 10 min. `off`: the model may have no worker.
+ * starts one. `starved`: no GPU was found for 10 min. `off`: the model is allowed no worker.
  */
 export const ModelState = z.object({
   model: z.string(),

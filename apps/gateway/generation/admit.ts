@@ -168,7 +168,7 @@ function createWaiting() {
 
 /**
  * Returns the refusal for a model without a ready worker. Waiting helps only if a scaler starts a worker or is about
- * to. A worker that is missing for another reason (no GPU was found for ten minutes, the model may have no worker, no
+ * to. A worker that is missing for another reason (no GPU was found for ten minutes, the model is allowed no worker, no
  * scaler runs) may come back at any time or never.
  */
 function unserved(model: string, state: ModelState | null, random: () => number): ApiError {

@@ -228,7 +228,7 @@ class GenerationRun implements Run {
   }
 
   fail(error: unknown) {
-    // A caller who had left before pays for what was received.
+    // A caller who had left before the failure pays for the received output.
     if (this.call.signal.aborted) return
     this.#outcome = 'fault'
     this.#timing.failed(error)

@@ -61,7 +61,7 @@ class GenerationProgress implements Progress {
   }
 
   promptCached(tokens: number) {
-    // Only the first run counts, because a continued run finds its own output in the cache as well.
+    // Not counted for a continued run, which finds its own earlier output in the cache as well.
     if (this.#after === 0) this.#cachedTokens ??= tokens
   }
 

@@ -13,7 +13,7 @@ export type Suspect = {
   claimFound(worker: string): void
   /** The epoch of the generation is over. `blame` is the worker's report, null if the worker reports nothing. */
   epochLost(blame: Blame | null): void
-  /** Returns the engines' deaths that happened while they ran the generation. The next worker must know them. */
+  /** Returns the deaths of engines that were running the generation. The next worker must know them. */
   engineDeaths(): EngineDeaths
   /** True if the generation has killed an engine and was present when an earlier one died. It is not run again. */
   isKiller(): boolean

@@ -61,5 +61,5 @@ function skipBlanks(json: string, from: number): number {
   return at
 }
 
-/** In JSON the only characters between values that are not above this one are blanks, tabs and line breaks. */
+/** The characters up to this one that valid JSON has between values are blanks, tabs and line breaks. */
 const BLANK = 0x20
