@@ -1,5 +1,5 @@
-// Writes proto/types/ from proto/*.proto. Run it with `npm run proto` after changing a proto; the result is
-// committed, so that running and type-checking do not need the generator, which is an alpha version.
+// Writes proto/types/ from proto/*.proto. Run it with `npm run proto` after changing a proto. The result is committed,
+// so that running and type-checking do not need the generator, which is an alpha version.
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
 import { PROTO_OPTIONS } from '#libs/grpc/load-proto.ts'

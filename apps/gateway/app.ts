@@ -71,7 +71,7 @@ export type HttpLimits = SseLimits &
   BodyLimits &
   SmallBody &
   ConnectionLimits & {
-    /** Bodies of one account that may be refused each second. */
+    /** How many bodies of one account may be refused each second. */
     readonly refusedBodiesPerS: number
     /** How long a request may take to arrive. */
     readonly uploadMs: number
@@ -81,22 +81,22 @@ export type HttpLimits = SseLimits &
 
 type AppDeps = {
   readonly generate: Generate
-  /** API keys. */
+  /** Authenticates API keys. */
   readonly authenticate: Authenticate
   readonly authenticateManager: AuthenticateManager
   readonly catalog: Catalog
-  /** In which format a model's workers write tool calls; null: not known. */
+  /** Returns the format in which a model's workers write tool calls; null if it is unknown. */
   readonly callFormatOf: (model: string) => string | null
-  /** What callers read of their own keys, or of their accounts. */
+  /** Lets callers read their own keys or their accounts. */
   readonly reads: CallerReads
-  /** What management keys do. */
+  /** The operations of management keys. */
   readonly management: Pick<KeyManagement, 'listAccountKeys' | 'manageKey'>
   readonly prepareOnThread: PrepareOnThread
-  /** UUIDv7. */
+  /** Returns a UUIDv7. */
   readonly newId: () => string
   readonly nowMs: () => number
   readonly wallClockMs: () => number
-  /** Calls back each second until the returned function is called. */
+  /** Calls `run` each second until the returned function is called. */
   readonly everySecond: (run: () => void) => () => void
   readonly registry: Registry
   readonly tracing: Tracing
@@ -109,8 +109,8 @@ type AppDeps = {
 }
 
 /**
- * The public HTTP interface: every route, in order. `drain` refuses new requests and resolves when those in progress have
- * ended; closing the app waits for them as well, but refuses new connections.
+ * The public HTTP interface: every route, in order. `drain` refuses new requests and resolves when the running ones
+ * have ended. Closing the app also waits for them, but refuses new connections.
  */
 export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Promise<void> } {
   const { generate, catalog, newId, nowMs, wallClockMs, registry, log, limits } = deps
@@ -119,7 +119,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     requestTimeout: limits.uploadMs,
     http: {
       requireHostHeader: false,
-      // Node swaps this time and `requestTimeout` when this one is longer; its default may be.
+      // Set, because Node swaps this time and `requestTimeout` if this one is longer, and its default may be longer.
       headersTimeout: limits.uploadMs,
       connectionsCheckingInterval: Math.ceil(limits.uploadMs / 10),
     },
@@ -209,7 +209,9 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     onPrepare: (place) => bodies.inc({ place }),
   })
 
-  /** A body that is large, or may be, is not even read for a caller who can pay for nothing. */
+  /**
+   * Authenticates, and refuses a large body, or a body of unknown length, before it is read if the caller cannot pay.
+   */
   const asPayer = async (request: FastifyRequest) => {
     await asCaller(request)
     const { 'content-length': length = Infinity } = request.headers

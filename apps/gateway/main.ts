@@ -47,11 +47,11 @@ import { createRedisMetrics } from './servers/redis-metrics.ts'
 import { createBuildReport } from './reports/build-report.ts'
 import { createRequestBook } from './reports/request-book.ts'
 
-/** For the errors of streams that did not end within the grace of draining. */
+/** The time for the errors of streams that did not end within the grace of draining. */
 const LAST_ERRORS_MS = 2_000
 /** How long a stopping gateway waits for the answers to its settlements. */
 const SETTLE_MS = 5_000
-/** How long it then waits for billing to commit them, which takes one to three seconds. */
+/** How long the gateway then waits for billing to commit the settlements, which takes one to three seconds. */
 const COMMIT_MS = 4_000
 
 await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env }, async (context) => {
@@ -129,7 +129,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
       suspects.workerDied(worker)
       inboxes.loseWorker(worker, 'worker-dead')
     },
-    // It runs, but its events do not arrive.
+    // The worker runs, but its events do not arrive.
     onCutOff: (worker) => inboxes.loseWorker(worker, 'worker-dead'),
     nowMs,
     log,
@@ -306,7 +306,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   releasers.add('http', app, {
     async run() {
       readiness.enter('stopping')
-      // What has not ended by then ends with an error, which is better than a cut connection.
+      // Generations that have not ended by then end with an error, which is better for clients than a cut connection.
       const graceIsOver = setTimeout(() => inboxes.loseAll('gateway-stopping'), config.DRAIN_GRACE_MS)
       await drain()
       await app.close()

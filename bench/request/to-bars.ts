@@ -2,11 +2,11 @@ import type { Bar } from '../harness/bars.ts'
 import { figuresOf, type Figures } from './figures.ts'
 import type { Measured } from './measure-load.ts'
 
-/** The limits of what a request costs. */
+/** Returns the limits on the cost of a request. */
 export function toBars(figures: Figures): Bar[] {
   const unit = (name: string) => figures.units.get(name) ?? []
   const now = (load: string, read: (it: Measured) => number) => figuresOf(figures, [load, 'now'], read)
-  /** Returns this checkout's figure over the other's, for each round. */
+  /** Returns this checkout's figure divided by the other's, for each round. */
   const ratio = (load: string, read: (it: Measured, round: number) => number) => {
     const before = figures.loads.get(load)?.get('before') ?? []
     const after = figures.loads.get(load)?.get('now') ?? []

@@ -42,15 +42,15 @@ export type BillingClient = CallerReads &
     /** Only for a held reservation. */
     extend(call: ExtendCall): Promise<HoldAnswer>
     /**
-     * Releases a whole hold. For an unknown id it leaves a mark, so that a reserve that arrives later is refused. False:
-     * the hold had been settled or had expired.
+     * Releases a whole hold. For an unknown id it leaves a mark, so that a reserve that arrives later is refused.
+     * Returns false if the hold had been settled or had expired.
      */
     release(reservationId: string): Promise<boolean>
-    /** Null: unknown, revoked or expired. */
+    /** Returns null if the key is unknown, revoked or expired. */
     lookUpKey(sha256: Buffer): Promise<BillingKey | null>
     /**
-     * Reports every change of a key until the returned function is called, across restarts of billing. While connected, no
-     * change can be missed; the changes of a gap are reported when it ends.
+     * Reports every change of a key until the returned function is called, also across restarts of billing. While
+     * connected, no change can be missed; changes made during a disconnection are reported after it.
      */
     watchKeys(listeners: {
       onChanges: (changes: KeyChanges) => void
@@ -65,7 +65,7 @@ export type BillingClient = CallerReads &
     close(): void
   }
 
-/** Limits of grpc's own reconnecting, and keep-alive pings that detect a peer that stopped answering. */
+/** Limits for grpc's own reconnecting, and keep-alive pings that detect a peer that no longer answers. */
 const CHANNEL_OPTIONS = {
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.min_reconnect_backoff_ms': 100,
@@ -80,11 +80,14 @@ export function createBillingClient(options: {
   /** TLS for both sides; plaintext unless given. */
   credentials?: ChannelCredentials
   log?: Logger
-  /** For each call; 2 s unless given. */
+  /** The timeout of each call; 2 s unless given. */
   timeoutMs?: number
   /** How many money calls may wait for an answer at once; 10,000 unless given. */
   maxOutstanding?: number
-  /** About how long after one sending of money calls the next may follow, in ms; asked for each. 0 unless given. */
+  /**
+   * Returns about how many ms after one message of money calls the next may follow. Called for each message; 0 unless
+   * given.
+   */
   gatherMs?: () => number
 }): BillingClient {
   const { address, log, timeoutMs = 2_000, maxOutstanding = 10_000, gatherMs = () => 0 } = options

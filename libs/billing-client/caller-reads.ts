@@ -7,18 +7,18 @@ import type { ReadGenerationResponse__Output } from '#proto/types/millrace/billi
 import type { ReadKeyResponse__Output } from '#proto/types/millrace/billing/ReadKeyResponse.ts'
 import { rethrowForCallers } from './rethrow-for-callers.ts'
 
-/** Who reads: an API key, of itself and its own requests, or a management key, of its account. */
+/** The key that reads: an API key reads itself and its own requests, a management key reads its whole account. */
 export type Reader = { readonly keyId: string } | { readonly managementKeyId: string }
 
 /**
- * The reads of a caller, as messages of `proto/billing.proto`. Amounts are nano-credits as text. Each rejects as
+ * A caller's reads, as messages of `proto/billing.proto`. Amounts are nano-credits as text. Each function rejects as
  * `rethrowForCallers` does.
  */
 export type CallerReads = {
-  /** Null: there is no such API key. */
+  /** Returns null if there is no such API key. */
   readKey(reader: Reader): Promise<KeyState__Output | null>
   readGeneration(reader: Reader, reservationId: string): Promise<ReadGenerationResponse__Output>
-  /** `cursor`: of the page before; empty for the first one. */
+  /** `cursor` comes from the page before; it is empty for the first page. */
   listGenerations(
     reader: Reader,
     page: { limit: number; cursor: string },

@@ -12,12 +12,16 @@ import { rethrowForCallers } from './rethrow-for-callers.ts'
 type Page = { readonly managementKeyId: string; readonly limit: number; readonly cursor: string }
 
 /**
- * The operations of a management key, as messages of `proto/billing.proto`. Each rejects as `rethrowForCallers` does.
+ * A management key's operations, as messages of `proto/billing.proto`. Each function rejects as `rethrowForCallers`
+ * does.
  */
 export type KeyManagement = {
-  /** `keyId` names the management key. Null when the key is unknown, revoked or expired, or its account is closed. */
+  /**
+   * The `keyId` of the answer names the management key. Returns null if that key is unknown, revoked or expired, or its
+   * account is closed.
+   */
   lookUpManagementKey(sha256: Buffer): Promise<BillingKey | null>
-  /** `cursor`: of the page before; empty for the first one. */
+  /** `cursor` comes from the page before; it is empty for the first page. */
   listAccountKeys(page: Page): Promise<ListAccountKeysResponse__Output>
   /** A change whose answer was lost may have taken effect. */
   manageKey(request: ManageKeyRequest): Promise<ManageKeyResponse__Output>

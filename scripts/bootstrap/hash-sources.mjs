@@ -3,7 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { REPOSITORY } from './dependencies.mjs'
 
-/** One hash of the names and contents of all files in these folders of the repository, and of the files at its root. */
+/**
+ * Returns one hash of the names and contents of all files in these folders of the repository, and of the files at its
+ * root.
+ */
 export function hashSources(folders) {
   const hash = createHash('sha256')
   const root = readdirSync(REPOSITORY, { withFileTypes: true }).filter((entry) => entry.isFile())

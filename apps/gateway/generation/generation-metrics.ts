@@ -39,7 +39,7 @@ export function createGenerationMetrics(registry: Registry): GenerationMetrics {
   }
 }
 
-/** prom-client's options have mutable arrays. */
+/** Copies the arrays, because prom-client's options need mutable ones. */
 function toOptions<Label extends string>(named: {
   readonly name: string
   readonly help: string

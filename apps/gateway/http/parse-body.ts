@@ -13,7 +13,7 @@ export function readJsonObject(body: unknown): JsonObject {
   return readJsonText(body).object
 }
 
-/** The same, with the text that was parsed. */
+/** Like `readJsonObject`, and also returns the text that was parsed. */
 export function readJsonText(body: unknown): { object: JsonObject; text: string } {
   const { value, text } = readJson(body)
   if (!isJsonObject(value)) throw new ApiError('invalid_request', 'The body must be a JSON object.')
@@ -89,7 +89,7 @@ function withoutLoneSurrogates(json: string): string {
 }
 
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/u
-/** A pair, a lone one (in a group of its own), or any other escape. */
+/** Matches a surrogate pair, a lone surrogate (in a group of its own), or any other escape. */
 const ANY_ESCAPE =
   /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|(\\u[dD][89a-fA-F][\da-fA-F]{2})|\\[^]/gu
 

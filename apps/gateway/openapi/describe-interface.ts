@@ -94,7 +94,7 @@ function describePaths() {
   return paths
 }
 
-/** All named schemas. A schema that contains another named one refers to it. */
+/** Returns all named schemas. A schema that contains another named schema refers to it. */
 function describeSchemas() {
   const registry = z.registry<{ id: string }>()
   for (const { name, schema } of OPERATIONS.flatMap(bodiesOf)) registry.add(schema, { id: name })

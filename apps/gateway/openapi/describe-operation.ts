@@ -58,7 +58,7 @@ function describeHeaders(headers: StreamDescription['headers']) {
   )
 }
 
-/** One event of the stream. Its `data` is text: JSON of the schema `event` or of an error. */
+/** Describes one event of the stream. Its `data` is text: JSON of the schema `event`, or of an error. */
 function describeStream({ event, areNamed, endsWithDone }: StreamDescription) {
   const json = (name: string) => ({
     type: 'string',
