@@ -7,7 +7,7 @@ const COUNTS = { gateways: 2, workers: 3, billings: 2 }
 function draw(seed: number, scopes?: readonly Scope[]) {
   const options = {
     counts: COUNTS,
-    faults: 200,
+    faults: 400,
     meanGapMs: 1_000,
     ...(scopes === undefined ? {} : { scopes }),
   }

@@ -225,13 +225,15 @@ function drawLinkFault(random: Random, link: string): Fault {
 }
 
 function drawServerFault(random: Random): Fault {
+  if (random.chance(0.25)) {
+    const kind = random.pick(['lose-jobs', 'double-jobs'] as const)
+    return { kind, part: 'queue', ms: random.int(500, 5_000) }
+  }
   const part = random.pick(['queue', 'queue', 'bus', 'bus', 'postgres'] as const)
   if (part === 'postgres') return { kind: 'kill', part, downMs: random.int(0, 2_000) }
   if (part === 'queue' && random.chance(0.25))
     return { kind: 'lose-writes', part, ms: random.int(100, 1_000) }
   if (part === 'queue' && random.chance(0.2)) return { kind: 'bad-entry', part }
-  if (part === 'queue' && random.chance(0.3))
-    return { kind: random.pick(['lose-jobs', 'double-jobs'] as const), part, ms: random.int(500, 5_000) }
   return drawProcessFault(random, part, [500, 5_000])
 }
 
