@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import type {
@@ -11,7 +12,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createCountWaiting } from '#libs/generation-record/count-waiting.ts'
-import { JOB_QUEUE, jobQueuePrefix } from '#libs/generation-record/keys.ts'
+import { JOB_QUEUE, jobQueuePrefix, virtualTimeKey } from '#libs/generation-record/keys.ts'
 import { expectBalancedBooks } from '../support/books.ts'
 import { chat } from '../support/chat.ts'
 import type { TestAccount } from '../support/cluster.ts'
@@ -187,7 +188,9 @@ test('jobs that an operator removes, drains, doubles, retries, promotes, delays 
   await board.call('/api/queues/:queueName/:jobId/clean', one)
   await board.call('/api/queues/:queueName/add', { body: { name: 'chat', data: second?.data, options: {} } })
   await board.call('/api/queues/:queueName/:jobId/priority', { ...other, body: { priority: 3 } })
+  await board.call('/api/queues/:queueName/concurrency', { body: { concurrency: 1 } })
   await end()
+  await queue.removeGlobalConcurrency()
 
   const drained = await fill(4)
   await board.call('/api/queues/:queueName/empty')
@@ -201,10 +204,14 @@ test('jobs that an operator removes, drains, doubles, retries, promotes, delays 
   await expectBalancedBooks(cluster, [account])
 })
 
-test('a user that only reads can change nothing', async () => {
+test('the user that docs/operators.md gives to such tools can change nothing, and read nothing else', async () => {
+  expect(readFileSync('docs/operators.md', 'utf8')).toContain(
+    `ACL SETUSER ${queueReader('PASSWORD').join(' ')}\n`,
+  )
   const { end } = await fill(2)
   const [first] = (await look(reader)).jobs
   await expect(readerRedis.hset(queue.toKey('meta'), 'paused', '1')).rejects.toThrow('NOPERM')
+  await expect(readerRedis.get(virtualTimeKey(model))).rejects.toThrow('NOPERM')
   for (const change of [
     async () => await reader.queue.pause(),
     async () => await reader.queue.remove(first?.id ?? ''),
