@@ -3,7 +3,7 @@
 // in the caller's folder, because arguments may name files.
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { NODE, REPOSITORY } from './bootstrap/dependencies.mjs'
+import { NODE, REPOSITORY } from './bootstrap/repository.mjs'
 
 /** The exit codes of apps/ctl/: 2 if nothing was sent to billing, 3 if it is unknown whether a change was made. */
 const EXIT_USAGE = 2

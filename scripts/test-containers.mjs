@@ -3,7 +3,8 @@
 // tests, for example `npm run test:containers -- test/integration/billing`. Started containers are removed, also after
 // a Ctrl-C.
 import { spawnSync } from 'node:child_process'
-import { checkPlatform, ensureDependencies, REPOSITORY } from './bootstrap/dependencies.mjs'
+import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
+import { REPOSITORY } from './bootstrap/repository.mjs'
 import { runScript, SetupError } from './bootstrap/fail.mjs'
 import { say } from './bootstrap/progress.mjs'
 import { runTests } from './bootstrap/run-tests.mjs'

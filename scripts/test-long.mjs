@@ -5,7 +5,8 @@
 // `--record` writes `test/integration/billing/mutants/killers.json` anew.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkPlatform, ensureDependencies, REPOSITORY } from './bootstrap/dependencies.mjs'
+import { checkPlatform, ensureDependencies } from './bootstrap/dependencies.mjs'
+import { REPOSITORY } from './bootstrap/repository.mjs'
 import { runScript, SetupError } from './bootstrap/fail.mjs'
 import { say } from './bootstrap/progress.mjs'
 import { runNode } from './bootstrap/run-node.mjs'

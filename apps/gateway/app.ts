@@ -1,8 +1,9 @@
 import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
-import { Counter, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { CallerReads } from '#libs/billing-client/caller-reads.ts'
 import type { KeyManagement } from '#libs/billing-client/key-management.ts'
+import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
 import { serveAccountPage } from './http/account-page.ts'
@@ -161,20 +162,19 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   const drain = installDrain(app)
   refuseUnknownOperations(app)
   closeIdleConnections(app)
-  const refusedConnections = new Counter({
+  const { counter } = declareMetrics(registry)
+  const refusedConnections = counter({
     name: 'millrace_http_connections_refused_total',
     help: 'Connections beyond the bound of all, or of one address.',
     labelNames: ['bound'],
-    registers: [registry],
   })
   boundConnections(app, { limits, onRefused: (bound) => refusedConnections.inc({ bound }) })
   installAcceptBody(app)
   installDecodeBody(app)
 
-  const slowReaders = new Counter({
+  const slowReaders = counter({
     name: 'millrace_http_slow_readers_total',
     help: 'Streams that were cut off because their client did not read them.',
-    registers: [registry],
   })
   const sseSockets = createSseSockets({
     limits,
@@ -191,11 +191,10 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   }
   const catalogOf = (request: FastifyRequest) => narrowCatalog(catalog, findCaller(request)?.models ?? null)
 
-  const bodies = new Counter({
+  const bodies = counter({
     name: 'millrace_http_bodies_total',
     help: 'Bodies of generations, by where they were prepared: on the event loop or on a thread.',
     labelNames: ['place'],
-    registers: [registry],
   })
   const calledCatalogOf = (request: FastifyRequest) => withCallFormats(catalogOf(request), deps.callFormatOf)
   const takeBody = installBodyBudget(app, { limits, accountOf })

@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { Gauge, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
+import { declareMetrics } from './declare-metrics.ts'
 
 /** Node's monitor uses a timer of this period, and each sample includes the period. */
 const PERIOD_MS = 50
@@ -21,21 +22,21 @@ export function measureEventLoopLag(registry: Registry): void {
   const monitor = monitorEventLoopDelay({ resolution: PERIOD_MS })
   monitor.enable()
   const toLagS = (sampleNs: number) => Math.max(0, sampleNs / 1e9 - PERIOD_MS / 1e3)
-  new Gauge({
+  const { gauge } = declareMetrics(registry)
+  gauge({
     name: 'nodejs_eventloop_lag_p99_seconds',
     help: 'How late the event loop was since the last scrape: the 99th percentile of samples taken every 50 ms',
-    registers: [registry],
-    collect() {
+    read() {
       const isSampled = monitor.count > 0
-      this.set(isSampled ? toLagS(monitor.percentile(99)) : 0)
+      const p99S = isSampled ? toLagS(monitor.percentile(99)) : 0
       longest.set(isSampled ? toLagS(monitor.max) : 0)
       monitor.reset()
+      return p99S
     },
   })
-  // Registered second, so that it is collected after the first gauge has set it.
-  const longest = new Gauge({
+  // Collected after it, as metrics are in the order of their registration.
+  const longest = gauge({
     name: 'nodejs_eventloop_lag_max_seconds',
     help: 'How late the event loop was since the last scrape, at most',
-    registers: [registry],
   })
 }

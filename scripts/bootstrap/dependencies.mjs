@@ -1,14 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { SetupError } from './fail.mjs'
 import { keepSaying, say } from './progress.mjs'
-
-export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
-
-/** The Node that runs the apps, the tests and the tools. npm installs it with the dependencies. */
-export const NODE = join(REPOSITORY, 'node_modules/.bin/node')
+import { ensureProtoTypes } from './proto-types.mjs'
+import { NODE, REPOSITORY } from './repository.mjs'
 
 /** Throws a SetupError on a platform that Millrace does not support. */
 export function checkPlatform() {
@@ -23,12 +19,17 @@ export function checkPlatform() {
 }
 
 /**
- * Installs the packages of the lock file with `npm ci`, unless they are installed already. With `{ dev: false }` it
- * requires only the packages of a running cluster, and leaves an installation that has further packages unchanged.
+ * Installs the packages of the lock file with `npm ci`, unless they are installed already, and generates proto/types/.
+ * With `{ dev: false }` it installs only what a running cluster needs, and generates the types, which no cluster needs,
+ * only after an installation; an installation that has the other packages as well is then left as it is.
  */
 export async function ensureDependencies({ dev }) {
   const reason = whyInstall({ dev })
-  if (reason === undefined) return
+  if (reason !== undefined) await install(reason, { dev })
+  if (dev || reason !== undefined) await ensureProtoTypes()
+}
+
+async function install(reason, { dev }) {
   refuseForeignModules(reason)
   // An outdated full installation is replaced by a full one, because the next `npm test` would have to install it
   // again.

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { REPOSITORY } from './dependencies.mjs'
+import { REPOSITORY } from './repository.mjs'
 
 /**
  * Returns one hash of the names and contents of all files in these folders of the repository, and of the files at its

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { hashSources } from './hash-sources.mjs'
-import { REPOSITORY } from './dependencies.mjs'
+import { REPOSITORY } from './repository.mjs'
 import { say } from './progress.mjs'
 import { runNodeQuietly } from './run-node.mjs'
 import { readPassed, writePassed } from './passed-checks.mjs'

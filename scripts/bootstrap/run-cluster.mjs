@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { NODE, REPOSITORY } from './dependencies.mjs'
+import { NODE, REPOSITORY } from './repository.mjs'
 
 /**
  * Runs the cluster under the installed Node and resolves with its exit code. The cluster runs in a process group of its

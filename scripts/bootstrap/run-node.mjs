@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { REPOSITORY, NODE } from './dependencies.mjs'
+import { REPOSITORY, NODE } from './repository.mjs'
 
 const SIGNALS = ['SIGINT', 'SIGTERM']
 

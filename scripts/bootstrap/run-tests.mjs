@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { REPOSITORY } from './dependencies.mjs'
+import { REPOSITORY } from './repository.mjs'
 import { runNode } from './run-node.mjs'
 
 /** Keeps the compiled code of the tests and of all processes that they start; the processes inherit this setting. */

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { REPOSITORY } from './dependencies.mjs'
+import { REPOSITORY } from './repository.mjs'
 
 /** Wrong options. The message names the wrong option and the allowed values. */
 export class UsageError extends Error {}

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { REPOSITORY } from '../bootstrap/dependencies.mjs'
+import { REPOSITORY } from '../bootstrap/repository.mjs'
 import { SetupError } from '../bootstrap/fail.mjs'
 import { say } from '../bootstrap/progress.mjs'
 

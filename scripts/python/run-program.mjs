@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { REPOSITORY } from '../bootstrap/dependencies.mjs'
+import { REPOSITORY } from '../bootstrap/repository.mjs'
 
 /** Runs a program in this terminal, ends it after `limitMs`, and resolves with its exit code. */
 export async function runProgram(command, args, { env, limitMs }) {

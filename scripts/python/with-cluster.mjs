@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { NODE, REPOSITORY } from '../bootstrap/dependencies.mjs'
+import { NODE, REPOSITORY } from '../bootstrap/repository.mjs'
 import { SetupError } from '../bootstrap/fail.mjs'
 import { say, startedAt } from '../bootstrap/progress.mjs'
 

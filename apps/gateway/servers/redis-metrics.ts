@@ -1,6 +1,7 @@
 import { Cluster } from 'ioredis'
-import { Gauge, Histogram, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import type { RedisClient } from '#libs/redis/connect-redis.ts'
+import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 
 /** The servers that a gateway needs. `bus` is the gateway's own bus server. */
 const ROLES = ['queue', 'bus'] as const
@@ -21,18 +22,17 @@ const BUCKETS_S = [0.0002, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
  * connection of the gateway's commands, so a slow answer also shows that the commands before it are slow.
  */
 export function createRedisMetrics(registry: Registry): RedisMetrics {
-  const up = new Gauge({
+  const { gauge, histogram } = declareMetrics(registry)
+  const up = gauge({
     name: 'millrace_redis_up',
     help: '1 while this process reaches the Redis of the role; of a Cluster, every master',
     labelNames: ['role'],
-    registers: [registry],
   })
-  const seconds = new Histogram({
+  const seconds = histogram({
     name: 'millrace_redis_command_seconds',
     help: 'Time to the answer of a PING, sent each second; those without an answer are not in it',
     labelNames: ['role'],
     buckets: BUCKETS_S,
-    registers: [registry],
   })
   // Present from the start, because a gateway may wait long for Redis.
   for (const role of ROLES) up.set({ role }, 0)

@@ -1,5 +1,6 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { WorkerPhase } from '#libs/event-bus/scaling-signals.ts'
+import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import { GEN_AI } from '#libs/telemetry/gen-ai-names.ts'
 import type { RestartReason } from '../engine-watch/engine-life.ts'
 import type { CallHistograms } from '../run/measure-calls.ts'
@@ -35,90 +36,73 @@ export function createEngineMetrics(options: {
   registry: Registry
   engines: () => readonly MeasuredEngine[]
 }): EngineMetrics {
-  const { registry, engines } = options
-  const registers = [registry]
-  new Gauge({
+  const { engines } = options
+  const { counter, gauge, histogram } = declareMetrics(options.registry)
+  gauge({
     name: 'millrace_worker_phase',
     help: 'How many engines of the model are in the phase',
     labelNames: ['model', 'phase'],
-    registers,
-    collect() {
-      this.reset()
-      for (const { model, phase } of engines()) {
-        for (const each of WorkerPhase.options) this.inc({ model, phase: each }, each === phase ? 1 : 0)
-      }
-    },
+    read: () =>
+      engines().flatMap(({ model, phase }) =>
+        WorkerPhase.options.map((each) => [{ model, phase: each }, each === phase ? 1 : 0] as const),
+      ),
   })
-  new Gauge({
+  gauge({
     name: 'millrace_worker_kv_tokens',
     help: 'Tokens in use in the KV cache of the engine, and its size; absent where the engine does not report them',
     labelNames: ['model', 'state'],
-    registers,
-    collect() {
-      this.reset()
-      for (const { model, kv } of engines()) {
-        if (kv.used !== null) this.inc({ model, state: 'used' }, kv.used)
-        if (kv.capacity !== null) this.inc({ model, state: 'capacity' }, kv.capacity)
-      }
-    },
+    read: () =>
+      engines().flatMap(({ model, kv }) => [
+        [{ model, state: 'used' }, kv.used] as const,
+        [{ model, state: 'capacity' }, kv.capacity] as const,
+      ]),
   })
-  new Gauge({
+  gauge({
     name: 'millrace_worker_engine_info',
     help: 'How many engines of the model run this release of the engine; absent where they do not report it',
     labelNames: ['model', 'version'],
-    registers,
-    collect() {
-      this.reset()
-      for (const { model, engine } of engines()) {
-        if (engine.version !== null) this.inc({ model, version: engine.version })
-      }
-    },
+    read: () =>
+      engines().flatMap(({ model, engine: { version } }) =>
+        version === null ? [] : [[{ model, version }, 1]],
+      ),
   })
-  new Gauge({
+  gauge({
     name: 'millrace_worker_engine_waiting',
     help: 'Generations that the engine has accepted and not begun; absent where it does not report them',
     labelNames: ['model'],
-    registers,
-    collect() {
-      this.reset()
-      for (const { model, engine } of engines())
-        if (engine.waiting !== null) this.inc({ model }, engine.waiting)
-    },
+    read: () => engines().map(({ model, engine }) => [{ model }, engine.waiting]),
   })
-  new Counter({
+  counter({
     name: 'millrace_worker_tokens_total',
     help: 'Tokens of the runs that the engine worked for: prompt (replayed output too), cached (those of the prompt that its prefix cache had), output',
     labelNames: ['model', 'kind'],
-    registers,
-    collect() {
-      this.reset()
-      for (const { model, tokens } of engines()) {
-        if (tokens === null) continue
-        this.inc({ model, kind: 'prompt' }, tokens.promptTokens)
-        this.inc({ model, kind: 'cached' }, tokens.cachedTokens)
-        this.inc({ model, kind: 'output' }, tokens.outputTokens)
-      }
-    },
+    read: () =>
+      engines().flatMap(({ model, tokens }) =>
+        tokens === null
+          ? []
+          : [
+              [{ model, kind: 'prompt' }, tokens.promptTokens] as const,
+              [{ model, kind: 'cached' }, tokens.cachedTokens] as const,
+              [{ model, kind: 'output' }, tokens.outputTokens] as const,
+            ],
+      ),
   })
-  const queueWait = new Histogram({
+  const queueWait = histogram({
     name: 'millrace_worker_queue_wait_seconds',
     help: 'Time that a generation waited in the queue until its first claim, by the clock of the queue Redis',
     labelNames: ['model'],
     buckets: WAIT_S,
-    registers,
   })
-  const restarts = new Counter({
+  const restarts = counter({
     name: 'millrace_worker_engine_restarts_total',
     help: 'Restarts of the engine that the worker asked for (dead, silent, not-up) or noticed (gone)',
     labelNames: ['model', 'reason'],
-    registers,
   })
-  const loads = new Histogram({
+  const loads = histogram({
     name: 'millrace_worker_load_seconds',
     help: 'Time until a starting engine was ready, counted from the start of the worker or the end of the engine before it',
     labelNames: ['model'],
     buckets: LOAD_S,
-    registers,
   })
 
   return {
@@ -126,17 +110,8 @@ export function createEngineMetrics(options: {
     noteRestart: (model, reason) => restarts.inc({ model, reason }),
     noteLoad: (model, ms) => loads.observe({ model }, ms / 1_000),
     calls: {
-      operationDuration: new Histogram({ ...toOptions(GEN_AI.operationDuration), registers }),
-      timeToFirstChunk: new Histogram({ ...toOptions(GEN_AI.timeToFirstChunk), registers }),
+      operationDuration: histogram(GEN_AI.operationDuration),
+      timeToFirstChunk: histogram(GEN_AI.timeToFirstChunk),
     },
   }
-}
-
-function toOptions<Label extends string>(metric: {
-  readonly name: string
-  readonly help: string
-  readonly labelNames: readonly Label[]
-  readonly buckets: readonly number[]
-}) {
-  return { ...metric, labelNames: [...metric.labelNames], buckets: [...metric.buckets] }
 }

@@ -1,6 +1,7 @@
-import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Counter, Registry } from 'prom-client'
 import type { GenerationDeclined } from '#libs/contracts/generation-event.ts'
 import type { EngineState } from '#libs/event-bus/heartbeat.ts'
+import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import type { NoteEncoded } from '#libs/tokenizer/encoding/encode-pieces.ts'
 
 export type WorkerMetrics = {
@@ -25,77 +26,54 @@ export function createWorkerMetrics(options: {
   /** How long the drain has lasted or took, in ms; 0 before it begins. */
   drainMs: () => number
 }): WorkerMetrics {
-  const { registry, engines, pendingSettlements, keptBytes, draining, drainMs } = options
-  const registers = [registry]
-  new Gauge({
+  const { engines, pendingSettlements, keptBytes, draining, drainMs } = options
+  const { counter, gauge } = declareMetrics(options.registry)
+  gauge({
     name: 'millrace_worker_slots',
     help: 'Generations that the engine can run at once',
     labelNames: ['model'],
-    registers,
-    collect() {
-      this.reset()
-      for (const { model, slots } of engines()) this.inc({ model }, slots)
-    },
+    read: () => engines().map(({ model, slots }) => [{ model }, slots]),
   })
-  new Gauge({
+  gauge({
     name: 'millrace_worker_running',
     help: 'Generations that run now',
     labelNames: ['model'],
-    registers,
-    collect() {
-      this.reset()
-      for (const { model, running } of engines()) this.inc({ model }, running)
-    },
+    read: () => engines().map(({ model, running }) => [{ model }, running]),
   })
-  new Gauge({
+  gauge({
     name: 'millrace_worker_pending_settlements',
     help: 'Settlements for dead gateways that the queue Redis has not answered yet',
-    registers,
-    collect() {
-      this.set(pendingSettlements())
-    },
+    read: pendingSettlements,
   })
-  new Gauge({
+  gauge({
     name: 'millrace_worker_kept_bytes',
     help: 'Frames that are kept until their gateways have acknowledged them',
-    registers,
-    collect() {
-      this.set(keptBytes())
-    },
+    read: keptBytes,
   })
-  new Gauge({
+  gauge({
     name: 'millrace_worker_draining',
     help: '1 while the worker takes nothing more, because it is to stop',
-    registers,
-    collect() {
-      this.set(draining() ? 1 : 0)
-    },
+    read: () => (draining() ? 1 : 0),
   })
-  new Gauge({
+  gauge({
     name: 'millrace_worker_drain_seconds',
     help: 'For how long the worker has drained, or how long its drain took; 0 before it',
-    registers,
-    collect() {
-      this.set(drainMs() / 1_000)
-    },
+    read: () => drainMs() / 1_000,
   })
-  const handedBack = new Counter({
+  const handedBack = counter({
     name: 'millrace_worker_handed_back_total',
     help: 'Generations that were handed back, to continue or begin elsewhere',
     labelNames: ['model', 'reason'],
-    registers,
   })
-  const declines = new Counter({
+  const declines = counter({
     name: 'millrace_worker_declines_total',
     help: 'Those of the generations handed back that this worker cannot run as they were claimed',
     labelNames: ['model', 'reason'],
-    registers,
   })
-  const promptTexts = new Counter({
+  const promptTexts = counter({
     name: 'millrace_worker_prompt_texts_total',
     help: 'Texts of prompts, between special tokens, by whether their ids were cached or had to be encoded',
     labelNames: ['ids'],
-    registers,
   })
 
   return {
@@ -107,30 +85,26 @@ export function createWorkerMetrics(options: {
       handedBack.inc({ model, reason })
       if (!ITS_OWN_END.has(reason)) declines.inc({ model, reason })
     },
-    generations: new Counter({
+    generations: counter({
       name: 'millrace_worker_generations_total',
       help: 'Generations that were claimed and ended here, by whether the engine worked for them',
       labelNames: ['model', 'result'],
-      registers,
     }),
-    continued: new Counter({
+    continued: counter({
       name: 'millrace_worker_continued_total',
       help: 'Generations that another worker had begun, and that were continued here',
       labelNames: ['model'],
-      registers,
     }),
-    replayedTokens: new Counter({
+    replayedTokens: counter({
       name: 'millrace_worker_replayed_tokens_total',
       help: 'Output tokens of continued generations, which the engine got as a part of the prompt',
       labelNames: ['model'],
-      registers,
     }),
-    events: new Counter({ name: 'millrace_worker_events_total', help: 'Events published', registers }),
-    frames: new Counter({ name: 'millrace_worker_frames_total', help: 'Frames published', registers }),
-    resentFrames: new Counter({
+    events: counter({ name: 'millrace_worker_events_total', help: 'Events published' }),
+    frames: counter({ name: 'millrace_worker_frames_total', help: 'Frames published' }),
+    resentFrames: counter({
       name: 'millrace_worker_resent_frames_total',
       help: 'Frames published again, because a gateway missed them',
-      registers,
     }),
   }
 }
