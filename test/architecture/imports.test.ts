@@ -4,7 +4,7 @@ import { sourceFiles, type SourceFile } from './source-files.ts'
 
 /** Which lib may import which. A lib that is not here may not exist. */
 const LIBS: Readonly<Record<string, readonly string[]>> = {
-  'admin-contract': ['contracts', 'money'],
+  'admin-contract': ['contracts', 'http-contract', 'money'],
   'api-key': [],
   'billing-client': ['contracts', 'grpc', 'money', 'short-lived', 'telemetry'],
   'catalog-file': ['contracts'],
@@ -18,6 +18,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'event-bus': ['clock', 'contracts', 'generation-record', 'short-lived', 'telemetry'],
   'generation-record': ['contracts', 'redis'],
   grpc: ['certificates', 'telemetry'],
+  'http-contract': [],
   'json-schema': [],
   kubernetes: ['certificates', 'telemetry'],
   lifecycle: ['certificates', 'config', 'telemetry'],

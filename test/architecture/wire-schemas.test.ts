@@ -12,7 +12,11 @@ const STRICT: readonly { readonly path: RegExp; readonly reads: string }[] = [
     reads: 'bodies of the public interface',
   },
   { path: /^apps\/console\/http\/sign-in\.ts$/, reads: 'the body of the page’s sign-in' },
-  { path: /^libs\/admin-contract\/(?:operation|resources\/[\w-]+)\.ts$/, reads: 'operators’ requests' },
+  { path: /^libs\/admin-contract\/resources\/[\w-]+\.ts$/, reads: 'operators’ requests' },
+  {
+    path: /^libs\/http-contract\/operation\.ts$/,
+    reads: 'parts of a request in which an operation has no field',
+  },
   { path: /^apps\/ctl\/(?:command|resources\/[\w-]+)\.ts$/, reads: 'options of the command line' },
   {
     path: /^apps\/ctl\/archive\/manifest\.ts$/,

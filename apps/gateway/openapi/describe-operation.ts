@@ -1,5 +1,5 @@
 import { API_ERRORS } from '#libs/contracts/api-error.ts'
-import { documentedAs } from '../endpoints/fields/documented-as.ts'
+import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import type {
   BodyDescription,
   OperationDescription,

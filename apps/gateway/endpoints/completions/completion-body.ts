@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
 import { BOOLEAN } from '../fields/field-texts.ts'
-import { listOf } from '../fields/list-of.ts'
+import { listOf } from '#libs/http-contract/list-of.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'

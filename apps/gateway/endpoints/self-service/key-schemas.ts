@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listOf } from '../fields/list-of.ts'
+import { listOf } from '#libs/http-contract/list-of.ts'
 import { Count, Credits, Nano, Time } from './schemas.ts'
 
 /** One nano-credit is the unit, and a JSON number is exact to it up to this many credits. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ChatBody } from '#apps/gateway/endpoints/chat-completions/chat-body.ts'
 import { CompletionBody } from '#apps/gateway/endpoints/completions/completion-body.ts'
 import { EmbeddingBody } from '#apps/gateway/endpoints/embeddings/embedding-body.ts'
-import { listOf } from '#apps/gateway/endpoints/fields/list-of.ts'
+import { listOf } from '#libs/http-contract/list-of.ts'
 import { ResponsesBody } from '#apps/gateway/endpoints/responses/responses-body.ts'
 import { KeyChangeBody, NewKeyBody, RotationBody } from '#apps/gateway/endpoints/self-service/key-schemas.ts'
 
