@@ -4,9 +4,18 @@ import { sourceFiles, type SourceFile } from './source-files.ts'
 
 /** Which lib may import which. A lib that is not here may not exist. */
 const LIBS: Readonly<Record<string, readonly string[]>> = {
+  'account-contract': ['contracts', 'http-contract'],
   'admin-contract': ['contracts', 'http-contract', 'money'],
   'api-key': [],
-  'billing-client': ['contracts', 'grpc', 'money', 'short-lived', 'telemetry'],
+  'billing-client': [
+    'account-contract',
+    'contracts',
+    'grpc',
+    'http-contract',
+    'money',
+    'short-lived',
+    'telemetry',
+  ],
   'catalog-file': ['contracts'],
   certificates: ['telemetry'],
   'chat-template': ['clock', 'contracts', 'tokenizer'],

@@ -8,7 +8,7 @@ import { sourceFiles } from './source-files.ts'
  */
 const STRICT: readonly { readonly path: RegExp; readonly reads: string }[] = [
   {
-    path: /^apps\/gateway\/endpoints\/self-service\/key-schemas\.ts$/,
+    path: /^libs\/account-contract\/resources\/[\w-]+\.ts$/,
     reads: 'bodies of the public interface',
   },
   { path: /^apps\/console\/http\/sign-in\.ts$/, reads: 'the body of the page’s sign-in' },

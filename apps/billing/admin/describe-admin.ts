@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { ADMIN, ADMIN_ROOT } from '#libs/admin-contract/admin-contract.ts'
 import { ADMIN_ERRORS, AdminErrorBody, type AdminErrorCode } from '#libs/admin-contract/admin-errors.ts'
 import type { Operation } from '#libs/admin-contract/operation.ts'
+import { describeParameters } from '#libs/http-contract/describe-parameters.ts'
+import { documentedAs } from '#libs/http-contract/documented-as.ts'
 
 const ABOUT = `Accounts, keys, credits and the books of one Millrace, for its operators and their tools.
 
@@ -65,19 +67,6 @@ function describeOperation(operation: Operation) {
   }
 }
 
-function describeParameters(location: 'path' | 'query', schema: z.ZodObject) {
-  return Object.entries(schema.shape).map(([name, field]) => {
-    const { description, ...described } = toSchema(field)
-    return {
-      name,
-      in: location,
-      required: !z.safeParse(field, undefined).success,
-      ...(description === undefined ? {} : { description }),
-      schema: described,
-    }
-  })
-}
-
 function describeRequest(operation: Operation) {
   if (operation.kind !== 'change') return {}
   const required = !operation.body.safeParse({}).success
@@ -119,8 +108,7 @@ function describeSchemas() {
 function toSchema(schema: z.ZodType): Record<string, unknown> {
   const id = z.globalRegistry.get(schema)?.id
   if (id !== undefined) return { $ref: toReference(id) }
-  const { $schema: _dialect, ...described } = z.toJSONSchema(schema, { io: 'input' })
-  return described
+  return documentedAs(schema)
 }
 
 function toReference(name: string): string {

@@ -5,21 +5,7 @@ import { embeddingsDescription } from '../endpoints/embeddings/describe.ts'
 import { describeModelDescription, listModelsDescription } from '../endpoints/models/describe.ts'
 import type { BodyDescription, OperationDescription } from '../endpoints/operation-description.ts'
 import { responsesDescription } from '../endpoints/responses/describe.ts'
-import {
-  changeKeyDescription,
-  createKeyDescription,
-  listKeysDescription,
-  readAccountKeyDescription,
-  revokeKeyDescription,
-  rotateKeyDescription,
-} from '../endpoints/self-service/describe-keys.ts'
-import {
-  activityDescription,
-  creditsDescription,
-  generationDescription,
-  generationsDescription,
-  keyDescription,
-} from '../endpoints/self-service/describe.ts'
+import { accountDescriptions } from '../endpoints/self-service/describe.ts'
 import { ErrorBody } from '../http/handle-error.ts'
 import { COMMON_HEADERS } from './common-headers.ts'
 import { describeErrors } from './describe-errors.ts'
@@ -32,17 +18,7 @@ const OPERATIONS: readonly OperationDescription[] = [
   embeddingsDescription,
   listModelsDescription,
   describeModelDescription,
-  keyDescription,
-  creditsDescription,
-  generationDescription,
-  generationsDescription,
-  activityDescription,
-  listKeysDescription,
-  createKeyDescription,
-  readAccountKeyDescription,
-  changeKeyDescription,
-  revokeKeyDescription,
-  rotateKeyDescription,
+  ...accountDescriptions,
 ]
 
 const ABOUT = `Hosted language models over HTTP with JSON bodies, paid from prepaid credits.

@@ -3,7 +3,6 @@ import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import type {
   BodyDescription,
   OperationDescription,
-  ParameterDescription,
   StreamDescription,
 } from '../endpoints/operation-description.ts'
 import { EVERY_ANSWER } from './common-headers.ts'
@@ -17,10 +16,7 @@ export function describeOperation(operation: OperationDescription) {
     operationId: operation.id,
     summary: operation.summary,
     description: operation.description,
-    parameters: [
-      ...operation.parameters.map(describeParameter),
-      { $ref: '#/components/parameters/RequestId' },
-    ],
+    parameters: [...operation.parameters, { $ref: '#/components/parameters/RequestId' }],
     ...(request === null
       ? {}
       : { requestBody: { required: true, content: { 'application/json': describeBody(request) } } }),
@@ -38,10 +34,6 @@ export function describeOperation(operation: OperationDescription) {
       ),
     },
   }
-}
-
-function describeParameter({ schema, ...parameter }: ParameterDescription) {
-  return { ...parameter, schema: documentedAs(schema) }
 }
 
 function describeBody({ name, examples }: BodyDescription) {

@@ -1,10 +1,9 @@
 import { createAsk, type Asking } from '#libs/page-parts/ask.ts'
 import { Failure } from '#libs/page-parts/failure.ts'
-import type { AccountKey, KeyChangeBody, NewKeyAnswer } from '../endpoints/self-service/key-schemas.ts'
-import type { Activity, GenerationsAnswer, KeyAnswer, Receipt } from '../endpoints/self-service/schemas.ts'
-
-export type OwnKey = KeyAnswer['data']
-export type KeyChange = KeyChangeBody
+import type { AccountKey, KeyChange, NewKey } from '#libs/account-contract/resources/keys.ts'
+import type { Activity } from '#libs/account-contract/resources/activity.ts'
+import type { Receipt } from '#libs/account-contract/resources/generations.ts'
+import type { OwnKey } from '#libs/account-contract/resources/own.ts'
 
 /**
  * A gateway serves a key one of these requests a second after a burst, and asks a faster caller to wait for a second. A
@@ -13,22 +12,21 @@ export type KeyChange = KeyChangeBody
 const WAITS = 3
 const LONGEST_WAIT_S = 5
 
+type Page<Item> = { readonly data: readonly Item[]; readonly next_cursor: string | null }
+
 /** The operations of the gateway, with one key. The key is in this closure and nowhere else. */
 export type Api = {
   readKey(options?: { signal?: AbortSignal; isQuiet?: boolean }): Promise<OwnKey>
   /** The last 30 days. */
   readActivity(signal: AbortSignal): Promise<readonly Activity[]>
-  listReceipts(cursor: string | undefined, signal: AbortSignal): Promise<GenerationsAnswer>
+  listReceipts(cursor: string | undefined, signal: AbortSignal): Promise<Page<Receipt>>
   readReceipt(id: string, signal: AbortSignal): Promise<Receipt>
   listModels(signal: AbortSignal): Promise<readonly string[]>
   /** The keys of the account. These need a management key. */
-  listKeys(
-    cursor: string | undefined,
-    signal: AbortSignal,
-  ): Promise<{ data: AccountKey[]; next_cursor: string | null }>
+  listKeys(cursor: string | undefined, signal: AbortSignal): Promise<Page<AccountKey>>
   /** The same `idempotencyKey` makes one key. */
-  createKey(limits: KeyChange, idempotencyKey: string): Promise<NewKeyAnswer>
-  rotateKey(id: string, overlapSeconds: number, idempotencyKey: string): Promise<NewKeyAnswer>
+  createKey(limits: KeyChange, idempotencyKey: string): Promise<NewKey>
+  rotateKey(id: string, overlapSeconds: number, idempotencyKey: string): Promise<NewKey>
   changeKey(id: string, changed: KeyChange): Promise<void>
   revokeKey(id: string): Promise<void>
 }

@@ -1,6 +1,6 @@
 import { Failure } from '#libs/page-parts/failure.ts'
 import { formatCredits } from '#libs/money/nano-credits.ts'
-import type { AccountKey, KeyChangeBody } from '../endpoints/self-service/key-schemas.ts'
+import type { AccountKey, KeyChange } from '#libs/account-contract/resources/keys.ts'
 
 /** What stands in the fields of a form, by the names of the interface. */
 export type LimitTexts = Readonly<
@@ -28,8 +28,8 @@ export function toTexts(key?: AccountKey): LimitTexts {
  * The fields that differ from `before`, as the interface reads them; an empty one is null. What nobody changed is not
  * sent, so that it stays as it is meanwhile. Throws a Failure that names the field of a text that is no number.
  */
-export function toChange(texts: LimitTexts, before: LimitTexts): KeyChangeBody {
-  const change: KeyChangeBody = {}
+export function toChange(texts: LimitTexts, before: LimitTexts): KeyChange {
+  const change: KeyChange = {}
   const isNew = (name: keyof LimitTexts) => texts[name] !== before[name]
   if (isNew('name')) change.name = texts.name === '' ? null : texts.name
   if (isNew('limit')) {

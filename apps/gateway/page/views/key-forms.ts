@@ -1,7 +1,7 @@
 import { html, type TemplateResult } from 'lit-html'
 import { openForm, type Field, type Values } from '#libs/page-parts/form.ts'
 import { showSecret } from '#libs/page-parts/secret.ts'
-import type { AccountKey, NewKeyAnswer } from '../../endpoints/self-service/key-schemas.ts'
+import type { AccountKey, NewKey } from '#libs/account-contract/resources/keys.ts'
 import { toBaseAddress } from '../api.ts'
 import type { App } from '../app.ts'
 import { toChange, toTexts, type LimitTexts } from '../key-limits.ts'
@@ -119,7 +119,7 @@ function nameOf({ name, label }: AccountKey): TemplateResult {
   return html`${name === null ? '' : html`<bdi>${name}</bdi>, `}<code class="id">${label}</code>`
 }
 
-function showMade(app: App, { key, replayed, data }: NewKeyAnswer): TemplateResult {
+function showMade(app: App, { key, replayed, data }: NewKey): TemplateResult {
   if (key === null || replayed) {
     return html`<p class="notice warn">
       The key had been made before, by a request whose answer was lost, and its secret with it:

@@ -1,6 +1,6 @@
 import type { TemplateResult } from 'lit-html'
 import { mark, type Meaning } from '#libs/page-parts/mark.ts'
-import type { Receipt } from '../../endpoints/self-service/schemas.ts'
+import type { Receipt } from '#libs/account-contract/resources/generations.ts'
 
 const OUTCOMES: Readonly<Record<NonNullable<Receipt['outcome']>, Meaning>> = {
   completed: 'good',

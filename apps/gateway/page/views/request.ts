@@ -5,7 +5,7 @@ import { load, showFailure, showWaiting } from '#libs/page-parts/load.ts'
 import { exactCredits } from '#libs/page-parts/money.ts'
 import { showTimes } from '#libs/page-parts/request-times.ts'
 import { moment } from '#libs/page-parts/time.ts'
-import type { Receipt } from '../../endpoints/self-service/schemas.ts'
+import type { Receipt } from '#libs/account-contract/resources/generations.ts'
 import type { App, OpenScreen } from '../app.ts'
 import { showState } from './receipt-state.ts'
 

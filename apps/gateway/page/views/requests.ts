@@ -7,7 +7,7 @@ import { whole } from '#libs/page-parts/number.ts'
 import { toHash } from '#libs/page-parts/route.ts'
 import { table, type Column } from '#libs/page-parts/table.ts'
 import { duration, moment } from '#libs/page-parts/time.ts'
-import type { Receipt } from '../../endpoints/self-service/schemas.ts'
+import type { Receipt } from '#libs/account-contract/resources/generations.ts'
 import type { OpenScreen } from '../app.ts'
 import { showState } from './receipt-state.ts'
 

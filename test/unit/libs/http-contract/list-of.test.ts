@@ -5,7 +5,7 @@ import { CompletionBody } from '#apps/gateway/endpoints/completions/completion-b
 import { EmbeddingBody } from '#apps/gateway/endpoints/embeddings/embedding-body.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
 import { ResponsesBody } from '#apps/gateway/endpoints/responses/responses-body.ts'
-import { KeyChangeBody, NewKeyBody, RotationBody } from '#apps/gateway/endpoints/self-service/key-schemas.ts'
+import { ACCOUNT } from '#libs/account-contract/account-contract.ts'
 
 describe('a list', () => {
   it('is read up to its first wrong entry, which is the only issue', () => {
@@ -54,9 +54,9 @@ describe('of each list and record that a body may have, as the description shows
     ResponsesBody,
     CompletionBody,
     EmbeddingBody,
-    NewKeyBody,
-    KeyChangeBody,
-    RotationBody,
+    NewKeyBody: ACCOUNT.createKey.body,
+    KeyChangeBody: ACCOUNT.changeKey.body,
+    RotationBody: ACCOUNT.rotateKey.body,
   }
   const lists = Object.entries(bodies).flatMap(([name, body]) =>
     findLists(Node.parse(z.toJSONSchema(body, { io: 'input' }))).map((list) => ({ ...list, name, body })),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { AccountKey } from '#apps/gateway/endpoints/self-service/key-schemas.ts'
+import type { AccountKey } from '#libs/account-contract/resources/keys.ts'
 import { toChange, toTexts } from '#apps/gateway/page/key-limits.ts'
 import { Failure } from '#libs/page-parts/failure.ts'
 
