@@ -34,7 +34,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'model-files': ['chat-template', 'contracts', 'dialect', 'grpc', 'tokenizer'],
   'live-view': [],
   money: [],
-  'page-parts': ['clock', 'money'],
+  'page-parts': ['account-contract', 'clock', 'money'],
   pages: [],
   redis: ['config', 'telemetry'],
   'short-lived': [],

@@ -12,7 +12,7 @@ import type { OwnKey } from '#libs/account-contract/resources/own.ts'
 const WAITS = 3
 const LONGEST_WAIT_S = 5
 
-type Page<Item> = { readonly data: readonly Item[]; readonly next_cursor: string | null }
+type Page<Item> = { readonly data: readonly Item[]; readonly nextCursor: string | null }
 
 /** The operations of the gateway, with one key. The key is in this closure and nowhere else. */
 export type Api = {
@@ -55,19 +55,20 @@ export function createApi({ apiKey, onSignedOut }: { apiKey: string; onSignedOut
     }
   }
 
+  // oxlint-disable-next-line typescript/no-explicit-any
+  async function list(path: string, cursor: string | undefined, signal: AbortSignal): Promise<Page<any>> {
+    const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
+    const { data, next_cursor: nextCursor } = await inTurn('GET', path + query, { signal })
+    return { data, nextCursor }
+  }
+
   return {
     readKey: async (options = {}) => (await inTurn('GET', 'key', options)).data,
     readActivity: async (signal) => (await inTurn('GET', 'activity', { signal })).data,
-    async listReceipts(cursor, signal) {
-      const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
-      return await inTurn('GET', `generations${query}`, { signal })
-    },
+    listReceipts: async (cursor, signal) => await list('generations', cursor, signal),
     readReceipt: async (id, signal) =>
       (await inTurn('GET', `generation?id=${encodeURIComponent(id)}`, { signal })).data,
-    async listKeys(cursor, signal) {
-      const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
-      return await inTurn('GET', `keys${query}`, { signal })
-    },
+    listKeys: async (cursor, signal) => await list('keys', cursor, signal),
     async createKey(limits, idempotencyKey) {
       const headers = { 'idempotency-key': idempotencyKey }
       return await inTurn('POST', 'keys', { headers, body: JSON.stringify(limits) })

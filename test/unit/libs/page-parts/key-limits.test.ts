@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { AccountKey } from '#libs/account-contract/resources/keys.ts'
-import { toChange, toTexts } from '#apps/gateway/page/key-limits.ts'
+import { toChange, toTexts } from '#libs/page-parts/key-limits.ts'
 import { Failure } from '#libs/page-parts/failure.ts'
 
 const nano = { usage: '0', usage_daily: '0', usage_weekly: '0', usage_monthly: '0' }

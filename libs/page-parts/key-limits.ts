@@ -1,8 +1,8 @@
-import { Failure } from '#libs/page-parts/failure.ts'
-import { formatCredits } from '#libs/money/nano-credits.ts'
 import type { AccountKey, KeyChange } from '#libs/account-contract/resources/keys.ts'
+import { formatCredits } from '#libs/money/nano-credits.ts'
+import { Failure } from './failure.ts'
 
-/** What stands in the fields of a form, by the names of the interface. */
+/** What stands in the fields of a form, by the names of the accounts' interface. */
 export type LimitTexts = Readonly<
   Record<
     'name' | 'limit' | 'limit_reset' | 'requests_per_minute' | 'tokens_per_minute' | 'models' | 'expires_at',
@@ -10,8 +10,14 @@ export type LimitTexts = Readonly<
   >
 >
 
+/** The limits of a key as it is. */
+type LimitedKey = Pick<
+  AccountKey,
+  'name' | 'limit_reset' | 'requests_per_minute' | 'tokens_per_minute' | 'models' | 'expires_at'
+> & { readonly nano: Pick<AccountKey['nano'], 'limit'> }
+
 /** The fields for a key as it is; for a key to come, all are empty but the period. */
-export function toTexts(key?: AccountKey): LimitTexts {
+export function toTexts(key?: LimitedKey): LimitTexts {
   const limit = key?.nano.limit ?? null
   return {
     name: key?.name ?? '',
@@ -33,7 +39,7 @@ export function toChange(texts: LimitTexts, before: LimitTexts): KeyChange {
   const isNew = (name: keyof LimitTexts) => texts[name] !== before[name]
   if (isNew('name')) change.name = texts.name === '' ? null : texts.name
   if (isNew('limit')) {
-    change.limit = texts.limit === '' ? null : toNumber('limit', texts.limit, /^\d{1,7}(?:\.\d{1,9})?$/)
+    change.limit = texts.limit === '' ? null : toNumber('limit', texts.limit, /^\d{1,10}(?:\.\d{1,9})?$/)
   }
   // Without a limit there is nothing that begins anew.
   if (texts.limit !== '' && (isNew('limit_reset') || before.limit === '')) {
