@@ -1,4 +1,5 @@
 import { API_ERRORS } from '#libs/contracts/api-error.ts'
+import { toReference } from '#libs/http-contract/describe-document.ts'
 import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import type {
   BodyDescription,
@@ -82,5 +83,5 @@ function toExamples(values: Readonly<Record<string, unknown>>) {
 }
 
 function refer(schema: string) {
-  return { $ref: `#/components/schemas/${schema}` }
+  return { $ref: toReference(schema) }
 }
