@@ -44,8 +44,8 @@ export function toKeyFields(key: Limited, usage: Usage) {
 
 export const toLabel = ({ prefix, last4 }: Pick<Key, 'prefix' | 'last4'>) => `${prefix}…${last4}`
 
-/** Keys of one account with what they were charged; the last one is the oldest. */
-export async function toAccountKeys(
+/** Keys with what each was charged; the last one is the oldest. */
+export async function describeKeys(
   db: Kysely<Tables>,
   keys: readonly Key[],
   now: Date,
@@ -55,6 +55,12 @@ export async function toAccountKeys(
   const since = new Date(oldest.createdAt)
   const usageOf = await readUsage(db, { column: 'key_id', ids: keys.map(({ id }) => id), since }, now)
   return keys.map((key) => toAccountKey(key, usageOf(key.id)))
+}
+
+export async function describeKey(db: Kysely<Tables>, key: Key, now: Date): Promise<AccountKey> {
+  const since = new Date(key.createdAt)
+  const usageOf = await readUsage(db, { column: 'key_id', ids: [key.id], since }, now)
+  return toAccountKey(key, usageOf(key.id))
 }
 
 function toAccountKey(key: Key, usage: Usage): AccountKey {

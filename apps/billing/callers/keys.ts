@@ -1,6 +1,5 @@
-import { sql, type Kysely } from 'kysely'
+import { sql } from 'kysely'
 import { ACCOUNT } from '#libs/account-contract/account-contract.ts'
-import type { AccountKey } from '#libs/account-contract/resources/keys.ts'
 import type { Key } from '#libs/admin-contract/resources/keys.ts'
 import { AdminError } from '../admin/admin-error.ts'
 import type { Changed } from '../admin/implement.ts'
@@ -8,9 +7,8 @@ import { readKeyRecord, selectKeys, toKeyRecord } from '../admin/resources/key-r
 import { rotateKeyOf, setKeyStatus } from '../admin/resources/key-states.ts'
 import { changeKeyTo, createKeyOf, toDetails } from '../admin/resources/keys.ts'
 import { writeAudit } from '../admin/write-audit.ts'
-import type { Tables } from '../database/tables.ts'
 import { forManager, type Managing } from './implement.ts'
-import { toAccountKeys } from './key-fields.ts'
+import { describeKey, describeKeys } from './key-fields.ts'
 import { toLimits } from './key-limits.ts'
 import { makeOnce } from './make-once.ts'
 import { isBefore } from './scope.ts'
@@ -33,14 +31,14 @@ const listKeys = forManager(ACCOUNT.listKeys, async ({ query: { limit, cursor } 
   const last = page.at(-1)
   const keys = page.map((row) => toKeyRecord(row, now))
   return {
-    data: await toAccountKeys(db, keys, now),
+    data: await describeKeys(db, keys, now),
     next_cursor: rows.length > limit && last !== undefined ? `${last.created_us}-${last.id}` : null,
   }
 })
 
-const readAccountKey = forManager(ACCOUNT.readAccountKey, async ({ params }, context) =>
-  toAnswer(context, await readOwn(context, params.id)),
-)
+const readAccountKey = forManager(ACCOUNT.readAccountKey, async ({ params }, context) => ({
+  data: await describeKey(context.db, await readOwn(context, params.id), context.now),
+}))
 
 const createKey = forManager(ACCOUNT.createKey, async ({ headers, body }, context) => {
   // In a new key there is nothing to remove: null is the same as absent.
@@ -76,25 +74,16 @@ const changeKey = forManager(ACCOUNT.changeKey, async ({ params: { id }, body },
     const action = disabled ? 'disableKey' : 'enableKey'
     key = await audited(context, action, await setKeyStatus(context, { id, status }))
   }
-  return await toAnswer(context, key)
+  return { data: await describeKey(context.db, key, context.now) }
 })
 
 const revokeKey = forManager(ACCOUNT.revokeKey, async ({ params: { id } }, context) => {
   await readOwn(context, id)
   const key = await audited(context, 'revokeKey', await setKeyStatus(context, { id, status: 'revoked' }))
-  return { ...(await toAnswer(context, key)), deleted: true as const }
+  return { data: await describeKey(context.db, key, context.now), deleted: true as const }
 })
 
 export const KEY_OPERATIONS = { listKeys, readAccountKey, createKey, rotateKey, changeKey, revokeKey }
-
-async function toAnswer(
-  { db, now }: { db: Kysely<Tables>; now: Date },
-  key: Key,
-): Promise<{ data: AccountKey }> {
-  const [data] = await toAccountKeys(db, [key], now)
-  if (data === undefined) throw new Error('a key was not described')
-  return { data }
-}
 
 /** Throws an AdminError for an unknown key, and in the same words for a key of another account. */
 async function readOwn({ db, now, manager }: Managing, id: string): Promise<Key> {

@@ -5,7 +5,7 @@ import { AdminError } from '../admin/admin-error.ts'
 import { readKeyRecord } from '../admin/resources/key-record.ts'
 import type { NewKey as MadeKey } from '../admin/resources/keys.ts'
 import type { Managing } from './implement.ts'
-import { toAccountKeys } from './key-fields.ts'
+import { describeKey } from './key-fields.ts'
 
 /** Of one account; the second bound is of a day, revoked keys included. */
 const MAX_KEYS = 1_000
@@ -33,7 +33,8 @@ export async function makeOnce(
     if (!earlier.sha256.equals(sha256)) {
       throw new AdminError('conflict', 'This idempotency-key was used for another request.')
     }
-    return await toNewKey(context, { key: await readKeyRecord(db, earlier.key_id, now), secret: null })
+    const key = await readKeyRecord(db, earlier.key_id, now)
+    return { data: await describeKey(db, key, now), key: null, replayed: true }
   }
   await assertRoom(context)
   const { secret, ...key } = await make()
@@ -44,16 +45,7 @@ export async function makeOnce(
       .values({ ...made, idempotency_key: idempotencyKey, sha256 })
       .execute()
   }
-  return await toNewKey(context, { key, secret })
-}
-
-async function toNewKey(
-  { db, now }: Managing,
-  { key, secret }: { key: Omit<MadeKey, 'secret'>; secret: string | null },
-): Promise<NewKey> {
-  const [data] = await toAccountKeys(db, [key], now)
-  if (data === undefined) throw new Error('a key was not described')
-  return { data, key: secret, replayed: secret === null }
+  return { data: await describeKey(db, key, now), key: secret, replayed: false }
 }
 
 /** The request with this idempotency key, once those that are too old are forgotten. */

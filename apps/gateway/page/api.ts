@@ -1,6 +1,8 @@
 import { createAsk, type Asking } from '#libs/page-parts/ask.ts'
 import { Failure } from '#libs/page-parts/failure.ts'
 import type { AccountKey, KeyChange, NewKey } from '#libs/account-contract/resources/keys.ts'
+import type { ACCOUNT, AccountOperationId } from '#libs/account-contract/account-contract.ts'
+import type { AnswerOf } from '#libs/account-contract/operation.ts'
 import type { Activity } from '#libs/account-contract/resources/activity.ts'
 import type { Receipt } from '#libs/account-contract/resources/generations.ts'
 import type { OwnKey } from '#libs/account-contract/resources/own.ts'
@@ -11,6 +13,8 @@ import type { OwnKey } from '#libs/account-contract/resources/own.ts'
  */
 const WAITS = 3
 const LONGEST_WAIT_S = 5
+
+type Answer<Id extends AccountOperationId> = AnswerOf<(typeof ACCOUNT)[Id]>
 
 type Page<Item> = { readonly data: readonly Item[]; readonly nextCursor: string | null }
 
@@ -41,9 +45,8 @@ export function createApi({ apiKey, onSignedOut }: { apiKey: string; onSignedOut
   const base = toBaseAddress(location.href)
   const ask = createAsk({ server: 'gateway', headers: { authorization: `Bearer ${apiKey}` }, onSignedOut })
 
-  // The gateway's schemas describe what comes back: JSON has no type of its own.
-  // oxlint-disable-next-line typescript/no-explicit-any
-  async function inTurn(method: string, path: string, asking: Asking = {}): Promise<any> {
+  /** The caller names the type, which the contract describes: JSON has none of its own. */
+  async function inTurn<Body>(method: string, path: string, asking: Asking = {}): Promise<Body> {
     for (let waits = 0; ; waits += 1) {
       try {
         return await ask(method, `${base}/${path}`, asking)
@@ -55,19 +58,25 @@ export function createApi({ apiKey, onSignedOut }: { apiKey: string; onSignedOut
     }
   }
 
-  // oxlint-disable-next-line typescript/no-explicit-any
-  async function list(path: string, cursor: string | undefined, signal: AbortSignal): Promise<Page<any>> {
+  async function list<Item>(
+    path: string,
+    cursor: string | undefined,
+    signal: AbortSignal,
+  ): Promise<Page<Item>> {
     const query = cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`
-    const { data, next_cursor: nextCursor } = await inTurn('GET', path + query, { signal })
+    type Body = { data: Item[]; next_cursor: string | null }
+    const { data, next_cursor: nextCursor } = await inTurn<Body>('GET', path + query, { signal })
     return { data, nextCursor }
   }
 
   return {
-    readKey: async (options = {}) => (await inTurn('GET', 'key', options)).data,
-    readActivity: async (signal) => (await inTurn('GET', 'activity', { signal })).data,
+    readKey: async (options = {}) => (await inTurn<Answer<'readKey'>>('GET', 'key', options)).data,
+    readActivity: async (signal) =>
+      (await inTurn<Answer<'readActivity'>>('GET', 'activity', { signal })).data,
     listReceipts: async (cursor, signal) => await list('generations', cursor, signal),
     readReceipt: async (id, signal) =>
-      (await inTurn('GET', `generation?id=${encodeURIComponent(id)}`, { signal })).data,
+      (await inTurn<Answer<'readGeneration'>>('GET', `generation?id=${encodeURIComponent(id)}`, { signal }))
+        .data,
     listKeys: async (cursor, signal) => await list('keys', cursor, signal),
     async createKey(limits, idempotencyKey) {
       const headers = { 'idempotency-key': idempotencyKey }
@@ -85,8 +94,8 @@ export function createApi({ apiKey, onSignedOut }: { apiKey: string; onSignedOut
       await inTurn('DELETE', `keys/${id}`)
     },
     async listModels(signal) {
-      const { data } = await inTurn('GET', 'models', { signal })
-      return data.map(({ id }: { id: string }) => id)
+      const { data } = await inTurn<{ data: { id: string }[] }>('GET', 'models', { signal })
+      return data.map(({ id }) => id)
     },
   }
 }

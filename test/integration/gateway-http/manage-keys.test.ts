@@ -313,17 +313,3 @@ test.each([
   expect(await refusalOf(path, { method: 'PATCH', body: {} })).toEqual([400, 'invalid_request', null])
   expect(await keys()).toEqual(before)
 })
-
-test.each([
-  ['POST', { limit_reset: 'daily' }, "'limit': expected a limit, because its reset is given."],
-  ['POST', { models: ['nope'] }, "'models': there is no model nope."],
-  ['POST', { limti: 5 }, "'limti': expected no field of this name."],
-  ['PATCH', { limti: 5 }, "'limti': expected no field of this name."],
-  ['PATCH', { limit: 1_000_001 }, "'limit': expected at most 1,000,000 credits."],
-  ['PATCH', {}, 'Give at least one field to change.'],
-])('%s with %j is refused in the words of the public interface', async (method, body, message) => {
-  managed.database.clock.nowMs += 10_000
-  const path = method === 'POST' ? '/keys' : `/keys/${managed.account.keyId}`
-  const { answer } = await ask(path, { method, body })
-  expect(Refused.parse(answer).error.message).toBe(message)
-})
