@@ -1,8 +1,7 @@
 import { fastify, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Registry } from 'prom-client'
 import { ApiError } from '#libs/contracts/api-error.ts'
-import type { CallerReads } from '#libs/billing-client/caller-reads.ts'
-import type { KeyManagement } from '#libs/billing-client/key-management.ts'
+import type { AskAccount } from '#libs/billing-client/ask-account.ts'
 import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import type { Tracing } from '#libs/telemetry/tracing.ts'
@@ -23,24 +22,7 @@ import type { OperationDescription } from './endpoints/operation-description.ts'
 import { createPrepareRequest, type PrepareOnThread, type SmallBody } from './endpoints/prepare-request.ts'
 import { responsesDescription } from './endpoints/responses/describe.ts'
 import { responses } from './endpoints/responses/endpoint.ts'
-import {
-  changeKeyDescription,
-  createKeyDescription,
-  listKeysDescription,
-  readAccountKeyDescription,
-  revokeKeyDescription,
-  rotateKeyDescription,
-} from './endpoints/self-service/describe-keys.ts'
-import {
-  activityDescription,
-  creditsDescription,
-  generationDescription,
-  generationsDescription,
-  keyDescription,
-} from './endpoints/self-service/describe.ts'
-import { KEY_BODY_BYTES, manageKeys } from './endpoints/self-service/manage-keys.ts'
-import { selfService } from './endpoints/self-service/route.ts'
-import { createSpendRead } from './endpoints/self-service/share-reads.ts'
+import { forwardAccount } from './endpoints/self-service/forward-account.ts'
 import { serveGeneration } from './endpoints/serve-generation.ts'
 import type { Generate } from './generation/generation-call.ts'
 import { refuseShortage } from './generation/insufficient-credits.ts'
@@ -88,10 +70,8 @@ type AppDeps = {
   readonly catalog: Catalog
   /** Returns the format in which a model's workers write tool calls; null if it is unknown. */
   readonly callFormatOf: (model: string) => string | null
-  /** Lets callers read their own keys or their accounts. */
-  readonly reads: CallerReads
-  /** The operations of management keys. */
-  readonly management: Pick<KeyManagement, 'listAccountKeys' | 'manageKey'>
+  /** Answers what callers read of their own keys or of their accounts, and what management keys change. */
+  readonly askAccount: AskAccount
   readonly prepareOnThread: PrepareOnThread
   /** Returns a UUIDv7. */
   readonly newId: () => string
@@ -137,7 +117,7 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   })
 
   const { asCaller, asReader, asManager, findCaller, accountOf, ...identities } = createIdentify(deps)
-  const { callerOf, readerOf, managerOf } = identities
+  const { callerOf, readerOf } = identities
 
   installRequestId(app)
   const setCorsHeaders = installCors(app, deps.allowedOrigins)
@@ -221,12 +201,6 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
     onRequest: asPayer,
     config: { errors, ...(promptField !== undefined && { promptField }) },
   })
-  const reading = ({ errors }: OperationDescription) => ({ onRequest: asReader, config: { errors } })
-  const managing = ({ errors }: OperationDescription) => ({
-    onRequest: asManager,
-    bodyLimit: Math.min(KEY_BODY_BYTES, limits.bodyBytes),
-    config: { errors },
-  })
   const free = ({ errors }: OperationDescription) => ({
     onRequest: authenticateIfBillingAnswers,
     config: { errors },
@@ -253,20 +227,8 @@ export function buildApp(deps: AppDeps): { app: FastifyInstance; drain: () => Pr
   app.get('/v1/models', free(listModelsDescription), listModels(catalogOf))
   app.get('/v1/models/', free(listModelsDescription), listModels(catalogOf))
   app.get('/v1/models/*', free(describeModelDescription), describeModel(catalogOf))
-  const spend = createSpendRead(nowMs)
-  const own = selfService({ reads: deps.reads, readerOf, spend, nowMs, wallClockMs })
-  app.get('/v1/key', reading(keyDescription), own.key)
-  app.get('/v1/credits', reading(creditsDescription), own.credits)
-  app.get('/v1/generation', reading(generationDescription), own.generation)
-  app.get('/v1/generations', reading(generationsDescription), own.generations)
-  app.get('/v1/activity', reading(activityDescription), own.activity)
-  const keys = manageKeys({ management: deps.management, managerOf, spend })
-  app.get('/v1/keys', managing(listKeysDescription), keys.list)
-  app.post('/v1/keys', managing(createKeyDescription), keys.create)
-  app.get('/v1/keys/:id', managing(readAccountKeyDescription), keys.read)
-  app.patch('/v1/keys/:id', managing(changeKeyDescription), keys.change)
-  app.delete('/v1/keys/:id', managing(revokeKeyDescription), keys.revoke)
-  app.post('/v1/keys/:id/rotate', managing(rotateKeyDescription), keys.rotate)
+  const { askAccount } = deps
+  forwardAccount(app, { askAccount, asReader, asManager, readerOf, bodyBytes: limits.bodyBytes, nowMs })
   app.get('/health', { config: { errors: healthDescription.errors } }, readHealth(deps.takesWork))
   app.get('/openapi.json', serveDescription)
   if (deps.hasAccountPage) serveAccountPage(app)

@@ -284,8 +284,7 @@ await runApp({ name: 'gateway', schema: GatewayConfig, environment: process.env 
   const { app, drain } = buildApp({
     generate,
     ...authentication,
-    reads: billing,
-    management: billing,
+    askAccount: billing.askAccount,
     catalog,
     callFormatOf: picture.callFormatOf,
     prepareOnThread: bodyThreads.prepareOnThread,

@@ -21,7 +21,6 @@ type Identify = {
   readonly asReader: (request: FastifyRequest) => Promise<void>
   readonly findCaller: (request: FastifyRequest) => Caller | undefined
   readonly callerOf: (request: FastifyRequest) => Caller
-  readonly managerOf: (request: FastifyRequest) => Manager
   readonly readerOf: (request: FastifyRequest) => Caller | Manager
   /** Returns an empty text if the request has no key. */
   readonly accountOf: (request: FastifyRequest) => string
@@ -60,7 +59,6 @@ export function createIdentify(deps: {
     asReader,
     findCaller: (request) => callers.get(request),
     callerOf: (request) => assertIdentified(callers.get(request)),
-    managerOf: (request) => assertIdentified(managers.get(request)),
     readerOf: (request) => assertIdentified(callers.get(request) ?? managers.get(request)),
     accountOf: (request) => (callers.get(request) ?? managers.get(request))?.accountId ?? '',
   }

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { ApiErrorCode } from '#libs/contracts/api-error.ts'
+import type { describeParameters } from '#libs/http-contract/describe-parameters.ts'
 
 /** One operation in the description of the interface. */
 export type OperationDescription = {
@@ -9,7 +10,7 @@ export type OperationDescription = {
   readonly id: string
   readonly summary: string
   readonly description: string
-  readonly parameters: readonly ParameterDescription[]
+  readonly parameters: ReturnType<typeof describeParameters>
   readonly request: BodyDescription | null
   /** With status 200 unless given. */
   readonly answer: BodyDescription & { readonly status?: 201 }
@@ -24,15 +25,6 @@ export type OperationDescription = {
 
 /** A row of the error table that an operation can have. */
 export type OperationError = Exclude<ApiErrorCode, 'unknown_operation'>
-
-export type ParameterDescription = {
-  readonly name: string
-  readonly in: 'path' | 'query' | 'header'
-  readonly required: boolean
-  readonly description: string
-  readonly schema: z.ZodType
-  readonly example: unknown
-}
 
 export type BodyDescription = {
   /** The schema's name in the description. */

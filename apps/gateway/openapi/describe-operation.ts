@@ -1,9 +1,9 @@
 import { API_ERRORS } from '#libs/contracts/api-error.ts'
-import { documentedAs } from '../endpoints/fields/documented-as.ts'
+import { toReference } from '#libs/http-contract/describe-document.ts'
+import { documentedAs } from '#libs/http-contract/documented-as.ts'
 import type {
   BodyDescription,
   OperationDescription,
-  ParameterDescription,
   StreamDescription,
 } from '../endpoints/operation-description.ts'
 import { EVERY_ANSWER } from './common-headers.ts'
@@ -18,10 +18,7 @@ export function describeOperation(operation: OperationDescription) {
     summary: operation.summary,
     description: operation.description,
     ...(operation.isPublic === true && { security: [] }),
-    parameters: [
-      ...operation.parameters.map(describeParameter),
-      { $ref: '#/components/parameters/RequestId' },
-    ],
+    parameters: [...operation.parameters, { $ref: '#/components/parameters/RequestId' }],
     ...(request === null
       ? {}
       : { requestBody: { required: true, content: { 'application/json': describeBody(request) } } }),
@@ -39,10 +36,6 @@ export function describeOperation(operation: OperationDescription) {
       ),
     },
   }
-}
-
-function describeParameter({ schema, ...parameter }: ParameterDescription) {
-  return { ...parameter, schema: documentedAs(schema) }
 }
 
 function describeBody({ name, examples }: BodyDescription) {
@@ -91,5 +84,5 @@ function toExamples(values: Readonly<Record<string, unknown>>) {
 }
 
 function refer(schema: string) {
-  return { $ref: `#/components/schemas/${schema}` }
+  return { $ref: toReference(schema) }
 }

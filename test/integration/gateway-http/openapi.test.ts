@@ -6,8 +6,7 @@ import { API_ERRORS, ApiError } from '#libs/contracts/api-error.ts'
 import type { Generate, OutputEvent } from '#apps/gateway/generation/generation-call.ts'
 import { describeInterface } from '#apps/gateway/openapi/describe-interface.ts'
 import { createConformance } from '#test/support/openapi-conformance.ts'
-import { OWN_KEY_ID } from './own-keys.ts'
-import { SETTLED_ID } from './own-reads.ts'
+import { OWN_KEY_ID, SETTLED_ID } from './own-account.ts'
 import {
   always,
   AUTHORIZED,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { describeParameters } from '#libs/http-contract/describe-parameters.ts'
 import { ModelId } from '../fields/model-id.ts'
 import { GENERATION_ERRORS } from '../generation-errors.ts'
 import type { OperationDescription } from '../operation-description.ts'
@@ -71,17 +72,16 @@ export const responsesDescription: OperationDescription = {
     'items of the conversation. A stream has either the six event types of the interface (created, in_progress, ' +
     'output_text.delta, output_text.done, output_item.done, completed) or OpenAI’s complete sequence, which ' +
     'some clients need. Both end with response.completed, or with response.failed after an error.',
-  parameters: [
-    {
-      name: EVENTS_HEADER,
-      in: 'header',
-      required: false,
-      description:
-        'The set of a stream’s events: spec or full. By default known client libraries get full, others spec.',
-      schema: z.string(),
-      example: 'spec',
-    },
-  ],
+  parameters: describeParameters(
+    'header',
+    z.object({
+      [EVENTS_HEADER]: z.string().optional().meta({
+        description:
+          'The set of a stream’s events: spec or full. By default known client libraries get full, others spec.',
+        example: 'spec',
+      }),
+    }),
+  ),
   request: {
     name: 'ResponseRequest',
     schema: z.object({ model: ModelId, ...ResponsesBody.shape }),
