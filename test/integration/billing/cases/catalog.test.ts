@@ -3,7 +3,7 @@ import { readCatalog } from '#apps/billing/catalog/read-catalog.ts'
 import { readCatalogFiles } from '#libs/catalog-file/read-catalog-files.ts'
 import { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { CHAT, EMBED, ODD, type BillingDatabase } from '../support/billing-database.ts'
-import { ownDatabaseTest as test } from '../support/billing-test.ts'
+import { test } from '../support/own-database-test.ts'
 
 const read = (database: BillingDatabase) => readCatalog(database.pool, database.clock.nowMs)
 

@@ -4,7 +4,7 @@ import { createMoney } from '#apps/billing/money/money.ts'
 import { createMetrics } from '#apps/billing/metrics.ts'
 import { watchHolds } from '#apps/billing/money/watch-holds.ts'
 import { HOLD_GRACE_MS, log, receipts, reserveCall, settlement } from '../support/billing-database.ts'
-import { fileDatabaseTest as test } from '../support/billing-test.ts'
+import { test } from '../support/file-database-test.ts'
 
 const WAIT = { interval: 20 }
 

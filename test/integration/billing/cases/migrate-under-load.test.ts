@@ -16,7 +16,7 @@ import {
   START_MS,
   type BillingDatabase,
 } from '../support/billing-database.ts'
-import { ownDatabaseTest as test } from '../support/billing-test.ts'
+import { test } from '../support/own-database-test.ts'
 
 // The present version goes on with money while a made-up next one migrates, and after it.
 
