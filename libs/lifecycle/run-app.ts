@@ -4,7 +4,6 @@ import { ConfigError, loadConfig, type Environment } from '#libs/config/load-con
 import { followExtraAuthorities } from '#libs/certificates/follow-extra-authorities.ts'
 import { redactCredentials } from '#libs/telemetry/loggable-error.ts'
 import { createLogger, type Logger } from '#libs/telemetry/logger.ts'
-import { logConsole } from './log-console.ts'
 import { createReleasers, type Releasers } from './releasers.ts'
 
 /**
@@ -86,3 +85,21 @@ function loadConfigOrExit<Schema extends z.ZodType>(name: string, schema: Schema
     return process.exit(1)
   }
 }
+
+const MOST_CHARACTERS = 500
+
+/**
+ * Libraries print on the console what nobody listens for, errors with all of their properties too. From now on each of
+ * their lines is a line of the log.
+ */
+function logConsole(log: Logger): void {
+  const toLine = (values: readonly unknown[]) => ({
+    printed: values.filter((value) => typeof value === 'string').map(toText),
+    errors: values.filter((value) => value instanceof Error),
+  })
+  console.error = (...values: unknown[]) => log.error(toLine(values), 'a library printed an error')
+  console.warn = (...values: unknown[]) => log.warn(toLine(values), 'a library printed a warning')
+}
+
+/** Before it is cut, so that no half of a password is left. */
+const toText = (text: string) => redactCredentials(text).slice(0, MOST_CHARACTERS)

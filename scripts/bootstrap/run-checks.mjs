@@ -1,9 +1,9 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { hashSources } from './hash-sources.mjs'
 import { REPOSITORY } from './repository.mjs'
 import { say } from './progress.mjs'
 import { runNodeQuietly } from './run-node.mjs'
-import { readPassed, writePassed } from './passed-checks.mjs'
 
 const FOLDERS = ['apps', 'libs', 'test', 'scripts', 'bench']
 
@@ -65,7 +65,7 @@ export async function runChecks({ imports, lanes }) {
 
 /** Resolves with whether the check passed. */
 async function runCheck({ name, args }, sources) {
-  if (readPassed(CACHE, name) === sources) {
+  if (readPassed(name) === sources) {
     say(`check: ${name} passed before on these files`)
     return true
   }
@@ -74,9 +74,47 @@ async function runCheck({ name, args }, sources) {
   const seconds = Math.round((performance.now() - startedAt) / 1000)
   if (code === 0) {
     say(`check: ${name} passed in ${seconds} s`)
-    writePassed(CACHE, name, sources)
+    writePassed(name, sources)
     return true
   }
   say(`check: ${name} FAILED (exit code ${code})\n${output}`)
   return false
+}
+
+/** One hash of the names and contents of all files in these folders of the repository, and of the files at its root. */
+function hashSources(folders) {
+  const hash = createHash('sha256')
+  const root = readdirSync(REPOSITORY, { withFileTypes: true }).filter((entry) => entry.isFile())
+  const files = [
+    ...root.map(({ name }) => name),
+    ...folders.flatMap((folder) =>
+      readdirSync(join(REPOSITORY, folder), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name).slice(REPOSITORY.length)),
+    ),
+  ]
+  files.sort((left, right) => (left < right ? -1 : 1))
+  for (const file of files) {
+    const content = readFileSync(join(REPOSITORY, file))
+    hash.update(`${file}\0${content.length}\0`).update(content)
+  }
+  return hash.digest('hex')
+}
+
+/** The hash of the files on which this check passed last; undefined when it has not passed yet. */
+function readPassed(name) {
+  try {
+    return readFileSync(fileOf(name), 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+function writePassed(name, hash) {
+  mkdirSync(CACHE, { recursive: true })
+  writeFileSync(fileOf(name), hash)
+}
+
+function fileOf(name) {
+  return join(CACHE, `${name.replaceAll(' ', '-')}.sha256`)
 }

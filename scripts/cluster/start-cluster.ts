@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { Client } from 'pg'
 import { ensurePostgres } from '../servers/ensure-postgres.ts'
 import { ensureRedisServer } from '../servers/ensure-redis-server.ts'
 import { freePort, reservePort } from '../servers/free-port.ts'
-import { ensureDatabase } from '../servers/ensure-database.ts'
 import type { Say } from '../servers/say.ts'
 import { REPOSITORY, startApp } from '../servers/start-app.ts'
 import { startPostgres } from '../servers/start-postgres.ts'
@@ -141,6 +141,18 @@ async function startDatabase({ options, secrets, list, say, signal }: Context): 
   await ensureDatabase(postgres.url('postgres'), DATABASE)
   say(`PostgreSQL ${place.binaries.major} is ready`)
   return postgres.url(DATABASE)
+}
+
+/** Creates the database unless it is there. `serverUrl` is that of any database of the same server. */
+async function ensureDatabase(serverUrl: string, name: string): Promise<void> {
+  const client = new Client({ connectionString: serverUrl })
+  await client.connect()
+  try {
+    const found = await client.query('select 1 from pg_database where datname = $1', [name])
+    if (found.rowCount === 0) await client.query(`create database ${client.escapeIdentifier(name)}`)
+  } finally {
+    await client.end()
+  }
 }
 
 async function runApp(

@@ -6,7 +6,6 @@ import type { CallToWrite } from '#libs/dialect/tool-call-format.ts'
 import type { Constraint, OutputConstraint, Tag, TagsConstraint } from '../constraints/constraint.ts'
 import { ConstraintError } from '../constraints/constraint-error.ts'
 import { valueFor, type ValueHints } from '../constraints/json-value.ts'
-import { parseDirective, type Directive } from './directives.ts'
 import { parseConversation, type Conversation, type Turn } from './parse-conversation.ts'
 import { writeTurn, type Answer } from './write-turn.ts'
 
@@ -188,4 +187,18 @@ function thoughtAbout({ turns, tools, toolResults }: Conversation): string {
 function subjectOf(text: string): string {
   const names = Array.from(text.matchAll(/(?<=[\p{L}\p{N},;:]\s)\p{Lu}\p{L}+/gu), (match) => match[0])
   return names.at(-1) ?? 'text'
+}
+
+/** An instruction to the simulator, in double brackets inside the last message of the user. */
+type Directive =
+  /** `[[tokens=4000]]`: exactly that many tokens, then the end. */
+  | { readonly kind: 'tokens'; readonly count: number }
+  /** `[[raw=invalid-utf8]]`: words with invalid UTF-8 between them. */
+  | { readonly kind: 'invalid-utf8' }
+
+/** The first directive in a message, or null. Anything else in double brackets is text. */
+function parseDirective(text: string): Directive | null {
+  const match = /\[\[(?:tokens=(\d{1,7})|raw=invalid-utf8)\]\]/u.exec(text)
+  if (match === null) return null
+  return match[1] === undefined ? { kind: 'invalid-utf8' } : { kind: 'tokens', count: Number(match[1]) }
 }

@@ -1,14 +1,15 @@
+import { ChatTemplateError } from '#libs/chat-template/chat-renderer.ts'
 import type {
   GenerationDeclined,
   GenerationEnd,
   GenerationError,
   GenerationEvent,
 } from '#libs/contracts/generation-event.ts'
+import { ConstraintError } from '#libs/dialect/constrain-output.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { VectorsNotTaken } from './embedding/deliver-vectors.ts'
 import { EngineError } from '../engine/engine-error.ts'
 import type { RunningGeneration, StopReason } from './running-generation.ts'
-import { toGenerationError } from './to-generation-error.ts'
 import type { EngineWatch } from '../engine-watch/watch-engine.ts'
 
 /** How a run ended. */
@@ -131,6 +132,21 @@ export function createEndRun(deps: {
     run.span.fail(error.code)
     run.send([{ type: 'generation-error', ...error }])
   }
+}
+
+/**
+ * Returns the public error of a failed generation. A prompt that the template refuses, a constraint that the model
+ * cannot follow and a request that the engine refuses are the caller's fault; every other failure is ours, and its
+ * message describes nothing internal.
+ */
+function toGenerationError(error: unknown): Omit<GenerationError, 'type'> {
+  if (error instanceof ChatTemplateError || error instanceof ConstraintError) {
+    return { code: 'invalid_request', message: error.message }
+  }
+  if (error instanceof EngineError && error.kind === 'refused') {
+    return { code: 'invalid_request', message: error.message }
+  }
+  return { code: 'upstream_error', message: 'The inference backend failed; nothing is charged for it.' }
 }
 
 const toLogFields = ({ job, span }: RunningGeneration) => ({ requestId: job.id, traceId: span.traceId })
