@@ -1,9 +1,10 @@
-// Writes proto/types/ from proto/*.proto. Run it with `npm run proto` after changing a proto; the result is
-// committed, so that running and type-checking do not need the generator, which is an alpha version.
+// Writes proto/types/ from proto/*.proto. scripts/bootstrap/proto-types.mjs runs it when a source has changed.
 import { execFileSync } from 'node:child_process'
-import { rmSync } from 'node:fs'
+import { renameSync, rmSync } from 'node:fs'
 import { PROTO_OPTIONS } from '#libs/grpc/load-proto.ts'
 
+// Two scripts may generate at the same time, so each writes to its own folder and then moves it.
+const folder = `proto/types-${process.pid}`
 const flags = [
   `--longs=${PROTO_OPTIONS.longs.name}`,
   `--enums=${PROTO_OPTIONS.enums.name}`,
@@ -12,9 +13,14 @@ const flags = [
   '--grpcLib=@grpc/grpc-js',
   '--importFileExtension=.ts',
   '--includeDirs=proto',
-  '--outDir=proto/types',
+  `--outDir=${folder}`,
 ]
-rmSync('proto/types', { recursive: true, force: true })
-for (const file of ['billing.proto', 'externalscaler.proto', 'vllm_engine.proto']) {
-  execFileSync('node_modules/.bin/proto-loader-gen-types', [...flags, file], { stdio: 'inherit' })
+try {
+  for (const file of ['billing.proto', 'externalscaler.proto', 'vllm_engine.proto']) {
+    execFileSync('node_modules/.bin/proto-loader-gen-types', [...flags, file], { stdio: 'inherit' })
+  }
+  rmSync('proto/types', { recursive: true, force: true })
+  renameSync(folder, 'proto/types')
+} finally {
+  rmSync(folder, { recursive: true, force: true })
 }

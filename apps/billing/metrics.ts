@@ -1,162 +1,138 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { SettleResult } from './database/money.ts'
+import type { Gauge, Registry } from 'prom-client'
+import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
+import type { SettleResult } from './money/money.ts'
 
 /** The results that raise an alarm. */
 export const SETTLEMENT_ALARMS: readonly SettleResult[] = ['unknown', 'released', 'different']
 
 export type BillingMetrics = ReturnType<typeof createMetrics>
 
-/** Billing's metrics. An operator should look into everything that is counted as an alarm. */
+/** Billing's metrics. An operator should look into everything that counts as an alarm. */
 export function createMetrics(registry: Registry, moneyCallsWaiting: () => number) {
-  const registers = [registry]
-  const waiting: Gauge = new Gauge({
+  const { counter, gauge, histogram } = declareMetrics(registry)
+  /** A gauge without a value until it is set; prom-client would begin with 0. */
+  const unknown = (metric: { name: string; help: string }): Gauge => {
+    const unset = gauge(metric)
+    unset.remove()
+    return unset
+  }
+  gauge({
     name: 'millrace_billing_money_calls_waiting',
     help: 'Money calls waiting for their batch',
-    registers,
-    collect: () => waiting.set(moneyCallsWaiting()),
+    read: moneyCallsWaiting,
   })
-  const settlementAlarms = new Counter<'kind'>({
+  const settlementAlarms = counter({
     name: 'millrace_billing_settlement_alarms_total',
     help: 'Settlements that should not exist, or cannot be read',
     labelNames: ['kind'],
-    registers,
   })
   // An alert watches the increase of a series, so each series exists from the start.
   for (const kind of [...SETTLEMENT_ALARMS, 'dead-letter']) settlementAlarms.inc({ kind }, 0)
   return {
-    moneyCalls: new Counter({
+    moneyCalls: counter({
       name: 'millrace_billing_money_calls_total',
       help: 'Money calls answered, by kind and answer',
-      labelNames: ['kind', 'answer'] as const,
-      registers,
+      labelNames: ['kind', 'answer'],
     }),
-    batchSize: new Histogram({
+    batchSize: histogram({
       name: 'millrace_billing_money_batch_size',
       help: 'Money calls in one transaction',
       buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
-      registers,
     }),
-    databaseSeconds: new Histogram<'call'>({
+    databaseSeconds: histogram({
       name: 'millrace_billing_database_seconds',
       help: 'Duration of the money functions in the database, with the way there and back, by function; failed ones too',
       labelNames: ['call'],
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 6],
-      registers,
     }),
-    openHolds: createUnknown({
+    openHolds: unknown({
       name: 'millrace_billing_open_holds',
       help: 'Open holds of all accounts, counted by each replica; absent while it is not known',
-      registers,
     }),
-    oldestHold: createUnknown({
+    oldestHold: unknown({
       name: 'millrace_billing_oldest_hold_seconds',
       help: 'Age of the oldest open hold; 0: there is none; absent while it is not known',
-      registers,
     }),
-    clampedHolds: new Counter({
+    clampedHolds: counter({
       name: 'millrace_billing_clamped_holds_total',
       help: 'Holds whose output was limited by the money available',
-      registers,
     }),
-    settlements: new Counter<'result'>({
+    settlements: counter({
       name: 'millrace_billing_settlements_total',
       help: 'Settlements taken from the streams, by result',
       labelNames: ['result'],
-      registers,
     }),
     settlementAlarms,
-    chargedCredits: new Counter<'model'>({
+    chargedCredits: counter({
       name: 'millrace_billing_charged_credits_total',
       help: 'Credits charged for generations, by model',
       labelNames: ['model'],
-      registers,
     }),
-    writtenOffCredits: new Counter({
+    writtenOffCredits: counter({
       name: 'millrace_billing_written_off_credits_total',
       help: 'Cost that was not charged: no hold and no balance could pay it, or its hold had been released',
-      registers,
     }),
-    expiredHolds: new Counter({
+    expiredHolds: counter({
       name: 'millrace_billing_expired_holds_total',
       help: 'Holds freed because no settlement came',
-      registers,
     }),
-    streamReplays: new Counter({
+    streamReplays: counter({
       name: 'millrace_billing_stream_replays_total',
       help: 'Times a settlement stream was read again because the database had gone back in time',
-      registers,
     }),
-    clockJumps: new Counter({
+    clockJumps: counter({
       name: 'millrace_billing_queue_clock_jumps_total',
       help: 'Times that the clock of a queue Redis jumped, by more than 5 s, as this replica saw it, for each model',
-      registers,
     }),
-    streamLosses: new Counter({
+    streamLosses: counter({
       name: 'millrace_billing_stream_losses_total',
       help: 'Times entries vanished from a settlement stream although its Redis server ran on',
-      registers,
     }),
-    queueEvicts: createUnknown({
+    queueEvicts: unknown({
       name: 'millrace_billing_queue_evicts',
       help: '1 unless the queue Redis says that it evicts nothing; absent while it does not answer',
-      registers,
     }),
-    deadLetters: createDeadLetters(registers),
-    reconciliationRows: new Gauge<'question'>({
+    deadLetters: createDeadLetters(registry),
+    reconciliationRows: gauge({
       name: 'millrace_billing_reconciliation_rows',
       help: 'Rows that contradict a question of the newest scheduled reconciliation; all must be zero',
       labelNames: ['question'],
-      registers,
     }),
-    reconciledAt: new Gauge({
+    reconciledAt: gauge({
       name: 'millrace_billing_reconciled_timestamp_seconds',
       help: 'When the newest scheduled reconciliation was made; 0: not known',
-      registers,
     }),
-    watermarkAge: createWatermarkAge(registers),
+    watermarkAge: createWatermarkAge(registry),
   }
 }
 
-/** A gauge without a value until it is set; prom-client would begin with 0. */
-function createUnknown(options: { name: string; help: string; registers: Registry[] }): Gauge {
-  const gauge = new Gauge(options)
-  gauge.remove()
-  return gauge
-}
-
-function createDeadLetters(registers: Registry[]) {
+function createDeadLetters(registry: Registry) {
   const counts = new Map<string, number>()
-  const gauge: Gauge<'model'> = new Gauge({
+  declareMetrics(registry).gauge({
     name: 'millrace_billing_dead_letters',
     help: 'Settlements of a model that could not be read or settled, and wait for an operator',
     labelNames: ['model'],
-    registers,
-    collect() {
-      for (const [model, count] of counts) gauge.set({ model }, count)
-    },
+    read: () => [...counts].map(([model, count]) => [{ model }, count]),
   })
   return {
     set: (model: string, count: number) => void counts.set(model, count),
-    /** Of each model, as observed last. */
+    /** The number of dead letters of each model, as observed last. */
     counts: (): ReadonlyMap<string, number> => counts,
   }
 }
 
 /** Ages grow by themselves between updates, also while Redis is unavailable and there are none. */
-function createWatermarkAge(registers: Registry[]) {
+function createWatermarkAge(registry: Registry) {
   const measured = new Map<string, { readonly ageMs: number; readonly atMs: number }>()
   function ages(): Map<string, number> {
     const nowMs = performance.now()
     return new Map([...measured].map(([model, { ageMs, atMs }]) => [model, ageMs + nowMs - atMs]))
   }
-  const gauge: Gauge<'model'> = new Gauge({
+  const gauge = declareMetrics(registry).gauge({
     name: 'millrace_billing_watermark_age_seconds',
     help: 'How far the watermark of a model lags behind Redis time; while there is none, the time since the first observation',
     labelNames: ['model'],
-    registers,
-    collect() {
-      for (const [model, ageMs] of ages()) gauge.set({ model }, ageMs / 1000)
-    },
+    read: () => [...ages()].map(([model, ageMs]) => [{ model }, ageMs / 1000]),
   })
   const set = (model: string, ageMs: number) => measured.set(model, { ageMs, atMs: performance.now() })
   return {
@@ -167,7 +143,7 @@ function createWatermarkAge(registers: Registry[]) {
     /** Sets the age at this moment. */
     set,
     get: () => gauge.get(),
-    /** In milliseconds, by model. */
+    /** Returns the ages in milliseconds, by model. */
     ages,
   }
 }

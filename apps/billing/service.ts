@@ -12,27 +12,27 @@ import type { KeyChanges } from '#proto/types/millrace/billing/KeyChanges.ts'
 import type { LookUpKeyResponse } from '#proto/types/millrace/billing/LookUpKeyResponse.ts'
 import type { WatchCatalogRequest__Output } from '#proto/types/millrace/billing/WatchCatalogRequest.ts'
 import type { WatchKeysRequest__Output } from '#proto/types/millrace/billing/WatchKeysRequest.ts'
-import { serveCallers } from './callers/serve-callers.ts'
+import { serveCallers } from './accounts/serve-callers.ts'
 import { readCatalog } from './catalog/read-catalog.ts'
 import { readKeyChanges } from './database/keys.ts'
 import type { Tables } from './database/tables.ts'
 import type { VersionWatch } from './database/watch-versions.ts'
-import type { Lane } from './lanes/lane.ts'
-import type { MoneyAnswer, MoneyRequest } from './lanes/money-lane.ts'
+import type { Lane } from './money/lanes/lane.ts'
+import type { MoneyAnswer, MoneyRequest } from './money/lanes/money-lane.ts'
 import type { BillingMetrics } from './metrics.ts'
-import { serveMoney } from './serve-money.ts'
+import { serveMoney } from './money/serve-money.ts'
 import { serveWatch } from './serve-watch.ts'
 
 /** Pings detect gateways that disappeared without closing their connection. */
 const SERVER_OPTIONS = { 'grpc.keepalive_time_ms': 10_000, 'grpc.keepalive_timeout_ms': 5_000 } as const
 
 /**
- * The gRPC service of `proto/billing.proto`, not bound yet. `endStreams` ends all streams in good order: gateways never
- * end them, and go to another replica when theirs has ended.
+ * The gRPC service of `proto/billing.proto`, not bound yet. `endStreams` ends all streams in good order. Gateways never
+ * end a stream; when theirs has ended they connect to another replica.
  */
 export function createBillingService(deps: {
   pool: Pool
-  /** For what callers read of their own keys. */
+  /** Database of the calls by which callers read their own keys and requests. */
   callersDb: Kysely<Tables>
   lane: Lane<MoneyRequest, MoneyAnswer>
   lookUps: Lane<Buffer, BillingKey | null>

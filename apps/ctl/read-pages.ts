@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import type { ReadOperation } from '#libs/admin-contract/operation.ts'
-import { MAX_LIMIT } from '#libs/admin-contract/page.ts'
+import { MAX_LIMIT } from '#libs/admin-contract/list-page.ts'
 import { parseAnswer, type Admin, type Given } from './admin.ts'
 
 const Page = z.looseObject({ data: z.array(z.unknown()), nextCursor: z.string().nullable() })
 type Page = z.infer<typeof Page>
 
-/** The first `limit` items after the cursor, as one page; its other fields are those of the last one that was read. */
+/**
+ * Returns the first `limit` items after the cursor as one page. Its other fields are from the last page that was read.
+ */
 export async function readPages(
   admin: Admin,
   list: { operation: ReadOperation; query: Given; limit: number; cursor: string | undefined },

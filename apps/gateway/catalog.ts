@@ -3,24 +3,27 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { shorten } from './http/shorten.ts'
 import { RETRY_AFTER_S } from './retry-after.ts'
 
+/** A model as requests see it. `callFormat` is the format in which its workers write tool calls; absent if unknown. */
+export type CatalogModel = ModelSpec & { readonly callFormat?: string }
+
 /** The models that requests may name. */
 export type Catalog = {
-  list(): readonly ModelSpec[]
-  /** Null where there is no such model. Throws an `ApiError` `model_unavailable` while that cannot be known. */
-  find(id: string): ModelSpec | null
+  list(): readonly CatalogModel[]
+  /** Returns null if there is no such model. Throws an `ApiError` `model_unavailable` while that cannot be known. */
+  find(id: string): CatalogModel | null
 }
 
 export type LiveCatalog = Catalog & {
-  /** Takes billing's whole catalog, each time it changes; it may be empty. */
+  /** Takes billing's whole catalog, each time it changes; the catalog may be empty. */
   replace(models: readonly ModelSpec[]): void
-  /** Whether billing has ever sent its catalog. */
+  /** True once billing has sent its catalog. */
   isLive(): boolean
 }
 
 /**
- * The catalog as billing last sent it. `fallback` is used until billing is reached for the first time. After that
- * the last live catalog stays in use, also while billing is down, because it is newer than any file. Before, a model that
- * the fallback lacks may exist all the same.
+ * The catalog as billing last sent it. `fallback` is used until billing is reached for the first time. After that the
+ * last live catalog stays in use, also while billing is down, because it is newer than any file. Before, a model that
+ * is missing in the fallback may still exist, so `find` throws for it.
  */
 export function createLiveCatalog(fallback: readonly ModelSpec[]): LiveCatalog {
   let models = fallback
@@ -46,7 +49,7 @@ export function createLiveCatalog(fallback: readonly ModelSpec[]): LiveCatalog {
   }
 }
 
-/** The catalog for a key that may use only the models in `allowed`; null allows all. */
+/** Returns the catalog for a key that may use only the models in `allowed`; null allows all. */
 export function narrowCatalog(catalog: Catalog, allowed: ReadonlySet<string> | null): Catalog {
   if (allowed === null) return catalog
   return {
@@ -55,8 +58,23 @@ export function narrowCatalog(catalog: Catalog, allowed: ReadonlySet<string> | n
   }
 }
 
+/** Returns the catalog, with the call formats that the models' workers have reported. */
+export function withCallFormats(catalog: Catalog, callFormatOf: (model: string) => string | null): Catalog {
+  const complete = (model: CatalogModel): CatalogModel => {
+    const callFormat = callFormatOf(model.id)
+    return callFormat === null ? model : { ...model, callFormat }
+  }
+  return {
+    list: () => catalog.list().map(complete),
+    find(id) {
+      const model = catalog.find(id)
+      return model === null ? null : complete(model)
+    },
+  }
+}
+
 /** Returns the model with this id. Throws an `ApiError`: `model_not_found`, or `model_unavailable`. */
-export function findModel(catalog: Pick<Catalog, 'find'>, id: string): ModelSpec {
+export function findModel(catalog: Pick<Catalog, 'find'>, id: string): CatalogModel {
   const model = catalog.find(id)
   if (model === null) {
     throw new ApiError('model_not_found', `Unknown model '${shorten(id)}'`)
@@ -65,14 +83,14 @@ export function findModel(catalog: Pick<Catalog, 'find'>, id: string): ModelSpec
 }
 
 /**
- * Returns the model that a body names, of the kind that the operation needs. Throws an `ApiError`: `invalid_request`
- * when `model` is not a string, `model_not_found` when the catalog has no such model or it is of the other kind.
+ * Returns the model that a body names, of the kind that the operation needs. Throws an `ApiError`: `invalid_request` if
+ * `model` is not a string, `model_not_found` if the catalog has no such model or if the model is of the other kind.
  */
 export function findModelOfBody(
   catalog: Pick<Catalog, 'find'>,
   { model: id }: { readonly model?: unknown },
   kind: ModelSpec['kind'],
-): ModelSpec {
+): CatalogModel {
   if (typeof id !== 'string') {
     throw new ApiError('invalid_request', `'model': expected text.`, { param: 'model' })
   }

@@ -1,4 +1,5 @@
-import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
+import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import type { EngineCore } from './engine-core.ts'
 
 /** Registers the engines' counts, which are read at each scrape. The configuration bounds the label `model`. */
@@ -6,39 +7,40 @@ export function registerEngineMetrics(
   registry: Registry,
   engines: () => readonly { readonly model: string; readonly core: () => EngineCore }[],
 ): void {
-  const measure = (
-    Metric: typeof Counter | typeof Gauge,
-    { name, help, read }: { name: string; help: string; read: (core: EngineCore) => number },
-  ) =>
-    new Metric({
-      name,
-      help,
-      labelNames: ['model'],
-      registers: [registry],
-      collect() {
-        this.reset()
-        for (const { model, core } of engines()) this.inc({ model }, read(core()))
-      },
-    })
+  const { counter, gauge } = declareMetrics(registry)
+  const ofEngines = (name: string, help: string, read: (core: EngineCore) => number) => ({
+    name,
+    help,
+    labelNames: ['model'] as const,
+    read: () => engines().map(({ model, core }) => [{ model }, read(core())] as const),
+  })
 
-  measure(Counter, {
-    name: 'millrace_simulator_steps_total',
-    help: 'Steps completed since the engine started.',
-    read: (core) => core.totals().steps,
-  })
-  measure(Counter, {
-    name: 'millrace_simulator_tokens_total',
-    help: 'Tokens generated since the engine started.',
-    read: (core) => core.totals().tokens,
-  })
-  measure(Gauge, {
-    name: 'millrace_simulator_running',
-    help: 'Sequences running as of the last step.',
-    read: (core) => core.load().running,
-  })
-  measure(Gauge, {
-    name: 'millrace_simulator_waiting',
-    help: 'Sequences waiting as of the last step.',
-    read: (core) => core.load().waiting,
-  })
+  counter(
+    ofEngines(
+      'millrace_simulator_steps_total',
+      'Steps completed since the engine started.',
+      (core) => core.totals().steps,
+    ),
+  )
+  counter(
+    ofEngines(
+      'millrace_simulator_tokens_total',
+      'Tokens generated since the engine started.',
+      (core) => core.totals().tokens,
+    ),
+  )
+  gauge(
+    ofEngines(
+      'millrace_simulator_running',
+      'Sequences running as of the last step.',
+      (core) => core.load().running,
+    ),
+  )
+  gauge(
+    ofEngines(
+      'millrace_simulator_waiting',
+      'Sequences waiting as of the last step.',
+      (core) => core.load().waiting,
+    ),
+  )
 }

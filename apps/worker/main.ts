@@ -12,32 +12,32 @@ import { fetchModelFiles } from '#libs/model-files/fetch-model-files.ts'
 import { loadNativeLibrary } from '#libs/tokenizer/encoding/native-encoder.ts'
 import { createPieceCache } from '#libs/tokenizer/encoding/piece-cache.ts'
 import { createTokenizer } from '#libs/tokenizer/tokenizer.ts'
-import { createChatModel } from './chat-model.ts'
-import { createClaimGeneration } from './claim-generation.ts'
-import { createBuildReport } from './build-report.ts'
+import { createChatModel } from './run/chat-model.ts'
+import { createClaimGeneration } from './intake/claim-generation.ts'
+import { createBuildReport } from './reports/build-report.ts'
 import { WorkerConfig } from './config.ts'
-import { connectEngine } from './connect-engine.ts'
-import { createCordon } from './cordon.ts'
-import { countRoom } from './count-room.ts'
-import { createDrain } from './drain.ts'
-import { createDeliverVectors } from './embedding/deliver-vectors.ts'
+import { connectEngine } from './engine-watch/connect-engine.ts'
+import { createCordon } from './intake/cordon.ts'
+import { countRoom } from './intake/count-room.ts'
+import { createDrain } from './intake/drain.ts'
+import { createDeliverVectors } from './run/embedding/deliver-vectors.ts'
 import type { EngineClient } from './engine/engine-client.ts'
-import { createEngineLife } from './engine-life.ts'
-import { createEngineMetrics } from './engine-metrics.ts'
-import { createPrefixTenantOf, readPrefixSecret } from './prefix-tenant.ts'
+import { createEngineLife } from './engine-watch/engine-life.ts'
+import { createEngineMetrics } from './metrics/engine-metrics.ts'
+import { createPrefixTenantOf, readPrefixSecret } from './run/prefix-tenant.ts'
 import { createPromptThreads } from './prompt/prompt-threads.ts'
 import { createRenderPrompt } from './prompt/render-prompt.ts'
-import { createCapacityReports, type WorkerEngine } from './report-capacity.ts'
-import { isRefused, openRestartRequest } from './restart-request.ts'
-import { createRunningGenerations } from './running-generations.ts'
+import { createCapacityReports, type WorkerEngine } from './reports/report-capacity.ts'
+import { isRefused, openRestartRequest } from './engine-watch/restart-request.ts'
+import { createRunningGenerations } from './run/running-generations.ts'
 import { serveEngine, type WorkerServices } from './serve-engine.ts'
-import { createServedModels, type LoadProblem } from './served-models.ts'
-import { createOrphanSettlements } from './settle-orphans.ts'
-import { createStopSettled } from './stop-settled.ts'
-import { toReadiness } from './to-readiness.ts'
-import { createTokenizerCache } from './tokenizer-cache.ts'
+import { createServedModels, type LoadProblem } from './prompt/served-models.ts'
+import { createOrphanSettlements } from './run/settle-orphans.ts'
+import { createStopSettled } from './run/stop-settled.ts'
+import { toReadiness } from './reports/to-readiness.ts'
+import { createTokenizerCache } from './prompt/tokenizer-cache.ts'
 import { createWorkerBus, type BusServer } from './worker-bus.ts'
-import { createWorkerMetrics } from './worker-metrics.ts'
+import { createWorkerMetrics } from './metrics/worker-metrics.ts'
 
 const SETTLE_MS = 5_000
 const FETCH_PAUSES = { firstPauseMs: 500, lastPauseMs: 5_000 }
@@ -46,23 +46,23 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   const { config, releasers } = context
   const worker = randomUUID()
   const log = context.log.child({ worker })
-  // For durations alone: the clock of this machine may be wrong, and may be set.
+  // For durations only: the wall clock of this machine may be wrong, and may be set.
   const nowMs = () => performance.now()
   const registry = new Registry()
   const tracing = await openTracing('worker', { instance: worker, config, log, releasers })
   const models = config.WORKERS.map(({ model }) => model)
   const problems = new Map<string, LoadProblem>()
-  /** All of WORKERS. */
+  /** The engines of all entries of WORKERS. */
   const engines: WorkerEngine[] = []
-  /** Those that have answered. */
+  /** The engines that have answered. */
   const served = () => engines.flatMap((engine) => engine.served ?? [])
   const states = () => served().map((engine) => engine.state())
-  // Without it no model can be served, so its absence ends the start.
+  // No model can be served without this library, so its absence ends the start.
   await loadNativeLibrary()
 
   const drain = createDrain({
     async drainEngines() {
-      // Only a worker that stops needs to know where the others have room.
+      // Only a worker that stops needs to know where other workers have room.
       const ignoreWorkers = presence.receiveOwnKind()
       try {
         await Promise.all(served().map(async (engine) => await engine.drain(config.DRAIN_GRACE_MS)))
@@ -102,14 +102,14 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   }
   const queueRedis = await connectQueue('queue', 'fail-fast')
   await refuseEviction(queueRedis, { log })
-  const ticketRedis = await connectQueue('tickets', 'patient')
+  const jobsRedis = await connectQueue('jobs', 'patient')
   const [firstPlace, ...otherPlaces] = toBusRedis(config)
   const firstServer = await connectBus(firstPlace)
   const servers = [firstServer, ...(await Promise.all(otherPlaces.map(connectBus)))] as const
 
   const record = createGenerationRecord({ redis: queueRedis, self: worker, graceMs: config.HOLD_GRACE_MS })
   const { PREFIX_SHARING: sharing } = config
-  const prefixTenantOf = createPrefixTenantOf({ sharing, secret: await readPrefixSecret(ticketRedis) })
+  const prefixTenantOf = createPrefixTenantOf({ sharing, secret: await readPrefixSecret(jobsRedis) })
   const orphans = createOrphanSettlements({ record, worker, log })
 
   const { presence, publisher, redisOf, sendCapacity, subscribe, ...bus } = await createWorkerBus({
@@ -181,7 +181,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       log: log.child({ model }),
     })
     releasers.add('engine life', life, { run: () => life.stop() })
-    engines.push({ config: entry, life, served: null })
+    engines.push({ config: entry, life, served: null, refuses: null })
   }
   const capacity = createCapacityReports({
     identity: {
@@ -253,7 +253,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
   })
   const promptThreads = createPromptThreads(log)
   releasers.add('prompt threads', promptThreads, { run: async (threads) => await threads.close() })
-  // The first to be released: what runs needs the rest until it has ended.
+  // Released first: runs need all other resources until they have ended.
   releasers.add('engines', engines, {
     async run() {
       await drain.untilDrained()
@@ -283,7 +283,7 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
     claim,
     running,
     deliverVectors,
-    ticketRedis,
+    jobsRedis,
     prefixTenantOf,
     roomElsewhere: (model) => countRoom(presence.peers(), model),
     metrics,
@@ -299,19 +299,19 @@ await runApp({ name: 'worker', schema: WorkerConfig, environment: process.env },
       const { model: name, files, engine: address, maxNumSeqs } = place.config
       const model = await openModel({ model: name, files, engine: address })
       const { family, tokenizer } = model
+      place.refuses = model.refuses
       const engine = await connectEngine({ address, maxNumSeqs, family, log: log.child({ model: name }) })
       clients.push(engine.client)
       const chat = createChatModel({ model, renderPrompt: createRenderPrompt(model) })
-      const silenceMs = config.ENGINE_SILENCE_MS
       const joined = serveEngine({
         model: { name, tokenizer, chat },
         engine,
         life: place.life,
-        silenceMs,
+        silenceMs: config.ENGINE_SILENCE_MS,
         services,
       })
       place.served = joined
-      // It joined a worker that is to stop.
+      // The worker has begun to drain before this engine joined.
       if (drain.isDraining()) await joined.drain(0)
     }),
   )

@@ -59,7 +59,7 @@ export function createOurRule(spec: Partial<PoolSpec> = {}): Scaling {
   }
 }
 
-/** What the one gateway sends each second. */
+/** Returns the message that the one gateway sends each second. */
 function toDemand(signals: Signals): Demand {
   const { fresh, repeated, busy, unserved, nowS, unservedS } = signals
   const ms = unservedS === null ? null : (nowS - unservedS) * 1000
@@ -102,7 +102,7 @@ function toView(pod: Pod, nowS: number): PodView {
   }
 }
 
-/** Workers and Kubernetes do what was decided before the next second. */
+/** Lets workers and Kubernetes carry out the decisions before the next second. */
 function obey(
   fleet: Fleet,
   change: {

@@ -85,11 +85,14 @@ export function createBillingClient(options: {
   /** TLS for both sides; plaintext unless given. */
   credentials?: ChannelCredentials
   log?: Logger
-  /** For each call; 2 s unless given. */
+  /** The timeout of each call; 2 s unless given. */
   timeoutMs?: number
   /** How many money calls may wait for an answer at once; 10,000 unless given. */
   maxOutstanding?: number
-  /** About how long after one sending of money calls the next may follow, in ms; asked for each. 0 unless given. */
+  /**
+   * Returns about how many ms after one message of money calls the next may follow. Called for each message; 0 unless
+   * given.
+   */
   gatherMs?: () => number
 }): BillingClient {
   const { address, log, timeoutMs = 2_000, maxOutstanding = 10_000, gatherMs = () => 0 } = options

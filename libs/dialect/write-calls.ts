@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import type { ModelFamily } from './family.ts'
 import { TOOL_CALL_FORMATS } from './formats.ts'
+import type { JsonValue } from './syntax/write-values.ts'
 
 /**
- * Returns what writes calls as the models of a family write them, for chat templates that print none; null for a family
- * without calls. The values of `args` are those of JSON.
+ * Returns a function that writes calls as the models of a family write them, for chat templates that print none; null
+ * for a family without calls. The values of `args` come from JSON or from `parseExact`.
  */
 export function openCallWriter(
   format: ModelFamily['toolCalls'],
@@ -16,4 +17,5 @@ export function openCallWriter(
   return (calls) => write(calls.map(({ name, args, json }) => ({ name, args: Values.parse(args), json })))
 }
 
-const Values = z.record(z.string(), z.json())
+/** JSON values, unchecked: a copy would lose the numbers of `parseExact`. */
+const Values = z.record(z.string(), z.custom<JsonValue>())

@@ -3,94 +3,124 @@ import { FORM, livenessKey } from '#libs/generation-record/keys.ts'
 import type { Logger } from '#libs/telemetry/logger.ts'
 import { echoChannel, heartbeatChannel } from './channels.ts'
 import { BEAT_MS, readHeartbeat, type EngineState, type Heartbeat, type ProcessKind } from './heartbeat.ts'
+import {
+  isStalled,
+  judgePeers,
+  silenceMs,
+  type Clocks,
+  type JudgedPeer,
+  type JudgeLimits,
+} from './judge-peers.ts'
+import { createRecentDeaths } from './recent-deaths.ts'
+
+/*
+ * Finds out which processes are alive. Each second this process sends a heartbeat on the bus, which the processes of
+ * the other kind receive, and an echo to itself. It also writes a liveness key on the queue Redis, which expires after
+ * this process's allowed silence. `judge-peers.ts` decides when a peer is dead. This file keeps the clocks for that
+ * decision, so that a Redis that fails over, restarts or is full, or a stall of this process, does not look like the
+ * death of all peers.
+ *
+ * LISTENING
+ *   Heartbeats and echoes arrive, and the time of each is noted. The peers are judged four times a second.
+ *   - An echo comes after more than two beats without one, so this process was cut off: the allowed silence of all
+ *     peers begins again, and the queue Redis must answer for one whole silence again.
+ *   - A check comes more than a beat late: STALLED.
+ *   - No echo for 3 s: AWAY.
+ *
+ * STALLED
+ *   The messages of the stall are still unread. In this turn no peer is judged and the bus does not count as away.
+ *   - The same turn: the allowed silence of all peers and the echo's clock begin again, LISTENING.
+ *
+ * AWAY
+ *   The bus is away, or a connection is dead without having failed. `busAwayMs` returns for how long. Both connections
+ *   to the bus are opened again every 3 s, unless they are being opened already.
+ *   - An echo comes: LISTENING, with the clocks begun again as above.
+ */
 
 export type Presence = {
   /** From now on `id` is judged even if it was never heard. Each call needs one `unwatch`. */
   watch(id: string): void
   unwatch(id: string): void
-  /** A message to `id` reached no subscriber: looks for its liveness key at once, and again after 2 s. */
+  /** A message to `id` reached no subscriber: reads the liveness key of `id` at once, and again after 2 s. */
   suspect(id: string): void
   /** Sends a heartbeat at once, without waiting for the next second. */
   announce(): void
-  /** Until the returned function is called, `peers` lists also the processes of this one's own kind. */
+  /** Until the returned function is called, `peers` also lists the processes of this process's own kind. */
   receiveOwnKind(): () => void
-  /** For how long this process has not received its own echo; 0 while the last one is less than 3 s old. */
+  /** Returns for how long this process has not received its own echo; 0 while the last echo is less than 3 s old. */
   busAwayMs(): number
-  /** Boot ids of the gateways among the last 512 deaths of the last 10 min; without those that were heard again. */
+  /**
+   * Returns the boot ids of the gateways among the last 512 deaths of the last 10 min, without gateways that were heard
+   * again.
+   */
   buried(): readonly string[]
-  /** The last heartbeat of each process of the other kind that is not silent. */
+  /** Returns the last heartbeat of each process of the other kind that is not silent. */
   peers(): readonly Heartbeat[]
   /** Deletes the liveness key and stops, so that peers notice the end of this process sooner. */
   stop(): Promise<void>
 }
 
-/** How much longer than a worker a gateway may be silent: its death ends what it runs, a worker's continues elsewhere. */
 const GATEWAY_EXTRA_MS = 7_000
-/** No process is judged before this one has listened for so long. */
 const LISTEN_FIRST_MS = 5_000
-/** Alive by its key, but without heartbeats for so long: cut off from the bus. */
 const CUT_OFF_MS = 15_000
-/** A process that was never heard must miss its key twice: it may be about to write it. */
-const SECOND_LOOK_MS = 2_000
-/** Often enough that a death is seen within half a second after the silence that shows it. */
+/** Often enough to notice a death at most half a second after the allowed silence has ended. */
 const CHECK_MS = 250
-/** A timer may be early by a little; the beat must not wait for the next check then. */
+/** A timer may fire a little early. The beat is sent nevertheless, not only at the next check. */
 const BEAT_SLACK_MS = 50
-/**
- * A check that comes later than this after the one before shows that this process stalled: heartbeats that arrived
- * meanwhile are still unread. The bound is a beat, because a stall and a heartbeat that was already a second old must
- * not look like three seconds of silence together.
- */
+/** One beat: a stall plus a heartbeat that was already a second old must not look like three seconds of silence. */
 const OWN_STALL_MS = 1_000
-/** Without an echo for so long the bus is away, or a connection that never fails by itself is dead. */
 const BUS_AWAY_MS = 3_000
-const DEAD_MS = 600_000
-const MOST_DEAD = 512
 
-/** Overrides for tests, which cannot wait for as long. */
+/** Overrides for tests, which cannot wait for the real times. */
 export type PresenceTimes = {
   readonly gatewayExtraMs: number
   readonly listenFirstMs: number
   readonly cutOffMs: number
 }
 
-type Peer = {
+/** A process that was heard, is watched or was suspected. */
+class Peer implements JudgedPeer {
   kind: ProcessKind
-  /** Null before it was heard. */
-  heartbeat: Heartbeat | null
-  /** When it was heard last; before that, since when this process listens. */
+  heartbeat: Heartbeat | null = null
+  watchers = 0
   seenMs: number
-  watchers: number
-  /** The first of the looks that found no key. */
-  missingSinceMs: number | null
-  nextLookMs: number
-  /** It was reported as cut off, and not heard since. */
-  cutOff: boolean
+  missingSinceMs: number | null = null
+  nextLookMs = 0
+  isCutOff = false
+  key: JudgedPeer['key'] = 'not-read'
+
+  constructor(kind: ProcessKind, seenMs: number) {
+    this.kind = kind
+    this.seenMs = seenMs
+  }
+
+  get wasHeard() {
+    return this.heartbeat !== null
+  }
+
+  get isWatched() {
+    return this.watchers > 0
+  }
 }
 
 /**
- * Written also when Redis refuses other writes because its memory is full: a full Redis is no death.
+ * Written also when Redis refuses other writes because its memory is full: a full Redis must not look like a death.
  * KEYS: the liveness key. ARGV: its TTL in ms.
  */
 const WRITE_LIVENESS = `#!lua flags=allow-oom
 return redis.call('SET', KEYS[1], 1, 'PX', ARGV[1])`
 
 /**
- * Which processes are alive. Each second this process sends a heartbeat on the bus, where the processes of the other kind
- * receive it, an echo to itself, and writes a key that expires after `ttlMs` on the queue Redis. A process of the other
- * kind, or a watched one, is dead when there was no heartbeat for `ttlMs` *and* its key is gone, while the queue Redis
- * answered throughout and an echo has come back over the same bus since; gateways have 7 s more. So neither a Redis that
- * fails over, restarts or is full nor a stall of this process looks like the death of all peers. A peer whose key exists
- * but that sent no heartbeat for 15 s is cut off.
- *
- * A death may be judged wrongly (a process that was frozen); it is heard again then, and no longer buried.
+ * Joins the bus and watches the peers. Resolves when this process is subscribed and has tried to write its liveness
+ * key; a write that fails is logged and repeated with the next beat. `onDeath` and `onCutOff` are called once for each
+ * silence.
  */
 export async function createPresence(options: {
   self: { id: string; kind: ProcessKind; name: string }
-  /** How long a worker may be silent, and its liveness key lasts; a gateway has 7 s more. */
+  /** How long a worker may be silent, and how long its liveness key lasts. A gateway has 7 s more. */
   ttlMs: number
   engines: () => EngineState[]
-  /** Whether this gateway's event loop is late. */
+  /** True while this gateway's event loop is late. */
   isLate?: () => boolean
   bus: Redis
   subscriber: Redis
@@ -122,16 +152,22 @@ export async function createPresence(options: {
     cutOffMs = CUT_OFF_MS,
   } = options.times ?? {}
   const beatMs = Math.min(BEAT_MS, ttlMs / 3)
-  const ownStallMs = Math.min(OWN_STALL_MS, ttlMs / 3)
-  const silenceOf = (kind: ProcessKind) => (kind === 'gateway' ? ttlMs + gatewayExtraMs : ttlMs)
+  const stallMs = Math.min(OWN_STALL_MS, ttlMs / 3) + CHECK_MS
+  const limits: JudgeLimits = {
+    ownKind: self.kind,
+    ttlMs,
+    gatewayExtraMs,
+    listenFirstMs,
+    cutOffMs,
+    stallMs,
+  }
   const otherKind = self.kind === 'gateway' ? 'worker' : 'gateway'
   const theirBeats = heartbeatChannel(otherKind)
   const ownBeats = heartbeatChannel(self.kind)
   const ownEcho = echoChannel(self.id)
   const startedMs = nowMs()
   const peers = new Map<string, Peer>()
-  /** By death, with its kind: gateways among them are buried. */
-  const dead = new Map<string, { kind: ProcessKind; diedMs: number }>()
+  const deaths = createRecentDeaths(nowMs)
   let listeningSinceMs = startedMs
   let checkedMs = startedMs
   let beatAtMs = startedMs
@@ -159,26 +195,18 @@ export async function createPresence(options: {
 
   function noteHeard(heartbeat: Heartbeat) {
     const { id, kind } = heartbeat
-    dead.delete(id)
+    deaths.revive(id)
     const peer = peers.get(id) ?? track(id, kind)
     peer.kind = kind
     peer.heartbeat = heartbeat
     peer.seenMs = nowMs()
     peer.missingSinceMs = null
     peer.nextLookMs = 0
-    peer.cutOff = false
+    peer.isCutOff = false
   }
 
   function track(id: string, kind: ProcessKind): Peer {
-    const peer: Peer = {
-      kind,
-      heartbeat: null,
-      seenMs: listeningSinceMs,
-      watchers: 0,
-      missingSinceMs: null,
-      nextLookMs: 0,
-      cutOff: false,
-    }
+    const peer = new Peer(kind, listeningSinceMs)
     peers.set(id, peer)
     return peer
   }
@@ -200,14 +228,14 @@ export async function createPresence(options: {
     sendEcho()
   }
 
-  /** What fails here is logged with the heartbeat, or noticed by the echo that is missing. */
+  /** A failed publish is logged for the heartbeat; a lost echo is noticed because it is missing. */
   function sendEcho() {
     bus.publish(ownEcho, '').catch(() => undefined)
   }
 
   async function writeLiveness() {
     try {
-      await queue.eval(WRITE_LIVENESS, 1, livenessKey(self.id), silenceOf(self.kind))
+      await queue.eval(WRITE_LIVENESS, 1, livenessKey(self.id), silenceMs(self.kind, limits))
       storeAnswersSinceMs ??= nowMs()
     } catch (error) {
       storeAnswersSinceMs = null
@@ -217,9 +245,9 @@ export async function createPresence(options: {
 
   function check() {
     const now = nowMs()
-    if (stalled(now)) {
+    if (isStalled(clocks(), limits)) {
       restartClocks()
-      // The echoes of that time are unread too.
+      // The echoes of the stall are unread too.
       echoMs = now
     }
     checkedMs = now
@@ -236,20 +264,19 @@ export async function createPresence(options: {
     judge()
   }
 
-  function judge() {
-    const now = nowMs()
-    if (!mayJudge(now)) return
+  const clocks = (): Clocks => ({ nowMs: nowMs(), startedMs, checkedMs, echoMs, storeAnswersSinceMs })
+
+  function judge(judged: Iterable<readonly [string, Peer]> = peers) {
     let needsEcho = false
-    for (const [id, peer] of peers) {
-      const silentSinceMs = peer.seenMs + silenceOf(peer.kind)
-      if (now <= silentSinceMs) continue
-      if (peer.kind !== otherKind && peer.watchers === 0) {
-        if (now - peer.seenMs > cutOffMs) peers.delete(id)
-      } else if (echoMs <= silentSinceMs) needsEcho = true
-      else if (now >= peer.nextLookMs) void look(id, peer)
+    for (const { id, peer, verdict } of judgePeers(judged, clocks(), limits)) {
+      if (verdict === 'echo') needsEcho = true
+      else if (verdict === 'look') void look(id, peer)
+      else if (verdict === 'forget') peers.delete(id)
+      else if (verdict === 'cut-off') declareCutOff(id, peer)
+      else declareDead(id, peer.kind)
     }
-    // Shows whether the silence is theirs or the bus's, without waiting for the next beat.
-    if (needsEcho && now - echoMs < BUS_AWAY_MS) sendEcho()
+    // An echo shows whether the peers or the bus are silent, without waiting for the next beat.
+    if (needsEcho && nowMs() - echoMs < BUS_AWAY_MS) sendEcho()
   }
 
   async function look(id: string, peer: Peer) {
@@ -263,44 +290,28 @@ export async function createPresence(options: {
       return
     }
     const now = nowMs()
-    const silent = mayJudge(now) && echoMs > peer.seenMs + silenceOf(peer.kind)
-    if (leftMs !== NO_SUCH_KEY) {
-      peer.missingSinceMs = null
-      peer.nextLookMs = now + Math.max(0, leftMs)
-      if (peer.heartbeat === null && peer.watchers === 0) peers.delete(id)
-      else if (silent && now - peer.seenMs > cutOffMs) declareCutOff(id, peer)
-      return
-    }
-    peer.missingSinceMs ??= now
-    peer.nextLookMs = now + CHECK_MS
-    const looked = peer.heartbeat !== null || now - peer.missingSinceMs >= SECOND_LOOK_MS
-    if (silent && looked && storeAnsweredFor(now, silenceOf(peer.kind)) && peers.get(id) === peer) {
-      declareDead(id, peer.kind)
-    }
+    const isGone = leftMs === NO_SUCH_KEY
+    peer.missingSinceMs = isGone ? (peer.missingSinceMs ?? now) : null
+    peer.nextLookMs = now + (isGone ? CHECK_MS : Math.max(0, leftMs))
+    // The peer was forgotten or declared dead while its key was read.
+    if (peers.get(id) !== peer) return
+    peer.key = isGone ? 'gone' : 'exists'
+    judge([[id, peer]])
+    peer.key = 'not-read'
   }
 
   function declareDead(id: string, kind: ProcessKind) {
     peers.delete(id)
-    dead.set(id, { kind, diedMs: nowMs() })
-    for (const oldest of dead.keys()) {
-      if (dead.size <= MOST_DEAD) break
-      dead.delete(oldest)
-    }
+    deaths.add(id, kind)
     log.warn({ peer: id, kind }, 'peer is dead')
     onDeath(id, kind)
   }
 
   function declareCutOff(id: string, peer: Peer) {
-    if (peer.cutOff) return
-    peer.cutOff = true
+    peer.isCutOff = true
     log.warn({ peer: id, kind: peer.kind }, 'peer is cut off from the bus')
     onCutOff(id, peer.kind)
   }
-
-  const stalled = (now: number) => now - checkedMs > ownStallMs + CHECK_MS
-  const mayJudge = (now: number) => now - startedMs >= listenFirstMs && !stalled(now)
-  const storeAnsweredFor = (now: number, ms: number) =>
-    storeAnswersSinceMs !== null && now - storeAnswersSinceMs >= ms
 
   sendHeartbeat()
   await writeLiveness()
@@ -318,14 +329,14 @@ export async function createPresence(options: {
       if (peer.watchers === 0 && peer.heartbeat === null) peers.delete(id)
     },
     suspect(id) {
-      // What is sent to the dead reaches no subscriber; that is known.
-      if (!peers.has(id) && dead.has(id)) return
+      // A peer that is already dead: messages to it reach no subscriber, which proves nothing new.
+      if (!peers.has(id) && deaths.has(id)) return
       const peer = peers.get(id) ?? track(id, otherKind)
       if (peer.missingSinceMs === null && peer.nextLookMs !== Infinity) void look(id, peer)
     },
     announce: sendHeartbeat,
     receiveOwnKind() {
-      // Not awaited: while the bus is away, the subscription waits for its return.
+      // Not awaited, because while the bus is away the subscription waits for its return.
       const onError = (error: unknown) =>
         log.warn({ err: error, channel: ownBeats }, 'subscription not changed')
       subscriber.subscribe(ownBeats).catch(onError)
@@ -333,17 +344,10 @@ export async function createPresence(options: {
     },
     busAwayMs() {
       const now = nowMs()
-      // After a stall the echoes of that time are unread.
-      return stalled(now) || now - echoMs < BUS_AWAY_MS ? 0 : now - echoMs
+      // After a stall the echoes that arrived during the stall are unread.
+      return isStalled(clocks(), limits) || now - echoMs < BUS_AWAY_MS ? 0 : now - echoMs
     },
-    buried() {
-      const now = nowMs()
-      for (const [id, { diedMs }] of dead) {
-        if (now - diedMs < DEAD_MS) break
-        dead.delete(id)
-      }
-      return [...dead].flatMap(([id, { kind }]) => (kind === 'gateway' ? [id] : []))
-    },
+    buried: () => deaths.gateways(),
     peers() {
       const now = nowMs()
       const fresh: Heartbeat[] = []
@@ -361,10 +365,10 @@ export async function createPresence(options: {
   }
 }
 
-/** The answer of PTTL. */
+/** The answer of PTTL for a key that does not exist. */
 const NO_SUCH_KEY = -2
 
-/** A connection that is already being opened again is left alone. */
+/** Opens a connection again, unless that is under way already. */
 function reconnect(redis: Redis): void {
   if (['connecting', 'connect', 'ready'].includes(redis.status)) redis.disconnect(true)
 }

@@ -6,15 +6,15 @@ const LIMIT_MS = 60_000
 export type Asking = {
   /** JSON. */
   readonly body?: string
-  /** Besides those of every request. */
+  /** Headers besides the ones that every request has. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Ends the request; what it throws then is no Failure. */
+  /** Ends the request, which then throws no Failure but the reason of the signal. */
   readonly signal?: AbortSignal | undefined
   /** A 401 of this request is no end of what the viewer has signed in to. */
   readonly isQuiet?: boolean
 }
 
-/** What the server answers, parsed. Throws a Failure. The caller names the type: JSON has none of its own. */
+/** Returns the parsed answer of the server. Throws a Failure. The caller names the type: JSON has none of its own. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Ask = (method: string, target: string, asking?: Asking) => Promise<any>
 

@@ -1,7 +1,7 @@
 import { render, type TemplateResult } from 'lit-html'
 
 export type Drawing = {
-  /** What is drawn from now on. */
+  /** Sets the view that is drawn from now on. */
   show(view: () => TemplateResult): void
   /** Draws it again, once a frame at most. */
   redraw(): void

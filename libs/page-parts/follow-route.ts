@@ -8,7 +8,7 @@ import { parseRoute, type Route } from './route.ts'
 export function followRoute(deps: {
   /** The name of the whole page, in the title of a screen that cannot be opened. */
   readonly name: string
-  /** What the viewer reads in place of a screen whose drawing fails; the cause is in the browser's console. */
+  /** The sentence in place of a screen whose drawing fails; the cause is in the browser's console. */
   readonly cannotDraw: string
   findScreen(route: Route): Promise<Screen>
   /** Called when the viewer has come to another screen. */

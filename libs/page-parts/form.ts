@@ -23,7 +23,7 @@ type Form = {
   readonly title: string
   readonly intro?: unknown
   readonly fields: readonly Field[]
-  /** What the viewer types before something that cannot be undone. */
+  /** The text that the viewer types before a change that cannot be undone. */
   readonly confirm?: { readonly label: string; readonly expected: string }
   readonly button: string
   readonly isDangerous?: boolean

@@ -24,7 +24,7 @@ export async function copy(text: string, say: (text: string) => void): Promise<v
   }
 }
 
-/** What is copied from a shortened id or an amount is the whole of it. */
+/** Copies the whole of a shortened id or amount where the viewer copies from its short form. */
 export function copyWholes(event: ClipboardEvent): void {
   const selection = document.getSelection()
   const anchor = selection?.anchorNode?.parentElement?.closest('[data-copy]')

@@ -1,6 +1,6 @@
 import { html, svg, type TemplateResult } from 'lit-html'
 
-/** What a state means for the viewer. Each has a shape of its own besides its colour. */
+/** The meaning of a state for the viewer. Each has a shape of its own besides its colour. */
 export type Meaning = 'good' | 'busy' | 'off' | 'warn' | 'bad'
 
 const SHAPES = {

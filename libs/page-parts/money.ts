@@ -6,7 +6,7 @@ const NANO_DIGITS = 9
 /** Digits after the point of an amount of one credit or more. */
 const CENTS = 2
 
-/** Of a smaller amount: this many digits after its leading zeros. */
+/** Digits of a smaller amount after its leading zeros. */
 const SIGNIFICANT = 4
 
 /**

@@ -1,6 +1,6 @@
 import type { TemplateResult } from 'lit-html'
 
-/** What every screen has of the rest of its page. */
+/** The parts of its page that every screen may use. */
 export type PageApp = {
   /** Draws the page again, once a frame at most. */
   redraw(): void

@@ -16,7 +16,9 @@ export function sparkline(values: readonly (number | null)[], sentence: string):
   </svg>`
 }
 
-/** By values: a table draws hundreds of lines each second, and most are those of the second before. */
+/**
+ * Drawn lines by their values: a table draws hundreds each second, and most have not changed since the second before.
+ */
 const drawn = new WeakMap<readonly (number | null)[], string>()
 
 function pointsOf(values: readonly (number | null)[]): string {

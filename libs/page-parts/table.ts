@@ -16,7 +16,7 @@ export type Column<Row> = {
 export type Sorting = { readonly column: string; readonly isDescending: boolean }
 
 type Table<Row> = {
-  /** What the table lists; read by screen readers. */
+  /** Names the rows of the table, for screen readers. */
   readonly caption: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]

@@ -68,7 +68,7 @@ export function joinModules(
   }
 }
 
-/** The file of each module: that of the only entry that needs it, or the shared one. */
+/** Returns the file of each module: the file of the only entry that needs it, or the shared one. */
 function chooseFiles(
   modules: ReadonlyMap<string, Module>,
   entries: ReadonlySet<string>,

@@ -12,13 +12,13 @@ const CONTENT_POLICY = [
   'trusted-types lit-html',
 ].join('; ')
 
-/** Of a file that a page loads: what it may do is decided by the page. */
+/** Headers of a file that a page loads: the page decides what the file may do. */
 export const ASSET_HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
   'x-content-type-options': 'nosniff',
 } as const
 
-/** Of the page itself. */
+/** Headers of the page itself. */
 export const PAGE_HEADERS = {
   ...ASSET_HEADERS,
   'content-security-policy': CONTENT_POLICY,

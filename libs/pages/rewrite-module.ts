@@ -40,9 +40,9 @@ export function readSpecifiers(text: string): { needed: string[]; later: string[
 
 /**
  * The module as the expression of an object with its exports, so that several modules fit in one file. `needed` gives
- * the expression of a module that it needs, `later` that of the promise of one that it fetches. Every line stays a line.
- * Throws where the module uses a form of `import` or `export` that no page needs (`*`, a `default` without a list), or
- * `await` outside of a function.
+ * the expression of a module that it needs, `later` the expression of the promise of a module that it fetches. Every
+ * line stays a line. Throws where the module uses a form of `import` or `export` that no page needs (`*`, a `default`
+ * without a list), or `await` outside of a function.
  */
 export function toExpression(
   path: string,

@@ -1,15 +1,19 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { Gauge, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
+import { declareMetrics } from './declare-metrics.ts'
 
-/** Node samples by a timer of this period, and a sample includes the period. */
+/** Node's monitor uses a timer of this period, and each sample includes the period. */
 const PERIOD_MS = 50
 
-/** Of prom-client's own monitor, which cannot be left out: it wakes the process once a minute, not 100 times a second. */
+/**
+ * The period of prom-client's own monitor, which cannot be switched off. With this period it wakes the process once a
+ * minute instead of 100 times a second.
+ */
 export const IDLE_MONITOR_PERIOD_MS = 60_000
 
 /**
  * Replaces prom-client's metrics of the event loop by two: how late the loop was since the last scrape, without the
- * period of the samples. To sample 100 times a second, as prom-client does, is half of what an idle process costs.
+ * period of the samples. prom-client samples 100 times a second, which is half of the cost of an idle process.
  */
 export function measureEventLoopLag(registry: Registry): void {
   for (const { name } of registry.getMetricsAsArray()) {
@@ -18,21 +22,21 @@ export function measureEventLoopLag(registry: Registry): void {
   const monitor = monitorEventLoopDelay({ resolution: PERIOD_MS })
   monitor.enable()
   const toLagS = (sampleNs: number) => Math.max(0, sampleNs / 1e9 - PERIOD_MS / 1e3)
-  new Gauge({
+  const { gauge } = declareMetrics(registry)
+  gauge({
     name: 'nodejs_eventloop_lag_p99_seconds',
     help: 'How late the event loop was since the last scrape: the 99th percentile of samples taken every 50 ms',
-    registers: [registry],
-    collect() {
+    read() {
       const isSampled = monitor.count > 0
-      this.set(isSampled ? toLagS(monitor.percentile(99)) : 0)
+      const p99S = isSampled ? toLagS(monitor.percentile(99)) : 0
       longest.set(isSampled ? toLagS(monitor.max) : 0)
       monitor.reset()
+      return p99S
     },
   })
   // Collected after it, as metrics are in the order of their registration.
-  const longest = new Gauge({
+  const longest = gauge({
     name: 'nodejs_eventloop_lag_max_seconds',
     help: 'How late the event loop was since the last scrape, at most',
-    registers: [registry],
   })
 }

@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
-import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
+import { collectDefaultMetrics, type Registry } from 'prom-client'
+import { declareMetrics } from './declare-metrics.ts'
 import { toLoggableError } from './loggable-error.ts'
 import { IDLE_MONITOR_PERIOD_MS, measureEventLoopLag } from './event-loop-lag.ts'
 import { VERSION } from './version.ts'
@@ -7,9 +8,9 @@ import { VERSION } from './version.ts'
 export type Readiness = () => { ready: true } | { ready: false; reason: string }
 
 /**
- * Serves `/metrics` (Prometheus), `/healthz` (200 while the event loop runs) and `/readyz` (200, or 503 with the reason) on
- * a port of their own, so that they are not reachable through the public port. Resolves when the server listens; rejects
- * when the port is taken.
+ * Serves `/metrics` (Prometheus), `/healthz` (200 while the event loop runs) and `/readyz` (200, or 503 with the
+ * reason) on a separate port, so that they are not reachable through the public port. Resolves when the server listens;
+ * rejects when the port is taken.
  */
 export async function serveOps(options: {
   /** The app's name, for `millrace_build_info`. */
@@ -24,12 +25,12 @@ export async function serveOps(options: {
   const { registry, readiness } = options
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: IDLE_MONITOR_PERIOD_MS })
   measureEventLoopLag(registry)
-  new Gauge({
+  declareMetrics(registry).gauge({
     name: 'millrace_build_info',
     help: 'Always 1; the labels name the app and its version',
     labelNames: ['app', 'version'],
-    registers: [registry],
-  }).set({ app: options.app, version: VERSION }, 1)
+    read: () => [[{ app: options.app, version: VERSION }, 1]],
+  })
   const server = createServer((request, response) => {
     const answer = (status: number, type: string, body: string) => {
       response.writeHead(status, { 'content-type': type }).end(body)

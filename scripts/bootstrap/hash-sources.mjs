@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { REPOSITORY } from './dependencies.mjs'
+import { REPOSITORY } from './repository.mjs'
 
-/** One hash of the names and contents of all files in these folders of the repository, and of the files at its root. */
+/**
+ * Returns one hash of the names and contents of all files in these folders of the repository, and of the files at its
+ * root.
+ */
 export function hashSources(folders) {
   const hash = createHash('sha256')
   const root = readdirSync(REPOSITORY, { withFileTypes: true }).filter((entry) => entry.isFile())

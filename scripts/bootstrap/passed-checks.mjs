@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The hash of the files on which this check passed last; undefined when it has not passed yet. */
+/** Returns the hash of the files on which this check last passed; undefined if it has not passed yet. */
 export function readPassed(folder, name) {
   try {
     return readFileSync(fileOf(folder, name), 'utf8')

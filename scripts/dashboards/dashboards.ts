@@ -1,3 +1,4 @@
+import { printJson } from '../print-json.ts'
 import { CAPACITY } from './capacity.ts'
 import { toGrafana } from './dashboard.ts'
 import { MODEL_DASHBOARD } from './model.ts'
@@ -6,12 +7,15 @@ import { SERVICE } from './service.ts'
 
 const DASHBOARDS = [SERVICE, CAPACITY, MODEL_DASHBOARD, MONEY]
 
-/** The dashboards of the chart: the content of each file, by its path in the repository. */
+/**
+ * Returns the content of each dashboard file of the chart, by its path in the repository. Each panel takes one line.
+ */
 export function dashboardFiles(): ReadonlyMap<string, string> {
   return new Map(
-    DASHBOARDS.map((dashboard) => [
-      `deploy/helm/millrace/files/dashboards/${dashboard.name}.json`,
-      `${JSON.stringify(toGrafana(dashboard), null, 2)}\n`,
-    ]),
+    DASHBOARDS.map((dashboard) => {
+      const content = toGrafana(dashboard)
+      const path = `deploy/helm/millrace/files/dashboards/${dashboard.name}.json`
+      return [path, printJson(content, (part) => part === content || part === content.panels)]
+    }),
   )
 }

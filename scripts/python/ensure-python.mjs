@@ -1,11 +1,14 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { REPOSITORY } from '../bootstrap/dependencies.mjs'
+import { REPOSITORY } from '../bootstrap/repository.mjs'
 import { SetupError } from '../bootstrap/fail.mjs'
 import { say } from '../bootstrap/progress.mjs'
 
-/** The Python environments and their packages. Names with a dot are ignored when a cluster checks its state folder. */
+/**
+ * The Python environments and their packages. When a cluster checks its state folder, it ignores names with a leading
+ * dot.
+ */
 const ENVIRONMENTS = {
   clients: { folder: '.millrace/.python', requirements: 'test/python/requirements.txt' },
   references: {

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { REPOSITORY } from '../bootstrap/dependencies.mjs'
+import { REPOSITORY } from '../bootstrap/repository.mjs'
 
 /** Runs a program in this terminal, ends it after `limitMs`, and resolves with its exit code. */
 export async function runProgram(command, args, { env, limitMs }) {
   const child = spawn(command, args, {
     cwd: REPOSITORY,
     stdio: ['ignore', 'inherit', 'inherit'],
-    // No compiled Python in the work tree.
+    // PYTHONDONTWRITEBYTECODE keeps compiled Python out of the work tree.
     env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1', ...env },
     timeout: limitMs,
   })

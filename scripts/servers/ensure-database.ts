@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 
-/** Creates the database unless it is there. `serverUrl` is that of any database of the same server. */
+/** Creates the database unless it exists. `serverUrl` is the URL of any database of the same server. */
 export async function ensureDatabase(serverUrl: string, name: string): Promise<void> {
   const client = new Client({ connectionString: serverUrl })
   await client.connect()

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { printJson } from '#scripts/print-json.ts'
 import { REFUSED_BY_SCHEMA } from '#test/chart/bad-values.ts'
 import {
   CHART,
@@ -15,7 +16,8 @@ import {
 } from '#test/chart/chart-values.ts'
 
 const Schema = z.record(z.string(), z.unknown())
-const schema = Schema.parse(JSON.parse(readFileSync(join(CHART, 'values.schema.json'), 'utf8')))
+const SCHEMA_FILE = join(CHART, 'values.schema.json')
+const schema = Schema.parse(JSON.parse(readFileSync(SCHEMA_FILE, 'utf8')))
 // Its types are unions where Kubernetes takes a number or a text.
 const validate = new Ajv({ allErrors: true, allowUnionTypes: true }).compile(schema)
 
@@ -24,6 +26,12 @@ function problemsOf(values: Values): string[] {
   if (validate(mergeValues(readDefaults(), values))) return []
   return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message ?? ''}`)
 }
+
+test('the schema has one field a line (npm test -- test/architecture/chart-values -u)', async () => {
+  const opened = new Set<object>()
+  addOpened(schema, opened)
+  await expect(printJson(schema, (part) => opened.has(part))).toMatchFileSnapshot(SCHEMA_FILE)
+})
 
 test.each(VALUE_SETS)('the schema accepts the value set %s', (set) => {
   expect(problemsOf(readValues(valuesPath(set)))).toEqual([])
@@ -48,6 +56,18 @@ test('the default values are one page that names every part of the schema', () =
   const parts = Object.keys(Schema.parse(schema['properties']))
   expect(Object.keys(readDefaults()).toSorted()).toEqual(parts.filter((part) => part !== 'global').toSorted())
 })
+
+/** Adds the lists of fields to `opened`, and every part that has one below it. Returns true when `part` was added. */
+function addOpened(part: unknown, opened: Set<object>): boolean {
+  if (typeof part !== 'object' || part === null) return false
+  const added = Object.entries(part).map(([name, value]: [string, unknown]) => {
+    const isList = ['properties', 'definitions'].includes(name)
+    if (isList && typeof value === 'object' && value !== null) opened.add(value)
+    return addOpened(value, opened) || isList
+  })
+  if (added.includes(true)) opened.add(part)
+  return added.includes(true)
+}
 
 /** Collects objects that would accept any field, except those of Kubernetes, and fields without a description. */
 function visit(node: unknown, path: string, found: { objects: string[]; fields: string[] }): void {

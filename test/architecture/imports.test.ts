@@ -18,7 +18,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   ],
   'catalog-file': ['contracts'],
   certificates: ['telemetry'],
-  'chat-template': ['clock', 'contracts', 'tokenizer'],
+  'chat-template': ['clock', 'contracts', 'json-schema', 'tokenizer'],
   clock: [],
   config: [],
   contracts: [],
@@ -28,6 +28,7 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'generation-record': ['contracts', 'redis'],
   grpc: ['certificates', 'telemetry'],
   'http-contract': [],
+  'job-queue': ['clock', 'generation-record', 'telemetry'],
   'json-schema': [],
   kubernetes: ['certificates', 'telemetry'],
   lifecycle: ['certificates', 'config', 'telemetry'],
@@ -40,7 +41,6 @@ const LIBS: Readonly<Record<string, readonly string[]>> = {
   'short-lived': [],
   telemetry: [],
   threads: ['telemetry'],
-  'ticket-queue': ['contracts', 'generation-record', 'telemetry'],
   tokenizer: [],
 }
 
@@ -56,6 +56,9 @@ const FOLDERS: Readonly<Record<string, readonly string[]>> = {
 /** Every way to name a module: import, import type, export from, import() as a value and as a type. */
 const SPECIFIER = /(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]/g
 
+/** An import or export from proto/types that Node does not remove with the types. */
+const VALUE_OF_TYPES = /(?:^(?:import|export)\b(?! type )[^'"]*|\bimport\()'#proto\/types\//m
+
 test('every import follows the table', () => {
   const files = sourceFiles('{apps,libs,scripts,bench,test}/**/*.{ts,mjs}')
   expect(files.flatMap(forbiddenImports)).toEqual([])
@@ -68,6 +71,13 @@ test('the table names exactly the libs that there are', () => {
 
 test('the table has no circle', () => {
   expect(Object.keys(LIBS).filter((lib) => reachable(lib).has(lib))).toEqual([])
+})
+
+test('the generated types are imported as types only, because a running app does not have them', () => {
+  const files = sourceFiles('{apps,libs,scripts,bench,test}/**/*.ts')
+  const all = files.filter(({ text }) => text.includes("'#proto/types/"))
+  expect(all).not.toEqual([])
+  expect(all.filter(({ text }) => VALUE_OF_TYPES.test(text)).map(({ path }) => path)).toEqual([])
 })
 
 test('the check sees every form of import, of types as well', () => {

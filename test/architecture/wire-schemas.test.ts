@@ -11,6 +11,10 @@ const STRICT: readonly { readonly path: RegExp; readonly reads: string }[] = [
     path: /^libs\/account-contract\/resources\/[\w-]+\.ts$/,
     reads: 'bodies of the public interface',
   },
+  {
+    path: /^apps\/gateway\/endpoints\/fields\/(?:reasoning-switches|structured-outputs)\.ts$/,
+    reads: 'fields of the public interface, of which nothing may be ignored',
+  },
   { path: /^apps\/console\/http\/sign-in\.ts$/, reads: 'the body of the page’s sign-in' },
   { path: /^libs\/admin-contract\/resources\/[\w-]+\.ts$/, reads: 'operators’ requests' },
   {

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import { expect, test } from 'vitest'
-import { CHART, readValues, VALUE_SETS, valuesPath } from './chart-values.ts'
+import { CHART, readValues, VALUE_SETS, valuesPath, type ValueSet } from './chart-values.ts'
 import {
   HELMS,
   nameOf,
@@ -12,6 +12,8 @@ import {
   type KubeObject,
 } from './helm.ts'
 
+/** The smallest and the fullest release; what the other sets add is checked by policies, environment and grace periods. */
+const GOLDEN_SETS = ['minimal', 'production'] as const satisfies ValueSet[]
 const CASES = HELMS.flatMap((helm) => VALUE_SETS.map((set) => ({ helm, set })))
 
 test.each(CASES)('$helm lints the value set $set without a warning', async ({ helm, set }) => {
@@ -20,16 +22,24 @@ test.each(CASES)('$helm lints the value set $set without a warning', async ({ he
   expect(output).not.toMatch(/\[(?:WARNING|ERROR)\]/)
 })
 
-test.each(CASES)('$helm renders the value set $set as its golden file', async ({ helm, set }) => {
-  const objects = await renderSet(set, helm)
-  expect(objects.length).toBeGreaterThan(20)
-  expect(new Set(objects.map(nameOf)).size).toBe(objects.length)
-  await expect(
-    objects
-      .filter((object) => !isIncluded(object))
-      .map(toGolden)
-      .join('---\n'),
-  ).toMatchFileSnapshot(`golden/${set}.yaml`)
+test.each(CASES)(
+  '$helm renders the value set $set, each object under a name of its own',
+  async ({ helm, set }) => {
+    const objects = await renderSet(set, helm)
+    expect(objects.length).toBeGreaterThan(20)
+    expect(new Set(objects.map(nameOf)).size).toBe(objects.length)
+  },
+)
+
+test.each(VALUE_SETS)('both Helms render the same of the value set %s', async (set) => {
+  const [first, ...others] = await Promise.all(
+    HELMS.map(async (helm) => toGolden(await renderSet(set, helm))),
+  )
+  expect(others).toEqual([first])
+})
+
+test.each(GOLDEN_SETS)('the value set %s is rendered as its golden file', async (set) => {
+  await expect(toGolden(await renderSet(set))).toMatchFileSnapshot(`golden/${set}.yaml`)
 })
 
 test('the notes name the address, the models and every unsafe switch', async () => {
@@ -55,12 +65,19 @@ test('without HPA tolerance in the cluster, the HPAs have none and the scaler pl
   expect(newer).toContain(String.raw`\"hpaTolerance\": 0,`)
 })
 
-/** Alerts and dashboards, which have tests of their own. */
+/** Without alerts and dashboards, which have tests of their own. */
+function toGolden(objects: readonly KubeObject[]): string {
+  return objects
+    .filter((object) => !isIncluded(object))
+    .map(toYaml)
+    .join('---\n')
+}
+
 const isIncluded = ({ kind, metadata }: KubeObject): boolean =>
   kind === 'PrometheusRule' || metadata.name.includes('-dashboard-')
 
 /** Without the values of Secrets, which are generated anew at each rendering. */
-function toGolden({ data, ...rest }: KubeObject): string {
+function toYaml({ data, ...rest }: KubeObject): string {
   const keys = Object.keys(Object(data)).toSorted()
   const shown = rest.kind === 'Secret' ? { ...rest, data: keys } : { ...rest, data }
   return stringify(shown, { sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false })

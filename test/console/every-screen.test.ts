@@ -66,6 +66,15 @@ describe.skipIf(!HAS_BROWSER)('every screen of the console', () => {
     },
   )
 
+  test('the screen of a model names what its chat template cannot print', async () => {
+    const { page } = await openPage(browser)
+    await signIn(page, demo.served.origin)
+    await open(page, 'model', demo.screens['model'] ?? '')
+    const lacking = page.getByText('cannot print: tools; several system messages.')
+    await expect.poll(async () => lacking.count()).toBe(1)
+    await page.context().close()
+  })
+
   test('fits a width of 375 px: nothing but tables scrolls sideways', async () => {
     const { page } = await openPage(browser, { viewport: { width: 375, height: 720 } })
     await signIn(page, demo.served.origin)

@@ -42,6 +42,7 @@ describe.skipIf(!HAS_BROWSER)('the console before a real cluster', () => {
     console.info(`a claim was visible after ${Math.round(performance.now() - claimedMs)} ms`)
     await page.goto(`${live.origin}/#/model/demo-chat`)
     await page.locator(`a[href="#/request/${stream.id}"]`).waitFor()
+    await page.getByText('Its chat template can print every conversation.').waitFor()
     await page.goto(`${live.origin}/#/`)
     stream.leave()
     await stream.end

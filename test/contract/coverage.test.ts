@@ -41,10 +41,6 @@ describe.each(RECORDED_VERSIONS)('the recordings of %s', (servicerVersion) => {
       Object.keys(OUT_OF_REACH).filter((name) => caseNames(servicerVersion).includes(name)),
     )
   })
-
-  test('bear the names of their files', () => {
-    expect(recordings.map((recording) => recording.case)).toEqual(caseNames(servicerVersion))
-  })
 })
 
 test('the places of the tests are those that are written down', () => {

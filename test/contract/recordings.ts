@@ -1,12 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { engineRecordings } from '../support/engine-recordings.ts'
 
-/** The recorded pairs of vLLM and servicer; each file is one call: request, responses (`frames`), status. */
-const FOLDERS = {
-  '0.32.0+0.14.1': new URL('../fixtures/engine/vllm-0.32.0/', import.meta.url),
-  '0.26.0+0.8.0': new URL('../fixtures/engine/vllm-0.26.0/', import.meta.url),
-}
-export type RecordedVersion = keyof typeof FOLDERS
+/** The recorded pairs of vLLM and servicer. A recording is one call: request, responses (`frames`), status. */
+const RELEASES = { '0.32.0+0.14.1': '0.32.0', '0.26.0+0.8.0': '0.26.0' } as const
+export type RecordedVersion = keyof typeof RELEASES
 export const RECORDED_VERSIONS = ['0.32.0+0.14.1', '0.26.0+0.8.0'] as const satisfies RecordedVersion[]
 
 const Body = z.record(z.string(), z.unknown())
@@ -30,19 +27,16 @@ const Recording = z
 export type Recording = z.infer<typeof Recording>
 
 export function caseNames(servicerVersion: RecordedVersion): readonly string[] {
-  return readdirSync(FOLDERS[servicerVersion])
-    .filter((name) => name.endsWith('.json'))
-    .map((name) => name.replace(/\.json$/u, ''))
-    .sort()
+  return [...engineRecordings(RELEASES[servicerVersion]).keys()].sort()
 }
 
 const read = new Map<string, Recording>()
 
 /** The same object each time: nine files ask for hundreds of recordings. */
 export function readRecording(servicerVersion: RecordedVersion, name: string): Recording {
-  const { href } = new URL(`${name}.json`, FOLDERS[servicerVersion])
-  const recording = read.get(href) ?? Recording.parse(JSON.parse(readFileSync(new URL(href), 'utf8')))
-  read.set(href, recording)
+  const key = `${servicerVersion} ${name}`
+  const recording = read.get(key) ?? Recording.parse(engineRecordings(RELEASES[servicerVersion]).get(name))
+  read.set(key, recording)
   return recording
 }
 

@@ -110,6 +110,16 @@ describe.concurrent.for(FAMILIES)('$name', (family) => {
     expect(answer).toEqual({ content: null, reasoning, calls, finish: 'tool_calls' })
   })
 
+  test('refuses a tool that it cannot name, but no history of its calls', async () => {
+    const odd = { type: 'function' as const, function: { name: 'a "tool"' } }
+    const offering = ask(family.name, [BOTH], { tools: [clock, odd] })
+    await expect(offering).rejects.toMatchObject({ status: 400, param: 'tools[1].function.name' })
+    const calls = [{ id: 'call_0', ...odd, function: { ...odd.function, arguments: '{}' } }]
+    const history: Message[] = [BOTH, { role: 'assistant', tool_calls: calls }, toResult('call_0', 0)]
+    const { answer } = await ask(family.name, history, { tools })
+    expect(answer).toMatchObject({ content: 'The tool says: result 0', finish: 'stop' })
+  })
+
   test('answers, with the thinking apart from the answer', async () => {
     const hello: Message = { role: 'user', content: 'Grüße 😀, 1 < 2' }
     const said = { content: 'You said: Grüße 😀, 1 < 2', calls: [], finish: 'stop' }

@@ -9,7 +9,7 @@ import type {
 import { parseAsked, type Asked, type ParsedOf } from '#libs/http-contract/parse-asked.ts'
 import type { Role } from '#libs/admin-contract/roles.ts'
 import type { Tables } from '../database/tables.ts'
-import type { Reconcile } from '../reconciliation/reconcile.ts'
+import type { Reconcile } from '../books/reconcile.ts'
 import { toInvalidRequest } from './admin-error.ts'
 import type { SessionRow } from './sessions.ts'
 

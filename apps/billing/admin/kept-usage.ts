@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { Tables } from '../database/tables.ts'
 import { AdminError } from './admin-error.ts'
-import { readArchiveEnd } from './archive-end.ts'
+import { readArchiveEnd } from '../books/archive-end.ts'
 
 /** Throws an AdminError where usage from `start` on is partly archived: sums would be too low, and lists not complete. */
 export async function assertKept(db: Kysely<Tables>, start: Date): Promise<void> {

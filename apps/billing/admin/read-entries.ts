@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { LedgerEntry } from '#libs/admin-contract/resources/ledger.ts'
 import type { LedgerKind, Tables } from '../database/tables.ts'
-import { toCursor } from './page.ts'
+import { toCursor } from './list-page.ts'
 
 /** The entries of one query: no query takes long, and a slow reader does not block other work. */
 const PORTION = 1_000

@@ -146,5 +146,6 @@ function ofReport(report: WorkerReport | undefined, engine: EngineReport | undef
     address: engine?.address ?? null,
     contextWindow: engine?.contextWindow ?? null,
     problem: engine?.problem ?? null,
+    refuses: engine?.refuses ?? null,
   }
 }

@@ -17,7 +17,7 @@ import type { Picture } from './picture.ts'
 export type BusServer = { readonly bus: Redis; readonly subscriber: Redis }
 
 export type BusObserver = {
-  /** Whether anybody watches. */
+  /** True when anybody watches. */
   setWatched(watched: boolean): void
   stop(): void
 }

@@ -24,7 +24,7 @@ const ROLES: { readonly [Id in keyof typeof ADMIN]?: (typeof ADMIN)[Id]['roles']
   revokeCredential: ['owner'],
 }
 
-/** Whether to show a button. Billing decides; a button that it would refuse is only noise. */
+/** Returns true when the button is to be shown. Billing decides; a button that it would refuse is only noise. */
 export function may(app: Pick<App, 'me'>, operation: keyof typeof ROLES): boolean {
   const roles: readonly string[] = ROLES[operation] ?? []
   return roles.includes(app.me.role)

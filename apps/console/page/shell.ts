@@ -1,6 +1,6 @@
 import { html, type TemplateResult } from 'lit-html'
 import { createDialogs } from '#libs/page-parts/dialogs.ts'
-import { createFrame } from '#libs/page-parts/frame.ts'
+import { createPageLayout } from '#libs/page-parts/page-layout.ts'
 import { showFailure, toFailure } from '#libs/page-parts/load.ts'
 import { toHash, type Route } from '#libs/page-parts/route.ts'
 import { signOut, type Answer } from './api.ts'
@@ -23,7 +23,7 @@ export function createShell(deps: { me: Answer<'/me'>; redraw: () => void; onSig
   const { me, redraw, onSignedOut } = deps
   const dialogs = createDialogs(redraw)
   const { openDialog } = dialogs.forScreens
-  const frame = createFrame({ dialogs, redraw })
+  const layout = createPageLayout({ dialogs, redraw })
 
   async function leave(): Promise<void> {
     try {
@@ -46,10 +46,10 @@ export function createShell(deps: { me: Answer<'/me'>; redraw: () => void; onSig
 
   return {
     forScreens: dialogs.forScreens,
-    arrive: () => frame.arrive(),
+    arrive: () => layout.arrive(),
     view(route, screen) {
       const first = route?.path[0] ?? ''
-      return frame.view({
+      return layout.view({
         places: PLACES,
         current: PARENTS[first] ?? first,
         search: html`<form class="search" role="search" @submit=${search}>

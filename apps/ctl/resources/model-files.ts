@@ -2,12 +2,10 @@ import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
-import { probeShapes } from '#libs/chat-template/chat-renderer.ts'
-import { describeShapes, type ShapeDescription } from '#libs/chat-template/shape/describe-shapes.ts'
 import type { ModelFamily } from '#libs/dialect/family.ts'
 import { guessFamily, type FamilyGuess } from '#libs/dialect/guess-family.ts'
-import { openCallWriter } from '#libs/dialect/write-calls.ts'
 import { ChatReference, checkChats, type ChatDifference } from '#libs/model-files/check-chats.ts'
+import { describeTemplate } from '#libs/model-files/describe-template.ts'
 import { fetchModelFiles } from '#libs/model-files/fetch-model-files.ts'
 import { loadModel, readFamily } from '#libs/model-files/load-model.ts'
 import { readModelFolder, type ModelFiles } from '#libs/model-files/model-files.ts'
@@ -48,7 +46,7 @@ const add = defineCommand({
     const guess = family === undefined ? toGuess(files, model) : { family, because: 'given with --family' }
     const chosen = await asRefusal(async () => await readFamily(folder, guess.family))
     await asRefusal(async () => await writeModel(folder, { name, family: guess.family, files }))
-    const template = describeTemplate(model, chosen)
+    const template = describeTemplate(model, chosen) ?? NOTHING
     const answer = {
       name,
       ...guess,
@@ -89,7 +87,7 @@ const check = defineCommand({
       throw new CommandError('usage', `${name} has no folder of its own: there is nothing to compare`)
     const reference = await readReference(model.folder)
     const differences = await asRefusal(async () => await checkChats(model, reference))
-    const template = describeTemplate(model, model.family)
+    const template = describeTemplate(model, model.family) ?? NOTHING
     return {
       answer: { name, madeBy: reference.madeBy, cases: reference.cases.length, differences, template },
       text:
@@ -103,6 +101,9 @@ const check = defineCommand({
 })
 
 export const MODEL_FILE_COMMANDS = [add, check] as const
+
+/** The description of a model without a chat template. */
+const NOTHING = { refused: [], changed: [] } as const
 
 const defaultFolder = (): string => fileURLToPath(new URL('../../../models', import.meta.url))
 
@@ -143,13 +144,6 @@ function traitsOf(model: Model, family: ModelFamily) {
     endTokens: Array.from(toEndIds(model, family), (id) => tokenizer.decode([id]) || String(id)),
     hasChatTemplate: template.source !== null,
   }
-}
-
-/** What of a conversation the template cannot print, and what is changed for it. */
-function describeTemplate({ template }: Model, { toolCalls }: ModelFamily): ShapeDescription {
-  if (template.source === null) return { refused: [], changed: [] }
-  const { shapes = probeShapes(template, { writeCalls: openCallWriter(toolCalls) }) } = template
-  return describeShapes(shapes)
 }
 
 /** Writes all files or none. An existing model is not changed. */

@@ -17,6 +17,10 @@ export type OperationDescription = {
   readonly stream: StreamDescription | null
   /** The route reads it too: without `upstream_error` in it, a failed backend is a 503. */
   readonly errors: readonly OperationError[]
+  /** The field of the request that has the prompt. */
+  readonly promptField?: string
+  /** It needs no key. */
+  readonly isPublic?: boolean
 }
 
 /** A row of the error table that an operation can have. */

@@ -4,11 +4,12 @@ import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { sizeOf, type RequestSize } from '#libs/contracts/request-size.ts'
 import type { JsonObject } from '#libs/json-schema/json-schema.ts'
 import type { TaskOwner } from '#libs/threads/task-pool.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../callers/caller.ts'
 import type { Catalog } from '../catalog.ts'
 import { checkJsonSize } from '../http/check-json-size.ts'
-import { readJsonObject } from '../http/parse-body.ts'
+import { readJsonObject, readJsonText } from '../http/parse-body.ts'
 import { carriesSchema } from './fields/carries-schema.ts'
+import { noteSchemaTexts } from './fields/schema-texts.ts'
 import { refuseShortage } from '../generation/insufficient-credits.ts'
 import { refuseOversized } from './refuse-oversized.ts'
 
@@ -100,7 +101,9 @@ export function prepareBody<Result extends Prepared>(
   body: unknown,
   catalog: Pick<Catalog, 'find'>,
 ): Sized<Result> {
-  return prepareJson(prepare, readJsonObject(body), catalog)
+  const { object, text } = readJsonText(body)
+  noteSchemaTexts(object, text)
+  return prepareJson(prepare, object, catalog)
 }
 
 function prepareJson<Result extends Prepared>(

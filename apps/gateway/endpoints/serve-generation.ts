@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { brokenOutput, collect } from '../generation/collect.ts'
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../callers/caller.ts'
 import type { Generate, GenerationCall } from '../generation/generation-call.ts'
 import { abortOnHangUp } from '../http/abort-on-hang-up.ts'
 import type { Span } from '#libs/telemetry/span.ts'

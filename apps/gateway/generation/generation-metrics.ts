@@ -1,4 +1,5 @@
-import { Counter, Histogram, type Registry } from 'prom-client'
+import type { Counter, Histogram, Registry } from 'prom-client'
+import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 import { boundModelLabel, GEN_AI } from '#libs/telemetry/gen-ai-names.ts'
 import { RETRY_AFTER_RANGE_S } from '../retry-after.ts'
 
@@ -16,35 +17,23 @@ export type GenerationMetrics = {
 const RETRY_AFTER_BUCKETS_S = [RETRY_AFTER_RANGE_S.min, 2, 5, 10, 20, 30, 45, RETRY_AFTER_RANGE_S.max]
 
 export function createGenerationMetrics(registry: Registry): GenerationMetrics {
-  const registers = [registry]
+  const { counter, histogram } = declareMetrics(registry)
   return {
     model: boundModelLabel(),
-    admissions: new Counter({
+    admissions: counter({
       name: 'millrace_gateway_admissions_total',
       help: 'Requests for a generation, by the outcome of their admission',
       labelNames: ['model', 'outcome'],
-      registers,
     }),
-    retryAfterS: new Histogram({
+    retryAfterS: histogram({
       name: 'millrace_gateway_retry_after_seconds',
       help: 'Waits that refused clients were given, of busy and of warming models',
       labelNames: ['model', 'outcome'],
       buckets: RETRY_AFTER_BUCKETS_S,
-      registers,
     }),
-    durationS: new Histogram({ ...toOptions(GEN_AI.requestDuration), registers }),
-    firstTokenS: new Histogram({ ...toOptions(GEN_AI.timeToFirstToken), registers }),
-    perTokenS: new Histogram({ ...toOptions(GEN_AI.timePerOutputToken), registers }),
-    tokens: new Histogram({ ...toOptions(GEN_AI.tokenUsage), registers }),
+    durationS: histogram(GEN_AI.requestDuration),
+    firstTokenS: histogram(GEN_AI.timeToFirstToken),
+    perTokenS: histogram(GEN_AI.timePerOutputToken),
+    tokens: histogram(GEN_AI.tokenUsage),
   }
-}
-
-/** prom-client's options have mutable arrays. */
-function toOptions<Label extends string>(named: {
-  readonly name: string
-  readonly help: string
-  readonly labelNames: readonly Label[]
-  readonly buckets: readonly number[]
-}) {
-  return { ...named, labelNames: [...named.labelNames], buckets: [...named.buckets] }
 }

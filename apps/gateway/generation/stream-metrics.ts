@@ -1,10 +1,11 @@
-import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Counter, Registry } from 'prom-client'
 import { DECLINE_REASONS } from '#libs/contracts/generation-event.ts'
+import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 
 const RECOVERY_REASONS = [...DECLINE_REASONS, 'worker-dead', 'frames-lost', 'not-running']
 
 export type StreamCounters = {
-  /** By reason: what ended the epoch before. */
+  /** The reason is the end of the epoch before. */
   readonly recoveries: Counter<'reason'>
   readonly resends: Counter
   readonly lateEvents: Counter
@@ -12,91 +13,77 @@ export type StreamCounters = {
 }
 
 export function createStreamCounters(registry: Registry): StreamCounters {
-  const registers = [registry]
-  const recoveries = new Counter({
+  const { counter } = declareMetrics(registry)
+  const recoveries = counter({
     name: 'millrace_gateway_recoveries_total',
     help: 'Generations that were dispatched again, by what ended the epoch before',
     labelNames: ['reason'],
-    registers,
   })
-  // Present from the start, so that the first one is an increase.
+  // Present from the start, so that the first recovery shows as an increase.
   for (const reason of RECOVERY_REASONS) recoveries.inc({ reason }, 0)
   return {
     recoveries,
-    resends: new Counter({
+    resends: counter({
       name: 'millrace_gateway_resends_total',
       help: 'Requests to a worker to publish lost frames again',
-      registers,
     }),
-    lateEvents: new Counter({
+    lateEvents: counter({
       name: 'millrace_gateway_late_events_total',
       help: 'Events of earlier epochs, foreign workers and ended streams, which were dropped',
-      registers,
     }),
-    poisoned: new Counter({
+    poisoned: counter({
       name: 'millrace_gateway_poisoned_total',
       help: 'Generations that were ended because two engines died of them',
-      registers,
     }),
   }
 }
 
-/** The open streams of this gateway and what happens to them; `http/request-metrics.ts` counts the requests. */
+/** Measures the open streams of this gateway and their settlements; `http/request-metrics.ts` counts the requests. */
 export function createStreamGauges(options: {
   registry: Registry
   openStreams: () => number
   settlements: () => { unanswered: number; kept: number }
-  /** Share of the bound on them; at 1 new work is refused. */
+  /** Returns the share of the bound on settlements that is in use; at 1 new work is refused. */
   settlementsFill: () => number
   busAwayMs: () => number
-  /** Prompt bytes that wait in the queue Redis, by model; rejects while it does not answer. */
+  /** Returns the prompt bytes that wait in the queue Redis, by model. Rejects while Redis does not answer. */
   waitingBytes: () => Promise<ReadonlyMap<string, number>>
 }): void {
-  const registers = [options.registry]
-  new Gauge({
+  const { gauge } = declareMetrics(options.registry)
+  gauge({
     name: 'millrace_gateway_open_streams',
     help: 'Generations that wait for events now',
-    registers,
-    collect() {
-      this.set(options.openStreams())
-    },
+    read: options.openStreams,
   })
-  new Gauge({
+  gauge({
     name: 'millrace_gateway_held_settlements',
     help: 'Settlements in memory: without an answer of the queue Redis, or not yet known to be committed',
     labelNames: ['state'],
-    registers,
-    collect() {
+    read() {
       const { unanswered, kept } = options.settlements()
-      this.set({ state: 'unanswered' }, unanswered)
-      this.set({ state: 'kept' }, kept)
+      return [
+        [{ state: 'unanswered' }, unanswered],
+        [{ state: 'kept' }, kept],
+      ]
     },
   })
-  new Gauge({
+  gauge({
     name: 'millrace_gateway_held_settlements_ratio',
     help: 'Share of the memory for settlements that is in use, by number or bytes; at 1 new work is refused with 503',
-    registers,
-    collect() {
-      this.set(options.settlementsFill())
-    },
+    read: options.settlementsFill,
   })
-  new Gauge({
+  gauge({
     name: 'millrace_gateway_bus_away_seconds',
     help: 'For how long the bus has not echoed this gateway; 0 while it does',
-    registers,
-    collect() {
-      this.set(options.busAwayMs() / 1_000)
-    },
+    read: () => options.busAwayMs() / 1_000,
   })
-  new Gauge({
+  gauge({
     name: 'millrace_queue_waiting_bytes',
     help: 'Bytes of the requests that wait in the queue Redis; every gateway reports the same',
     labelNames: ['model'],
-    registers,
-    async collect() {
+    async read() {
       const bytes = await options.waitingBytes().catch(() => null)
-      this.reset()
-      for (const [model, waiting] of bytes ?? []) this.set({ model }, waiting)
+      return [...(bytes ?? [])].map(([model, waiting]) => [{ model }, waiting])
     },
   })
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Counter, Histogram, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { API_ERRORS, type ApiErrorCode } from '#libs/contracts/api-error.ts'
+import { declareMetrics } from '#libs/telemetry/declare-metrics.ts'
 
 /** Records why a request failed. A stream that fails has a status of 200, so the status alone is not enough. */
 export type RecordFailure = (request: FastifyRequest, code: ApiErrorCode) => void
@@ -18,25 +19,24 @@ export function installRequestMetrics(
   options: { registry: Registry; nowMs: () => number },
 ): RecordFailure {
   const { registry, nowMs } = options
-  const requests = new Counter({
+  const { counter, histogram } = declareMetrics(registry)
+  const requests = counter({
     name: 'millrace_http_requests_total',
     help: 'Requests of the public interface, by their result.',
     labelNames: ['route', 'status', 'code'],
-    registers: [registry],
   })
-  const durations = new Histogram({
+  const durations = histogram({
     name: 'millrace_http_request_duration_seconds',
     help: 'Time from a request’s header to the last byte of its response.',
     labelNames: ['route'],
     buckets: DURATION_BUCKETS_S,
-    registers: [registry],
   })
   const failures = new WeakMap<FastifyRequest, keyof typeof API_ERRORS>()
 
   app.addHook('onRequest', (request, reply, done) => {
     const startedMs = nowMs()
     const response = reply.raw
-    // It is emitted once, and `once` would keep a wrapper for each open stream.
+    // `close` is emitted once, and `once` would keep a wrapper for each open stream.
     response.on('close', () => {
       const route = request.is404 ? 'unknown' : (request.routeOptions.url ?? 'unknown')
       const failure = failures.get(request)

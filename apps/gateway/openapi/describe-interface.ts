@@ -3,6 +3,7 @@ import { describeDocument } from '#libs/http-contract/describe-document.ts'
 import { chatCompletionsDescription } from '../endpoints/chat-completions/describe.ts'
 import { completionsDescription } from '../endpoints/completions/describe.ts'
 import { embeddingsDescription } from '../endpoints/embeddings/describe.ts'
+import { healthDescription } from '../endpoints/health/describe.ts'
 import { describeModelDescription, listModelsDescription } from '../endpoints/models/describe.ts'
 import type { BodyDescription, OperationDescription } from '../endpoints/operation-description.ts'
 import { responsesDescription } from '../endpoints/responses/describe.ts'
@@ -20,6 +21,7 @@ const OPERATIONS: readonly OperationDescription[] = [
   listModelsDescription,
   describeModelDescription,
   ...accountDescriptions,
+  healthDescription,
 ]
 
 const ABOUT = `Hosted language models over HTTP with JSON bodies, paid from prepaid credits.

@@ -17,6 +17,7 @@ export function describeOperation(operation: OperationDescription) {
     operationId: operation.id,
     summary: operation.summary,
     description: operation.description,
+    ...(operation.isPublic === true && { security: [] }),
     parameters: [...operation.parameters, { $ref: '#/components/parameters/RequestId' }],
     ...(request === null
       ? {}
@@ -50,7 +51,7 @@ function describeHeaders(headers: StreamDescription['headers']) {
   )
 }
 
-/** One event of the stream. Its `data` is text: JSON of the schema `event` or of an error. */
+/** Describes one event of the stream. Its `data` is text: JSON of the schema `event`, or of an error. */
 function describeStream({ event, areNamed, endsWithDone }: StreamDescription) {
   const json = (name: string) => ({
     type: 'string',

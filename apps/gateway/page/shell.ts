@@ -1,6 +1,6 @@
 import { html, type TemplateResult } from 'lit-html'
 import { createDialogs } from '#libs/page-parts/dialogs.ts'
-import { createFrame } from '#libs/page-parts/frame.ts'
+import { createPageLayout } from '#libs/page-parts/page-layout.ts'
 import type { Loading } from '#libs/page-parts/load.ts'
 import type { Route } from '#libs/page-parts/route.ts'
 import type { OwnKey } from '#libs/account-contract/resources/own.ts'
@@ -31,13 +31,13 @@ export function createShell(deps: {
 }): Shell {
   const { key, redraw, onSignedOut } = deps
   const dialogs = createDialogs(redraw)
-  const frame = createFrame({ dialogs, redraw })
+  const layout = createPageLayout({ dialogs, redraw })
   return {
     forScreens: dialogs.forScreens,
-    arrive: () => frame.arrive(),
+    arrive: () => layout.arrive(),
     view(route, screen) {
       const first = route?.path[0] ?? ''
-      return frame.view({
+      return layout.view({
         places: key.value?.is_management_key === true ? [...PLACES, KEYS] : PLACES,
         current: first === 'request' ? 'requests' : first,
         viewer: html`<span>${showKey(key.value)}</span>`,

@@ -1,8 +1,9 @@
+import { parseExact } from '#libs/json-schema/exact-json.ts'
 import type { Constraint } from './constraint.ts'
 import { ConstraintError } from './constraint-error.ts'
-import { SAMPLE_HINTS, toJsonWriter, type ValueHints } from './json-value.ts'
-import { textMatching } from './regex-text.ts'
+import { toJsonWriter } from './json-value.ts'
 import { fromStructuralTag } from './structural-tag.ts'
+import { refuseGrammar, toRegexWriter } from './text-writers.ts'
 
 /** The constraint fields of SamplingParams, of which at most one is present. */
 export type ConstraintFields = {
@@ -25,11 +26,9 @@ export function parseConstraint(fields: ConstraintFields): Constraint | null {
     case 'jsonSchema':
       return fromJsonSchema(fields.jsonSchema ?? '')
     case 'regex':
-      return fromRegex(fields.regex ?? '')
+      return { kind: 'text', write: toRegexWriter(fields.regex ?? '') }
     case 'grammar':
-      throw new ConstraintError(
-        'Invalid grammar specification: EBNF grammars are not supported by this engine',
-      )
+      return refuseGrammar()
     case 'structuralTag':
       return fromStructuralTag(parseJson(fields.structuralTag ?? '', 'Invalid structural tag specification.'))
     case 'jsonObject':
@@ -47,12 +46,6 @@ function fromJsonSchema(text: string): Constraint {
   return { kind: 'text', write: toJsonWriter(parseJson(text, 'Invalid JSON grammar specification.')) }
 }
 
-function fromRegex(pattern: string): Constraint {
-  const write = ({ variant }: ValueHints) => textMatching(pattern, variant)
-  write(SAMPLE_HINTS)
-  return { kind: 'text', write }
-}
-
 function fromChoices(choices: readonly string[]): Constraint {
   if (choices.length === 0) throw new ConstraintError("Choice '[]' cannot be an empty list")
   return { kind: 'text', write: ({ variant }) => choices[variant % choices.length] ?? '' }
@@ -60,7 +53,7 @@ function fromChoices(choices: readonly string[]): Constraint {
 
 function parseJson(text: string, problem: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExact(text)
   } catch (error) {
     if (error instanceof SyntaxError) throw new ConstraintError(problem)
     throw error

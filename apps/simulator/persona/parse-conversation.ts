@@ -6,17 +6,19 @@ export type Tool = { readonly name: string; readonly parameters: unknown }
 
 export type Conversation = {
   readonly turns: readonly Turn[]
-  /** Offered in the system turn's `<tools>` section, in order. */
+  /** The tools that the system turn's `<tools>` section offers, in order. */
   readonly tools: readonly Tool[]
   /** The tool results of the last turn; empty if it has none. */
   readonly toolResults: readonly string[]
   /** The last message of the user; empty if there is none. */
   readonly lastUserText: string
+  /** The words of the later assistant turns whose calls have results. The names of the called tools are among them. */
+  readonly answeredWords: ReadonlySet<string>
 }
 
 /**
- * Precedes the text of each added token, to distinguish the end of a turn from `<|im_end|>` as typed text: a
- * noncharacter of Unicode, which is removed from all other text.
+ * A mark before the text of each added token, which distinguishes the end of a turn from a typed `<|im_end|>`. It is a
+ * noncharacter of Unicode, and is removed from all other text.
  */
 export const TOKEN_MARK = '\uFDD0'
 
@@ -28,15 +30,24 @@ export function parseConversation(prompt: string): Conversation {
   const turns = toTurns(prompt)
   const last = turns.at(-1)
   const toolResults = last?.role === 'user' ? toToolResults(last.content) : []
-  const lastUserText = turns.findLast(
+  const lastUser = turns.findLastIndex(
     (turn) => turn.role === 'user' && toToolResults(turn.content).length === 0,
-  )?.content
+  )
   return {
     turns: turns.map((turn) => ({ role: turn.role, content: unmarked(withoutToolSection(turn)) })),
     tools: turns.filter((turn) => turn.role === 'system').flatMap((turn) => toTools(turn.content)),
     toolResults,
-    lastUserText: unmarked(lastUserText ?? ''),
+    lastUserText: unmarked(turns[lastUser]?.content ?? ''),
+    answeredWords: new Set(turns.slice(lastUser + 1).flatMap(toAnsweredWords)),
   }
+}
+
+function toAnsweredWords({ role, content }: Turn, index: number, turns: readonly Turn[]): string[] {
+  const next = turns[index + 1]
+  if (role !== 'assistant' || next === undefined || toToolResults(next.content).length === 0) return []
+  // A dot may end a prefix of names, as in `functions.get_weather`.
+  const names = content.split(/[^\p{L}\p{N}_.-]+/u)
+  return names.flatMap((name) => [name, name.slice(name.indexOf('.') + 1)])
 }
 
 const unmarked = (text: string) => text.replaceAll(TOKEN_MARK, '')

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Id, Name, Nano, Reason, Time } from '../fields.ts'
 import { defineChange, defineRead } from '../operation.ts'
-import { PAGE, pageOf } from '../page.ts'
+import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, CUSTOMERS } from '../roles.ts'
 
 const Status = z.enum(['active', 'closed'])

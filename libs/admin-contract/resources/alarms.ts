@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Id, Time } from '../fields.ts'
 import { defineRead } from '../operation.ts'
-import { PAGE, pageOf } from '../page.ts'
+import { PAGE, pageOf } from '../list-page.ts'
 import { ALL } from '../roles.ts'
 
 const Kind = z.enum(['unknown', 'released', 'different']).meta({

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Text, Time, TimeInput } from '../fields.ts'
 import { defineRead } from '../operation.ts'
-import { PAGE, pageOf } from '../page.ts'
+import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, AuditRole } from '../roles.ts'
 
 const Word = Text.min(1).max(200)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CatalogFile, ModelSpec } from '#libs/contracts/model-spec.ts'
 import { Flag, ModelId, Nano, Reason, Time, TimeInput } from '../fields.ts'
 import { defineChange, defineRead } from '../operation.ts'
-import { PAGE, pageOf } from '../page.ts'
+import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, SERVICE } from '../roles.ts'
 
 const PriceVersion = z

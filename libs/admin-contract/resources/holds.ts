@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Id, ModelId, Nano, Reason, Time, countIn } from '../fields.ts'
 import { defineChange, defineRead } from '../operation.ts'
-import { PAGE, pageOf } from '../page.ts'
+import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, SERVICE } from '../roles.ts'
 
 const MAX_AGE_S = 10 * 365 * 24 * 60 * 60

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Id, Nano, Time, countIn } from '../fields.ts'
 import { defineExport, defineRead } from '../operation.ts'
-import { PAGE, pageOf } from '../page.ts'
+import { PAGE, pageOf } from '../list-page.ts'
 import { ALL } from '../roles.ts'
 
 const MAX_ENTRIES = 1_000_000

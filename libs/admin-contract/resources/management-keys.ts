@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Id, Name, Reason, Time, TimeInput } from '../fields.ts'
 import { defineChange, defineRead } from '../operation.ts'
-import { PAGE, pageOf } from '../page.ts'
+import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, CUSTOMERS } from '../roles.ts'
 import { AccountPath } from './accounts.ts'
 

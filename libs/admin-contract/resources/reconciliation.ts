@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Flag, Time } from '../fields.ts'
 import { defineRead } from '../operation.ts'
-import { PAGE, pageOf } from '../page.ts'
+import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, SERVICE } from '../roles.ts'
 
 const Counts = z.array(z.object({ question: z.string(), rows: z.int() })).meta({

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Id, ModelId, Nano, Time, TimeInput, countIn } from '../fields.ts'
 import { defineRead } from '../operation.ts'
-import { PAGE, pageFields } from '../page.ts'
+import { PAGE, pageFields } from '../list-page.ts'
 import { ALL } from '../roles.ts'
 import { Alarm } from './alarms.ts'
 

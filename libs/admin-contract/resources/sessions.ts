@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Flag, Id, Text, Time } from '../fields.ts'
 import { defineChange, defineRead } from '../operation.ts'
-import { PAGE, pageOf } from '../page.ts'
+import { PAGE, pageOf } from '../list-page.ts'
 import { ALL, Role } from '../roles.ts'
 
 /** A session ends that long after it began, whatever happens. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Day, Id, ModelId, Nano } from '../fields.ts'
 import { defineRead } from '../operation.ts'
-import { PAGE, pageOf } from '../page.ts'
+import { PAGE, pageOf } from '../list-page.ts'
 import { ALL } from '../roles.ts'
 
 export const Dimension = z.enum(['day', 'account', 'key', 'model'])

@@ -122,8 +122,11 @@ const TEXT_FILTERS: ReadonlySet<unknown> = new Set([
   'trim',
 ])
 
-/** Filters whose operand may be undefined, which is then an empty list. */
+/** Filters that read an undefined operand as an empty list. */
 const LIST_FILTERS: ReadonlySet<unknown> = new Set(['list', 'map', 'selectattr', 'rejectattr'])
+
+/** List filters that also read None, and every other false value, as an empty list. */
+const LENIENT_FILTERS: ReadonlySet<unknown> = new Set(['map', 'selectattr', 'rejectattr'])
 
 function replaceFilter(node: Node): Node {
   const { filter, operand } = node
@@ -143,7 +146,9 @@ function replaceFilter(node: Node): Node {
   if (name === 'join') return { ...node, operand: call('.texts', [operand]) }
   if (name === 'items')
     return { ...node, operand: orElse(operand, { type: 'ObjectLiteral', value: new Map() }) }
-  const some = LIST_FILTERS.has(name) ? { ...node, operand: orElse(operand, list([])) } : node
+  const some = LIST_FILTERS.has(name)
+    ? { ...node, operand: orElse(operand, list([]), { orFalse: LENIENT_FILTERS.has(name) }) }
+    : node
   if (name !== 'first' && name !== 'last' && name !== 'list') return some
   return ifText(operand, { ...node, operand: call('.characters', [operand]) }, some)
 }
@@ -156,8 +161,9 @@ function replaceTest(node: Node): Node {
 }
 
 /**
- * Calls of methods. Python finds a method of a dictionary before a key of the same name, the Jinja library the key; for
- * the methods of strings a dictionary has no method of that name.
+ * Replaces calls of methods. Python prefers a dictionary's method to its key of the same name; the Jinja library
+ * prefers the key. This does not matter for the methods of strings, because dictionaries have no methods of those
+ * names.
  */
 function replaceMethod(node: Node): Node {
   const { callee, args } = node
@@ -175,7 +181,7 @@ function replaceMethod(node: Node): Node {
   return ifText(object, call('.method', [literal(name), object, ...args]), node)
 }
 
-/** The value of a dictionary's own key, never one of the Jinja library's functions. */
+/** Reads a dictionary's own key, never a function of the Jinja library. */
 const getOwn = (object: unknown, key: Node, otherwise: Node): Node => ({
   type: 'Ternary',
   condition: call('.in', [key, object]),
@@ -183,7 +189,7 @@ const getOwn = (object: unknown, key: Node, otherwise: Node): Node => ({
   falseExpr: otherwise,
 })
 
-/** What the Jinja library finds in every dictionary. */
+/** The methods that the Jinja library finds in every dictionary. */
 const DICTIONARY_METHODS: ReadonlySet<unknown> = new Set(['get', 'items', 'keys', 'values', 'dictsort'])
 
 function replaceKey(node: Node): Node {

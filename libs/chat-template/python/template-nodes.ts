@@ -11,11 +11,15 @@ export const call = (name: string, args: readonly unknown[]): Node => ({
 
 export const list = (items: readonly unknown[]): Node => ({ type: 'ArrayLiteral', value: items })
 
-/** `operand`, or `otherwise` where it is undefined. */
-export const orElse = (operand: unknown, otherwise: Node): Node => ({
+/** Gives `operand`, or `otherwise` if it is undefined; with `orFalse` also if it is none, false, 0 or empty. */
+export const orElse = (operand: unknown, otherwise: Node, { orFalse = false } = {}): Node => ({
   type: 'FilterExpression',
   operand,
-  filter: { type: 'CallExpression', callee: identifier('default'), args: [otherwise] },
+  filter: {
+    type: 'CallExpression',
+    callee: identifier('default'),
+    args: [otherwise, ...(orFalse ? [identifier('true')] : [])],
+  },
 })
 
 export const literal = (value: string): Node => ({ type: 'StringLiteral', value })

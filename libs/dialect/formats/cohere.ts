@@ -1,3 +1,4 @@
+import { NAMES_IN_JSON } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
@@ -9,6 +10,7 @@ export const cohere: ToolCallFormat = {
     {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Paris", "days": 3}},
     {"tool_call_id": "1", "tool_name": "clock", "parameters": {}}
 ]<|END_ACTION|>`,
+  names: NAMES_IN_JSON,
   read: {
     type: 'text',
     list: {

@@ -1,3 +1,4 @@
+import { BARE_NAMES } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /** One section of calls, `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>ARGUMENTS<｜tool▁call▁end｜>` each: DeepSeek V3.1. */
@@ -5,6 +6,7 @@ export const deepseekV31: ToolCallFormat = {
   example:
     '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Paris", "days": 3}<｜tool▁call▁end｜>' +
     '<｜tool▁call▁begin｜>clock<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+  names: BARE_NAMES,
   read: {
     type: 'text',
     calls: {

@@ -1,3 +1,4 @@
+import { BARE_NAMES } from '../syntax/name-rules.ts'
 import { toUnquotedText } from '../syntax/write-values.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
@@ -14,6 +15,7 @@ export const deepseekV32: ToolCallFormat = {
 <｜DSML｜invoke name="clock">
 </｜DSML｜invoke>
 </｜DSML｜function_calls>`,
+  names: BARE_NAMES,
   read: {
     type: 'text',
     calls: {

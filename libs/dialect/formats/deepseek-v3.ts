@@ -1,3 +1,4 @@
+import { BARE_NAMES } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
@@ -13,6 +14,7 @@ export const deepseekV3: ToolCallFormat = {
 \`\`\`json
 {}
 \`\`\`<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
+  names: BARE_NAMES,
   read: {
     type: 'text',
     calls: {

@@ -1,9 +1,11 @@
+import { NAMES_IN_JSON } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /** `functools[{"name": NAME, "arguments": ARGUMENTS}, …]`: Phi 4 mini. */
 export const functools: ToolCallFormat = {
   example:
     'functools[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, {"name": "clock", "arguments": {}}]',
+  names: NAMES_IN_JSON,
   read: {
     type: 'text',
     list: {

@@ -1,9 +1,11 @@
+import { NAMES_IN_JSON } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /** `<|tool_call|>[{"name": NAME, "arguments": ARGUMENTS}, …]`, in Granite 3.1 behind `<tool_call>`: Granite 3. */
 export const granite3: ToolCallFormat = {
   example:
     '<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, {"name": "clock", "arguments": {}}]',
+  names: NAMES_IN_JSON,
   read: {
     type: 'text',
     list: {

@@ -1,4 +1,5 @@
 import { createHarmonyMessages, HARMONY_MARKERS } from '../syntax/harmony-messages.ts'
+import { HARMONY_NAMES } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
@@ -10,6 +11,7 @@ export const harmony: ToolCallFormat = {
   example:
     '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Paris", "days": 3}<|call|>' +
     '<|start|>assistant<|channel|>commentary to=functions.clock <|constrain|>json<|message|>{}<|call|>',
+  names: HARMONY_NAMES,
   read: { type: 'messages', markers: HARMONY_MARKERS, open: createHarmonyMessages },
   constrain: {
     begin: (name) =>

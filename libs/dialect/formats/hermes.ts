@@ -1,3 +1,4 @@
+import { NAMES_IN_JSON } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /** `<tool_call>{"name": NAME, "arguments": ARGUMENTS}</tool_call>` for each call: Hermes, Qwen 2.5 and 3, Granite 4. */
@@ -8,6 +9,7 @@ export const hermes: ToolCallFormat = {
 <tool_call>
 {"name": "clock", "arguments": {}}
 </tool_call>`,
+  names: NAMES_IN_JSON,
   read: {
     type: 'text',
     calls: { '<tool_call>': { type: 'object', close: '</tool_call>', strict: false } },

@@ -1,3 +1,4 @@
+import { NAMES_IN_JSON } from '../syntax/name-rules.ts'
 import type { CallGrammar, ToolCallFormat } from '../tool-call-format.ts'
 
 /** Also constrains the calls of formats that have no grammar of their own. */
@@ -11,6 +12,7 @@ export const JSON_GRAMMAR: CallGrammar = {
 export const json: ToolCallFormat = {
   example:
     '{"name": "get_weather", "parameters": {"city": "Paris", "days": 3}}; {"name": "clock", "parameters": {}}',
+  names: NAMES_IN_JSON,
   read: {
     type: 'text',
     list: {

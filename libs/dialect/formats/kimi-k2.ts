@@ -1,3 +1,4 @@
+import { BARE_NAMES } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
@@ -10,6 +11,7 @@ export const kimiK2: ToolCallFormat = {
     '<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Paris", "days": 3}<|tool_call_end|>' +
     '<|tool_call_begin|>functions.clock:1<|tool_call_argument_begin|>{}<|tool_call_end|>' +
     '<|tool_calls_section_end|>',
+  names: BARE_NAMES,
   read: {
     type: 'text',
     calls: {

@@ -1,3 +1,4 @@
+import { NAMES_BEFORE_BRACKETS } from '../syntax/name-rules.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /**
@@ -7,6 +8,7 @@ import type { ToolCallFormat } from '../tool-call-format.ts'
 export const mistral: ToolCallFormat = {
   example:
     '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}, {"name": "clock", "arguments": {}}]',
+  names: NAMES_BEFORE_BRACKETS,
   read: {
     type: 'text',
     list: {
@@ -19,7 +21,7 @@ export const mistral: ToolCallFormat = {
           type: 'named',
           nameEnd: '[ARGS]',
           close: null,
-          // Some releases write an id behind the name.
+          // Some releases write an id after the name.
           toName: (written) => written.replace(/\[CALL_ID\].*/, ''),
         },
       },

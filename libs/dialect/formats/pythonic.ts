@@ -1,9 +1,11 @@
+import { PYTHON_NAMES } from '../syntax/name-rules.ts'
 import { toPython } from '../syntax/write-values.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
 /** `[NAME(KEY=VALUE, …), …]` in Python's syntax, or JSON objects, as the whole output: Llama 4. */
 export const pythonic: ToolCallFormat = {
   example: "[get_weather(city='Paris', days=3), clock()]",
+  names: PYTHON_NAMES,
   read: {
     type: 'text',
     list: {

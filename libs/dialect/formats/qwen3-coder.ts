@@ -1,3 +1,4 @@
+import { BARE_NAMES } from '../syntax/name-rules.ts'
 import { toUnquotedText } from '../syntax/write-values.ts'
 import type { ToolCallFormat } from '../tool-call-format.ts'
 
@@ -20,6 +21,7 @@ Paris
 <function=clock>
 </function>
 </tool_call>`,
+  names: BARE_NAMES,
   read: {
     type: 'text',
     calls: {

@@ -1,5 +1,6 @@
 import type { ToolDefinition } from '#libs/contracts/generation-request.ts'
 import { resolveReference } from '#libs/json-schema/references.ts'
+import { createPythonLiteral } from './python-literal.ts'
 
 /** The types that a tool's schema allows for a parameter; null: it does not say. */
 export type DeclaredTypes = ReadonlySet<string> | null
@@ -19,6 +20,8 @@ function collectTypes(schema: unknown, types: Set<string>, { root, depth }: Plac
   const inside = { root, depth: depth + 1 }
   const type = field(schema, 'type')
   for (const name of Array.isArray(type) ? type : [type]) if (typeof name === 'string') types.add(name)
+  // OpenAPI 3.0 has no type `null`.
+  if (field(schema, 'nullable') === true) types.add('null')
   const values: unknown = field(schema, 'enum') ?? [field(schema, 'const')]
   if (Array.isArray(values)) for (const value of values) if (value !== undefined) types.add(typeOf(value))
   for (const keyword of ['anyOf', 'oneOf', 'allOf']) {
@@ -30,24 +33,54 @@ function collectTypes(schema: unknown, types: Set<string>, { root, depth }: Plac
   collectTypes(resolveReference(root, reference), types, inside)
 }
 
-/** References may be circular. */
+/** Limits the levels, because references may be circular. */
 const MAX_DEPTH = 8
 
-/** Whether the text of a parameter is always a string, so that it can be emitted as it comes. */
+/** Returns whether the text of a parameter is always a string, so that it can be emitted as it comes. */
 export function isAlwaysText(types: DeclaredTypes): boolean {
   return types !== null && types.size === 1 && types.has('string')
 }
 
 /**
- * The JSON of a parameter that was written without quotes: text that is JSON of a declared type is used unchanged, any
- * other text becomes a string. Without declared types any JSON is accepted. Quotes are part of a string, because no
- * template writes them as markup.
+ * Returns the JSON of a parameter that was written without quotes. Text that is JSON of a declared type is used
+ * unchanged, except that an integer is written without fraction and exponent. If no string is declared, literals of
+ * other languages and values in quotes are read as well. Any other text becomes a string. Without declared types any
+ * JSON is accepted. Quotes are part of a string, because no template writes them as markup.
  */
 export function toJsonText(written: string, types: DeclaredTypes): string {
-  const text = PYTHON[written.trim()] ?? written.trim()
-  const value = parseJson(text)
-  const fits = value !== undefined && typeof value !== 'string' && (types === null || isOf(value, types))
-  return fits ? text : JSON.stringify(written)
+  for (const json of readings(written.trim(), types)) {
+    const value = parseJson(json)
+    if (value === undefined || typeof value === 'string' || (types !== null && !isOf(value, types))) continue
+    return types?.has('number') === false && typeof value === 'number' ? toWholeText(json, value) : json
+  }
+  return JSON.stringify(written)
+}
+
+/** Yields the JSON that a text may mean, the likeliest first. */
+function* readings(text: string, types: DeclaredTypes): Generator<string> {
+  yield PYTHON[text] ?? text
+  if (types === null || types.has('string')) return
+  for (const bare of [text, /^(["'])(.*)\1$/s.exec(text)?.[2]]) {
+    if (bare === undefined) continue
+    yield OTHER_LANGUAGES[bare.toLowerCase()] ?? bare
+    const json = fromPython(bare)
+    if (json !== null) yield json
+  }
+}
+
+/** Returns all digits of a whole number, however it was written. */
+const toWholeText = (json: string, value: number): string =>
+  /^-?\d+$/.test(json) ? json : String(BigInt(value))
+
+/** Returns the JSON of a Python literal; null for any other text. */
+function fromPython(text: string): string | null {
+  let json = ''
+  const literal = createPythonLiteral((part) => {
+    json += part
+  })
+  // A number or word ends at the first character after it.
+  const end = literal.read(`${text}\n`, 0)
+  return literal.state() === 'over' && end >= text.length ? json : null
 }
 
 function isOf(value: unknown, types: ReadonlySet<string>): boolean {
@@ -68,12 +101,22 @@ const PYTHON: Readonly<Record<string, string>> = Object.assign(Object.create(nul
   None: 'null',
 })
 
+/** JSON words by the lower case of the words of other languages. */
+const OTHER_LANGUAGES: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
+  true: 'true',
+  false: 'false',
+  null: 'null',
+  none: 'null',
+  nil: 'null',
+  undefined: 'null',
+})
+
 function field(holder: unknown, name: string): unknown {
   const object = Object(holder)
   return Object.hasOwn(object, name) ? object[name] : undefined
 }
 
-/** undefined for invalid JSON. */
+/** Returns undefined for invalid JSON. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -6,9 +6,12 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue }
 
-/** JSON with a blank after `:` and `,`, as models write it because Python's json.dumps does. */
+/**
+ * Returns JSON with a blank after `:` and `,`, as models write it because Python's json.dumps does. Numbers of
+ * `parseExact` keep their spelling, also in the functions below.
+ */
 export function toSpacedJson(value: JsonValue): string {
-  if (value === null || typeof value !== 'object') return JSON.stringify(value)
+  if (value === null || typeof value !== 'object' || JSON.isRawJSON(value)) return JSON.stringify(value)
   if (isList(value)) return `[${value.map(toSpacedJson).join(', ')}]`
   const members = Object.entries(value).map(
     ([key, inner]) => `${JSON.stringify(key)}: ${toSpacedJson(inner)}`,
@@ -16,17 +19,17 @@ export function toSpacedJson(value: JsonValue): string {
   return `{${members.join(', ')}}`
 }
 
-/** A string as it is, any other value as JSON. */
+/** Returns a string unchanged, any other value as JSON. */
 export function toUnquotedText(value: JsonValue): string {
   return typeof value === 'string' ? value : toSpacedJson(value)
 }
 
-/** The value as Python's `repr` prints it. */
+/** Returns the value as Python's `repr` prints it. */
 export function toPython(value: JsonValue): string {
   if (value === null) return 'None'
   if (typeof value === 'boolean') return value ? 'True' : 'False'
   if (typeof value === 'string') return toPythonString(value)
-  if (typeof value === 'number') return JSON.stringify(value)
+  if (typeof value === 'number' || JSON.isRawJSON(value)) return JSON.stringify(value)
   if (isList(value)) return `[${value.map(toPython).join(', ')}]`
   const members = Object.entries(value).map(([key, inner]) => `${toPythonString(key)}: ${toPython(inner)}`)
   return `{${members.join(', ')}}`

@@ -26,7 +26,7 @@ export type Mutant = {
 export const MUTANT_VARIABLE = 'MILLRACE_TEST_MUTANT'
 
 const INBOX = 'libs/event-bus/stream-inbox.ts'
-const RUN_CHAT = 'apps/worker/run-chat.ts'
+const RUN_CHAT = 'apps/worker/run/run-chat.ts'
 const DISPATCH = 'apps/gateway/generation/dispatch.ts'
 
 export const MUTANTS: readonly Mutant[] = [
@@ -134,7 +134,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'tokens of earlier epochs do not count towards the limit',
     edits: [
       {
-        file: 'apps/worker/cap-output.ts',
+        file: 'apps/worker/run/cap-output.ts',
         from: 'cap.maxTokens - tokens.written',
         to: 'cap.maxTokens',
       },
@@ -146,7 +146,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a generation that failed is charged',
     edits: [
       {
-        file: 'apps/gateway/generation/open-run.ts',
+        file: 'apps/gateway/generation/generation-run.ts',
         from: "this.#outcome = 'fault'\n    this.#timing.failed(error)",
         to: 'this.#timing.failed(error)',
       },
@@ -157,7 +157,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a worker charges what a dead gateway cannot settle',
     edits: [
       {
-        file: 'apps/worker/settle-orphans.ts',
+        file: 'apps/worker/run/settle-orphans.ts',
         from: "outcome: 'fault', ...UNUSED, ",
         to: "outcome: 'completed', ...UNUSED, promptTokens: 20, completionTokens: 20, ",
       },

@@ -88,6 +88,7 @@ export function createFakePicture({ models, workersPerModel, accounts, longHisto
           address: null,
           contextWindow: 32_768,
           problem: null,
+          refuses: place === 0 ? ['tools', 'several system messages'] : [],
           pendingSettlements: 0,
         }
       }),

@@ -105,4 +105,5 @@ const ENGINE = {
   contextWindow: 4_096,
   waiting: 0,
   problem: null,
+  refuses: ['tools'],
 }

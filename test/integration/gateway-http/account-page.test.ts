@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { loadAccountPage } from '#apps/gateway/account-page.ts'
+import { loadAccountPage } from '#apps/gateway/http/account-page.ts'
 import { ASSET_HEADERS, PAGE_HEADERS } from '#libs/pages/page-headers.ts'
 import { always, END, serveApp } from './gateway-app.ts'
 

@@ -123,7 +123,13 @@ const prepareOnThread: PrepareOnThread = async (...work) => {
 type Replaced = Partial<
   Pick<
     Parameters<typeof buildApp>[0],
-    'authenticate' | 'authenticateManager' | 'askAccount' | 'nowMs' | 'wallClockMs'
+    | 'authenticate'
+    | 'authenticateManager'
+    | 'askAccount'
+    | 'nowMs'
+    | 'wallClockMs'
+    | 'allowedOrigins'
+    | 'takesWork'
   >
 >
 
@@ -160,6 +166,7 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
       throw new ApiError('invalid_key', 'The API key is not valid.')
     },
     catalog,
+    callFormatOf: (model) => (model === MODEL ? 'qwen3-coder' : null),
     askAccount: own.askAccount,
     prepareOnThread,
     newId: randomUUIDv7,
@@ -174,6 +181,8 @@ export async function serveApp(generate: Generate, given: Partial<HttpLimits> = 
     log: pino({ level: 'trace' }, { write: (line) => logged.push(line) }),
     limits,
     hasAccountPage: true,
+    allowedOrigins: [],
+    takesWork: () => true,
     ...replaced,
   })
   onTestFinished(async () => {

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
 import { connect } from 'node:net'
 import { text as readAll } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
@@ -109,7 +111,7 @@ describe('a path or a method', () => {
     ['/v1/../v1/models', 404],
     ['/v1/%2e%2e/v1/models', 404],
     ['/V1/MODELS', 404],
-    ['/v1/models/', 404],
+    ['/v1/models/', 200],
     ['/v1/models/%00', 404],
     ['/v1/models/..%2f..%2fetc%2fpasswd', 404],
     ['/v1/models/%ff%fe', 400],
@@ -141,6 +143,25 @@ describe('a path or a method', () => {
       expect(statusesOf(await send(port, get('/').replace('GET /', line)))).not.toContain(200)
     },
   )
+})
+
+/** As Java's own client sends it to every server in the clear. */
+describe('a POST that offers HTTP/2', () => {
+  const offer = { connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c', 'http2-settings': 'AAEAAEAA' }
+
+  it.each([
+    ['a content-length', { 'content-length': String(BODY.length) }],
+    ['chunks', { 'transfer-encoding': 'chunked' }],
+  ])('is answered in HTTP/1.1, its body read: with %s', async (_name, framing) => {
+    const { port } = await serveApp(core)
+    const headers = { ...AUTHORIZED, ...offer, ...framing }
+    const posted = request({ host: '127.0.0.1', port, method: 'POST', path: '/v1/chat/completions', headers })
+    posted.on('upgrade', () => posted.destroy(new Error('the connection was upgraded')))
+    posted.end(BODY)
+    const [answer] = await once(posted, 'response')
+    expect(answer).toMatchObject({ statusCode: 200, httpVersion: '1.1' })
+    expect(JSON.parse(await readAll(answer))).toMatchObject({ choices: [{ message: { content: 'Hi' } }] })
+  })
 })
 
 describe('a client that is slow on purpose', () => {

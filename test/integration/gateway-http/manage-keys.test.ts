@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vit
 import { z } from 'zod'
 import { ACCOUNT } from '#libs/account-contract/account-contract.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
-import { createAuthentication } from '#apps/gateway/authentication.ts'
+import { createAuthentication } from '#apps/gateway/callers/authentication.ts'
 import { openManagedAccount, type ManagedAccount } from '../billing/support/managed-account.ts'
 import { always, CHAT, END, MODEL, serveApp } from './gateway-app.ts'
 

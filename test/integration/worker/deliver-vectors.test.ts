@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createDeliverVectors, VectorsNotTaken } from '#apps/worker/embedding/deliver-vectors.ts'
+import { createDeliverVectors, VectorsNotTaken } from '#apps/worker/run/embedding/deliver-vectors.ts'
 import { readVectors, vectorsKey } from '#libs/event-bus/vectors.ts'
 import { generationJob } from '../../support/generation-job.ts'
 import { sharedRedis } from '../../support/redis.ts'
-import { claimedGeneration, runningUnderTest } from '../../unit/apps/worker/running-under-test.ts'
+import { claimedGeneration, runningUnderTest } from '../../unit/apps/worker/run/running-under-test.ts'
 
 const VECTORS = [Float32Array.of(0.1, -2.5, 3e-38), Float32Array.of(Math.fround(1 / 3), 0, 1)]
 const worker = 'worker-1'

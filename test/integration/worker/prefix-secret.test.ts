@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { readPrefixSecret } from '#apps/worker/prefix-tenant.ts'
+import { readPrefixSecret } from '#apps/worker/run/prefix-tenant.ts'
 import { prefixSecretKey } from '#libs/generation-record/keys.ts'
 import { connectRedis } from '#libs/redis/connect-redis.ts'
 import { createLogger } from '#libs/telemetry/logger.ts'

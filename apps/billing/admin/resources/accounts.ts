@@ -5,7 +5,7 @@ import type { Account } from '#libs/admin-contract/resources/accounts.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 import { implementChange, implementRead, type AdminContext, type Changed } from '../implement.ts'
-import { isAfterCursor, toPage } from '../page.ts'
+import { isAfterCursor, toPage } from '../list-page.ts'
 
 const createAccount = implementChange(
   ADMIN.createAccount,

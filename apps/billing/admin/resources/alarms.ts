@@ -3,7 +3,7 @@ import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { Alarm } from '#libs/admin-contract/resources/alarms.ts'
 import type { Tables } from '../../database/tables.ts'
 import { implementRead } from '../implement.ts'
-import { toPage, toSeq } from '../page.ts'
+import { toPage, toSeq } from '../list-page.ts'
 
 const listAlarms = implementRead(ADMIN.listAlarms, async ({ query: { kind, limit, cursor } }, { db }) => {
   let alarms = db

@@ -6,7 +6,7 @@ import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 import { implementChange, implementExport, implementRead, type AdminContext } from '../implement.ts'
 import { readMonthLines } from '../month-lines.ts'
-import { readMonths } from '../read-months.ts'
+import { readMonths } from '../../books/read-months.ts'
 
 /** Of one statement: it reads the whole month. */
 const LIMIT_MS = 10 * 60_000

@@ -1,6 +1,6 @@
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { implementRead } from '../implement.ts'
-import { toPage, toSeq } from '../page.ts'
+import { toPage, toSeq } from '../list-page.ts'
 
 const listAudit = implementRead(
   ADMIN.listAudit,

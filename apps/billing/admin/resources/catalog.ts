@@ -6,7 +6,7 @@ import { readModels } from '../../catalog/read-catalog.ts'
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 import { implementChange, implementRead } from '../implement.ts'
-import { toPage, toSeq } from '../page.ts'
+import { toPage, toSeq } from '../list-page.ts'
 
 /** The most scheduled prices in an answer; no catalog has as many. */
 const MAX_SCHEDULED = 1_000

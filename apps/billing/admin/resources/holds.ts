@@ -3,7 +3,7 @@ import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { RELEASE_WARNING } from '#libs/admin-contract/resources/holds.ts'
 import { AdminError } from '../admin-error.ts'
 import { implementChange, implementRead } from '../implement.ts'
-import { isAfterCursor, toPage } from '../page.ts'
+import { isAfterCursor, toPage } from '../list-page.ts'
 import { assertModel } from './catalog.ts'
 import { readAccount } from './accounts.ts'
 

@@ -7,7 +7,7 @@ import { PREFIX_LENGTH, type Key, type KeyLimits } from '#libs/admin-contract/re
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 import { implementChange, implementRead, type Changed } from '../implement.ts'
-import { isAfterCursor, toPage } from '../page.ts'
+import { isAfterCursor, toPage } from '../list-page.ts'
 import { readAccount } from './accounts.ts'
 import { lockKey, readKeyRecord, selectKeys, toKeyRecord } from './key-record.ts'
 import {

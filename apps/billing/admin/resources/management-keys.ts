@@ -7,7 +7,7 @@ import { MAX_MANAGEMENT_KEYS, type ManagementKey } from '#libs/admin-contract/re
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 import { implementChange, implementRead } from '../implement.ts'
-import { isAfterCursor, toPage } from '../page.ts'
+import { isAfterCursor, toPage } from '../list-page.ts'
 import { readAccount } from './accounts.ts'
 import { assertFuture } from './keys.ts'
 

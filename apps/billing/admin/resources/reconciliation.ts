@@ -3,7 +3,7 @@ import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import type { Counts } from '#libs/admin-contract/resources/reconciliation.ts'
 import type { Tables } from '../../database/tables.ts'
 import { implementRead } from '../implement.ts'
-import { toPage, toSeq } from '../page.ts'
+import { toPage, toSeq } from '../list-page.ts'
 
 const agree = (counts: Counts) => counts.every(({ rows }) => rows === 0)
 

@@ -5,7 +5,7 @@ import { FRESH_SESSION_MINUTES, TICKET_SECONDS } from '#libs/admin-contract/reso
 import type { Tables } from '../../database/tables.ts'
 import { AdminError } from '../admin-error.ts'
 import { implementChange, implementRead, type Actor } from '../implement.ts'
-import { isAfterCursor, toPage } from '../page.ts'
+import { isAfterCursor, toPage } from '../list-page.ts'
 import { isOpenAt, selectSessions, toSession, type SessionRow } from '../sessions.ts'
 import { createToken, hashSessionToken } from '../tokens.ts'
 

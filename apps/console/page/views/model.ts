@@ -1,5 +1,5 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
-import type { ModelNow, OpenRequest, Series, TenantNow } from '#libs/live-view/rows.ts'
+import type { ModelNow, OpenRequest, Series, TenantNow, WorkerNow } from '#libs/live-view/rows.ts'
 import type { ModelView } from '#libs/live-view/views.ts'
 import { shortId } from '#libs/page-parts/id.ts'
 import { mark } from '#libs/page-parts/mark.ts'
@@ -12,7 +12,7 @@ import type { OpenScreen } from '../app.ts'
 import { followLive } from '../live.ts'
 import { createAccountNames, type AccountNames } from '../parts/account-names.ts'
 import { createChart, type ChartView } from '../parts/chart.ts'
-import { asOf, liveFrame } from '../parts/live-frame.ts'
+import { asOf, liveSection } from '../parts/live-section.ts'
 import { problemList, STATES, sum } from './now.ts'
 import { workerColumns } from './workers.ts'
 
@@ -55,13 +55,13 @@ export const open: OpenScreen = (app, { path }) => {
           </h1>
           ${asOf(live)}
         </div>
-        ${liveFrame(live, (view) =>
+        ${liveSection(live, (view) =>
           view.model === null
             ? html`<p class="empty">
                 No process of the cluster knows this model. <a href="#/catalog">Catalog</a>
               </p>`
             : html`${view.problems.length === 0 ? nothing : problemList(app, view.problems)}
-                ${tiles(view.model)} ${needed(view.model)}
+                ${tiles(view.model)} ${needed(view.model)} ${refuses(view.workers)}
                 <section>
                   <h2>Waiting and running, 6 hours</h2>
                   ${history(view)}
@@ -148,6 +148,19 @@ function needed({ askedPerS, meanGenerationMs, waiting, slots, running, shortSlo
     drain what waits in ${DRAIN_S} s, − ${slots} present =
     <strong>${shortSlots > 0 ? `short of ${shortSlots}` : 'enough'}</strong>.
   </p>`
+}
+
+/** What the chat templates of its workers cannot print; nothing until one of them has loaded one. */
+function refuses(workers: readonly WorkerNow[]): TemplateResult | typeof nothing {
+  const known = workers.flatMap((worker) => (worker.refuses === null ? [] : [worker.refuses]))
+  if (known.length === 0) return nothing
+  const lacking = Array.from(new Set(known.flat()))
+  return lacking.length === 0
+    ? html`<p>Its chat template can print every conversation.</p>`
+    : html`<p>
+        It refuses requests with one of these, which its chat template cannot print:
+        <strong>${lacking.join('; ')}</strong>.
+      </p>`
 }
 
 function toChart(histories: ModelView['longHistories'], waiting: Series): Parameters<ChartView['view']>[0] {

@@ -12,7 +12,7 @@ import { read, type Answer } from '../api.ts'
 import type { App, OpenScreen } from '../app.ts'
 import { followLive } from '../live.ts'
 import { growHistories, type Histories } from '../parts/histories.ts'
-import { asOf, liveFrame } from '../parts/live-frame.ts'
+import { asOf, liveSection } from '../parts/live-section.ts'
 import { createLiveTable } from '../parts/live-table.ts'
 
 const STATE_EVERY_MS = 10_000
@@ -63,7 +63,7 @@ export const open: OpenScreen = (app) => {
                 The state of the books is not known: ${state.failure.message}
               </p>`
         }
-        ${liveFrame(
+        ${liveSection(
           live,
           (view) =>
             html`${problemList(app, view.problems)} ${tiles(view.cluster, histories)}

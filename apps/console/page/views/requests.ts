@@ -15,7 +15,7 @@ import { read, type Item } from '../api.ts'
 import type { OpenScreen } from '../app.ts'
 import { followLive } from '../live.ts'
 import { createAccountNames, type AccountNames } from '../parts/account-names.ts'
-import { asOf, liveFrame } from '../parts/live-frame.ts'
+import { asOf, liveSection } from '../parts/live-section.ts'
 import { openTable } from './model.ts'
 
 type Settled = Item<'/requests'>
@@ -83,7 +83,7 @@ export const open: OpenScreen = (app, { query }) => {
           ${key === '' ? nothing : html`<input type="hidden" name="key" .value=${key} />`}
           <button type="submit">Filter</button>
         </form>
-        ${liveFrame(live, (view) => {
+        ${liveSection(live, (view) => {
           const ended = view.ended.filter(
             (row) => (account === '' || row.accountId === account) && (model === '' || row.model === model),
           )

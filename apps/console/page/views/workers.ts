@@ -11,7 +11,7 @@ import { table, type Column } from '#libs/page-parts/table.ts'
 import { duration, moment } from '#libs/page-parts/time.ts'
 import type { OpenScreen } from '../app.ts'
 import { followLive } from '../live.ts'
-import { asOf, liveFrame } from '../parts/live-frame.ts'
+import { asOf, liveSection } from '../parts/live-section.ts'
 import { createLiveTable } from '../parts/live-table.ts'
 
 const MEANINGS: Readonly<Record<WorkerNow['state'], Meaning>> = {
@@ -105,7 +105,7 @@ export const open: OpenScreen = (app, { query }) => {
           <h1>Workers</h1>
           ${asOf(live)}
         </div>
-        ${liveFrame(
+        ${liveSection(
           live,
           (view) =>
             html`<p class="versions">

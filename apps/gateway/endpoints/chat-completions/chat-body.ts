@@ -1,44 +1,48 @@
 import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
+import { contentsOf } from '../fields/content.ts'
 import { Effort } from '../fields/effort.ts'
 import { BOOLEAN, TEXT } from '../fields/field-texts.ts'
+import { LEAST_OUTPUT_FIELDS } from '../fields/least-output.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
 import { ResponseFormat } from '../fields/output-format.ts'
 import { OutputLimit } from '../fields/output-limit.ts'
+import { REASONING_FIELDS, REASONING_SWITCHES } from '../fields/reasoning-switches.ts'
 import { SAMPLING_FIELDS } from '../fields/sampling.ts'
+import { STRUCTURED_FIELDS } from '../fields/structured-outputs.ts'
 import { ShortText } from '../fields/short-text.ts'
 import { TOOL_FIELDS } from '../fields/tools.ts'
 
-const PARTS = 'expected text, or an array of parts {"type":"text","text":…}'
+const { Content, AssistantContent } = contentsOf('text')
 
-const TextPart = z.object({ type: z.literal('text'), text: z.string() })
+const FUNCTION_CALL = 'expected an object with name and arguments'
 
-/**
- * Text, or text parts, which are joined without a separator. The interface allows null as `content`: it means an
- * empty text.
- */
-const Content = z
-  .union(
-    [
-      z.string(),
-      listOf(TextPart, { expected: PARTS }).transform((parts) => parts.map(({ text }) => text).join('')),
-    ],
-    PARTS,
-  )
-  .nullable()
-  .transform((content) => content ?? '')
-
-const ToolCall = z.object(
-  {
+const FunctionCall = z
+  .object({
     id: ShortText,
-    type: optional(z.literal('function', 'expected function')),
-    function: z.object(
-      { name: ShortText, arguments: optional(z.string(TEXT)).transform((text) => text ?? '') },
-      'expected an object with name and arguments',
-    ),
-  },
-  'expected a tool call {"id":…,"type":"function","function":{…}}',
-)
+    type: z.literal('function').nullish(),
+    function: z.object({ name: ShortText, arguments: optional(z.string(TEXT)) }, FUNCTION_CALL),
+  })
+  .transform(({ id, function: { name, arguments: text = '' } }) => ({ id, name, arguments: text }))
+
+/** A call of a tool that takes free text, of another service: replayed as a call with this text as its `input`. */
+const CustomCall = z
+  .object({
+    id: ShortText,
+    type: z.literal('custom'),
+    custom: z.object({ name: ShortText, input: z.string(TEXT) }, 'expected an object with name and input'),
+  })
+  .transform(({ id, custom: { name, input } }) => ({ id, name, arguments: JSON.stringify({ input }) }))
+
+const ToolCall = z.discriminatedUnion('type', [FunctionCall, CustomCall], {
+  error: ({ code }) =>
+    code === 'invalid_union'
+      ? 'expected function'
+      : 'expected a tool call {"id":…,"type":"function","function":{…}}',
+})
+
+/** A field of messages that is refused, because ignoring it would lose what was said. */
+const refused = (expected: string) => optional(z.unknown().refine(() => false, expected))
 
 const SystemMessage = z.object({ role: z.literal('system'), content: Content })
 const DeveloperMessage = z.object({ role: z.literal('developer'), content: Content })
@@ -46,17 +50,23 @@ const UserMessage = z.object({ role: z.literal('user'), content: Content })
 const AssistantMessage = z
   .object({
     role: z.literal('assistant'),
-    content: Content.optional(),
+    content: AssistantContent.optional(),
+    refusal: optional(z.string(TEXT)).meta({ description: 'Read as text behind the content.' }),
     reasoning_content: optional(z.string(TEXT)),
+    reasoning: optional(z.string(TEXT)).meta({ description: 'The same as reasoning_content.' }),
+    audio: refused('audio is not supported by this model; send its transcript as content'),
+    function_call: refused('expected none: send it in tool_calls, its result as a message of role tool'),
     tool_calls: optional(listOf(ToolCall, { expected: 'expected an array of tool calls' })),
   })
-  .refine((message) => message.content !== undefined || (message.tool_calls ?? []).length > 0, {
-    path: ['content'],
-    error: 'expected content or tool_calls',
-  })
+  .refine(
+    ({ content, refusal, tool_calls }) =>
+      content !== undefined || refusal !== undefined || (tool_calls ?? []).length > 0,
+    { path: ['content'], error: 'expected content or tool_calls' },
+  )
   .meta({
     anyOf: [
       { required: ['content'] },
+      { required: ['refusal'], properties: { refusal: { type: 'string' } } },
       { required: ['tool_calls'], properties: { tool_calls: { type: 'array', minItems: 1 } } },
     ],
   })
@@ -98,8 +108,14 @@ export const ChatBody = z.object({
   stream_options: optional(z.object({ include_usage: optional(z.boolean(BOOLEAN)) }, 'expected an object')),
   ...TOOL_FIELDS,
   response_format: optional(ResponseFormat),
+  ...STRUCTURED_FIELDS,
   reasoning_effort: optional(Effort).meta({ description: 'Absent: the model’s default.' }),
   effort: optional(Effort).meta({ description: 'The same as reasoning_effort.' }),
+  ...REASONING_SWITCHES,
+  reasoning: optional(z.object(REASONING_FIELDS, 'expected an object')).meta({
+    description: 'Its effort is the same as reasoning_effort; of OpenRouter.',
+  }),
+  ...LEAST_OUTPUT_FIELDS,
   ...SAMPLING_FIELDS,
 })
 export type ChatBody = z.output<typeof ChatBody>

@@ -2,7 +2,8 @@ import type { OutputEvent } from '../../generation/generation-call.ts'
 import type { Answer, StreamRenderer } from '../generation-endpoint.ts'
 import type { ErrorBody } from '../../http/handle-error.ts'
 import { toJson } from '../to-json.ts'
-import { toChatUsage, toCompletionId, toFinishReason } from './shared-fields.ts'
+import { toChatUsage } from './chat-usage.ts'
+import { toCompletionId, toFinishReason } from './to-object.ts'
 
 /** The request's options that change the rendered stream. */
 export type ChatOptions = { readonly includeUsage: boolean }

@@ -1,10 +1,16 @@
+import { ApiError } from '#libs/contracts/api-error.ts'
 import type { ChatMessage, ChatRequest } from '#libs/contracts/generation-request.ts'
-import type { ModelSpec } from '#libs/contracts/model-spec.ts'
+import { noGrammars } from '#libs/json-schema/limits.ts'
+import type { CatalogModel } from '../../catalog.ts'
 import { createCheckSchema } from '../fields/check-schema.ts'
 import { mergeEfforts } from '../fields/effort.ts'
+import { DIFFER } from '../fields/field-texts.ts'
+import { toLeastOutput } from '../fields/least-output.ts'
 import { toOutputFormat } from '../fields/output-format.ts'
 import { toMaxOutputTokens } from '../fields/output-limit.ts'
+import { toSwitches } from '../fields/reasoning-switches.ts'
 import { toSampling } from '../fields/sampling.ts'
+import { toStructuredFormats } from '../fields/structured-outputs.ts'
 import { toToolUse } from '../fields/tools.ts'
 import type { ChatBody, ChatBodyMessage } from './chat-body.ts'
 
@@ -18,38 +24,65 @@ type ChatGeneration = {
  * Throws an `ApiError` `invalid_request` for errors that involve several fields or the model: tools on a model
  * without tools, a forced tool that is not offered, an invalid schema, two different efforts.
  */
-export function toGeneration(body: ChatBody, model: ModelSpec): ChatGeneration {
+export function toGeneration(body: ChatBody, model: CatalogModel): ChatGeneration {
   const { effort, reasoning_effort: reasoningEffort } = body
-  const checkSchema = createCheckSchema()
-  const outputFormat = toOutputFormat(body.response_format, 'response_format', checkSchema)
+  const use = noGrammars()
+  const checkSchema = createCheckSchema(use)
+  const formats = { response_format: body.response_format }
+  const outputFormat = toOutputFormat(formats, toStructuredFormats(body), { checkSchema, use })
+  const toolUse = toToolUse(body, { model, outputFormat, checkSchema })
+  const maxOutputTokens = toMaxOutputTokens([body.max_tokens, body.max_completion_tokens], model)
   return {
     request: {
       kind: 'chat',
       messages: body.messages.map(toMessage),
-      ...toToolUse(body, { model, outputFormat, checkSchema }),
+      ...toolUse,
       outputFormat,
       sampling: toSampling(body),
       stop: body.stop ?? [],
-      reasoningEffort: mergeEfforts({ effort, reasoning_effort: reasoningEffort }) ?? model.defaultEffort,
+      reasoningEffort: mergeEfforts(
+        { effort, reasoning_effort: reasoningEffort, ...toSwitches(body) },
+        model,
+      ),
+      ...toLeastOutput(body, { ...toolUse, outputFormat, maxOutputTokens, model }),
     },
-    maxOutputTokens: toMaxOutputTokens([body.max_tokens, body.max_completion_tokens], model),
+    maxOutputTokens,
   }
 }
 
-function toMessage(message: ChatBodyMessage): ChatMessage {
-  const { role, content } = message
+function toMessage(message: ChatBodyMessage, index: number): ChatMessage {
+  const { role } = message
+  if (role === 'assistant') return toAssistant(message, `messages[${index}]`)
+  const { content } = message
   if (role === 'tool') return { role, content, toolCallId: message.tool_call_id ?? '' }
-  if (role === 'assistant') {
-    return {
-      role,
-      content: content ?? '',
-      reasoning: message.reasoning_content ?? '',
-      toolCalls: (message.tool_calls ?? []).map(({ id, function: { name, arguments: text } }) => ({
-        id,
-        name,
-        arguments: text,
-      })),
-    }
-  }
   return { role: role === 'user' ? 'user' : 'system', content }
+}
+
+function toAssistant(
+  message: Extract<ChatBodyMessage, { role: 'assistant' }>,
+  path: string,
+): Extract<ChatMessage, { role: 'assistant' }> {
+  const { content, refusal = '' } = message
+  return {
+    role: 'assistant',
+    content: (content?.text ?? '') + refusal,
+    reasoning: mergeReasoning(path, {
+      reasoning_content: message.reasoning_content,
+      reasoning: message.reasoning,
+      content: content?.reasoning,
+    }),
+    toolCalls: message.tool_calls ?? [],
+  }
+}
+
+/** Returns the one reasoning that a message has under several names. Throws an `ApiError` when two differ. */
+function mergeReasoning(path: string, given: Readonly<Record<string, string | undefined>>): string {
+  const named = Object.entries(given).filter(([, text]) => text !== undefined && text !== '')
+  const [first] = named
+  const other = named.find(([, text]) => text !== first?.[1])
+  if (first !== undefined && other !== undefined) {
+    const [param, also] = [`${path}.${first[0]}`, `${path}.${other[0]}`]
+    throw new ApiError('invalid_request', `'${param}' and the reasoning in '${also}' ${DIFFER}.`, { param })
+  }
+  return first?.[1] ?? ''
 }

@@ -1,7 +1,8 @@
+import type { GenerationEnd } from '#libs/contracts/generation-event.ts'
 import type { FinishedGeneration } from '../../generation/collect.ts'
 import type { Answer } from '../generation-endpoint.ts'
-import type { ChatObject } from './chat-object.ts'
-import { toChatUsage, toCompletionId, toFinishReason } from './shared-fields.ts'
+import type { ChatFinishReason, ChatObject } from './chat-object.ts'
+import { toChatUsage } from './chat-usage.ts'
 
 /** The body of a chat completion that is not streamed. */
 export function toObject(generation: FinishedGeneration, answer: Answer<unknown>): ChatObject {
@@ -33,4 +34,14 @@ export function toObject(generation: FinishedGeneration, answer: Answer<unknown>
     ],
     usage: toChatUsage(usage),
   }
+}
+
+/** The completion's id, the same on the whole object and on every chunk. */
+export function toCompletionId(requestId: string): string {
+  return `chatcmpl-${requestId}`
+}
+
+/** The chat interface's name of a finish reason. */
+export function toFinishReason(reason: GenerationEnd['finishReason']): ChatFinishReason {
+  return reason === 'tool-calls' ? 'tool_calls' : reason
 }

@@ -3,7 +3,9 @@ import { optional } from '../../http/parse-body.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
 
 const MAX_INPUTS = 2_048
-const INPUT = `expected text or an array of 1 to ${MAX_INPUTS} texts; token ids are not supported`
+const INPUT =
+  `expected text or an array of 1 to ${MAX_INPUTS} texts; token ids are not supported ` +
+  '(with LangChain: check_embedding_ctx_length=False)'
 
 const NONE = 'expected at least one text'
 const EMPTY = 'expected text that is not empty'

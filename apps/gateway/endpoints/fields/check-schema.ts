@@ -13,23 +13,22 @@ import { checkPatterns } from './schema/check-patterns.ts'
 /**
  * Checks a schema to which the engine will constrain an output, before credits are reserved. Throws an `ApiError`
  * `invalid_request` that names the place in the schema and what is allowed there. Patterns are parsed, never
- * matched, so a hostile one costs nothing.
+ * matched, so a hostile one costs nothing. `text` is the schema's JSON, where it may have more digits than the schema.
  */
-export type CheckSchema = (schema: JsonSchema, param: string) => void
+export type CheckSchema = (schema: JsonSchema, param: string, text?: string) => void
 
-/** The check for one request. The engine compiles all schemas of a request, so they share its limits. */
-export function createCheckSchema(): CheckSchema {
-  const use = noGrammars()
-  return (schema, param) => {
-    const problem = findProblem(schema, use)
+/** The check for one request. The engine compiles all grammars of a request, so they share its limits: `use` counts them. */
+export function createCheckSchema(use: GrammarUse = noGrammars()): CheckSchema {
+  return (schema, param, text) => {
+    const problem = findProblem(schema, use, text)
     if (problem === null) return
     const message = `'${param}': wrong schema at ${shorten(problem.pointer)}: ${problem.text}.`
     throw new ApiError('invalid_request', message, { param })
   }
 }
 
-function findProblem(schema: JsonSchema, use: GrammarUse): SchemaProblem | null {
-  const general = checkSize(schema, use) ?? checkKeywords(schema)
+function findProblem(schema: JsonSchema, use: GrammarUse, text?: string): SchemaProblem | null {
+  const general = checkSize(schema, use, text) ?? checkKeywords(schema)
   if (general !== null) return general
   const subschemas = collectSubschemas(schema)
   const { problem, references } = checkReferences(schema, subschemas)

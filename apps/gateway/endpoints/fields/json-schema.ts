@@ -1,9 +1,22 @@
 import { z } from 'zod'
+import { isJsonObject, type JsonObject } from '#libs/json-schema/json-schema.ts'
 import { isWithinLevels, MAX_LEVELS } from '#libs/json-schema/limits.ts'
+import { documentedAs } from '#libs/http-contract/documented-as.ts'
+import { schemaText } from './schema-texts.ts'
+
+/** A schema, and its text where JavaScript's own JSON of it may differ. */
+type WrittenSchema = { readonly value: JsonObject; readonly text: string | undefined }
 
 /** An object that can be written as JSON without exhausting the stack; its keywords are not checked. */
 export const JsonSchema = z
-  .record(z.string(), z.unknown(), 'expected a JSON schema')
-  .refine((schema) => isWithinLevels(schema, MAX_LEVELS), {
-    error: `expected a JSON schema of at most ${MAX_LEVELS} levels`,
+  .unknown()
+  .transform((value, context): WrittenSchema => {
+    const refuse = (message: string) => {
+      context.addIssue({ code: 'custom', message })
+      return z.NEVER
+    }
+    if (!isJsonObject(value)) return refuse('expected a JSON schema')
+    if (isWithinLevels(value, MAX_LEVELS)) return { value, text: schemaText(value) }
+    return refuse(`expected a JSON schema of at most ${MAX_LEVELS} levels`)
   })
+  .meta(documentedAs(z.record(z.string(), z.unknown())))

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { ApiError } from '#libs/contracts/api-error.ts'
 import type { OutputFormat, ToolChoice, ToolDefinition } from '#libs/contracts/generation-request.ts'
-import type { ModelSpec } from '#libs/contracts/model-spec.ts'
 import { isConstrained } from '#libs/contracts/request-size.ts'
+import { checkToolName } from '#libs/dialect/check-tool-name.ts'
+import type { CatalogModel } from '../../catalog.ts'
 import { optional } from '../../http/parse-body.ts'
 import { shorten } from '../../http/shorten.ts'
 import type { CheckSchema } from './check-schema.ts'
@@ -41,8 +42,8 @@ type OfferedTool = {
   readonly type: string
   /** Null for a tool that is not a function. */
   readonly definition: ToolDefinition | null
-  /** The path of the function's parameters within the tool. */
-  readonly schemaPath: string
+  /** The path of the definition's fields within the tool. */
+  readonly path: '' | 'function.'
 }
 
 /**
@@ -52,30 +53,71 @@ type OfferedTool = {
 const Tool = z
   .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
   .transform((tool, context): OfferedTool => {
-    if (tool.type !== 'function') return { type: tool.type, definition: null, schemaPath: '' }
+    if (tool.type !== 'function') return { type: tool.type, definition: null, path: '' }
     const read = parseDialect(FunctionDefinition, tool, { nestedUnder: 'function', context })
     if (read === undefined) return z.NEVER
-    const { name, description = null, parameters = null, strict } = read
-    const schemaPath = tool['function'] == null ? 'parameters' : 'function.parameters'
-    const definition = { name, description, parameters, ...(strict !== undefined && { strict }) }
-    return { type: tool.type, definition, schemaPath }
+    const { name, description = null, parameters, strict } = read
+    const path = tool['function'] == null ? '' : 'function.'
+    const definition = {
+      name,
+      description,
+      parameters: parameters?.value ?? null,
+      ...(parameters?.text !== undefined && { parametersText: parameters.text }),
+      ...(strict !== undefined && { strict }),
+    }
+    return { type: tool.type, definition, path }
   })
   .meta(documentedAs(ToolDialects))
 
 const FunctionName = z.object({ name: ShortText }, CHOICES)
+const NestedName = z.object({ type: z.literal('function'), function: FunctionName })
+const FlatName = z.object({ type: z.literal('function'), ...FunctionName.shape })
+
+const CHOICE_MODES = z.enum(['auto', 'none', 'required', 'any'])
+
+/** Tools of other kinds are ignored here too, as among the tools themselves. */
+const AllowedTool = z
+  .looseObject({ type: shortText('expected the type of a tool') }, 'expected a tool')
+  .transform((tool, context): string | null => {
+    if (tool.type !== 'function') return null
+    return parseDialect(FunctionName, tool, { nestedUnder: 'function', context })?.name ?? z.NEVER
+  })
+  .meta(documentedAs(z.union([NestedName, FlatName, z.object({ type: OtherType })])))
+
+const AllowedTools = z.object(
+  {
+    mode: z.enum(['auto', 'required'], 'expected auto or required'),
+    tools: listOf(AllowedTool, { expected: 'expected an array of tools' }),
+  },
+  'expected an object with mode and tools',
+)
 
 const ChoiceDialects = z.union([
-  z.enum(['auto', 'none', 'required']),
-  z.object({ type: z.literal('function'), function: FunctionName }),
-  z.object({ type: z.literal('function'), ...FunctionName.shape }),
+  CHOICE_MODES,
+  NestedName,
+  FlatName,
+  z.object({ type: z.literal('allowed_tools'), allowed_tools: AllowedTools }),
+  z.object({ type: z.literal('allowed_tools'), ...AllowedTools.shape }),
 ])
 
+/** `allowed`: the names of the functions that may be called, of all that are offered. */
+type WantedChoice =
+  | ToolChoice
+  | { readonly otherType: string }
+  | { readonly mode: 'auto' | 'required'; readonly allowed: readonly string[] }
+
+/** `any` is Mistral's name of `required`. */
 const Choice = z
-  .union([z.enum(['auto', 'none', 'required']), z.looseObject({ type: ShortText })], CHOICES)
-  .transform((choice, context): ToolChoice | { otherType: string } => {
-    if (typeof choice === 'string') return choice
-    if (choice.type !== 'function') return { otherType: choice.type }
-    return parseDialect(FunctionName, choice, { nestedUnder: 'function', context }) ?? z.NEVER
+  .union([CHOICE_MODES, z.looseObject({ type: ShortText })], CHOICES)
+  .transform((choice, context): WantedChoice => {
+    if (typeof choice === 'string') return choice === 'any' ? 'required' : choice
+    if (choice.type === 'function') {
+      return parseDialect(FunctionName, choice, { nestedUnder: 'function', context }) ?? z.NEVER
+    }
+    if (choice.type !== 'allowed_tools') return { otherType: choice.type }
+    const read = parseDialect(AllowedTools, choice, { nestedUnder: 'allowed_tools', context })
+    if (read === undefined) return z.NEVER
+    return { mode: read.mode, allowed: read.tools.filter((name) => name !== null) }
   })
   .meta(documentedAs(ChoiceDialects))
 
@@ -97,8 +139,8 @@ type ToolUse = {
 
 /**
  * Tools other than functions are dropped, unless `tool_choice` is `required` and no function remains. Throws an
- * `ApiError` `invalid_request` for tools on a model without tools, for a forced tool that is not offered, and for an
- * invalid schema of a function whose calls are constrained to it.
+ * `ApiError` `invalid_request` for tools on a model without tools, for a forced tool that is not offered, for a name
+ * that the model cannot write, and for an invalid schema of a function whose calls are constrained to it.
  */
 export function toToolUse(
   fields: z.output<typeof ToolFields>,
@@ -106,23 +148,42 @@ export function toToolUse(
     model,
     outputFormat,
     checkSchema,
-  }: { model: ModelSpec; outputFormat: OutputFormat; checkSchema: CheckSchema },
+  }: { model: CatalogModel; outputFormat: OutputFormat; checkSchema: CheckSchema },
 ): ToolUse {
   const offered = fields.tools ?? []
   if (offered.length > 0 && !model.tools) refuse('tools', `the model '${model.id}' has no tools`)
-  const tools = offered.flatMap(({ definition }) => (definition === null ? [] : [definition]))
-  const toolChoice = toToolChoice(fields.tool_choice ?? 'auto', tools)
-  for (const [index, { definition, schemaPath }] of offered.entries()) {
-    if (definition?.parameters == null || !isConstrained(definition, { toolChoice, outputFormat })) continue
-    checkSchema(definition.parameters, `tools[${index}].${schemaPath}`)
+  const choice = fields.tool_choice ?? 'auto'
+  const all = offered.flatMap(({ definition }) => (definition === null ? [] : [definition]))
+  const tools = typeof choice === 'object' && 'allowed' in choice ? toAllowed(choice.allowed, all) : all
+  const toolChoice = toToolChoice(choice, tools)
+  const remaining = new Set(tools)
+  for (const [index, { definition, path }] of offered.entries()) {
+    if (definition === null || !remaining.has(definition)) continue
+    if (toolChoice !== 'none') checkName(definition.name, `tools[${index}].${path}name`, model)
+    if (definition.parameters === null || !isConstrained(definition, { toolChoice, outputFormat })) continue
+    checkSchema(definition.parameters, `tools[${index}].${path}parameters`, definition.parametersText)
   }
   return { tools, toolChoice, parallelToolCalls: fields.parallel_tool_calls ?? true }
 }
 
-function toToolChoice(
-  choice: ToolChoice | { otherType: string },
-  tools: readonly ToolDefinition[],
-): ToolChoice {
+/** A name that the model cannot write, or whose calls could not be read, would be a tool that is never called. */
+function checkName(name: string, param: string, { callFormat }: CatalogModel): void {
+  const problem = callFormat === undefined ? null : checkToolName(callFormat, name)
+  if (problem === null) return
+  refuse(param, `this model cannot call a tool named '${shorten(name)}'; ${problem}`)
+}
+
+/** The model sees only the tools that it may call. */
+function toAllowed(allowed: readonly string[], tools: readonly ToolDefinition[]): ToolDefinition[] {
+  const names = new Set(tools.map(({ name }) => name))
+  const unknown = allowed.find((name) => !names.has(name))
+  if (unknown !== undefined) refuseUnoffered(unknown)
+  const wanted = new Set(allowed)
+  return tools.filter(({ name }) => wanted.has(name))
+}
+
+function toToolChoice(choice: WantedChoice, tools: readonly ToolDefinition[]): ToolChoice {
+  if (typeof choice === 'object' && 'allowed' in choice) return toToolChoice(choice.mode, tools)
   if (choice === 'auto' || choice === 'none') return choice
   if (choice === 'required') {
     return tools.length > 0 ? choice : refuse('tool_choice', 'required, but no function is offered')
@@ -130,8 +191,11 @@ function toToolChoice(
   if ('otherType' in choice) {
     return refuse('tool_choice', `tools of type '${shorten(choice.otherType)}' are not supported; ${CHOICES}`)
   }
-  if (tools.some(({ name }) => name === choice.name)) return choice
-  return refuse('tool_choice', `no function '${shorten(choice.name)}' is offered`)
+  return tools.some(({ name }) => name === choice.name) ? choice : refuseUnoffered(choice.name)
+}
+
+function refuseUnoffered(name: string): never {
+  return refuse('tool_choice', `no function '${shorten(name)}' is offered`)
 }
 
 function refuse(param: string, problem: string): never {

@@ -32,7 +32,7 @@ const response = {
   model: 'demo-chat',
   usage: {
     input_tokens: 12,
-    input_tokens_details: { cached_tokens: 0 },
+    input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
     output_tokens: 5,
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: 17,
@@ -145,4 +145,5 @@ export const responsesDescription: OperationDescription = {
     },
   },
   errors: GENERATION_ERRORS,
+  promptField: 'input',
 }

@@ -2,29 +2,13 @@ import { z } from 'zod'
 import { optional } from '../../http/parse-body.ts'
 import { shorten } from '../../http/shorten.ts'
 import { documentedAs } from '#libs/http-contract/documented-as.ts'
+import { contentsOf } from '../fields/content.ts'
 import { TEXT } from '../fields/field-texts.ts'
 import { listOf } from '#libs/http-contract/list-of.ts'
 import { ShortText } from '../fields/short-text.ts'
+import { createOtherItems } from './other-items.ts'
 
-const PARTS = 'expected text, or an array of parts {"type":"input_text","text":…}'
-
-const TextPart = z.object({ type: z.enum(['input_text', 'output_text', 'text']), text: z.string() })
-/** A refusal is read as the model's text. */
-const RefusalPart = z
-  .object({ type: z.literal('refusal'), refusal: z.string() })
-  .transform(({ type, refusal }) => ({ type, text: refusal }))
-
-/** Text, or text parts as in Responses or in chat; null means an empty text. */
-const Content = z
-  .union(
-    [
-      z.string(),
-      listOf(z.discriminatedUnion('type', [TextPart, RefusalPart]), { expected: PARTS }).transform(joinParts),
-    ],
-    PARTS,
-  )
-  .nullable()
-  .transform((content) => content ?? '')
+const { Content, AssistantContent } = contentsOf('input_text')
 
 /** Not a field of message items. It is rejected because ignoring it would lose the call. */
 const NoToolCalls = optional(
@@ -36,21 +20,29 @@ const NoToolCalls = optional(
     ),
 )
 
-const MessageItem = z
-  .object({
-    type: z.literal('message').nullish(),
-    role: z.enum(
-      ['system', 'developer', 'user', 'assistant'],
-      'expected one of system, developer, user, assistant; a tool’s result is an item of type function_call_output',
-    ),
-    content: Content,
-    tool_calls: NoToolCalls,
-  })
+const Message = { type: z.literal('message').nullish(), tool_calls: NoToolCalls }
+
+const AssistantItem = z
+  .object({ ...Message, role: z.literal('assistant'), content: AssistantContent })
+  .transform(({ role, content: { text, reasoning } }) => ({
+    type: 'message' as const,
+    role,
+    content: text,
+    reasoning,
+  }))
+
+const InputMessageItem = z
+  .object({ ...Message, role: z.enum(['system', 'developer', 'user']), content: Content })
   .transform(({ role, content }) => ({
     type: 'message' as const,
     role: role === 'developer' ? ('system' as const) : role,
     content,
   }))
+
+const MessageItem = z.discriminatedUnion('role', [AssistantItem, InputMessageItem], {
+  error:
+    'expected one of system, developer, user, assistant; a tool’s result is an item of type function_call_output',
+})
 
 const FunctionCallItem = z.object({
   type: z.literal('function_call'),
@@ -82,7 +74,14 @@ const TYPES = 'message, function_call, function_call_output, reasoning or item_r
 
 const InputItem = z.discriminatedUnion(
   'type',
-  [MessageItem, FunctionCallItem, FunctionCallOutputItem, ReasoningItem, ItemReference],
+  [
+    MessageItem,
+    FunctionCallItem,
+    FunctionCallOutputItem,
+    ReasoningItem,
+    ItemReference,
+    ...createOtherItems(Content),
+  ],
   { error: ({ code, input }) => (code === 'invalid_union' ? describeType(input) : 'expected an item') },
 )
 export type InputItem = z.output<typeof InputItem>
@@ -99,13 +98,12 @@ export const Input = z
   .pipe(Items)
   .meta(documentedAs(z.union([z.string(), Items])))
 
-function joinParts(parts: readonly { readonly text: string }[]): string {
-  return parts.map((part) => part.text).join('')
-}
-
 function describeType(item: unknown): string {
   const type = typeof item === 'object' && item !== null && 'type' in item ? item.type : undefined
-  return typeof type === 'string'
-    ? `items of type '${shorten(type)}' are not supported; expected ${TYPES}`
-    : `expected one of ${TYPES}`
+  if (typeof type !== 'string') return `expected one of ${TYPES}`
+  const expected = type.startsWith('compaction') ? UNREADABLE : `expected ${TYPES}`
+  return `items of type '${shorten(type)}' are not supported; ${expected}`
 }
+
+/** Ignoring it would lose the whole conversation that it stands for. */
+const UNREADABLE = 'only the service that encrypted it can read it: send the items that it replaces'

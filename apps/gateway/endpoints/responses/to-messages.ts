@@ -26,22 +26,29 @@ export function toMessages(items: readonly InputItem[]): ChatMessage[] {
   }
 
   for (const [index, item] of items.entries()) {
-    if (item.type === 'reasoning') {
+    if (item.type === 'ignored') {
+      continue
+    } else if (item.type === 'reasoning') {
       reasoning = joinReasoning(reasoning, item.text)
     } else if (item.type === 'item_reference') {
       if (item.id.startsWith('rs_')) continue
       if (!item.id.startsWith('msg_')) refuseReference({ id: item.id, index })
       reference ??= { id: item.id, index }
-    } else if (item.type === 'function_call') {
+    } else if (item.type === 'function_call' || item.type === 'answered_call') {
       reference = null
       turn = continueTurn(turn)
-      turn.toolCalls.push({ id: item.call_id, name: item.name, arguments: item.arguments })
+      const id = item.call_id === '' ? `call_${index}` : item.call_id
+      turn.toolCalls.push({ id, name: item.name, arguments: item.arguments })
+      if (item.type === 'function_call') continue
+      turn = null
+      messages.push({ role: 'tool', content: item.output, toolCallId: id })
     } else {
       if (reference !== null) refuseReference(reference)
       if (item.type === 'message' && item.role === 'assistant') {
         // Text continues a turn only after its calls: two consecutive messages are two turns.
         turn = continueTurn(turn !== null && turn.toolCalls.length > 0 ? turn : null)
         turn.content += item.content
+        turn.reasoning = joinReasoning(turn.reasoning, item.reasoning)
       } else {
         turn = null
         reasoning = ''

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { createMetrics } from '#apps/billing/metrics.ts'
-import { checkBooks } from '#apps/billing/reconciliation/check-books.ts'
+import { checkBooks } from '#apps/billing/books/check-books.ts'
 import {
   ADMIN_TOKEN,
   log,

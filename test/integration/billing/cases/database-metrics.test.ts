@@ -1,28 +1,16 @@
 import { Registry } from 'prom-client'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { createMoney } from '#apps/billing/database/money.ts'
+import { expect, onTestFinished } from 'vitest'
+import { createMoney } from '#apps/billing/money/money.ts'
 import { createMetrics } from '#apps/billing/metrics.ts'
-import { watchHolds } from '#apps/billing/watch-holds.ts'
-import {
-  HOLD_GRACE_MS,
-  log,
-  openBillingDatabase,
-  receipts,
-  reserveCall,
-  settlement,
-  type BillingDatabase,
-} from '../support/billing-database.ts'
+import { watchHolds } from '#apps/billing/money/watch-holds.ts'
+import { HOLD_GRACE_MS, log, receipts, reserveCall, settlement } from '../support/billing-database.ts'
+import { test } from '../support/file-database-test.ts'
 
 const WAIT = { interval: 20 }
 
-let database: BillingDatabase
-
-beforeAll(async () => {
-  database = await openBillingDatabase()
-})
-afterAll(() => database.close())
-
-test('open holds and the age of the oldest are counted, and are absent while the database refuses', async () => {
+test('open holds and the age of the oldest are counted, and are absent while the database refuses', async ({
+  database,
+}) => {
   const { pool, servicePool, clock, money } = database
   const registry = new Registry()
   const metrics = createMetrics(registry, () => 0)
@@ -51,7 +39,7 @@ test('open holds and the age of the oldest are counted, and are absent while the
   await expect.poll(holds, WAIT).toEqual(['1', '0'])
 })
 
-test('each call of the database is timed, also one that fails', async () => {
+test('each call of the database is timed, also one that fails', async ({ database }) => {
   const { servicePool: pool, clock } = database
   const { keyId } = await database.createAccount(10_000n)
   const calls: string[] = []

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { createMoney } from '#apps/billing/database/money.ts'
+import { createMoney } from '#apps/billing/money/money.ts'
 import type { ExtendCall } from '#libs/billing-client/billing-calls.ts'
 import {
   CHAT,

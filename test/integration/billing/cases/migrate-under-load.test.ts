@@ -3,40 +3,33 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
 import { pino } from 'pino'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { migrate } from '#apps/billing/database/migrate.ts'
 import { connectionConfig } from '#apps/billing/database/open-pool.ts'
 import { scratchFolder } from '../../../support/run-folder.ts'
 import {
   log,
   only,
-  openBillingDatabase,
   reserveCall,
   setWatermark,
   settlement,
   START_MS,
   type BillingDatabase,
 } from '../support/billing-database.ts'
+import { test } from '../support/own-database-test.ts'
 
 // The present version goes on with money while a made-up next one migrates, and after it.
 
 const CALLERS = 8
 const CREDITS = 1_000_000_000n
 
-let database: BillingDatabase
-
-beforeEach(async () => {
-  database = await openBillingDatabase()
-})
-afterEach(() => database.close())
-
 test(
   'this version serves through a migration of tables, indexes, functions and roles, behind a long reader',
   { timeout: 180_000 },
-  async () => {
+  async ({ database }) => {
     const { pool } = database
     const { accountId, keyId } = await database.createAccount(CREDITS)
-    const load = startLoad(keyId)
+    const load = startLoad(database, keyId)
     await load.cycles(40)
 
     const reader = new Client(connectionConfig(database.url))
@@ -53,9 +46,9 @@ test(
     await reader.end()
     await migrating
 
-    const before = await countNoted()
+    const before = await countNoted(database)
     await load.cycles(40)
-    expect(await countNoted()).toBeGreaterThan(before)
+    expect(await countNoted(database)).toBeGreaterThan(before)
     // A replica of this version starts once more.
     await migrate(pool, log)
     const truth = await load.stop()
@@ -75,9 +68,9 @@ test(
 
     // The next version's settle is still in place, and so is its index. Of the two settlements of a cycle, `settle` has the
     // one whose hold does not pay it; the other takes the short way.
-    const last = await countNoted()
+    const last = await countNoted(database)
     await load.cycle()
-    expect(await countNoted()).toBe(last + 1)
+    expect(await countNoted(database)).toBe(last + 1)
     const index = await pool.query(
       "select indisvalid from pg_index where indexrelid = 'usage_by_worker'::regclass",
     )
@@ -114,7 +107,7 @@ async function createNextVersion(): Promise<URL> {
   return pathToFileURL(`${folder}/`)
 }
 
-async function countNoted(): Promise<number> {
+async function countNoted(database: BillingDatabase): Promise<number> {
   const { rows } = await database.pool.query<{ count: number }>(
     'select count(*)::int from notes join reservations on id = reservation_id where noted',
   )
@@ -122,7 +115,7 @@ async function countNoted(): Promise<number> {
 }
 
 /** Callers that go on without a pause until `stop`, which returns the answers that they got. */
-function startLoad(keyId: string) {
+function startLoad(database: BillingDatabase, keyId: string) {
   const { money } = database
   const charges = new Map<string, bigint>()
   const failures: unknown[] = []

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createMoney } from '#apps/billing/database/money.ts'
+import { createMoney } from '#apps/billing/money/money.ts'
 import { MONEY_BOUNDS, openPool, SERVICE_ROLE } from '#apps/billing/database/open-pool.ts'
 import { uuidV7 } from '../../../support/uuid-v7.ts'
 import {

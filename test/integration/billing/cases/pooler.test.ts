@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { checkPooled } from '#apps/billing/database/pooler.ts'
-import { createMoney } from '#apps/billing/database/money.ts'
+import { createMoney } from '#apps/billing/money/money.ts'
 import { openPool, SERVICE_ROLE } from '#apps/billing/database/open-pool.ts'
 import { watchReadiness } from '#apps/billing/database/watch-readiness.ts'
 import { watchVersions } from '#apps/billing/database/watch-versions.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import type { Receipt } from '#apps/billing/receipts.ts'
+import type { Receipt } from '#apps/billing/money/receipts.ts'
 import type { HoldPrices, ReserveCall } from '#libs/billing-client/billing-calls.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import type { ClientBase, Pool, PoolClient } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { rollHours } from '#apps/billing/reconciliation/roll-hours.ts'
+import { rollHours } from '#apps/billing/books/roll-hours.ts'
 import { ADMIN } from '#libs/admin-contract/admin-contract.ts'
 import { uuidV7 } from '../../../support/uuid-v7.ts'
 import {

@@ -1,5 +1,5 @@
 import type { ExtendCall, HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
-import type { Receipt } from '#apps/billing/receipts.ts'
+import type { Receipt } from '#apps/billing/money/receipts.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { affordableOutput } from '#libs/money/price.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Receipt } from '#apps/billing/receipts.ts'
+import type { Receipt } from '#apps/billing/money/receipts.ts'
 import { receipts } from '../support/billing-database.ts'
 import type { Step } from './money-steps.ts'
 

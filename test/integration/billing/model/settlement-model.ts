@@ -1,5 +1,5 @@
-import type { Receipt } from '#apps/billing/receipts.ts'
-import type { Settled } from '#apps/billing/database/money.ts'
+import type { Receipt } from '#apps/billing/money/receipts.ts'
+import type { Settled } from '#apps/billing/money/money.ts'
 import type { Settlement } from '#libs/contracts/settlement.ts'
 import { toNanoCredits } from '#libs/money/nano-credits.ts'
 import { priceTokens } from '#test/support/price-tokens.ts'

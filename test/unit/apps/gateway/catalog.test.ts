@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLiveCatalog } from '#apps/gateway/catalog.ts'
+import { createLiveCatalog, withCallFormats } from '#apps/gateway/catalog.ts'
 import { modelSpec } from '#test/support/model-spec.ts'
 
 const fallback = modelSpec({ id: 'fallback' })
@@ -26,4 +26,17 @@ test('an empty live catalog is empty', () => {
   const catalog = createLiveCatalog([fallback])
   catalog.replace([])
   expect([catalog.isLive(), catalog.list(), catalog.find('fallback')]).toEqual([true, [], null])
+})
+
+test('a model has the call format of its workers, as long as one is known', () => {
+  const catalog = createLiveCatalog([])
+  catalog.replace([live, fallback])
+  const complete = withCallFormats(catalog, (model) => (model === 'live' ? 'hermes' : null))
+  const called = { ...live, callFormat: 'hermes' }
+  expect(complete.list()).toEqual([called, fallback])
+  expect([complete.find('live'), complete.find('fallback'), complete.find('no')]).toEqual([
+    called,
+    fallback,
+    null,
+  ])
 })

@@ -1,19 +1,19 @@
 import { pino } from 'pino'
-import type { TokenizedInputs } from '#apps/worker/embedding/tokenize-inputs.ts'
+import type { TokenizedInputs } from '#apps/worker/run/embedding/tokenize-inputs.ts'
 import type {
   EngineClient,
   EngineEnd,
   EngineRequest,
   EngineTokens,
 } from '#apps/worker/engine/engine-client.ts'
-import { createEndRun } from '#apps/worker/end-run.ts'
-import type { CallEnding } from '#apps/worker/measure-calls.ts'
+import { createEndRun } from '#apps/worker/run/end-run.ts'
+import type { CallEnding } from '#apps/worker/run/measure-calls.ts'
 import { createProcessGeneration } from '#apps/worker/process-generation.ts'
-import { createRunChat } from '#apps/worker/run-chat.ts'
-import { createSentPrefixes, type SentPrefixes } from '#apps/worker/sent-prefixes.ts'
-import { createRunEmbedding } from '#apps/worker/run-embedding.ts'
-import type { Trials } from '#apps/worker/trials.ts'
-import type { ClaimedGeneration, RunningGeneration } from '#apps/worker/running-generation.ts'
+import { createRunChat } from '#apps/worker/run/run-chat.ts'
+import { createSentPrefixes, type SentPrefixes } from '#apps/worker/run/sent-prefixes.ts'
+import { createRunEmbedding } from '#apps/worker/run/run-embedding.ts'
+import type { Trials } from '#apps/worker/run/trials.ts'
+import type { ClaimedGeneration, RunningGeneration } from '#apps/worker/run/running-generation.ts'
 import type { EngineConstraint } from '#libs/dialect/engine-constraint.ts'
 import { createOutputParser } from '#libs/dialect/parse-output.ts'
 import type { GenerationDeclined, GenerationEvent } from '#libs/contracts/generation-event.ts'
@@ -21,7 +21,7 @@ import type { GenerationJob } from '#libs/contracts/generation-job.ts'
 import type { Claim } from '#libs/generation-record/generation-record.ts'
 import type { Tokenizer } from '#libs/tokenizer/tokenizer.ts'
 import { generationJob } from '../../../support/generation-job.ts'
-import { claimedGeneration, runningUnderTest } from './running-under-test.ts'
+import { claimedGeneration, runningUnderTest } from './run/running-under-test.ts'
 
 /** The end tokens of models/tiny. */
 export const END_IDS: ReadonlySet<number> = new Set([2_002, 2_000])
@@ -150,6 +150,7 @@ export async function processUnderTest(tokenizer: Tokenizer, given: Given) {
           return await given.render(opened)
         },
         samplingDefaults: {},
+        callFormat: 'none',
         endIds: Array.from(END_IDS),
         engineStops: (request) => request.stop,
         constrain: given.constrain ?? (() => null),

@@ -34,6 +34,17 @@ describe('as models write them', () => {
         { type: 'text-delta', text: 'Hello' },
       ],
     ],
+    // The beginning of a tag that no tag follows stands before the call; line breaks next to the call are markup.
+    [
+      'qwen3',
+      `<think>I ask. </thi<tool_call>${CALLED}</tool_call>\n\nThen I answer.</think>Hello`,
+      [
+        { type: 'reasoning-delta', text: 'I ask. </thi' },
+        ...call(0, 'Paris'),
+        { type: 'reasoning-delta', text: 'Then I answer.' },
+        { type: 'text-delta', text: 'Hello' },
+      ],
+    ],
     // Several calls in one block, in a list, in a fence.
     ['hermes', `<tool_call>${CALLED}\n${ROME}</tool_call>`, [...call(0, 'Paris'), ...call(1, 'Rome')]],
     ['hermes', `<tool_call>[${CALLED}, ${ROME}]</tool_call>`, [...call(0, 'Paris'), ...call(1, 'Rome')]],

@@ -251,6 +251,12 @@ it.for<[string, string, boolean]>([
   ['hermes', '<tool_call>{"name": "get_weather", "arguments": {"city": "Par', true],
   ['hermes', '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>', false],
   ['hermes', '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}', false],
+  // The first call's arguments are no part of the second one's.
+  [
+    'hermes',
+    '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call><tool_call>{"name": "get_weather", "arguments": {"city": "Rome"}}',
+    false,
+  ],
   ['hermes', 'Hello', false],
   ['gpt-oss', '<|channel|>commentary to=functions.get_weather<|message|>{"city": "Paris"}', false],
   ['gpt-oss', '<|channel|>commentary to=functions.get_weather<|message|>{"city": "Par', true],
@@ -260,14 +266,6 @@ it.for<[string, string, boolean]>([
   parser.push(await tokenizer.encode(written))
   parser.finish()
   expect(parser.isCut()).toBe(isCut)
-})
-
-it('counts the tokens of the thinking without its tags', async () => {
-  const ids = await tokenizer.encode('<think>one two</think>three')
-  const inside = await tokenizer.encode('one two')
-  expect(parse([ids]).reasoningTokens).toBe(inside.length)
-  const closed = await tokenizer.encode('one two</think>three')
-  expect(parse([closed], { startsInReasoning: true }).reasoningTokens).toBe(inside.length)
 })
 
 it('tool calls are text when the request has no tools', () => {

@@ -12,9 +12,13 @@ const OTHERS = ['f', 'g', 'get_weather', 'clock', 'weather.get-now'].map((name) 
 }))
 
 /** A parser of a format, and the text and calls that it has returned so far. */
-export function parserOf(format: ToolCallFormatName, { single = false }: { single?: boolean } = {}) {
+export function parserOf(
+  format: ToolCallFormatName,
+  { single = false, names = [] }: { single?: boolean; names?: readonly string[] } = {},
+) {
   const parts: Parts = { text: '', calls: [] }
-  const tools = [search, clock, ...OTHERS]
+  const named = names.map((name) => ({ name, description: null, parameters: null }))
+  const tools = [search, clock, ...OTHERS, ...named]
   const sink: Parameters<typeof createTextWithCalls>[0] & { onReasoning: (text: string) => void } = {
     onText: (text) => (parts.text += text),
     onReasoning: (text) => (parts.text += text),
@@ -36,7 +40,7 @@ export function parserOf(format: ToolCallFormatName, { single = false }: { singl
 export function parseWith(
   format: ToolCallFormatName,
   pieces: readonly string[],
-  options: { single?: boolean } = {},
+  options: { single?: boolean; names?: readonly string[] } = {},
 ): Parts {
   const { parser, parts } = parserOf(format, options)
   for (const piece of pieces) parser.push(piece)

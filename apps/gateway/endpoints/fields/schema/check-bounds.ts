@@ -1,10 +1,16 @@
-import { isJsonObject, type JsonSchema, type SchemaProblem } from '#libs/json-schema/json-schema.ts'
+import {
+  allowsIntegersAlone,
+  isJsonObject,
+  type JsonSchema,
+  type SchemaProblem,
+} from '#libs/json-schema/json-schema.ts'
 import type { GrammarUse } from '#libs/json-schema/limits.ts'
 import { toPointer, type Subschema } from '#libs/json-schema/subschemas.ts'
 
 /**
- * Rejects bounds that no value satisfies, and bounds beyond what the engine's grammar library (xgrammar) can count:
- * it would refuse the whole schema without naming a place, or take minutes to compile it.
+ * Rejects bounds that no value satisfies, and counts that take the engine's grammar library (xgrammar) minutes: it would
+ * refuse the whole schema without naming a place. Bounds that the library cannot hold are accepted; `fitBounds` removes
+ * them from the grammar.
  */
 export function checkBounds(subschemas: readonly Subschema[], use: GrammarUse): SchemaProblem | null {
   for (const subschema of subschemas) {
@@ -30,8 +36,6 @@ const TOO_MANY_OPTIONAL = `expected at most ${MAX_OPTIONAL} optional properties 
 const MAX_COUNTED = 64
 const TOO_MANY_COUNTED = `expected at most ${MAX_COUNTED} optional properties where they are counted`
 const MAX_COUNT = 2 ** 31 - 1
-/** The highest double below 2^63: a larger integer of 64 bits would be rounded up beyond it. */
-const MAX_INTEGER = 2 ** 63 - 2 ** 10
 
 const PAIRS = [
   ['minLength', 'maxLength'],
@@ -47,15 +51,28 @@ function findImpossible(schema: JsonSchema): Found | null {
   const options = schema['enum']
   if (Array.isArray(options) && options.length === 0) return { at: ['enum'], text: 'expected a value' }
   for (const [least, most] of PAIRS) {
-    const [low, high] = [schema[least], schema[most]]
-    if (typeof low !== 'number' || typeof high !== 'number') continue
+    const [low, high] = [boundOf(schema, least), boundOf(schema, most)]
+    if (low === null || high === null) continue
     // Between two excluded integers there must be a third one.
-    const isInside = least === 'exclusiveMinimum' && most === 'exclusiveMaximum' && isInteger(schema)
-    const room = high - low - (isInside ? 1 : 0)
+    const isInside =
+      least === 'exclusiveMinimum' && most === 'exclusiveMaximum' && allowsIntegersAlone(schema)
     const mayMeet = !least.startsWith('exclusive') && !most.startsWith('exclusive')
-    if (mayMeet ? room < 0 : room <= 0) return { at: [least], text: `nothing is left below ${most}` }
+    // Greater integers are rounded: two that seem equal may differ.
+    const isRounded = Math.abs(low) > Number.MAX_SAFE_INTEGER
+    const room = high - low - (isInside && !isRounded ? 1 : 0)
+    if (mayMeet || isRounded ? room < 0 : room <= 0) {
+      return { at: [least], text: `nothing is left below ${most}` }
+    }
   }
   return findFalse(schema) ?? findMissingPlaces(schema)
+}
+
+/** The bound as the integers that are left see it. */
+function boundOf(schema: JsonSchema, keyword: string): number | null {
+  const bound = schema[keyword]
+  if (typeof bound !== 'number') return null
+  if (!allowsIntegersAlone(schema)) return bound
+  return keyword === 'minimum' || keyword === 'exclusiveMaximum' ? Math.ceil(bound) : Math.floor(bound)
 }
 
 /** `false` as a value's own schema. Under `additionalProperties` and `items` it only forbids more, and is supported. */
@@ -80,23 +97,17 @@ function findMissingPlaces({ prefixItems, items, minItems, maxItems, ...others }
 }
 
 function findUncountable(schema: JsonSchema): Found | null {
-  for (const [keyword, value] of Object.entries(schema)) {
-    if (typeof value !== 'number') continue
-    if (COUNTS.has(keyword) && value > MAX_COUNT)
+  for (const keyword of LEAST_COUNTS) {
+    const value = schema[keyword]
+    if (typeof value === 'number' && value > MAX_COUNT) {
       return { at: [keyword], text: `expected at most ${MAX_COUNT}` }
-    if (!LIMITS.has(keyword) || !isInteger(schema)) continue
-    if (!Number.isInteger(value)) return { at: [keyword], text: 'expected a whole number for an integer' }
-    if (Math.abs(value) > MAX_INTEGER) return { at: [keyword], text: 'expected an integer of 64 bits' }
+    }
   }
   return null
 }
 
-const COUNTS: ReadonlySet<string> = new Set(PAIRS.slice(0, 3).flat())
-const LIMITS: ReadonlySet<string> = new Set(PAIRS.slice(3).flat())
-
-function isInteger({ type }: JsonSchema): boolean {
-  return type === 'integer' || (Array.isArray(type) && type.includes('integer') && !type.includes('number'))
-}
+/** No output is as long as a count that the library cannot hold; a greatest count beyond it excludes nothing. */
+const LEAST_COUNTS = ['minLength', 'minItems', 'minProperties'] as const
 
 function countOptional({ properties, required }: JsonSchema): number {
   const known = isJsonObject(properties) ? Object.keys(properties) : []

@@ -60,6 +60,7 @@ function worker(fields: Partial<WorkerNow> = {}): WorkerNow {
     contextWindow: null,
     pendingSettlements: null,
     problem: null,
+    refuses: null,
     ...fields,
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createClusterPicture } from '#apps/gateway/cluster-picture/cluster-picture.ts'
+import { createClusterPicture } from '#apps/gateway/demand/cluster-picture.ts'
 import { createDemand } from '#apps/gateway/demand/demand.ts'
 import { createModelStates } from '#apps/gateway/demand/model-states.ts'
 import { createAdmit } from '#apps/gateway/generation/admit.ts'

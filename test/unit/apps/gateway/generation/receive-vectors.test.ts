@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Run } from '#apps/gateway/generation/open-run.ts'
+import type { Run } from '#apps/gateway/generation/generation-run.ts'
 import { createReceiveVectors } from '#apps/gateway/generation/receive-vectors.ts'
 import type { VectorsReady } from '#libs/contracts/generation-event.ts'
 import { createStreamInbox } from '#libs/event-bus/stream-inbox.ts'

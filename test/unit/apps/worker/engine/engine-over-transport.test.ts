@@ -221,6 +221,14 @@ describe.each(Object.entries(TRANSPORTS))('over %s', (_, create) => {
       })
     })
 
+    it.each([Number.NaN, Infinity, -Infinity])('fail where a vector has the value %s', async (value) => {
+      const { client } = await connect({
+        unary: { Embed: { reply: { embedding: [0.5, value], promptTokens: 3, embeddingDim: 2 } } },
+      })
+      const request = { requestId: 'e-1', promptIds: Uint32Array.of(1, 2, 3) }
+      await expect(client.embed(request, NEVER)).rejects.toMatchObject({ kind: 'failed' })
+    })
+
     it('refuse an empty input, and pass on the refusal of the engine', async () => {
       const details = 'This model does not support embeddings'
       const { client } = await connect({ unary: { Embed: { code: status.INVALID_ARGUMENT, details } } })

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import type { GenerateResponse } from '#proto/types/vllm/grpc/engine/GenerateResponse.ts'
+import { engineRecordings } from '#test/support/engine-recordings.ts'
 
 const Ids = z.array(z.int()).default([])
 const Count = z.int().default(0)
@@ -53,7 +53,7 @@ const Complete = z
     ...(body.matched_stop_str !== undefined && { matchedStopStr: body.matched_stop_str }),
   }))
 
-/** What a recording leaves out of a long stream is `omitted`. */
+/** `omitted` stands for the frames that a recording leaves out of a long stream. */
 const Frame = z.discriminatedUnion('type', [
   z.object({ type: z.literal('chunk'), body: Chunk }),
   z.object({ type: z.literal('complete'), body: Complete }),
@@ -90,11 +90,11 @@ const NAMES = {
     'error-bad-structural-tag',
   ],
   '0.26.0': ['generate-stream-length', 'error-bad-structural-tag', 'sigterm-long0'],
-}
+} as const
 
 /** Generate calls of real engines (two versions of vLLM), frame by frame. */
-export const recordings: Recording[] = Object.entries(NAMES).flatMap(([version, names]) =>
-  names.map((name) => readRecording(version, name)),
+export const recordings: Recording[] = (['0.32.0', '0.26.0'] as const).flatMap((release) =>
+  NAMES[release].map((name) => readRecording(release, name)),
 )
 
 export function recording(name: string): Recording {
@@ -103,10 +103,9 @@ export function recording(name: string): Recording {
   return found
 }
 
-function readRecording(version: string, name: string): Recording {
-  const path = `../../../../fixtures/engine/vllm-${version}/${name}.json`
-  const { frames, status } = Recorded.parse(JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')))
-  return { name: `${name} (${version})`, frames: frames.flatMap(toResponse), status }
+function readRecording(release: keyof typeof NAMES, name: string): Recording {
+  const { frames, status } = Recorded.parse(engineRecordings(release).get(name))
+  return { name: `${name} (${release})`, frames: frames.flatMap(toResponse), status }
 }
 
 function toResponse(frame: z.infer<typeof Frame>): GenerateResponse[] {

@@ -40,6 +40,7 @@ const DIFFERENT = new Map([
   ['{{ nothing.x }}', ''],
   ['{{ d | items | list }}', "[['a', '1'], ['b', 2], ['z', None]]"],
   ['{{ nothing | tojson }}', 'null'],
+  [`{{ 'a' | safe + '"' }}`, 'a"'],
   ["{{ ['b', 'B'] | unique | list }}", "['b', 'B']"],
   ['{% macro f() %}{{ x }}{% endmacro %}{% for x in l %}{{ f() }}{% endfor %}', '123'],
   ['{% for i in l %}{{ i }}{% break %}{% else %}e{% endfor %}', '1'],

@@ -5,7 +5,7 @@ import { toTemplateMessage, type SafeValues } from '#libs/chat-template/shape/to
 const safe: SafeValues = {
   text: (text) => text,
   json: (json) => JSON.parse(json),
-  plainJson: (json) => JSON.parse(json),
+  exactJson: (json) => JSON.parse(json),
 }
 
 function toMessage(

@@ -33,6 +33,11 @@ const WELL_FORMED: [string, Partial<Parts>][] = [
     '<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"a": 1}<|call|>',
     { calls: [['f', '{"a": 1}']] },
   ],
+  // The control token ends the recipient, with a blank before it or without.
+  [
+    '<|channel|>commentary to=functions.f<|constrain|>json<|message|>{"a": 1}<|call|>',
+    { calls: [['f', '{"a": 1}']] },
+  ],
   [
     '<|channel|>commentary<|message|>I look.<|end|><|start|>assistant<|channel|>commentary to=functions.f<|message|>{}<|call|>',
     { text: 'I look.', calls: [['f', '{}']] },

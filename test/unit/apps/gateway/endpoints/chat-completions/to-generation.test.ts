@@ -78,7 +78,7 @@ describe('messages', () => {
     ['messages[0].content', { messages: [{ role: 'user', content: 5 }] }],
     ['messages[0].content', { messages: [{ role: 'assistant' }] }],
     [
-      'messages[1].content',
+      'messages[1].content[0]',
       {
         messages: [...messages, { role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }],
       },
@@ -114,6 +114,7 @@ describe('tools', () => {
     [{ tool_choice: 'required' }, 'required'],
     [{ tool_choice: { type: 'function', function: { name: 'f' } } }, { name: 'f' }],
     [{ tool_choice: { type: 'function', name: 'f' } }, { name: 'f' }],
+    [{ tool_choice: 'any' }, 'required'],
   ])('reads the choice of %j as %j', (body, expected) => {
     expect(request({ ...body, tools: [tool] }).toolChoice).toEqual(expected)
   })

@@ -53,6 +53,7 @@ it.each([
   ['no texts', { input: [] }, "'input': expected at least one text."],
   ['token ids', { input: [1, 2] }, 'token ids are not supported'],
   ['arrays of token ids', { input: [[1, 2], [3]] }, 'token ids are not supported'],
+  ['token ids of LangChain', { input: [[64], [65]] }, 'check_embedding_ctx_length=False'],
   ['another encoding', { encoding_format: 'hex' }, "'encoding_format': expected one of float, base64."],
   ['half a dimension', { dimensions: 1.5 }, "'dimensions': expected a whole number."],
   ['no dimension', { dimensions: 0 }, "'dimensions': expected at least 1."],

@@ -35,11 +35,29 @@ const isBounded = ({ const: fixed, enum: options, maxLength, pattern }: Document
   // Anchored, without open repetitions.
   (pattern !== undefined && !/[*+]|,\}/.test(pattern))
 
+const STRUCTURED = [
+  'guided_choice[]',
+  'guided_grammar',
+  'guided_json',
+  'guided_json{key}',
+  'guided_regex',
+  'structured_outputs.choice[]',
+  'structured_outputs.grammar',
+  'structured_outputs.json',
+  'structured_outputs.json{key}',
+  'structured_outputs.regex',
+]
+
 /** Text of any length becomes a part of the request, whose size counts all of its text; the rest has a maximum. */
 const COUNTED = [
+  ...['chat', 'completions', 'responses'].flatMap((body) => STRUCTURED.map((field) => `${body}.${field}`)),
   'chat.messages[].content',
+  'chat.messages[].content[].refusal',
   'chat.messages[].content[].text',
+  'chat.messages[].reasoning',
   'chat.messages[].reasoning_content',
+  'chat.messages[].refusal',
+  'chat.messages[].tool_calls[].custom.input',
   'chat.messages[].tool_calls[].function.arguments',
   'chat.response_format.json_schema.schema{key}',
   'chat.response_format.schema{key}',
@@ -55,9 +73,11 @@ const COUNTED = [
   'embeddings.input[]',
   'responses.input',
   'responses.input[].arguments',
+  'responses.input[].code',
   'responses.input[].content',
   'responses.input[].content[].refusal',
   'responses.input[].content[].text',
+  'responses.input[].input',
   'responses.input[].output',
   'responses.input[].output[].refusal',
   'responses.input[].output[].text',
@@ -71,7 +91,7 @@ const COUNTED = [
   'responses.tools[].function.description',
   'responses.tools[].function.parameters{key}',
   'responses.tools[].parameters{key}',
-]
+].toSorted()
 
 it('every string of every body has a maximum, or is text of the request, whose size counts it', () => {
   const strings = Object.entries(BODIES).flatMap(([name, body]) => [

@@ -59,9 +59,42 @@ describe('a refusal', () => {
     [
       'input',
       [{ role: 'user', content: [{ type: 'input_image', image_url: 'x' }] }],
-      'input_text',
-      'input[0].content',
+      `parts of type 'input_image' are not supported by this model; expected {"type":"input_text","text":…}`,
+      'input[0].content[0]',
     ],
+    [
+      'input',
+      [
+        {
+          role: 'user',
+          content: [
+            { type: 'input_text', text: 'a' },
+            { type: 'input_file', file_id: 'x' },
+          ],
+        },
+      ],
+      `parts of type 'input_file' are not supported`,
+      'input[0].content[1]',
+    ],
+    [
+      'input',
+      [
+        user,
+        { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_image', image_url: 'x' }] },
+      ],
+      `parts of type 'input_image' are not supported`,
+      'input[1].output[0]',
+    ],
+    ['input', [{ type: 'computer_call', call_id: 'c' }], `'computer_call'`, 'input[0].type'],
+    ['input', [{ type: 'tool_search_call', id: 'c' }], `'tool_search_call'`, 'input[0].type'],
+    [
+      'input',
+      [{ type: 'compaction', encrypted_content: 'x' }],
+      'send the items that it replaces',
+      'input[0].type',
+    ],
+    ['input', [{ type: 'custom_tool_call', call_id: 'c', name: 'f' }], 'text', 'input[0].input'],
+    ['input', [{ type: 'local_shell_call', call_id: 'c' }], 'an object', 'input[0].action'],
     ['input', [{ role: 'user' }], 'text', 'input[0].content'],
     ['input', [{ type: 'function_call', name: 'f' }], 'text', 'input[0].call_id'],
     ['input', [{ type: 'function_call_output', call_id: 'c', output: 5 }], 'text', 'input[0].output'],

@@ -1,0 +1,29 @@
+import type { Pool } from 'pg'
+import type { BillingKey } from '#libs/billing-client/billing-calls.ts'
+import { findUsableKeys } from '../../database/keys.ts'
+import { createLane, type Lane } from './lane.ts'
+
+/**
+ * The lane for look-ups of API keys by their hash: waiting look-ups share one query. Anybody can ask with made-up keys.
+ * One query for hundreds of them leaves the connections to the calls of paying callers.
+ */
+export function createLookUpLane(deps: {
+  pool: Pool
+  nowMs: () => number
+  monotonicMs: () => number
+}): Lane<Buffer, BillingKey | null> {
+  const { pool, nowMs, monotonicMs } = deps
+  let calls = 0
+  return createLane({
+    run: async (sha256s) => await findUsableKeys(pool, sha256s, nowMs()),
+    kindOf: () => 'look-up',
+    // A gateway looks a key up once at a time; the same key from two gateways may be in one batch.
+    subjectOf: () => String((calls += 1)),
+    maxBatch: 512,
+    maxWaiting: 8_192,
+    // A gateway waits 2 s for the answer.
+    maxWaitMs: 1_000,
+    stuckMs: 1_000,
+    monotonicMs,
+  })
+}

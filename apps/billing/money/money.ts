@@ -1,0 +1,337 @@
+import type { Pool, QueryResultRow } from 'pg'
+import type { ExtendCall, HoldAnswer, ReplaceCall, ReserveCall } from '#libs/billing-client/billing-calls.ts'
+import type { Settlement } from '#libs/contracts/settlement.ts'
+import { toNanoCredits, type NanoCredits } from '#libs/money/nano-credits.ts'
+import { bigintToText, type Receipts } from './receipts.ts'
+import { isConflict, isDuplicate } from '../database/database-errors.ts'
+import { toInterval, toTimestamp } from '../database/database-time.ts'
+import { toObservations, toRecorded, type RecordedRow } from '../database/observed-stream.ts'
+import type { ClockJump, ObservedStream, RecordedStream } from '../database/observed-stream.ts'
+
+export type SettleResult =
+  | 'charged'
+  | 'late'
+  | 'recovered'
+  | 'released'
+  | 'void'
+  | 'replayed'
+  | 'different'
+  | 'unknown'
+
+export type Settled = {
+  readonly result: SettleResult
+  readonly chargedNano: NanoCredits
+  /** May exceed every amount of credits. The part above the charge is written off. */
+  readonly costNano: bigint
+}
+
+/**
+ * The money functions of `sql/functions/` for whole batches; answers come in the order of the calls. Each call is one
+ * transaction and idempotent. Reserves and settlements try a fast path first: `reserve_one` and `settle_one` for a
+ * batch of one, else `reserve_plain` and `settle_plain`. The fast path costs a fraction, does a batch only if none of
+ * its calls is special, and gives the answers of `reserve` and `settle`. Throws what PostgreSQL or its connection
+ * throws; deadlocks and serialization failures are tried again.
+ */
+export type Money = {
+  reserve(calls: readonly ReserveCall[]): Promise<HoldAnswer[]>
+  replace(calls: readonly ReplaceCall[]): Promise<HoldAnswer[]>
+  extend(calls: readonly ExtendCall[]): Promise<HoldAnswer[]>
+  release(reservationIds: readonly string[]): Promise<boolean[]>
+  settle(settlements: readonly Settlement[]): Promise<Settled[]>
+  /** Expires at most `most` holds of each model. `more`: other holds may be overdue. */
+  expire(most: number): Promise<{ expired: number; more: boolean }>
+  /**
+   * Returns the models with an overdue hold, which expires once their stream is settled. `untilMs`: now, by the clock
+   * of the queue Redis.
+   */
+  overdueModels(untilMs: number): Promise<string[]>
+  /** Records observations; writes only changes. Returns, for each stream, the state in the database. */
+  noteObservations(streams: readonly ObservedStream[], freezeMs: number): Promise<RecordedStream[]>
+  /** Prevents holds from expiring because a clock has jumped. */
+  freezeWatermarks(jumps: readonly ClockJump[]): Promise<void>
+}
+
+type HoldRow = {
+  status: HoldAnswer['status']
+  amount: bigint
+  granted_output: number
+  was_clamped: boolean
+  input_price: bigint
+  cached_input_price: bigint
+  output_price: bigint
+  available: bigint
+  held: bigint
+  account_id: string
+  price_version: bigint
+}
+
+type ReservationRow = HoldRow & {
+  key_id: string
+  model: string
+  input_tokens: number
+  wanted_output: number
+  deadline: Date
+}
+
+type SettledRow = { result: SettleResult; cost: string; charged: bigint }
+
+const MAX_TRIES = 5
+
+/** `holdGraceMs`: the time for which a hold lasts after its deadline. */
+export function createMoney(options: {
+  pool: Pool
+  receipts: Receipts
+  holdGraceMs: number
+  nowMs: () => number
+  /** Called after each try of a function, with its duration, whether it worked or not. */
+  onCall?: (name: string, durationMs: number) => void
+}): Money {
+  const { pool, receipts, holdGraceMs, nowMs, onCall } = options
+
+  const now = () => toTimestamp(nowMs())
+
+  /**
+   * Calls a function as a prepared statement, so that each connection plans it once. `Row` is the row type of the
+   * function.
+   */
+  async function call<Row extends QueryResultRow>(
+    name: string,
+    parameters: Readonly<Record<string, unknown>>,
+  ): Promise<Row[]> {
+    const named = Object.keys(parameters).map((parameter, index) => `${parameter} => $${index + 1}`)
+    const text = `select * from ${name}(${named.join(', ')})`
+    const values = Object.values(parameters)
+    for (let attempt = 1; ; attempt += 1) {
+      const startedMs = performance.now()
+      try {
+        return (await pool.query<Row>({ name, text, values })).rows
+      } catch (error) {
+        if (attempt === MAX_TRIES || !isConflict(error)) throw error
+      } finally {
+        onCall?.(name, performance.now() - startedMs)
+      }
+    }
+  }
+
+  /** Returns no rows if nothing was done, because an id is already known or is in the batch twice. */
+  async function tryShortReserve(calls: readonly ReserveCall[]): Promise<HoldRow[]> {
+    const [only] = calls
+    if (only === undefined || calls.length > 1) {
+      return await call<HoldRow>('reserve_plain', toReserves(calls)).catch(noneOfDuplicate)
+    }
+    return await call<HoldRow>('reserve_one', {
+      reservation: only.reservationId,
+      key_id: only.keyId,
+      model: only.model,
+      input: only.inputTokens,
+      output: only.outputTokens,
+      deadline: toTimestamp(only.deadlineMs),
+      grace: toInterval(holdGraceMs),
+      at: now(),
+    }).catch(noneOfDuplicate)
+  }
+
+  /** Returns no rows if nothing was done, because one of the settlements needs `settle`. */
+  async function tryShortSettle(settlements: readonly Settlement[]): Promise<SettledRow[]> {
+    const [only] = settlements
+    if (only === undefined || settlements.length > 1) {
+      return await call<SettledRow>('settle_plain', toSettlements(settlements)).catch(noneOfDuplicate)
+    }
+    return await call<SettledRow>('settle_one', {
+      reservation: only.id,
+      epoch: only.epoch,
+      outcome: only.outcome,
+      prompt: only.promptTokens,
+      cached: only.cachedTokens,
+      completion: only.completionTokens,
+      settled_by: only.by,
+      at: now(),
+    }).catch(noneOfDuplicate)
+  }
+
+  const toReserves = (calls: readonly ReserveCall[]) => ({
+    ids: calls.map(({ reservationId }) => reservationId),
+    key_ids: calls.map(({ keyId }) => keyId),
+    models: calls.map(({ model }) => model),
+    inputs: calls.map(({ inputTokens }) => inputTokens),
+    outputs: calls.map(({ outputTokens }) => outputTokens),
+    deadlines: calls.map(({ deadlineMs }) => toTimestamp(deadlineMs)),
+    grace: toInterval(holdGraceMs),
+    at: now(),
+  })
+
+  const toSettlements = (settlements: readonly Settlement[]) => ({
+    ids: settlements.map(({ id }) => id),
+    epochs: settlements.map(({ epoch }) => epoch),
+    outcomes: settlements.map(({ outcome }) => outcome),
+    prompts: settlements.map(({ promptTokens }) => promptTokens),
+    cacheds: settlements.map(({ cachedTokens }) => cachedTokens),
+    completions: settlements.map(({ completionTokens }) => completionTokens),
+    bys: settlements.map(({ by }) => by),
+    at: now(),
+  })
+
+  /** `reservation` has the fields of the receipt that the row lacks. */
+  function toHoldAnswer(row: HoldRow, reservation: ReserveCall): HoldAnswer {
+    switch (row.status) {
+      case 'granted': {
+        const { amount, granted_output: outputTokens, was_clamped: clamped } = row
+        const prices = {
+          inputPriceNano: row.input_price,
+          cachedInputPriceNano: row.cached_input_price,
+          outputPriceNano: row.output_price,
+        }
+        return {
+          status: 'granted',
+          amountNano: toNanoCredits(amount),
+          outputTokens,
+          clamped,
+          prices,
+          receipt: receipts.sign({
+            ...reservation,
+            accountId: row.account_id,
+            priceVersion: row.price_version,
+            ...prices,
+            grantedTokens: outputTokens,
+            amountNano: amount,
+            clamped,
+          }),
+        }
+      }
+      case 'insufficient-credits':
+      case 'key-limit':
+        return {
+          status: row.status,
+          availableNano: toNanoCredits(row.available),
+          heldNano: toNanoCredits(row.held),
+        }
+      case 'key-rate':
+        return { status: 'key-rate', retryAfterS: secondsToNextMinute(nowMs()) }
+      case 'key-invalid':
+      case 'model-unknown':
+      case 'conflict':
+        return { status: row.status }
+    }
+  }
+
+  /** Converts the rows of calls that have only the id of the reservation. */
+  function toHoldAnswers(
+    calls: readonly { readonly reservationId: string }[],
+    rows: readonly ReservationRow[],
+  ): HoldAnswer[] {
+    return rows.map((row, index) =>
+      toHoldAnswer(row, {
+        reservationId: callAt(calls, index).reservationId,
+        keyId: row.key_id,
+        model: row.model,
+        inputTokens: row.input_tokens,
+        outputTokens: row.wanted_output,
+        deadlineMs: row.deadline?.getTime(),
+      }),
+    )
+  }
+
+  /** Returns the json object that `sql/functions/settle.sql` takes; null without a genuine receipt. */
+  function receiptOf({ id, receipt }: Settlement): string | null {
+    const genuine = receipt === undefined ? null : receipts.verify(receipt, id)
+    if (genuine === null) return null
+    const { deadlineMs, ...fields } = genuine
+    const deadline = toTimestamp(deadlineMs)
+    const expiresAt = toTimestamp(deadlineMs + holdGraceMs)
+    return JSON.stringify({ ...fields, deadline, expiresAt }, bigintToText)
+  }
+
+  return {
+    async reserve(calls) {
+      const short = await tryShortReserve(calls)
+      const rows = short.length > 0 ? short : await call<HoldRow>('reserve', toReserves(calls))
+      return rows.map((row, index) => toHoldAnswer(row, callAt(calls, index)))
+    },
+
+    async replace(calls) {
+      const rows = await call<ReservationRow>('replace', {
+        ids: calls.map(({ reservationId }) => reservationId),
+        inputs: calls.map(({ inputTokens }) => inputTokens),
+        outputs: calls.map(({ outputTokens }) => outputTokens),
+        at: now(),
+      })
+      return toHoldAnswers(calls, rows)
+    },
+
+    async extend(calls) {
+      const rows = await call<ReservationRow>('extend', {
+        ids: calls.map(({ reservationId }) => reservationId),
+        outputs: calls.map(({ outputTokens }) => outputTokens),
+        deadlines: calls.map(({ deadlineMs }) => (deadlineMs === null ? null : toTimestamp(deadlineMs))),
+        grace: toInterval(holdGraceMs),
+        at: now(),
+      })
+      return toHoldAnswers(calls, rows)
+    },
+
+    async release(reservationIds) {
+      const released = new Map<string, boolean>()
+      let open = [...reservationIds]
+      for (let attempt = 1; open.length > 0; attempt += 1) {
+        // Each further try means that another replica has reserved one of these ids meanwhile, which happens at most
+        // once per id.
+        if (attempt > MAX_TRIES) throw new Error(`a release was interrupted by reserves ${MAX_TRIES} times`)
+        const rows = await call<{ id: string; released: boolean | null }>('release', { ids: open, at: now() })
+        for (const row of rows) if (row.released !== null) released.set(row.id, row.released)
+        open = open.filter((id) => !released.has(id))
+      }
+      return reservationIds.map((id) => released.get(id) === true)
+    },
+
+    async settle(settlements) {
+      const short = await tryShortSettle(settlements)
+      if (short.length > 0) return short.map(toSettled)
+      const receipts = settlements.map(receiptOf)
+      return (await call<SettledRow>('settle', { ...toSettlements(settlements), receipts })).map(toSettled)
+    },
+
+    async expire(most) {
+      const [row] = await call<{ expired: number; more: boolean }>('expire', { most, at: now() })
+      return { expired: row?.expired ?? 0, more: row?.more ?? false }
+    },
+
+    async overdueModels(untilMs) {
+      const rows = await call<{ overdue_models: string }>('overdue_models', { until: toTimestamp(untilMs) })
+      return rows.map((row) => row.overdue_models)
+    },
+
+    async noteObservations(streams, freezeMs) {
+      const rows = await call<RecordedRow>('note_observations', toObservations(streams, freezeMs))
+      return rows.map(toRecorded)
+    },
+
+    async freezeWatermarks(jumps) {
+      await call('freeze_watermarks', {
+        models: jumps.map(({ model }) => model),
+        observed: jumps.map(({ timeMs }) => toTimestamp(timeMs)),
+        jumps: jumps.map(({ byMs }) => toInterval(byMs)),
+      })
+    },
+  }
+}
+
+const toSettled = (row: SettledRow): Settled => ({
+  result: row.result,
+  chargedNano: toNanoCredits(row.charged),
+  costNano: BigInt(row.cost),
+})
+
+/** For `catch`: returns no rows if a row with the same id exists, and throws every other error. */
+function noneOfDuplicate(error: unknown): [] {
+  if (isDuplicate(error)) return []
+  throw error
+}
+
+function callAt<Call>(calls: readonly Call[], index: number): Call {
+  const call = calls[index]
+  if (call === undefined) throw new Error('the batch has more answers than calls')
+  return call
+}
+
+/** The minutes of a key's rate limit are whole minutes of the clock. */
+const secondsToNextMinute = (nowMs: number) => 60 - (Math.floor(nowMs / 1_000) % 60)

@@ -1,0 +1,17 @@
+import type { KeyShortage } from '#libs/billing-client/billing-calls.ts'
+
+/** An authenticated caller: its API key and the account that pays. */
+export type Caller = {
+  readonly keyId: string
+  readonly accountId: string
+  /** Ids of the models that the key may use; null for all models. */
+  readonly models: ReadonlySet<string> | null
+  /**
+   * Why the caller cannot pay for anything; null if it can. `unconfirmed`: the key could not pay when it was last read,
+   * and billing cannot be asked now.
+   */
+  readonly shortage: KeyShortage | 'unconfirmed' | null
+}
+
+/** An authenticated management key, which manages the API keys of its account and can never spend. */
+export type Manager = { readonly managementKeyId: string; readonly accountId: string }

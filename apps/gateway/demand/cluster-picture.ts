@@ -1,0 +1,68 @@
+import { BEAT_MS, type Heartbeat } from '#libs/event-bus/heartbeat.ts'
+
+/** The ready engines of one model, taken together. */
+export type ModelPicture = {
+  /** Generations that the engines can run at once. */
+  readonly slots: number
+  readonly running: number
+  /** Mean time from claim to end; null until an engine has measured one. */
+  readonly meanGenerationMs: number | null
+  /** The largest context window of the engines, in tokens. */
+  readonly contextWindow: number
+}
+
+export type ClusterPicture = {
+  applyHeartbeat(heartbeat: Heartbeat): void
+  forgetWorker(id: string): void
+  /** Returns null if no ready worker serves the model. */
+  find(model: string): ModelPicture | null
+  /** Returns a model's tool-call format as its last worker reported it; null if no worker has. */
+  callFormatOf(model: string): string | null
+}
+
+/** A worker without a heartbeat for this long does not count as serving. */
+const FRESH_MS = 4 * BEAT_MS
+
+/** The workers and the models that they serve, from the heartbeats on the bus. Kept in memory. */
+export function createClusterPicture(nowMs: () => number): ClusterPicture {
+  const workers = new Map<string, { seenMs: number; engines: Heartbeat['engines'] }>()
+  /** Stored by model, because every request asks for a format, and searching all workers would take too long. */
+  const callFormats = new Map<string, string>()
+
+  return {
+    applyHeartbeat({ id, kind, engines }) {
+      if (kind !== 'worker') return
+      workers.set(id, { seenMs: nowMs(), engines })
+      for (const { model, callFormat } of engines) {
+        if (callFormat !== undefined) callFormats.set(model, callFormat)
+      }
+    },
+    forgetWorker(id) {
+      workers.delete(id)
+    },
+    find(model) {
+      let slots = 0
+      let running = 0
+      const meansMs: number[] = []
+      let contextWindow = 0
+      for (const [id, worker] of workers) {
+        if (nowMs() - worker.seenMs > FRESH_MS) {
+          workers.delete(id)
+          continue
+        }
+        for (const engine of worker.engines) {
+          if (engine.model !== model || !engine.ready) continue
+          slots += engine.slots
+          running += engine.running
+          contextWindow = Math.max(contextWindow, engine.contextWindow)
+          if (engine.meanGenerationMs !== null) meansMs.push(engine.meanGenerationMs)
+        }
+      }
+      if (slots === 0) return null
+      const meanGenerationMs =
+        meansMs.length === 0 ? null : meansMs.reduce((sum, ms) => sum + ms, 0) / meansMs.length
+      return { slots, running, meanGenerationMs, contextWindow }
+    },
+    callFormatOf: (model) => callFormats.get(model) ?? null,
+  }
+}

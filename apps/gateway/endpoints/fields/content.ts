@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import { shorten } from '../../http/shorten.ts'
+import { documentedAs } from '#libs/http-contract/documented-as.ts'
+import { TEXT } from './field-texts.ts'
+import { listOf } from '#libs/http-contract/list-of.ts'
+import { parsePart } from '#libs/http-contract/parse-part.ts'
+import { shortText } from './short-text.ts'
+
+const TextPart = z.object({ type: z.enum(['text', 'input_text', 'output_text']), text: z.string(TEXT) })
+const RefusalPart = z.object({ type: z.literal('refusal'), refusal: z.string(TEXT) })
+const ReasoningPart = z.looseObject({
+  type: z
+    .enum(['thinking', 'reasoning', 'reasoning_text', 'redacted_thinking'])
+    .meta({ description: 'Read as reasoning where it has text; encrypted reasoning is ignored.' }),
+})
+
+/** The texts of a message's parts, each kind joined. */
+export type Spoken = { readonly text: string; readonly reasoning: string }
+
+/**
+ * The contents of messages and results: text, or parts in the dialect of chat or of Responses. Parts of text are joined
+ * without a separator, refusals among them; null is an empty text. A part that is no text is refused by its type.
+ * `textType` is the type that refusals recommend.
+ */
+export function contentsOf(textType: 'text' | 'input_text') {
+  const example = `{"type":"${textType}","text":…}`
+  const expected = `expected text, or an array of parts ${example}`
+
+  function contentOf(mayReason: boolean) {
+    const Part = z
+      .looseObject({ type: shortText(`expected a part ${example}`) }, `expected a part ${example}`)
+      .transform((part, context): Spoken => {
+        const { type } = part
+        const read = <Schema extends z.ZodType>(schema: Schema) =>
+          parsePart(schema, part, { path: [], context }) ?? z.NEVER
+        if (isOf(TextPart, type)) return { text: read(TextPart).text, reasoning: '' }
+        if (isOf(RefusalPart, type)) return { text: read(RefusalPart).refusal, reasoning: '' }
+        if (mayReason && isOf(ReasoningPart, type)) return { text: '', reasoning: toReasoning(part) }
+        context.addIssue({
+          code: 'custom',
+          message: `parts of type '${shorten(type)}' are not supported by this model; expected ${example}`,
+        })
+        return z.NEVER
+      })
+    const Parts = listOf(Part, { expected }).transform((parts): Spoken => ({
+      text: parts.map(({ text }) => text).join(''),
+      reasoning: parts.flatMap(({ reasoning }) => (reasoning === '' ? [] : [reasoning])).join('\n'),
+    }))
+    const documented = z.union([
+      z.string(),
+      z.array(z.union([TextPart, RefusalPart, ...(mayReason ? [ReasoningPart] : [])])),
+    ])
+    return z
+      .union([z.string(), z.array(z.unknown())], expected)
+      .transform((content, context): Spoken => {
+        if (typeof content === 'string') return { text: content, reasoning: '' }
+        return parsePart(Parts, content, { path: [], context }) ?? z.NEVER
+      })
+      .meta(documentedAs(documented))
+      .nullable()
+      .transform((content) => content ?? { text: '', reasoning: '' })
+  }
+
+  return {
+    Content: contentOf(false).transform(({ text }) => text),
+    /** The content of an assistant's message, which may have parts of reasoning. */
+    AssistantContent: contentOf(true),
+  }
+}
+
+type TypedPart = typeof TextPart | typeof RefusalPart | typeof ReasoningPart
+
+function isOf(part: TypedPart, type: string): boolean {
+  return part.shape.type.safeParse(type).success
+}
+
+/** The text of a reasoning part, in the field of any client: text itself, or a list of parts with text. */
+function toReasoning(part: Readonly<Record<string, unknown>>): string {
+  const texts = ['thinking', 'reasoning', 'text', 'content', 'summary'].map((field) => toText(part[field]))
+  return texts.find((text) => text !== '') ?? ''
+}
+
+function toText(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (!Array.isArray(value)) return ''
+  return value.map((part) => TextOfPart.safeParse(part).data?.text ?? '').join('')
+}
+
+const TextOfPart = z.object({ text: z.string() })

@@ -1,0 +1,159 @@
+import { z } from 'zod'
+import { optional } from '../../http/parse-body.ts'
+import { TEXT } from '../fields/field-texts.ts'
+import { ShortText } from '../fields/short-text.ts'
+
+/**
+ * Items of tools that this service does not run, as histories of other services and of Codex hold them. A call becomes
+ * a call of a function with the same content, a result its result; what no model of this service could read, or what
+ * the text of the conversation repeats, is ignored (`docs/api.md` lists all of them). `Content` is that of results.
+ */
+export function createOtherItems(Content: z.ZodType<string>) {
+  const CustomCallOutput = z
+    .object({ type: z.literal('custom_tool_call_output'), call_id: ShortText, output: Content })
+    .transform(({ call_id, output }) => result(call_id, output))
+
+  const LocalShellCallOutput = z
+    .object({
+      type: z.literal('local_shell_call_output'),
+      id: optional(ShortText),
+      call_id: optional(ShortText),
+      output: Content,
+    })
+    .transform(({ id = '', call_id = id, output }) => result(call_id, output))
+
+  return [
+    CustomCall,
+    CustomCallOutput,
+    LocalShellCall,
+    LocalShellCallOutput,
+    ShellCall,
+    ShellCallOutput,
+    ApplyPatchCall,
+    ApplyPatchCallOutput,
+    McpCall,
+    FileSearchCall,
+    CodeInterpreterCall,
+    IgnoredItem,
+  ] as const
+}
+
+const call = (call_id: string, name: string, args: unknown) => ({
+  type: 'function_call' as const,
+  call_id,
+  name,
+  arguments: typeof args === 'string' ? args : JSON.stringify(args),
+})
+
+const result = (call_id: string, output: string) => ({
+  type: 'function_call_output' as const,
+  call_id,
+  output,
+})
+
+/** A call that another service has run: with its result, in one item. */
+const answered = (called: ReturnType<typeof call>, output: string) => ({
+  ...called,
+  type: 'answered_call' as const,
+  output,
+})
+
+const ignored = () => ({ type: 'ignored' as const })
+
+const OBJECT = 'expected an object'
+const Fields = z.looseObject({}, OBJECT)
+
+const CustomCall = z
+  .object({
+    type: z.literal('custom_tool_call'),
+    call_id: ShortText,
+    name: ShortText,
+    input: z.string(TEXT),
+  })
+  .transform(({ call_id, name, input }) => call(call_id, name, { input }))
+
+const LocalShellCall = z
+  .object({ type: z.literal('local_shell_call'), call_id: ShortText, action: Fields })
+  .transform(({ call_id, action }) => call(call_id, 'local_shell', action))
+
+const ShellCall = z
+  .object({ type: z.literal('shell_call'), call_id: ShortText, action: Fields })
+  .transform(({ call_id, action }) => call(call_id, 'shell', action))
+
+const OUTPUTS = 'expected an array of outputs'
+
+/** The outputs have several fields each, so the result is their JSON. */
+const ShellCallOutput = z
+  .object({
+    type: z.literal('shell_call_output'),
+    call_id: ShortText,
+    output: z.array(z.unknown(), OUTPUTS),
+  })
+  .transform(({ call_id, output }) => result(call_id, JSON.stringify(output)))
+
+const ApplyPatchCall = z
+  .object({ type: z.literal('apply_patch_call'), call_id: ShortText, operation: Fields })
+  .transform(({ call_id, operation }) => call(call_id, 'apply_patch', operation))
+
+const ApplyPatchCallOutput = z
+  .object({
+    type: z.literal('apply_patch_call_output'),
+    call_id: ShortText,
+    status: optional(ShortText),
+    output: optional(z.string(TEXT)),
+  })
+  .transform(({ call_id, status = '', output = '' }) =>
+    result(call_id, status === '' || output === '' ? status + output : `${status}\n${output}`),
+  )
+
+const McpCall = z
+  .object({
+    type: z.literal('mcp_call'),
+    id: optional(ShortText),
+    name: ShortText,
+    arguments: optional(z.string(TEXT)),
+    output: optional(z.string(TEXT)),
+    error: optional(z.unknown()),
+  })
+  .transform(({ id = '', name, arguments: args = '', output = '', error }) =>
+    answered(call(id, name, args), output + (error === undefined ? '' : toText(error))),
+  )
+
+/** Without results it says no more than the text that follows it. */
+const FileSearchCall = z
+  .object({
+    type: z.literal('file_search_call'),
+    id: optional(ShortText),
+    queries: optional(z.array(z.unknown(), 'expected an array of queries')),
+    results: optional(z.array(z.unknown(), 'expected an array of results')),
+  })
+  .transform(({ id = '', queries = [], results = [] }) =>
+    results.length === 0
+      ? ignored()
+      : answered(call(id, 'file_search', { queries }), JSON.stringify(results)),
+  )
+
+const CodeInterpreterCall = z
+  .object({
+    type: z.literal('code_interpreter_call'),
+    id: optional(ShortText),
+    code: optional(z.string(TEXT)),
+    outputs: optional(z.array(z.unknown(), OUTPUTS)),
+  })
+  .transform(({ id = '', code = '', outputs = [] }) =>
+    answered(call(id, 'code_interpreter', { code }), outputs.length === 0 ? '' : JSON.stringify(outputs)),
+  )
+
+const IgnoredItem = z
+  .object({
+    type: z.enum([
+      'web_search_call',
+      'image_generation_call',
+      'mcp_list_tools',
+      'mcp_approval_request',
+      'mcp_approval_response',
+    ]),
+  })
+  .transform(ignored)
+
+const toText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))

@@ -1,0 +1,263 @@
+import type {
+  GenerationDeclined,
+  GenerationClaimed,
+  GenerationEnd,
+  Usage,
+} from '#libs/contracts/generation-event.ts'
+import type { Hold } from '#libs/contracts/generation-job.ts'
+import type { SettlementOutcome } from '#libs/contracts/settlement.ts'
+import type { StreamInbox, StreamLost } from '#libs/event-bus/stream-inbox.ts'
+import type { Admission } from './admit.ts'
+import type { Dispatch, Dispatched } from './dispatch.ts'
+import type { EndGeneration } from './end-generation.ts'
+import type { InputEstimate } from './estimate-input.ts'
+import type { OutputEstimate } from './estimate-output.ts'
+import type { GenerationCall, OutputEvent } from './generation-call.ts'
+import type { GenerationStream, OpenStream } from './open-stream.ts'
+import { toCharge } from './to-charge.ts'
+import { createProgress, type Progress } from './progress.ts'
+import type { Recovery } from './recovery.ts'
+import type { Observed } from './observe.ts'
+import type { Suspect, Suspects } from './suspects.ts'
+import { createTiming, type Timing } from './timing.ts'
+
+/** The gateway's side of one generation, from its reservation to its settlement. */
+export type Run = {
+  readonly call: GenerationCall
+  readonly inbox: StreamInbox
+  /** Queues the generation for the first time. Throws `model_busy` or `model_unavailable`. */
+  queue(): Promise<void>
+  claimed(claim: GenerationClaimed): void
+  promptCached(event: { readonly cachedTokens: number }): void
+  /** Takes the vectors of the next inputs, which have so many tokens. */
+  vectors(vectors: readonly Float32Array[], promptTokens: number): void
+  /** Returns the number of inputs whose vectors were received. */
+  vectorsReceived(): number
+  received(event: OutputEvent): void
+  complete(end: GenerationEnd): void
+  isComplete(): boolean
+  /**
+   * Returns the output that was received since the last call and may be sent; it counts as sent from now on. If the
+   * output cannot be continued and the client does not stream, it is kept back until it is complete, so that the
+   * generation can begin anew.
+   */
+  takeOutput(): readonly OutputEvent[]
+  /** Queues the generation again after its worker gave it back or was lost. Throws an `ApiError` if it cannot go on. */
+  recover(lost: GenerationDeclined | StreamLost): Promise<void>
+  /** Records a failure: the generation costs nothing, unless its caller had left before. */
+  fail(error: unknown): void
+  /** Ends the generation. Must be called once. Returns the usage of a complete output, else null. */
+  settle(): Usage | null
+}
+
+export type OpenRun = (call: GenerationCall, reserved: Reserved) => Run
+
+type Reserved = {
+  readonly admission: Admission
+  readonly hold: Hold
+  readonly maxOutputTokens: number
+  /** A time of `nowMs`. */
+  readonly deadlineMs: number
+  readonly observed: Pick<Observed, 'output'>
+  readonly traceparent: string | undefined
+}
+
+type Deps = {
+  readonly openStream: OpenStream
+  readonly dispatch: Dispatch
+  readonly recovery: Recovery
+  readonly endGeneration: EndGeneration
+  readonly suspects: Suspects
+  readonly inputEstimate: InputEstimate
+  readonly outputEstimate: OutputEstimate
+  /** Boot id of this gateway. */
+  readonly gateway: string
+  /** A clock that never goes back. */
+  readonly nowMs: () => number
+  /** True if answers include their cost. */
+  readonly showsCost: boolean
+}
+
+export function createOpenRun(deps: Deps): OpenRun {
+  return (call, reserved) => new GenerationRun(deps, call, reserved)
+}
+
+/** A class, because a gateway has one run for each open stream, and fourteen closures instead would take 0.8 KB. */
+class GenerationRun implements Run {
+  readonly call: GenerationCall
+  readonly #deps: Deps
+  readonly #admission: Admission
+  readonly #observed: Reserved['observed']
+  readonly #deadlineMs: number
+  readonly #stream: GenerationStream
+  readonly #suspect: Suspect
+  readonly #dispatched: Dispatched
+  readonly #progress: Progress
+  readonly #timing: Timing
+  #output: OutputEvent[] = []
+  #wasSent = false
+  #vectorCount = 0
+  /** Output tokens and vectors of earlier epochs, which are not counted against this epoch's worker. */
+  #tokensBefore = 0
+  #vectorsBefore = 0
+  /**
+   * The outcome that is settled if the generation ends now. It starts as `cancelled`, because a caller may leave at any
+   * moment.
+   */
+  #outcome: SettlementOutcome = 'cancelled'
+  #end: GenerationEnd | null = null
+
+  constructor(deps: Deps, call: GenerationCall, reserved: Reserved) {
+    const { openStream, dispatch, suspects, inputEstimate, outputEstimate, nowMs } = deps
+    const { admission, hold, maxOutputTokens, deadlineMs, observed, traceparent } = reserved
+    const { model, request, size } = call
+    this.call = call
+    this.#deps = deps
+    this.#admission = admission
+    this.#observed = observed
+    this.#deadlineMs = deadlineMs
+    // Opened before the generation is queued, so that no event can be missed.
+    this.#stream = openStream(call.signal)
+    const suspect = suspects.open(() => this.#epochTokens())
+    this.#suspect = suspect
+    this.#progress = createProgress(request.kind)
+    this.#timing = createTiming({ streamed: call.streamed, nowMs })
+    const promptTokens = inputEstimate.estimate(model.id, size)
+    this.#dispatched = dispatch({
+      job: {
+        id: call.id,
+        model: model.id,
+        gateway: deps.gateway,
+        stream: this.inbox.stream,
+        hold,
+        tenant: { accountId: call.caller.accountId, keyId: call.caller.keyId },
+        maxOutputTokens,
+        contextWindow: model.contextWindow,
+        request,
+        ...(traceparent === undefined ? {} : { traceparent }),
+      },
+      accountId: call.caller.accountId,
+      cost: promptTokens + size.grammarTokens + outputEstimate.estimate(model.id, maxOutputTokens),
+      promptTokens,
+      admission,
+      inbox: this.inbox,
+      signal: call.signal,
+      claimFound: (worker) => suspect.claimFound(worker),
+      remainingMs: () => deadlineMs - nowMs(),
+    })
+  }
+
+  get inbox() {
+    return this.#stream.inbox
+  }
+
+  async queue() {
+    this.#timing.queued(await this.#dispatched.begin())
+  }
+
+  /**
+   * Passes a claim to seven parts. Admission no longer counts the generation as waiting, dispatch notes its worker,
+   * `suspect` notes whom to blame if an engine dies, `progress` notes the prompt's tokens, `timing` notes the end of
+   * the wait, the input estimate learns from the exact count, and `observed` reports the claim (in `generate.ts`).
+   */
+  claimed(claim: GenerationClaimed) {
+    const { model, size } = this.call
+    this.#admission.claimed()
+    this.#dispatched.claimed(claim)
+    this.#suspect.claimed(claim.worker)
+    if (!this.#progress.wasClaimed()) this.#deps.inputEstimate.learn(model.id, size, claim.promptTokens)
+    this.#progress.claimed(claim)
+    this.#timing.claimed(claim)
+  }
+
+  promptCached({ cachedTokens }: { readonly cachedTokens: number }) {
+    this.#progress.promptCached(cachedTokens)
+  }
+
+  vectors(vectors: readonly Float32Array[], promptTokens: number) {
+    this.#outputSeen()
+    this.#progress.vectorsReceived(promptTokens)
+    this.#vectorCount += vectors.length
+    this.call.onVectors?.(vectors)
+  }
+
+  vectorsReceived() {
+    return this.#vectorCount
+  }
+
+  received(event: OutputEvent) {
+    this.#output.push(event)
+  }
+
+  complete(reported: GenerationEnd) {
+    const { showsCost, outputEstimate } = this.#deps
+    this.#outcome = 'completed'
+    const usage = this.#progress.complete(reported.usage)
+    const costNano = showsCost ? toCharge(usage, this.#dispatched.job().hold) : null
+    this.#end = { ...reported, usage: { ...usage, ...(costNano !== null && { costNano }) } }
+    outputEstimate.learn(this.call.model.id, usage.completionTokens)
+    this.#output.push(this.#end)
+  }
+
+  isComplete() {
+    return this.#end !== null
+  }
+
+  takeOutput() {
+    if (this.#output.length === 0) return this.#output
+    this.#observed.output()
+    this.#outputSeen()
+    if (this.#progress.isGuided() && !this.call.streamed && this.#end === null) return []
+    const taken = this.#output
+    this.#output = []
+    this.#wasSent = true
+    return taken
+  }
+
+  async recover(lost: GenerationDeclined | StreamLost) {
+    const { caller } = this.call
+    const [progress, suspect] = [this.#progress, this.#suspect]
+    const restart = progress.isGuided() && this.inbox.ids().length > 0
+    const isPartlySent = restart && this.#wasSent
+    const job = this.#dispatched.job()
+    const next = await this.#deps.recovery(lost, { job, caller, progress, suspect, isPartlySent })
+    if (restart) this.#output = []
+    this.#tokensBefore = restart ? 0 : this.inbox.ids().length
+    this.#vectorsBefore = this.#vectorCount
+    await this.#dispatched.again({ ...next, restart, engineDeaths: suspect.engineDeaths() })
+  }
+
+  fail(error: unknown) {
+    // A caller who had left before the failure pays for the received output.
+    if (this.call.signal.aborted) return
+    this.#outcome = 'fault'
+    this.#timing.failed(error)
+  }
+
+  settle() {
+    this.#stream.close()
+    this.#suspect.close()
+    this.#dispatched.close()
+    const end = this.#end
+    this.#deps.endGeneration({
+      dispatched: this.#dispatched,
+      inbox: this.inbox,
+      outcome: this.#outcome,
+      usage: end?.usage ?? this.#progress.received(this.inbox.ids().length),
+      deadlineMs: this.#deadlineMs,
+      timing: this.#timing.end(end),
+    })
+    return end?.usage ?? null
+  }
+
+  #epochTokens() {
+    return this.inbox.ids().length - this.#tokensBefore + this.#vectorCount - this.#vectorsBefore
+  }
+
+  #outputSeen() {
+    this.#admission.compiled()
+    this.#timing.output()
+    this.#dispatched.running()
+    this.#progress.outputSeen()
+  }
+}

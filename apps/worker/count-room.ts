@@ -1,9 +1,0 @@
-import type { Heartbeat } from '#libs/event-bus/heartbeat.ts'
-
-/** Free slots for a model at these processes, where they pull. */
-export function countRoom(peers: readonly Heartbeat[], model: string): number {
-  return peers
-    .flatMap(({ engines }) => engines)
-    .filter((engine) => engine.model === model && engine.ready)
-    .reduce((room, { slots, running }) => room + Math.max(0, slots - running), 0)
-}

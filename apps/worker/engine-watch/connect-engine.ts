@@ -1,0 +1,80 @@
+import { isIPv4 } from 'node:net'
+import type { ModelFamily } from '#libs/dialect/family.ts'
+import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import type { EngineClient, EngineServerInfo } from '../engine/engine-client.ts'
+import { createEngineOverTransport } from '../engine/engine-over-transport.ts'
+import { createHttp2Transport } from '../engine/transport/http2-transport.ts'
+
+/** An engine that answers, and its limits. */
+export type ConnectedEngine = {
+  readonly client: EngineClient
+  /** How many generations the engine runs at once. */
+  readonly maxNumSeqs: number
+  readonly contextWindow: number
+  readonly kind: 'chat' | 'embedding'
+}
+
+const PAUSES = { firstPauseMs: 500, lastPauseMs: 500 }
+
+/**
+ * Connects to an engine and waits until it answers; a real engine needs minutes to load its weights. Throws if neither
+ * the engine nor the configuration gives the number of generations that it runs at once. If the engine was started for
+ * another kind of model, this only logs a warning: everything except forced tools and JSON formats works.
+ */
+export async function connectEngine(options: {
+  address: string
+  maxNumSeqs: number | undefined
+  family: Pick<ModelFamily, 'reasoning'>
+  log: Logger
+}): Promise<ConnectedEngine> {
+  const { address, family, log } = options
+  if (!isLoopback(address)) {
+    log.warn({ address }, 'the engine is not on this host: two workers on one engine take twice its slots')
+  }
+  const client = createEngineOverTransport(createHttp2Transport({ address }))
+  let lastReason = ''
+  const onFailure = (error: unknown) => {
+    const reason = String(error)
+    if (reason !== lastReason) log.info({ address, reason }, 'waiting for the engine')
+    lastReason = reason
+  }
+  const info = await untilAnswered(client.getModelInfo, { ...PAUSES, onFailure })
+  const server = await untilAnswered(client.getServerInfo, { ...PAUSES, onFailure })
+  const maxNumSeqs = options.maxNumSeqs ?? server.maxNumSeqs
+  if (maxNumSeqs === null) {
+    throw new Error(`the engine at ${address} does not report its max_num_seqs: set maxNumSeqs in WORKERS`)
+  }
+  const mismatch = findMismatch(family, server.constraintStart)
+  if (mismatch !== null) log.warn({ address }, mismatch)
+  const contextWindow = info.maxContextLength
+  const kind = info.isGeneration ? 'chat' : 'embedding'
+  log.info({ address, maxNumSeqs, contextWindow, kind }, 'engine connected')
+  return { client, maxNumSeqs, contextWindow, kind }
+}
+
+function isLoopback(address: string): boolean {
+  const host = address.slice(0, address.lastIndexOf(':'))
+  return host === 'localhost' || (isIPv4(host) && host.startsWith('127.'))
+}
+
+/**
+ * With a `--reasoning-parser`, vLLM applies a grammar only after the parser has seen the end of the thinking, in the
+ * output or in the prompt. A model that thinks between tags needs the parser, or the grammar would forbid the thinking.
+ * A model that never thinks must run without it, or its output would never be constrained. Harmony must run without it
+ * too: our grammars for harmony include its thinking, and harmony's parser would wait for an answer in output that has
+ * only calls.
+ */
+function findMismatch(
+  { reasoning }: Pick<ModelFamily, 'reasoning'>,
+  start: EngineServerInfo['constraintStart'],
+): string | null {
+  const isTagged = typeof reasoning === 'object'
+  if (isTagged && start === 'first-token') {
+    return 'the engine applies grammars to this model’s thinking too: start it with --reasoning-parser'
+  }
+  if (!isTagged && start === 'after-reasoning') {
+    return 'the engine waits for thinking tags that this model does not write: start it without --reasoning-parser'
+  }
+  return null
+}

@@ -1,0 +1,41 @@
+import { constants } from 'node:fs'
+import { access, rm, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { dirname } from 'node:path'
+import { ConfigError } from '#libs/config/load-config.ts'
+import type { RestartRequest } from './engine-life.ts'
+
+/**
+ * Opens the request as a file (ENGINE_RESTART_FILE), which a liveness probe of the engine's container looks for.
+ * Removes a file that an earlier process left. Rejects with a ConfigError if the file's folder cannot be written.
+ */
+export async function openRestartRequest(path: string): Promise<RestartRequest> {
+  const folder = dirname(path)
+  try {
+    await access(folder, constants.W_OK)
+  } catch (cause) {
+    throw Object.assign(new ConfigError([`ENGINE_RESTART_FILE: the folder ${folder} cannot be written`]), {
+      cause,
+    })
+  }
+  const remove = async () => await rm(path, { force: true })
+  await remove()
+  return { create: async (reason) => await writeFile(path, `${reason}\n`), remove }
+}
+
+const CONNECT_LIMIT_MS = 1_000
+
+/** Returns whether `address` (`host:port`) refuses connections, because nothing listens there. Never rejects. */
+export async function isRefused(address: string): Promise<boolean> {
+  const at = address.lastIndexOf(':')
+  const socket = connect({ host: address.slice(0, at), port: Number(address.slice(at + 1)) })
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  socket.setTimeout(CONNECT_LIMIT_MS, () => resolve(false))
+  socket.once('connect', () => resolve(false))
+  socket.once('error', (error) => resolve('code' in error && error.code === 'ECONNREFUSED'))
+  try {
+    return await promise
+  } finally {
+    socket.destroy()
+  }
+}

@@ -1,0 +1,45 @@
+import { randomUUID } from 'node:crypto'
+import type { Claim, GenerationRecord } from '#libs/generation-record/generation-record.ts'
+import type { Serves } from '#libs/generation-record/needs.ts'
+import { untilAnswered } from '#libs/lifecycle/until-answered.ts'
+
+/** Claims the next generation that this worker can run. Rejects if the record gives no answer. */
+export type ClaimGeneration = (model: string, serves: Serves) => Promise<Claim>
+
+const PAUSES = { firstPauseMs: 50, lastPauseMs: 500 }
+/**
+ * Longer than a stall of Redis or of this process. A worker that is cut off from the queue Redis alone must not keep a
+ * generation that it cannot read. Once the worker denies the claim, the gateway queues the generation again.
+ */
+const GIVE_UP_AFTER_MS = 30_000
+
+/**
+ * A claim whose answer was lost may have succeeded. So it is repeated with the same nonce, which gets the same
+ * generation, until the record answers. Meanwhile `isClaiming` lets the worker report the claim to a gateway that asks.
+ */
+export function createClaimGeneration(deps: {
+  record: Pick<GenerationRecord, 'claim'>
+  worker: string
+  /** The dead gateways. A claim that meets one of their generations settles it. */
+  buried: () => readonly string[]
+  nowMs: () => number
+}): { claim: ClaimGeneration; isClaiming: (nonce: string) => boolean } {
+  const { record, worker, buried, nowMs } = deps
+  const open = new Set<string>()
+
+  return {
+    async claim(model, serves) {
+      const nonce = randomUUID()
+      const giveUpAtMs = nowMs() + GIVE_UP_AFTER_MS
+      const ask = async () => await record.claim(model, { worker, nonce, serves, buried: buried() })
+      open.add(nonce)
+      try {
+        return await untilAnswered(ask, { ...PAUSES, giveUp: () => nowMs() >= giveUpAtMs })
+      } finally {
+        // No message is read between this and the caller's next step, which opens the run.
+        open.delete(nonce)
+      }
+    },
+    isClaiming: (nonce) => open.has(nonce),
+  }
+}

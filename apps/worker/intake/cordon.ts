@@ -1,0 +1,78 @@
+import type { Logger } from '#libs/telemetry/logger.ts'
+
+/** Decides whether this process may take work. A cordoned process still runs the work that it has. */
+export type Cordon = {
+  isCordoned(): boolean
+  /** The term of the scaler whose cordon is in force; null if there is none. */
+  term(): number | null
+  /** A scaler's cordon lasts `forMs` unless it is renewed; an operator's (`term` null) until `uncordon(null)`. */
+  cordon(term: number | null, forMs: number | null): void
+  /** Ends a scaler's cordon of this term or an earlier one; with null, the operator's cordon. */
+  uncordon(term: number | null): void
+  /** Stops the timer of the scaler's cordon. */
+  close(): void
+}
+
+/** A scaler renews its cordons each second, so after this time without a message its term is over. */
+const TERM_MS = 60_000
+
+/**
+ * The cordon of this process, for all of its engines. An operator and a scaler each have a cordon of their own, and end
+ * only that. A scaler's cordon also expires, because the scaler may die. Of several scalers the one with the highest
+ * term is obeyed: a lower term is sent by a scaler that has lost its lead. After a minute without a message a lower
+ * term counts again, because a queue Redis that lost its data numbers terms from the start.
+ *
+ * `onChange` is called when the process becomes cordoned or uncordoned.
+ */
+export function createCordon(deps: { onChange: () => void; nowMs: () => number; log: Logger }): Cordon {
+  const { onChange, nowMs, log } = deps
+  let byOperator = false
+  /** The scaler that was obeyed last; `timer` runs while its cordon lasts. */
+  let scaler: { term: number; receivedMs: number; timer: NodeJS.Timeout | null } | null = null
+  let cordoned = false
+
+  function update(reason: string) {
+    const next = byOperator || (scaler?.timer ?? null) !== null
+    if (next === cordoned) return
+    cordoned = next
+    log.info({ cordoned, reason, term: scaler?.term }, 'cordon changed')
+    onChange()
+  }
+
+  /** Obeys a scaler's message: its cordon ends `forMs` from now, or at once if that is null. */
+  function obey(term: number, forMs: number | null) {
+    if (scaler?.timer) clearTimeout(scaler.timer)
+    const timer = forMs === null ? null : setTimeout(() => expire(term), forMs)
+    scaler = { term, receivedMs: nowMs(), timer }
+  }
+
+  function expire(term: number) {
+    if (scaler?.term === term) scaler.timer = null
+    update('not renewed')
+  }
+
+  function isOutdated(term: number): boolean {
+    if (scaler === null || term >= scaler.term) return false
+    return scaler.timer !== null || nowMs() - scaler.receivedMs < TERM_MS
+  }
+
+  return {
+    isCordoned: () => cordoned,
+    term: () => (scaler !== null && scaler.timer !== null ? scaler.term : null),
+    cordon(term, forMs) {
+      if (term === null) byOperator = true
+      else if (isOutdated(term)) return
+      else obey(term, forMs)
+      update(term === null ? 'by an operator' : 'by a scaler')
+    },
+    uncordon(term) {
+      if (term === null) byOperator = false
+      else if (isOutdated(term)) return
+      else obey(term, null)
+      update(term === null ? 'by an operator' : 'by a scaler')
+    },
+    close() {
+      if (scaler?.timer) clearTimeout(scaler.timer)
+    },
+  }
+}

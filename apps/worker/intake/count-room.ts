@@ -1,0 +1,9 @@
+import type { Heartbeat } from '#libs/event-bus/heartbeat.ts'
+
+/** Returns the number of free slots for a model at these processes, at engines that pull. */
+export function countRoom(peers: readonly Heartbeat[], model: string): number {
+  return peers
+    .flatMap(({ engines }) => engines)
+    .filter((engine) => engine.model === model && engine.ready)
+    .reduce((room, { slots, running }) => room + Math.max(0, slots - running), 0)
+}

@@ -1,0 +1,65 @@
+import type { RunningGeneration } from '../run/running-generation.ts'
+
+/** Ends the runs of a worker that stops. Resolves when none is left, at the latest 3 s after the grace time. */
+export type HandOver = (graceMs: number) => Promise<void>
+
+const LOOK_MS = 250
+/** The time until another worker's heartbeat counts a generation that was handed back here. */
+const TAKING_MS = 1_500
+/** A stopped generation only has to publish its last event. */
+const STOP_MS = 3_000
+
+/**
+ * Runs that will surely end within the grace time continue. The others are handed back as soon as other workers have
+ * room for them, and all that are left at the end of the grace time.
+ */
+export function createHandOver(deps: {
+  live: () => Iterable<RunningGeneration>
+  /** Resolves when nothing runs. */
+  idle: () => Promise<void>
+  /** Free slots of the other ready workers of this model. */
+  roomElsewhere: () => number
+  nowMs: () => number
+}): HandOver {
+  const { live, idle, roomElsewhere, nowMs } = deps
+
+  return async (graceMs) => {
+    const endMs = nowMs() + graceMs
+    let handed: number[] = []
+
+    function look() {
+      const now = nowMs()
+      handed = handed.filter((handedMs) => now - handedMs < TAKING_MS)
+      let room = roomElsewhere() - handed.length
+      for (const run of live()) {
+        if (room < 1) return
+        if (run.stopReason() !== null || endsWithin(run, endMs - now)) continue
+        run.stop('worker-stopping')
+        handed.push(now)
+        room -= 1
+      }
+    }
+
+    look()
+    const timer = setInterval(look, LOOK_MS)
+    await within(graceMs, idle())
+    clearInterval(timer)
+    for (const run of live()) run.stop('worker-stopping')
+    await within(STOP_MS, idle())
+  }
+}
+
+/** Returns whether the tokens that may still come fit into `ms`, at the pace of the run so far. */
+function endsWithin({ output }: RunningGeneration, ms: number): boolean {
+  const { tokens, mostTokens, firstMs, lastMs } = output
+  if (mostTokens === null || firstMs === null || lastMs === null || tokens < 2) return false
+  const gapMs = (lastMs - firstMs) / (tokens - 1)
+  return (mostTokens - tokens) * gapMs <= ms
+}
+
+async function within(limitMs: number, work: Promise<void>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, limitMs)
+  await Promise.race([work, promise])
+  clearTimeout(timer)
+}

@@ -1,0 +1,64 @@
+/** Runs work once there is room and it is this user's turn; resolves with the work's result. */
+export type RunInTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
+
+export type FairLimit = {
+  /** Adds a user of the limit. Once `signal` aborts, the user's waiting work is not run, and rejects. */
+  join(signal: AbortSignal): RunInTurn
+}
+
+/**
+ * Runs at most `capacity` pieces of work at once, over all users. Users who wait take turns, one piece each, so that a
+ * user with thousands of pieces does not block a user with one.
+ */
+export function createFairLimit(capacity: number): FairLimit {
+  let free = capacity
+  /** The queues of the users who wait, in the order of their turns. */
+  const turns: Waiting[] = []
+
+  async function enter(waiting: Waiting) {
+    if (free > 0) {
+      free -= 1
+      return
+    }
+    const turn = Promise.withResolvers<void>()
+    if (waiting.length === 0) turns.push(waiting)
+    waiting.push(turn)
+    await turn.promise
+  }
+
+  /** Passes the room directly to the next in turn, so that no later caller can take it. */
+  function leave() {
+    const waiting = turns.shift()
+    const next = waiting?.shift()
+    if (waiting === undefined || next === undefined) {
+      free += 1
+      return
+    }
+    if (waiting.length > 0) turns.push(waiting)
+    next.resolve()
+  }
+
+  function giveUp(waiting: Waiting, reason: unknown) {
+    const at = turns.indexOf(waiting)
+    if (at >= 0) turns.splice(at, 1)
+    for (const { reject } of waiting.splice(0)) reject(reason)
+  }
+
+  return {
+    join(signal) {
+      const waiting: Waiting = []
+      signal.addEventListener('abort', () => giveUp(waiting, signal.reason), { once: true })
+      return async (work) => {
+        signal.throwIfAborted()
+        await enter(waiting)
+        try {
+          return await work()
+        } finally {
+          leave()
+        }
+      }
+    },
+  }
+}
+
+type Waiting = Pick<PromiseWithResolvers<void>, 'resolve' | 'reject'>[]

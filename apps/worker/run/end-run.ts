@@ -1,0 +1,141 @@
+import type {
+  GenerationDeclined,
+  GenerationEnd,
+  GenerationError,
+  GenerationEvent,
+} from '#libs/contracts/generation-event.ts'
+import type { Logger } from '#libs/telemetry/logger.ts'
+import { VectorsNotTaken } from './embedding/deliver-vectors.ts'
+import { EngineError } from '../engine/engine-error.ts'
+import type { RunningGeneration, StopReason } from './running-generation.ts'
+import { toGenerationError } from './to-generation-error.ts'
+import type { EngineWatch } from '../engine-watch/watch-engine.ts'
+
+/** How a run ended. */
+export type RunEnding =
+  /** `events` is the last output. It is sent with the end, because a later epoch would repeat output without an end. */
+  | {
+      readonly status: 'completed'
+      readonly finishReason: GenerationEnd['finishReason']
+      readonly events: readonly GenerationEvent[]
+    }
+  /** This worker cannot run the generation: its gateway queues it again, with another hold or for another worker. */
+  | {
+      readonly status: 'declined'
+      readonly reason: 'hold-too-small' | 'misfit'
+      readonly promptTokens: number
+      readonly need: string
+    }
+  /** The request cannot run; the error is public. */
+  | { readonly status: 'refused'; readonly error: Omit<GenerationError, 'type'> }
+  /** The run was stopped before it was complete. */
+  | { readonly status: 'stopped'; readonly reason: StopReason }
+  /** A step threw. */
+  | { readonly status: 'failed'; readonly error: unknown }
+
+/** Publishes the last event of a run, if its gateway waits for one. */
+export type EndRun = (run: RunningGeneration, ending: RunEnding) => Promise<void>
+
+/**
+ * The gateway settles the output that it received; a worker only reports how its run ended. A run that ends by the
+ * fault of this worker or its engine is handed back, so that it continues elsewhere.
+ */
+export function createEndRun(deps: {
+  watch: Pick<EngineWatch, 'failureSeen' | 'callFailed'>
+  onHandBack: (reason: GenerationDeclined['reason']) => void
+  log: Logger
+}): EndRun {
+  const { watch, onHandBack, log } = deps
+
+  return async (run, ending) => {
+    switch (ending.status) {
+      case 'completed': {
+        const { finishReason, events } = ending
+        run.send([...events, { type: 'generation-end', finishReason, usage: run.usage }])
+        break
+      }
+      case 'declined':
+        handBack(run, ending)
+        break
+      case 'refused':
+        fail(run, ending.error)
+        break
+      case 'stopped':
+        endStopped(run, ending.reason)
+        break
+      case 'failed':
+        await endFailed(run, ending.error)
+        break
+    }
+  }
+
+  /** A run that ends here at its deadline has no output, or is an embedding; else a chat completes as `length`. */
+  function endStopped(run: RunningGeneration, reason: StopReason): void {
+    switch (reason) {
+      case 'unwanted':
+      case 'gateway-dead':
+        break
+      case 'deadline':
+        fail(run, TOO_LATE)
+        break
+      case 'worker-stopping':
+      case 'engine-lost':
+        handBack(run, { reason, blame: run.blame })
+        break
+    }
+  }
+
+  async function endFailed(run: RunningGeneration, error: unknown): Promise<void> {
+    // If the engine is gone, all of its runs are stopped, and this run ends like the others.
+    if (error instanceof EngineError) await watch.callFailed(error.kind)
+    const reason = run.stopReason()
+    if (reason !== null) endStopped(run, reason)
+    else if (error instanceof VectorsNotTaken) handBack(run, { reason: 'incomplete' })
+    else endByItself(run, error)
+  }
+
+  /**
+   * Hands a failed run back, unless the engine is healthy and had begun to answer: then the request is at fault, and
+   * the generation fails. A failure without output counts against the engine, and makes the run a suspect. So a request
+   * that fails everywhere is found by its second engine. A call that the engine had no room or no time for shows
+   * nothing about its request.
+   */
+  function endByItself(run: RunningGeneration, error: unknown): void {
+    const failure = toGenerationError(error)
+    if (failure.code !== 'upstream_error') return fail(run, failure)
+    log.error({ err: error, ...toLogFields(run) }, 'generation failed')
+    const isUnavailable = error instanceof EngineError && error.kind !== 'failed'
+    if (!run.hasOutput()) {
+      watch.failureSeen()
+      handBack(run, { reason: 'engine-lost', blame: isUnavailable ? 'none' : 'suspect' })
+    } else if (isUnavailable) {
+      handBack(run, { reason: 'engine-lost' })
+    } else {
+      fail(run, failure)
+    }
+  }
+
+  function handBack(
+    run: RunningGeneration,
+    given: Pick<GenerationDeclined, 'reason'> & Partial<Omit<GenerationDeclined, 'type'>>,
+  ): void {
+    const { reason, promptTokens = 0, need = '', blame = 'none' } = given
+    const after = run.earlierIds.length + run.output.tokens
+    log.info({ ...toLogFields(run), epoch: run.epoch, reason, need, blame, after }, 'handed back')
+    run.span.event('handed-back', { reason })
+    onHandBack(reason)
+    run.send([{ type: 'generation-declined', reason, promptTokens, need, blame }])
+  }
+
+  function fail(run: RunningGeneration, error: Omit<GenerationError, 'type'>): void {
+    run.span.fail(error.code)
+    run.send([{ type: 'generation-error', ...error }])
+  }
+}
+
+const toLogFields = ({ job, span }: RunningGeneration) => ({ requestId: job.id, traceId: span.traceId })
+
+const TOO_LATE = {
+  code: 'model_unavailable',
+  message: 'The deadline passed before there was an answer; nothing is charged.',
+} as const

@@ -1,0 +1,275 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { toOverflowMessage } from '#libs/contracts/context-overflow.ts'
+import type { GenerationEnd, GenerationError } from '#libs/contracts/generation-event.ts'
+import type { ChatJob, Hold } from '#libs/contracts/generation-job.ts'
+import { ConstraintError } from '#libs/dialect/constrain-output.ts'
+import type { OutputParser } from '#libs/dialect/parse-output.ts'
+import { replayOutput } from '#libs/dialect/replay-output.ts'
+import { formatCredits, toNanoCredits } from '#libs/money/nano-credits.ts'
+import { traceStep } from '#libs/telemetry/span.ts'
+import { fitOutput } from './cap-output.ts'
+import type { ChatModel } from './chat-model.ts'
+import type { RunEnding } from './end-run.ts'
+import type { EngineClient, EngineRequest } from '../engine/engine-client.ts'
+import { EngineError } from '../engine/engine-error.ts'
+import { toErrorType, type CallMeter } from './measure-calls.ts'
+import type { PrefixTenantOf } from './prefix-tenant.ts'
+import type { RunningGeneration } from './running-generation.ts'
+import type { SentPrefixes } from './sent-prefixes.ts'
+import type { Trials } from './trials.ts'
+import type { EngineWatch } from '../engine-watch/watch-engine.ts'
+
+/**
+ * Runs a claimed chat: render → cap → wait for its turn → replay → generate → parse → publish. Throws if a step fails,
+ * or if the run is stopped before it is complete.
+ *
+ * A generation that another worker began continues after the token ids that its gateway has. The parser reads these ids
+ * again. Their events are dropped, because the gateway has the events too: the ids of a push are sent in one group with
+ * its events. The engine gets the ids as a part of the prompt.
+ */
+export type RunChat = (run: RunningGeneration, job: ChatJob) => Promise<RunEnding>
+
+export function createRunChat(deps: {
+  worker: string
+  model: ChatModel
+  engine: Pick<EngineClient, 'generate'>
+  /** The engine's own limit. The catalog may set less, or more if other engines have a larger window. */
+  contextWindow: number
+  prefixTenantOf: PrefixTenantOf
+  /** The prefixes that were sent to this engine. */
+  sentPrefixes: SentPrefixes
+  trials: Pick<Trials, 'begin' | 'outputSeen'>
+  watch: Pick<EngineWatch, 'tokenSeen'>
+  meter: CallMeter
+  onReplay: (tokens: number) => void
+}): RunChat {
+  const { worker, model, engine, contextWindow, prefixTenantOf, sentPrefixes, trials } = deps
+  const { watch, meter, onReplay } = deps
+
+  return async (run, job) => {
+    const { earlierIds: earlier } = run
+    const prompt = await traceStep(run.span, 'render', {
+      toErrorType,
+      run: async () => await model.renderPrompt(job, job.contextWindow),
+    })
+    throwIfStopped(run)
+
+    // A prompt can be rendered differently later (it may have the date), so the bill and the cap use the first claim's
+    // count.
+    const promptTokens = run.firstPromptTokens ?? prompt.ids.length
+    const tokens = { prompt: promptTokens, rendered: prompt.ids.length, written: earlier.length }
+    const fit = fitOutput(job, tokens, contextWindow)
+    if (fit.status === 'hold-too-small') {
+      return { status: 'declined', reason: fit.status, promptTokens, need: '' }
+    }
+    if (fit.status === 'window-too-small') {
+      return { status: 'declined', reason: 'misfit', promptTokens: 0, need: `window:${fit.window}` }
+    }
+    if (fit.status === 'prompt-too-long')
+      return {
+        status: 'refused',
+        error: promptTooLong(job, promptTokens),
+      }
+    if (fit.status === 'insufficient-credits') {
+      return { status: 'refused', error: insufficientCredits(job.hold) }
+    }
+
+    const constraint = model.constrain(job.request)
+    const guided = constraint !== null
+    await trials.begin(run)
+    throwIfStopped(run)
+    run.claimed({ type: 'generation-claimed', worker, promptTokens, after: earlier.length, guided })
+    // A caller who hangs up pays for the prompt only once the claim has arrived. And if the worker dies together with
+    // the engine, the gateway must know that the engine had the generation.
+    if (promptTokens > LARGE_PROMPT_TOKENS || run.engineDeaths.count > 0) run.sendClaim()
+    run.usage.promptTokens = promptTokens
+    run.usage.completionTokens = earlier.length
+    const parser = model.createParser(job, prompt)
+    const { minTokens = 0, ignoreEos = false } = job.request
+    const endIds = ignoreEos ? [] : model.endIds
+    const isOver = await replay(run, parser, endIds)
+    const finish =
+      isOver || fit.maxTokens === 0
+        ? toEarlierFinish(isOver)
+        : await generate(run, parser, {
+            requestId: `${job.id}-${run.epoch}`,
+            promptIds: concat(prompt.ids, earlier),
+            sampling: { ...model.samplingDefaults, ...job.request.sampling },
+            maxTokens: fit.maxTokens,
+            // Of the whole generation, as far as the cap allows.
+            minTokens: Math.min(Math.max(0, minTokens - earlier.length), fit.maxTokens),
+            ignoreEos,
+            endIds,
+            stop: model.engineStops(job.request),
+            constraint,
+            cacheSalt: prefixTenantOf(job),
+          })
+    const events = parser.finish()
+    run.usage.reasoningTokens = parser.reasoningTokens()
+    return { status: 'completed', finishReason: toFinishReason(finish, parser), events }
+  }
+
+  /** Brings the parser to where the gateway is; returns whether the output was over there. */
+  async function replay(
+    { earlierIds }: RunningGeneration,
+    parser: OutputParser,
+    endIds: readonly number[],
+  ): Promise<boolean> {
+    if (earlierIds.length > 0) onReplay(earlierIds.length)
+    for (let from = 0; from < earlierIds.length; from += REPLAYED_AT_ONCE) {
+      if (from > 0) await nextTurn()
+      const ids = earlierIds.subarray(from, from + REPLAYED_AT_ONCE)
+      if (replayOutput(parser, { ids, endIds })) return true
+    }
+    return false
+  }
+
+  /** Generates until the engine, the parser or the deadline ends the output. The deadline counts as `length`. */
+  async function generate(
+    run: RunningGeneration,
+    parser: OutputParser,
+    request: EngineRequest,
+  ): Promise<'stop' | 'length'> {
+    run.expectOutput(request.maxTokens)
+    const end = meter.begin()
+    try {
+      const finish = await traceCall(run, {
+        request,
+        call: async () => await publishOutput(run, parser, request),
+      })
+      end({ firstMs: run.output.firstMs })
+      return finish
+    } catch (error) {
+      end({ firstMs: run.output.firstMs, error: run.stopReason() ?? error })
+      if (run.stopReason() === 'deadline') return 'length'
+      throw error
+    }
+  }
+
+  async function publishOutput(
+    run: RunningGeneration,
+    parser: OutputParser,
+    request: EngineRequest,
+  ): Promise<'stop' | 'length'> {
+    const { usage, signal } = run
+    // Later epochs also read the replayed output from the engine's cache, which gives no discount.
+    const isContinued = run.earlierIds.length > 0
+    const prefix = await sentPrefixes.note(request.cacheSalt, request.promptIds)
+    const toOwn = (cachedTokens: number) => Math.min(cachedTokens, prefix.knownTokens)
+    let stopped = false
+    const end = await engine.generate(request, {
+      signal,
+      onTokens({ ids, cachedTokens }) {
+        if (!isContinued) usage.cachedTokens = toOwn(cachedTokens)
+        const isFirst = !run.hasOutput()
+        if (isFirst) run.span.event('first-token')
+        watch.tokenSeen()
+        run.noteOutput(ids)
+        prefix.push(ids)
+        trials.outputSeen()
+        usage.completionTokens += ids.length
+        const parsed = parser.push(ids)
+        if (isFirst && usage.cachedTokens > 0) {
+          // Sent with the first token, because a generation that ends here is charged without an end event.
+          parsed.events.unshift({ type: 'prompt-cached', cachedTokens: usage.cachedTokens })
+        }
+        run.send(parsed.events)
+        stopped = parsed.stopped
+        return !stopped
+      },
+    })
+    if (stopped) return 'stop'
+    if (end === null) throw new EngineError('unavailable', 'the generation was stopped')
+    if (!isContinued) usage.cachedTokens = toOwn(end.cachedTokens)
+    const { finishReason } = end
+    if (finishReason === 'stop' || finishReason === 'length') return finishReason
+    throw toEndError(finishReason, request, run.hasOutput())
+  }
+}
+
+/** Traces the engine's call with the attributes of the conventions for generative AI; no text is among them. */
+async function traceCall(
+  run: RunningGeneration,
+  { request, call }: { request: EngineRequest; call: () => Promise<'stop' | 'length'> },
+): Promise<'stop' | 'length'> {
+  const { model } = run.job
+  return await traceStep(run.span, `chat ${model}`, {
+    kind: 'CLIENT',
+    attributes: {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.request.model': model,
+      'gen_ai.request.max_tokens': request.maxTokens,
+      'gen_ai.usage.input_tokens': request.promptIds.length,
+    },
+    toErrorType: (error) => toErrorType(run.stopReason() ?? error),
+    async run(span) {
+      const finish = await call()
+      span.set({
+        'gen_ai.usage.output_tokens': run.output.tokens,
+        'gen_ai.response.finish_reasons': [finish],
+      })
+      return finish
+    },
+  })
+}
+
+/**
+ * The claim of a smaller prompt is sent with the first output, which saves a message for each generation. If the caller
+ * hangs up before, at most the prefill of so many tokens is free.
+ */
+const LARGE_PROMPT_TOKENS = 2_048
+
+/** About 5 ms of work: other streams go on in between. */
+const REPLAYED_AT_ONCE = 2_048
+
+/** Throws if the run is stopped. At the deadline, a run that has output of earlier epochs completes instead. */
+function throwIfStopped(run: RunningGeneration): void {
+  if (run.stopReason() === 'deadline' && run.earlierIds.length > 0) return
+  run.signal.throwIfAborted()
+}
+
+/**
+ * A model may end in the middle of a call, which does not count then. The text that was buffered until the end may have
+ * had a stop string.
+ */
+function toFinishReason(finish: 'stop' | 'length', parser: OutputParser): GenerationEnd['finishReason'] {
+  if (parser.isCut()) return 'length'
+  if (finish === 'length' && !parser.isStopped()) return 'length'
+  return parser.toolCalls() > 0 ? 'tool-calls' : 'stop'
+}
+
+const toEarlierFinish = (isOver: boolean) => (isOver ? 'stop' : 'length')
+
+function concat(prompt: Uint32Array, earlier: Uint32Array): Uint32Array {
+  if (earlier.length === 0) return prompt
+  const ids = new Uint32Array(prompt.length + earlier.length)
+  ids.set(prompt)
+  ids.set(earlier, prompt.length)
+  return ids
+}
+
+/** An engine that stops ends its generations with `abort`. */
+function toEndError(reason: 'abort' | 'error', { constraint }: EngineRequest, hasOutput: boolean): Error {
+  // vLLM accepts a request before it compiles the grammar, and reports a failed compilation as an 'error' without
+  // output.
+  if (reason === 'error' && constraint !== null && !hasOutput) {
+    return new ConstraintError('the model’s engine cannot constrain the output to this schema')
+  }
+  const kind = reason === 'abort' ? 'unavailable' : 'failed'
+  return new EngineError(kind, `the engine ended the generation with '${reason}'`)
+}
+
+type Refusal = Omit<GenerationError, 'type'>
+
+const promptTooLong = ({ contextWindow }: ChatJob, tokens: number): Refusal => ({
+  code: 'context_length_exceeded',
+  message: toOverflowMessage({ contextWindow, tokens }),
+})
+
+/** The hold was clamped: its amount is all that the account had left. */
+const insufficientCredits = ({ amountNano }: Hold): Refusal => ({
+  code: 'insufficient_credits',
+  message:
+    'Not enough credits for this prompt and one token of output: ' +
+    `${formatCredits(toNanoCredits(amountNano))} available beside what other requests hold.`,
+})

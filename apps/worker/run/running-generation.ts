@@ -1,0 +1,155 @@
+import type { Blame, GenerationClaimed, GenerationEvent, Usage } from '#libs/contracts/generation-event.ts'
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
+import type { Claim } from '#libs/generation-record/generation-record.ts'
+import type { EngineDeaths } from '#libs/generation-record/pack-job.ts'
+import type { Span } from '#libs/telemetry/span.ts'
+
+/**
+ * Why a running generation is stopped.
+ * - `unwanted`: its gateway has asked for the stop, has settled it, or is cut off from the bus and would not receive
+ *   the rest.
+ * - `gateway-dead`: its gateway cannot receive it any more, and this worker settles it.
+ * - `worker-stopping`, `engine-lost`: it is handed back, and continues elsewhere.
+ */
+export type StopReason = 'unwanted' | 'gateway-dead' | 'deadline' | 'worker-stopping' | 'engine-lost'
+
+/** The answer of `claim` if there is a generation for this worker. */
+export type ClaimedGeneration = Extract<Claim, { readonly status: 'claimed' }>
+
+/** One epoch of a generation in this process, from claim to end. */
+export type RunningGeneration = {
+  readonly job: GenerationJob
+  readonly epoch: number
+  /** The span from claim to end; the spans of the steps are its children. */
+  readonly span: Span
+  /** The output ids of earlier epochs, after which this epoch continues; empty at a start and a restart. */
+  readonly earlierIds: Uint32Array
+  /** The number of prompt tokens that the first claim counted; null before it. */
+  readonly firstPromptTokens: number | null
+  /** The generation's usage so far, over all epochs. */
+  readonly usage: { -readonly [Field in keyof Usage]: Usage[Field] }
+  readonly output: Readonly<Output>
+  /** The deaths of engines in earlier epochs. */
+  readonly engineDeaths: EngineDeaths
+  /** Set when the engine has died or hung. */
+  blame: Blame
+  /** Aborted by `stop`. */
+  readonly signal: AbortSignal
+  stopReason(): StopReason | null
+  stop(reason: StopReason): void
+  /** Notes how many tokens the engine may give. */
+  expectOutput(mostTokens: number): void
+  /** Notes that the engine has given tokens, or a vector, which has no ids. */
+  noteOutput(ids: readonly number[] | Uint32Array): void
+  hasOutput(): boolean
+  /** The timing as far as this worker knows it, to settle a generation whose gateway is dead. */
+  timing(): SettlementTiming
+  /** Notes the claim, which is published with the first events, or by `sendClaim`. */
+  claimed(claim: GenerationClaimed): void
+  /** Publishes the claim, unless it is published already. */
+  sendClaim(): void
+  /**
+   * Publishes events that belong together: the gateway receives all of them or none. The ids of the output that was
+   * noted since the last events are sent with them.
+   */
+  send(events: readonly GenerationEvent[]): void
+  /** Ends the run: nothing can be sent afterwards. */
+  close(): void
+}
+
+/** The output of the engine in this epoch. */
+export type Output = {
+  tokens: number
+  /** The most tokens that the engine may give; null while it is not known. */
+  mostTokens: number | null
+  firstMs: number | null
+  lastMs: number | null
+}
+
+/**
+ * Creates a run. `send` publishes its events, `onClose` is called once. The deadline is counted from now on, by this
+ * process' own clock: `remainingMs` is the time that is left by the clock of the queue Redis.
+ */
+export function createRun(
+  { job, epoch, ids, promptTokens, engineDeaths, remainingMs, waitedMs }: ClaimedGeneration,
+  deps: {
+    send: (events: readonly GenerationEvent[], ids: readonly number[]) => void
+    onClose: () => void
+    span: Span
+    nowMs: () => number
+  },
+): RunningGeneration {
+  const { nowMs, onClose, span } = deps
+  const abort = new AbortController()
+  const output: Output = { tokens: 0, mostTokens: null, firstMs: null, lastMs: null }
+  /** Ids noted since the last events; their text may still be buffered: half a character, a possible stop string. */
+  const unsentIds: number[] = []
+  let unsentClaim: GenerationClaimed | null = null
+  let reason: StopReason | null = null
+  let closed = false
+  const claimedMs = nowMs()
+
+  const run: RunningGeneration = {
+    job,
+    epoch,
+    span,
+    earlierIds: ids,
+    firstPromptTokens: promptTokens,
+    usage: { promptTokens: 0, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 },
+    output,
+    engineDeaths,
+    blame: 'none',
+    signal: abort.signal,
+    stopReason: () => reason,
+    stop(why) {
+      if (reason !== null || closed) return
+      reason = why
+      abort.abort()
+    },
+    expectOutput(mostTokens) {
+      output.mostTokens = mostTokens
+    },
+    noteOutput(ids) {
+      for (const id of ids) unsentIds.push(id)
+      output.tokens += ids.length
+      output.lastMs = nowMs()
+      output.firstMs ??= output.lastMs
+    },
+    hasOutput: () => output.firstMs !== null,
+    timing: () => ({
+      // In a later epoch, `waitedMs` counts only from the last time that it was queued.
+      waitedMs: epoch === 1 ? waitedMs : null,
+      ahead: null,
+      firstTokenMs: epoch === 1 && output.firstMs !== null ? output.firstMs - claimedMs : null,
+      ranMs: output.firstMs === null || output.lastMs === null ? null : output.lastMs - output.firstMs,
+      finishReason: null,
+      errorCode: null,
+      reasoningTokens: null,
+      streamed: null,
+    }),
+    claimed(claim) {
+      unsentClaim = { ...claim, waitedMs }
+    },
+    sendClaim() {
+      if (unsentClaim === null) return
+      const claim = unsentClaim
+      unsentClaim = null
+      deps.send([claim], [])
+    },
+    send(events) {
+      if (events.length === 0) return
+      run.sendClaim()
+      deps.send(events, unsentIds.splice(0))
+    },
+    close() {
+      if (closed) return
+      closed = true
+      clearTimeout(deadline)
+      onClose()
+    },
+  }
+  const deadline = setTimeout(() => run.stop('deadline'), Math.max(0, remainingMs))
+  if (remainingMs <= 0) run.stop('deadline')
+  return run
+}

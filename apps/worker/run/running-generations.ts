@@ -1,0 +1,248 @@
+import type { GenerationEvent } from '#libs/contracts/generation-event.ts'
+import type { GenerationJob } from '#libs/contracts/generation-job.ts'
+import type { SettlementTiming } from '#libs/contracts/settlement-timing.ts'
+import type { StreamState } from '#libs/event-bus/frame.ts'
+import type { EventPublisher } from '#libs/event-bus/publish-events.ts'
+import type { AskedStream, StreamEpoch } from '#libs/event-bus/worker-control.ts'
+import { ShortLivedMap } from '#libs/short-lived/short-lived-map.ts'
+import { NO_SPAN, type Span } from '#libs/telemetry/span.ts'
+import { createRun, type ClaimedGeneration, type RunningGeneration } from './running-generation.ts'
+
+/** A generation in one epoch, as its record knows it. */
+type KnownGeneration = { readonly model: string; readonly id: string; readonly epoch: number }
+
+/** A generation whose gateway is dead. `timing` is null if it did not run. */
+export type Orphan = KnownGeneration & { readonly timing: SettlementTiming | null }
+
+/** A claimed generation that cannot be read. */
+type UnreadGeneration = KnownGeneration & StreamEpoch & { readonly gateway: string }
+
+export type RunningGenerations = {
+  /** Opens a run. `onClose` is called at its end. `span` is the span of the run, if it is traced. */
+  open(claim: ClaimedGeneration, onClose: () => void, span?: Span): RunningGeneration
+  /**
+   * Returns whether this process runs or has run the epoch. When a failover of Redis loses a claim, the generation
+   * waits again, and the same worker may be given it again. It must not start a second run: the gateway knows an epoch
+   * by its worker, so it would take the two runs for one. A first run that still runs goes on; the pulse reports one
+   * that has ended to the gateway.
+   */
+  hasHad(job: Pick<GenerationJob, 'gateway' | 'stream'>, epoch: number): boolean
+  /** Sends the one event of an epoch that does not run. */
+  refuse(generation: UnreadGeneration, event: GenerationEvent): void
+  /** The runs of all engines that have not ended. */
+  live(): RunningGeneration[]
+  /** Stops the epochs of a gateway's stream up to this one, also if the stream is not open yet. */
+  stopStream(gateway: string, stopped: StreamEpoch): void
+  /** Stops the runs of a gateway that receives nothing. They are settled only if the gateway dies. */
+  stopGateway(gateway: string): void
+  /** Settles the generations of a dead gateway, also those that have ended, and stops its runs. */
+  buryGateway(gateway: string): void
+  /** Stops and forgets these streams, because the gateway has settled them. */
+  forgetSettled(gateway: string, streams: readonly number[]): void
+  /** Reports the state of these claims to a gateway that asks for it. */
+  answer(gateway: string, asked: readonly AskedStream[]): void
+  /**
+   * Publishes to each gateway the claims that are not published yet, and the last seq of each of its streams that has
+   * ended or has sent nothing since the last call. For the other streams the next frame shows whether one was lost.
+   * Call it once a second.
+   */
+  pulse(): void
+}
+
+/** A gateway acknowledges within seconds the streams that it has settled; a gateway that is cut off may need longer. */
+const KEEP_ENDED_MS = 300_000
+const KEEP_STOP_MS = 10_000
+/** An ended stream is listed in one pulse, and again in every tenth in case the acknowledgement was lost. */
+const ENDED_EVERY_PULSES = 10
+
+/** `run` is null after the run's end, so that its prompt does not stay in memory; `timing` remains. */
+type TrackedStream = UnreadGeneration & {
+  lastSeq: number
+  /** Calls of `pulse` since its last event, or since its end. */
+  quietPulses: number
+  /** True if the stream has sent more than its claim: further events may wait to be merged. */
+  hasBegun: boolean
+  endedMs: number | null
+  run: RunningGeneration | null
+  timing: SettlementTiming | null
+}
+
+/**
+ * The generations of this process on all engines, by gateway and stream: control messages name the stream, not the
+ * generation. An ended generation is remembered until its gateway has settled it, because this worker settles it if
+ * that gateway dies.
+ */
+export function createRunningGenerations(deps: {
+  publisher: Pick<EventPublisher, 'send' | 'pulse' | 'forget'>
+  /** Returns whether a claim with this nonce is still without an answer. */
+  isClaiming: (nonce: string) => boolean
+  isBuried: (gateway: string) => boolean
+  /** Settles a generation of a dead gateway. */
+  settleOrphan: (orphan: Orphan) => void
+  watchGateway: (gateway: string) => void
+  unwatchGateway: (gateway: string) => void
+  nowMs: () => number
+}): RunningGenerations {
+  const { publisher, isClaiming, isBuried, settleOrphan, watchGateway, unwatchGateway, nowMs } = deps
+  const gateways = new Map<string, ShortLivedMap<number, TrackedStream>>()
+  /** A stop may arrive before the answer to the claim. */
+  const stoppedEarly = new Map<string, { epoch: number; stoppedMs: number }>()
+
+  function track({ gateway, model, id, stream, epoch }: UnreadGeneration): TrackedStream {
+    const tracked: TrackedStream = {
+      gateway,
+      model,
+      id,
+      stream,
+      epoch,
+      lastSeq: 0,
+      quietPulses: 1,
+      hasBegun: false,
+      endedMs: null,
+      run: null,
+      timing: null,
+    }
+    const streams = gateways.get(gateway) ?? new ShortLivedMap<number, TrackedStream>()
+    if (streams.size === 0) {
+      gateways.set(gateway, streams)
+      watchGateway(gateway)
+    }
+    // The generation was taken from this worker, and has come back in another epoch.
+    streams.get(stream)?.run?.stop('unwanted')
+    streams.set(stream, tracked)
+    return tracked
+  }
+
+  function send(tracked: TrackedStream, events: readonly GenerationEvent[], ids: readonly number[]): void {
+    const { gateway, stream, epoch } = tracked
+    // The stream was settled meanwhile, or its gateway is dead: the events are not expected any more.
+    if (gateways.get(gateway)?.get(stream) !== tracked) return
+    const entries = events.map((event, at) => {
+      tracked.lastSeq += 1
+      return { stream, epoch, seq: tracked.lastSeq, event, ids: at === 0 ? ids : [] }
+    })
+    tracked.quietPulses = 0
+    publisher.send(gateway, entries, !tracked.hasBegun)
+    tracked.hasBegun ||= events.some(({ type }) => type !== 'generation-claimed' && type !== 'prompt-cached')
+  }
+
+  function end(tracked: TrackedStream): void {
+    tracked.endedMs = nowMs()
+    tracked.quietPulses = 1
+    tracked.timing = tracked.run?.timing() ?? null
+    tracked.run = null
+  }
+
+  function drop(gateway: string, streams: ShortLivedMap<number, TrackedStream>): void {
+    if (streams.size > 0 || !gateways.delete(gateway)) return
+    unwatchGateway(gateway)
+  }
+
+  function buryGateway(gateway: string): void {
+    for (const tracked of gateways.get(gateway)?.values() ?? []) {
+      const { model, id, epoch, run } = tracked
+      settleOrphan({ model, id, epoch, timing: run?.timing() ?? tracked.timing })
+      run?.stop('gateway-dead')
+    }
+    if (gateways.delete(gateway)) unwatchGateway(gateway)
+    publisher.forget(gateway)
+  }
+
+  function forgetOld(now: number): void {
+    for (const [gateway, streams] of gateways) {
+      for (const [stream, { endedMs }] of streams) {
+        if (endedMs !== null && now - endedMs > KEEP_ENDED_MS) streams.delete(stream)
+      }
+      drop(gateway, streams)
+    }
+    for (const [key, { stoppedMs }] of stoppedEarly) {
+      if (now - stoppedMs > KEEP_STOP_MS) stoppedEarly.delete(key)
+    }
+  }
+
+  return {
+    open(claim, onClose, span = NO_SPAN) {
+      const { job, epoch } = claim
+      const { gateway, stream } = job
+      const tracked = track({ ...job, epoch })
+      const run = createRun(claim, {
+        send: (events, ids) => send(tracked, events, ids),
+        onClose() {
+          end(tracked)
+          onClose()
+        },
+        span,
+        nowMs,
+      })
+      tracked.run = run
+      const early = stoppedEarly.get(keyOf(gateway, stream))
+      if (early !== undefined && epoch <= early.epoch) run.stop('unwanted')
+      // The gateway died while its generation was claimed.
+      if (isBuried(gateway)) buryGateway(gateway)
+      return run
+    },
+    hasHad: ({ gateway, stream }, epoch) => (gateways.get(gateway)?.get(stream)?.epoch ?? 0) >= epoch,
+    refuse(generation, event) {
+      const tracked = track(generation)
+      send(tracked, [event], [])
+      end(tracked)
+    },
+    live: () =>
+      gateways
+        .values()
+        .flatMap((streams) => streams.values())
+        .flatMap(({ run }) => (run === null ? [] : [run]))
+        .toArray(),
+    stopStream(gateway, { stream, epoch }) {
+      const tracked = gateways.get(gateway)?.get(stream)
+      if (tracked !== undefined && tracked.epoch <= epoch) tracked.run?.stop('unwanted')
+      stoppedEarly.set(keyOf(gateway, stream), { epoch, stoppedMs: nowMs() })
+    },
+    stopGateway(gateway) {
+      for (const { run } of gateways.get(gateway)?.values() ?? []) run?.stop('unwanted')
+    },
+    buryGateway,
+    forgetSettled(gateway, settled) {
+      const streams = gateways.get(gateway)
+      if (streams === undefined) return
+      for (const stream of settled) {
+        streams.get(stream)?.run?.stop('unwanted')
+        streams.delete(stream)
+      }
+      drop(gateway, streams)
+    },
+    answer(gateway, asked) {
+      const streams = gateways.get(gateway)
+      const states = asked.map(({ stream, epoch, nonce }): StreamState => {
+        const tracked = streams?.get(stream)
+        if (tracked?.epoch === epoch) return toState(tracked)
+        return { stream, epoch, lastSeq: 0, state: isClaiming(nonce) ? 'claiming' : 'unknown' }
+      })
+      publisher.pulse(gateway, states)
+    },
+    pulse() {
+      forgetOld(nowMs())
+      for (const [gateway, streams] of gateways) {
+        const listed: StreamState[] = []
+        for (const tracked of streams.values()) {
+          tracked.run?.sendClaim()
+          if (isListed(tracked)) listed.push(toState(tracked))
+          tracked.quietPulses += 1
+        }
+        if (listed.length > 0) publisher.pulse(gateway, listed)
+      }
+    },
+  }
+}
+
+const keyOf = (gateway: string, stream: number) => `${gateway} ${stream}`
+
+const isListed = ({ endedMs, quietPulses }: TrackedStream) =>
+  endedMs === null ? quietPulses > 0 : quietPulses % ENDED_EVERY_PULSES === 1
+
+const toState = ({ stream, epoch, lastSeq, endedMs }: TrackedStream): StreamState => ({
+  stream,
+  epoch,
+  lastSeq,
+  state: endedMs === null ? 'running' : 'ended',
+})

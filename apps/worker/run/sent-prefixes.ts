@@ -1,0 +1,106 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
+
+/**
+ * The prompts and outputs that each tenant has lately exchanged with one engine, in blocks. They limit the engine's
+ * count of cached tokens. Not every servicer keeps the caches of tenants apart (see `toSaltMessage`); without the
+ * limit, the count would show what other tenants have sent.
+ */
+export type SentPrefixes = {
+  /**
+   * Notes a prompt that is sent now. If `tenant` is null, all prompts share the cache, and nothing is noted. A long
+   * prompt is noted in several turns of the event loop.
+   */
+  readonly note: (tenant: string | null, promptIds: Uint32Array) => Promise<SentPrefix>
+}
+
+export type SentPrefix = {
+  /** How many tokens at the beginning of the prompt the tenant had sent or received before. */
+  readonly knownTokens: number
+  /** Notes output that follows the prompt and the output so far: the engine caches it as well. */
+  readonly push: (ids: readonly number[] | Uint32Array) => void
+}
+
+/** The smallest block in which engines cache by default. An engine with larger blocks never counts more tokens. */
+export const BLOCK_TOKENS = 16
+
+/** For all tenants together: two million tokens, in about 20 MB. The least recently used blocks are forgotten first. */
+const MOST_BLOCKS = 131_072
+
+/** One to two milliseconds of work. */
+const BLOCKS_AT_ONCE = 1_024
+
+export function createSentPrefixes({ mostBlocks = MOST_BLOCKS } = {}): SentPrefixes {
+  /**
+   * Maps a block to its number. The key is the block's ids with the number of the block before it, or with the tenant's
+   * name for a first block. So a number stands for all ids up to the block's end, and only the same ids of the same
+   * tenant lead to it. A block whose predecessor was forgotten is never found again.
+   */
+  const numbers = new LRUCache<string, number>({ max: mostBlocks })
+  let lastNumber = 0
+
+  /** Returns the block's number, and whether it was known. */
+  function enter(key: string): { number: number; known: boolean } {
+    const found = numbers.peek(key)
+    if (found !== undefined) return { number: found, known: true }
+    lastNumber += 1
+    numbers.set(key, lastNumber)
+    return { number: lastNumber, known: false }
+  }
+
+  return {
+    async note(tenant, promptIds) {
+      if (tenant === null) return ALL_KNOWN
+      const chain = createChain(tenant)
+      const keys: string[] = []
+      let knownBlocks = 0
+      for (let end = BLOCK_TOKENS; end <= promptIds.length; end += BLOCK_TOKENS) {
+        if (keys.length % BLOCKS_AT_ONCE === BLOCKS_AT_ONCE - 1) await nextTurn()
+        const key = chain.toKey(promptIds.subarray(end - BLOCK_TOKENS, end))
+        const { number, known } = enter(key)
+        if (known && knownBlocks === keys.length) knownBlocks += 1
+        keys.push(key)
+        chain.follow(number)
+      }
+      // The blocks are used from the end, so that a prompt's end is forgotten before its beginning: without it, the end
+      // is useless.
+      for (const key of keys.toReversed()) numbers.get(key)
+      const block = new Uint32Array(BLOCK_TOKENS)
+      let filled = promptIds.length % BLOCK_TOKENS
+      block.set(promptIds.subarray(promptIds.length - filled))
+      return {
+        knownTokens: knownBlocks * BLOCK_TOKENS,
+        push(ids) {
+          for (const id of ids) {
+            block[filled] = id
+            filled += 1
+            if (filled < BLOCK_TOKENS) continue
+            filled = 0
+            chain.follow(enter(chain.toKey(block)).number)
+          }
+        },
+      }
+    },
+  }
+}
+
+const ALL_KNOWN: SentPrefix = { knownTokens: Number.POSITIVE_INFINITY, push() {} }
+
+/** The keys of one prompt's blocks, one after the other. */
+function createChain(tenant: string) {
+  const bytes = Buffer.alloc(Float64Array.BYTES_PER_ELEMENT + BLOCK_TOKENS * Uint32Array.BYTES_PER_ELEMENT)
+  const parent = new Float64Array(bytes.buffer, bytes.byteOffset, 1)
+  const ids = new Uint32Array(bytes.buffer, bytes.byteOffset + Float64Array.BYTES_PER_ELEMENT, BLOCK_TOKENS)
+  let isFirst = true
+  return {
+    toKey(block: Uint32Array): string {
+      ids.set(block)
+      // A first key has the tenant's name beside as many bytes, so it is longer than every other key.
+      return isFirst ? tenant + bytes.toString('latin1') : bytes.toString('latin1')
+    },
+    follow(number: number): void {
+      isFirst = false
+      parent[0] = number
+    },
+  }
+}

@@ -1,0 +1,160 @@
+import { ShortLivedMap } from '#libs/short-lived/short-lived-map.ts'
+import type { RunningGeneration } from './running-generation.ts'
+
+/** Decides when one engine gets the generations that may have killed another, and whose fault its own death is. */
+export type Trials = {
+  /**
+   * Resolves when the engine may be called for this run, or when the run is stopped. Most runs need not wait; the longest
+   * wait is `TURN_MS` for each engine that died with it.
+   */
+  begin(run: TriedRun): Promise<void>
+  /** Notes that the engine has given output. */
+  outputSeen(): void
+  /** Notes that the run is over. May be called without `begin`. */
+  end(run: TriedRun): void
+  /**
+   * Call it when the engine has died, or has hung since `lastTokenMs`. Sets the blame of all runs that the engine had,
+   * and returns the one suspect, or null. The runs that wait are not blamed.
+   */
+  judge(lastTokenMs: number): TriedRun | null
+}
+
+type TriedRun = Pick<RunningGeneration, 'epoch' | 'engineDeaths' | 'output' | 'signal'> & {
+  readonly job: { readonly id: string; readonly request: { readonly kind: 'chat' | 'embedding' } }
+  blame: RunningGeneration['blame']
+}
+
+/**
+ * One or two tokens that an engine has made may be lost with it. So a generation that kills its engine at a certain
+ * length kills the next engine before its third new token.
+ */
+const READ_TOKENS = 3
+/** A run that exceeds its longest epoch with a dead engine by this many tokens did not cause those deaths. */
+const LONGER_TOKENS = 16
+/** Bounds the wait: if about fifty runs are read again one after the other, the last one waits this long. */
+const TURN_MS = 5_000
+/** A run that began later than this after an engine's last token did not make it hang. */
+const HANGS_WITHIN_MS = 2_000
+
+/**
+ * A generation can kill its engine after any number of tokens, so a first death proves nothing about any generation
+ * that the engine ran. Each of them continues *on trial* in its next engine:
+ *
+ * - *unread*, until that engine has given its next 3 tokens: a generation that kills by its prompt, or by its output so
+ *   far, kills here. An engine reads one such run at a time, and no other run is without a token meanwhile.
+ * - after a second death that proved nothing, also until it has given more tokens than any of its epochs that ended
+ *   with an engine: a generation that kills after a number of tokens kills here. An engine has one such run at a time,
+ *   beside new runs.
+ *
+ * So when an engine dies, at most one run is on trial. It is the suspect, and its gateway ends it; the others go on as
+ * if nothing had been. A run that was alone is the suspect as well. A run may have been the cause if it is on trial,
+ * has no token, or is as long as when an engine died with it. If there are several such runs, none is the suspect, and
+ * the next trial is longer.
+ *
+ * There are two limits. If another generation kills for the first time in the fraction of a second in which the engine
+ * reads a run on trial, the run on trial is ended in its place. And if more than about fifty runs wait for one engine,
+ * the runs whose turn does not come within 5 s go on together; then it takes another engine to find the one that kills.
+ * The wait grows with each death, so in the end it is found.
+ *
+ * An embedding begins anew in each epoch, so it is on trial until its end.
+ */
+export function createTrials(nowMs: () => number): Trials {
+  const turns = new ShortLivedMap<string, Turn>()
+  /** The runs that the engine does not run yet, in the order of arrival. */
+  const waiting = new Set<Turn>()
+
+  const isRunning = (is: (turn: Turn) => boolean) =>
+    turns.values().some((turn) => turn.beganMs !== null && is(turn))
+
+  function mayBegin(turn: Turn): boolean {
+    if (isTried(turn)) return !isRunning(isUnread) && !isRunning(isOnTrial)
+    if (isRunning((other) => isTried(other) && isUnread(other))) return false
+    // Otherwise new runs, one after the other, would keep a run on trial from its turn.
+    return isRunning(isOnTrial) || !waiting.values().some(isTried)
+  }
+
+  function begin(turn: Turn): void {
+    waiting.delete(turn)
+    turn.beganMs = nowMs()
+    turn.leave()
+  }
+
+  function follow(): void {
+    for (const turn of waiting) if (mayBegin(turn)) begin(turn)
+  }
+
+  async function untilTurn(turn: Turn): Promise<void> {
+    const { signal, engineDeaths } = turn.run
+    const { promise, resolve } = Promise.withResolvers<void>()
+    turn.leave = resolve
+    const timer = setTimeout(() => begin(turn), TURN_MS * Math.max(1, engineDeaths.count))
+    const stop = () => {
+      waiting.delete(turn)
+      resolve()
+    }
+    signal.addEventListener('abort', stop)
+    await promise
+    signal.removeEventListener('abort', stop)
+    clearTimeout(timer)
+  }
+
+  return {
+    async begin(run) {
+      if (run.signal.aborted) return
+      const turn: Turn = { run, beganMs: null, leave: () => undefined }
+      turns.set(keyOf(run), turn)
+      if (mayBegin(turn)) return begin(turn)
+      waiting.add(turn)
+      await untilTurn(turn)
+    },
+    outputSeen() {
+      if (waiting.size > 0) follow()
+    },
+    end(run) {
+      if (turns.delete(keyOf(run)) && waiting.size > 0) follow()
+    },
+    judge(lastTokenMs) {
+      const ran = [...turns.values()].filter(({ beganMs }) => beganMs !== null)
+      const possible = ran.length === 1 ? ran : ran.filter(mayHaveKilled)
+      const timely = possible.filter(({ beganMs }) => (beganMs ?? 0) <= lastTokenMs + HANGS_WITHIN_MS)
+      const [first, ...others] = timely.length > 0 ? timely : possible
+      const suspect = first !== undefined && others.length === 0 ? first : null
+      const isProof = suspect !== null && isTried(suspect)
+      for (const { run } of ran) run.blame = isProof ? 'none' : 'present'
+      if (suspect !== null) suspect.run.blame = 'suspect'
+      return suspect?.run ?? null
+    },
+  }
+}
+
+type Turn = {
+  readonly run: TriedRun
+  /** When the engine was given the run; null while it waits. */
+  beganMs: number | null
+  /** Ends its wait. */
+  leave: () => void
+}
+
+const keyOf = ({ job, epoch }: TriedRun) => `${job.id} ${epoch}`
+
+const isTried = ({ run }: Turn) => run.engineDeaths.count > 0
+
+const isEmbedding = ({ run }: Turn) => run.job.request.kind === 'embedding'
+
+function isUnread(turn: Turn): boolean {
+  const { output } = turn.run
+  return isEmbedding(turn) || !isTried(turn) ? output.firstMs === null : output.tokens < READ_TOKENS
+}
+
+function isOnTrial(turn: Turn): boolean {
+  if (!isTried(turn)) return false
+  if (isEmbedding(turn) || isUnread(turn)) return true
+  const { count, mostTokens } = turn.run.engineDeaths
+  return count > 1 && turn.run.output.tokens <= mostTokens + LONGER_TOKENS
+}
+
+function mayHaveKilled(turn: Turn): boolean {
+  if (isUnread(turn) || isOnTrial(turn)) return true
+  const { engineDeaths, output } = turn.run
+  return isTried(turn) && Math.abs(output.tokens - engineDeaths.mostTokens) <= 1
+}

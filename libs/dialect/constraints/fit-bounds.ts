@@ -1,0 +1,70 @@
+import { numberText } from '#libs/json-schema/exact-json.ts'
+import { allowsIntegersAlone, type JsonSchema } from '#libs/json-schema/json-schema.ts'
+import { mapSubschemas } from '#libs/json-schema/subschemas.ts'
+
+/**
+ * Rewrites bounds that the engine's grammar library (xgrammar) cannot read, and removes bounds that it cannot
+ * represent, which only allows more values. With such bounds the library would refuse the schema, or write a grammar
+ * for other values: its counts have 32 bits and no fraction, its bounds of integers have 64 bits, and a bound of
+ * numbers beyond 2^63 excludes every other number.
+ */
+export function fitBounds(schema: JsonSchema): JsonSchema {
+  return mapSubschemas(withFittedBounds(schema), fitBounds)
+}
+
+function withFittedBounds(schema: JsonSchema): JsonSchema {
+  const isInteger = allowsIntegersAlone(schema)
+  let fitted: Record<string, unknown> | null = null
+  for (const [keyword, toBound] of BOUNDS) {
+    const text = keyword in schema ? numberText(schema[keyword]) : null
+    if (text === null) continue
+    const bound = toBound(text, isInteger)
+    if (bound !== null && JSON.stringify(bound) === text) continue
+    fitted ??= { ...schema }
+    if (bound === null) delete fitted[keyword]
+    else fitted[keyword] = bound
+  }
+  return fitted ?? schema
+}
+
+/** Converts a bound's text to a value that the library can read; null if it cannot represent the bound. */
+type ToBound = (text: string, isInteger: boolean) => unknown
+
+const MOST = 2n ** 63n - 1n
+const LEAST = -(2n ** 63n)
+
+const count: ToBound = (text) => (Number(text) < 2 ** 31 ? Number(text) : null)
+
+/** The library adds or subtracts one to exclude an integer. */
+const limit =
+  (round: 'ceil' | 'floor', [least, most]: readonly [bigint, bigint]): ToBound =>
+  (text, isInteger) => {
+    if (!isInteger) return Math.abs(Number(text)) < 2 ** 63 ? toNumber(text) : null
+    const bound = toInteger(text, round)
+    return bound === null || bound < least || bound > most ? null : toNumber(String(bound))
+  }
+
+const BOUNDS: readonly (readonly [keyword: string, toBound: ToBound])[] = [
+  ['minLength', count],
+  ['maxLength', count],
+  ['minItems', count],
+  ['maxItems', count],
+  ['minProperties', count],
+  ['maxProperties', count],
+  ['minimum', limit('ceil', [LEAST, MOST])],
+  ['maximum', limit('floor', [LEAST, MOST])],
+  ['exclusiveMinimum', limit('floor', [LEAST, MOST - 1n])],
+  ['exclusiveMaximum', limit('ceil', [LEAST + 1n, MOST])],
+]
+
+function toInteger(text: string, round: 'ceil' | 'floor'): bigint | null {
+  if (/^-?\d+$/.test(text)) return text.length > MOST_DIGITS ? null : BigInt(text)
+  const whole = Math[round](Number(text))
+  return Number.isFinite(whole) ? BigInt(whole) : null
+}
+
+/** Longer numbers are outside all bounds, and slow to convert. */
+const MOST_DIGITS = 30
+
+const toNumber = (text: string): unknown =>
+  text === String(Number(text)) ? Number(text) : JSON.rawJSON(text)

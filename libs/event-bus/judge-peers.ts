@@ -1,0 +1,143 @@
+import type { ProcessKind } from './heartbeat.ts'
+
+/*
+ * The states of a peer. Only the last two are reported, and a heartbeat leads from each state back to the first.
+ *
+ * HEARD
+ *   The last heartbeat is younger than the allowed silence: `ttlMs` for a worker, 7 s more for a gateway, because the
+ *   death of a gateway ends the generations that it runs, while the generations of a worker go on elsewhere. A peer
+ *   that is watched but was never heard counts as heard when this process began to listen.
+ *   - The allowed silence is over: SILENT.
+ *
+ * SILENT
+ *   Either the peer or the bus may be at fault. Verdict `echo`: this process sends a message to itself.
+ *   - An echo comes back that is younger than the end of the silence: DOUBTED.
+ *   - The peer is of this process's own kind and nobody watches it: no check, and after `cutOffMs` it is forgotten.
+ *
+ * DOUBTED
+ *   The bus works, but no message of the peer arrives. Verdict `look`: the peer's liveness key is read.
+ *   - The key exists: PRESENT.
+ *   - The key is gone: MISSING.
+ *   - The queue Redis does not answer: DOUBTED, and `storeAnswersSinceMs` begins again.
+ *
+ * PRESENT
+ *   The peer writes its key, so it lives. The next look is due when the key would have expired.
+ *   - The peer was never heard and is not watched: it is forgotten.
+ *   - The peer has been silent for `cutOffMs`: CUT OFF.
+ *
+ * MISSING
+ *   The peer's key is gone. A Redis that failed over or restarted may also have lost the key. Verdict `look` again at
+ *   once.
+ *   - The queue Redis has answered for one whole silence, and the peer was heard before: DEAD.
+ *   - The peer was never heard, so it may be about to write its first key: DEAD only after 2 s without the key.
+ *
+ * CUT OFF
+ *   The peer lives, but the bus does not deliver its messages. Reported once for each silence.
+ *
+ * DEAD
+ *   Reported once. The judgement may be wrong, for example about a frozen process; the peer's next heartbeat revives
+ *   it.
+ *
+ * A peer moves to a worse state only after this process has listened for `listenFirstMs`, and not in a turn in which
+ * this process stalled, because it has not yet read the heartbeats of that time.
+ */
+
+/** A peer as its last messages and the last looks at its key show it. */
+export type JudgedPeer = {
+  readonly kind: ProcessKind
+  readonly wasHeard: boolean
+  readonly isWatched: boolean
+  /** True if the peer was reported as cut off and has not been heard since. */
+  readonly isCutOff: boolean
+  /** When the peer was heard last; before its first message, when this process began to listen. */
+  readonly seenMs: number
+  /** When the first of the looks that found no key was; null after a look that found the key. */
+  readonly missingSinceMs: number | null
+  /** Infinity while a look is under way. */
+  readonly nextLookMs: number
+  /** The result of the look that has just ended. An older result proves nothing. */
+  readonly key: 'not-read' | 'exists' | 'gone'
+}
+
+/** This process's own clocks. All times are from one monotonic clock. */
+export type Clocks = {
+  readonly nowMs: number
+  readonly startedMs: number
+  /** The time of the last check before now. */
+  readonly checkedMs: number
+  /** The time of the last echo over the bus. */
+  readonly echoMs: number
+  /** Since when the queue Redis has answered without a failure; null while it does not. */
+  readonly storeAnswersSinceMs: number | null
+}
+
+export type JudgeLimits = {
+  readonly ownKind: ProcessKind
+  readonly ttlMs: number
+  readonly gatewayExtraMs: number
+  readonly listenFirstMs: number
+  readonly cutOffMs: number
+  /** A check that is later than the one before by more than this shows that this process stalled. */
+  readonly stallMs: number
+}
+
+export type Verdict = 'echo' | 'look' | 'forget' | 'cut-off' | 'dead'
+
+/**
+ * The key of a process that was never heard must be missing for so long, because the process may be about to write it.
+ */
+const SECOND_LOOK_MS = 2_000
+
+/** Returns a verdict for each peer whose state asks for an action. Changes nothing. */
+export function judgePeers<Peer extends JudgedPeer>(
+  peers: Iterable<readonly [id: string, peer: Peer]>,
+  clocks: Clocks,
+  limits: JudgeLimits,
+): { readonly id: string; readonly peer: Peer; readonly verdict: Verdict }[] {
+  const verdicts = []
+  for (const [id, peer] of peers) {
+    const verdict =
+      peer.key === 'not-read' ? judgeSilence(peer, clocks, limits) : judgeKey(peer, clocks, limits)
+    if (verdict !== null) verdicts.push({ id, peer, verdict })
+  }
+  return verdicts
+}
+
+/** Returns how long a process of this kind may be silent. Its liveness key lasts as long. */
+export function silenceMs(kind: ProcessKind, { ttlMs, gatewayExtraMs }: JudgeLimits): number {
+  return kind === 'gateway' ? ttlMs + gatewayExtraMs : ttlMs
+}
+
+/** True if the last check is so old that messages may have arrived since and not been read. */
+export function isStalled({ nowMs, checkedMs }: Clocks, { stallMs }: JudgeLimits): boolean {
+  return nowMs - checkedMs > stallMs
+}
+
+function judgeSilence(peer: JudgedPeer, clocks: Clocks, limits: JudgeLimits): Verdict | null {
+  const { nowMs, echoMs } = clocks
+  const silentAtMs = peer.seenMs + silenceMs(peer.kind, limits)
+  if (!mayJudge(clocks, limits) || nowMs <= silentAtMs) return null
+  if (peer.kind === limits.ownKind && !peer.isWatched) {
+    return nowMs - peer.seenMs > limits.cutOffMs ? 'forget' : null
+  }
+  if (echoMs <= silentAtMs) return 'echo'
+  return nowMs >= peer.nextLookMs ? 'look' : null
+}
+
+function judgeKey(peer: JudgedPeer, clocks: Clocks, limits: JudgeLimits): Verdict | null {
+  const { nowMs, echoMs, storeAnswersSinceMs } = clocks
+  const silence = silenceMs(peer.kind, limits)
+  const isSilent = mayJudge(clocks, limits) && echoMs > peer.seenMs + silence
+  if (peer.key === 'exists') {
+    if (!peer.wasHeard && !peer.isWatched) return 'forget'
+    return isSilent && !peer.isCutOff && nowMs - peer.seenMs > limits.cutOffMs ? 'cut-off' : null
+  }
+  const isMissed =
+    peer.wasHeard || (peer.missingSinceMs !== null && nowMs - peer.missingSinceMs >= SECOND_LOOK_MS)
+  const hasStoreAnswered = storeAnswersSinceMs !== null && nowMs - storeAnswersSinceMs >= silence
+  return isSilent && isMissed && hasStoreAnswered ? 'dead' : null
+}
+
+function mayJudge(clocks: Clocks, limits: JudgeLimits): boolean {
+  return clocks.nowMs - clocks.startedMs >= limits.listenFirstMs && !isStalled(clocks, limits)
+}

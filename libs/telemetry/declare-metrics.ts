@@ -1,0 +1,45 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+
+type Named<Label extends string> = {
+  readonly name: string
+  readonly help: string
+  readonly labelNames?: readonly Label[]
+}
+
+type Scraped<Label extends string> = Named<Label> & {
+  /** Returns the values at each scrape, in place of those of the scrape before; without it, the caller sets the values. */
+  readonly read?: () => Values<NoInfer<Label>> | Promise<Values<NoInfer<Label>>>
+}
+
+/** One value without labels, or series; the values of series with equal labels are added. */
+type Values<Label extends string> = number | readonly Series<Label>[]
+
+/** The labels of a series and its value; a series whose value is null, because it is not known, is left out. */
+type Series<Label extends string> = readonly [labels: Readonly<Record<Label, string>>, value: number | null]
+
+/** Returns functions that declare a metric each in this registry. */
+export function declareMetrics(registry: Registry) {
+  const registers = [registry]
+  return {
+    counter: <Label extends string = never>({ read, ...named }: Scraped<Label>) =>
+      new Counter<Label>({ ...named, registers, ...toCollect(read) }),
+    gauge: <Label extends string = never>({ read, ...named }: Scraped<Label>) =>
+      new Gauge<Label>({ ...named, registers, ...toCollect(read) }),
+    histogram: <Label extends string = never>(
+      metric: Named<Label> & { readonly buckets: readonly number[] },
+    ) => new Histogram<Label>({ ...metric, buckets: [...metric.buckets], registers }),
+  }
+}
+
+/** prom-client calls `collect` at each scrape, with the metric as `this`. */
+function toCollect<Label extends string>(read: Scraped<Label>['read']) {
+  if (read === undefined) return {}
+  return {
+    async collect(this: Counter<Label> | Gauge<Label>) {
+      const values = await read()
+      this.reset()
+      if (typeof values === 'number') this.inc(values)
+      else for (const [labels, value] of values) if (value !== null) this.inc(labels, value)
+    },
+  }
+}

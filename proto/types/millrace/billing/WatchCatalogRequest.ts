@@ -1,8 +1,0 @@
-// Original file: proto/billing.proto
-
-
-export interface WatchCatalogRequest {
-}
-
-export interface WatchCatalogRequest__Output {
-}

@@ -1,8 +1,0 @@
-// Original file: proto/common.proto
-
-
-export interface GetTokenizerRequest {
-}
-
-export interface GetTokenizerRequest__Output {
-}

@@ -1,8 +1,0 @@
-// Original file: proto/common.proto
-
-
-export interface StopProfileRequest {
-}
-
-export interface StopProfileRequest__Output {
-}

@@ -1,8 +1,0 @@
-// Original file: proto/vllm_engine.proto
-
-
-export interface AbortResponse {
-}
-
-export interface AbortResponse__Output {
-}

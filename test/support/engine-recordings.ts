@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+
+const Case = z.looseObject({ case: z.string() })
+
+const read = new Map<string, ReadonlyMap<string, unknown>>()
+
+/**
+ * Returns the recorded calls of a release of vLLM by the names of their cases, in the order of the file, which has one
+ * JSON line a call. Read once. Throws when a name occurs twice.
+ */
+export function engineRecordings(release: '0.26.0' | '0.32.0'): ReadonlyMap<string, unknown> {
+  const known = read.get(release)
+  if (known !== undefined) return known
+  const file = new URL(`../fixtures/engine/vllm-${release}.jsonl`, import.meta.url)
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+  const recordings = new Map(lines.map((line) => Case.parse(JSON.parse(line))).map((it) => [it.case, it]))
+  if (recordings.size !== lines.length) throw new Error(`${file.pathname} has a case twice`)
+  read.set(release, recordings)
+  return recordings
+}

@@ -1,0 +1,83 @@
+import { pino } from 'pino'
+import { afterEach, expect, it } from 'vitest'
+import { connectEngine } from '#apps/worker/engine-watch/connect-engine.ts'
+import type { ModelFamily } from '#libs/dialect/family.ts'
+import { startEngineServer } from '../engine/engine-server.ts'
+
+const closers: (() => void)[] = []
+afterEach(() => {
+  for (const close of closers.splice(0).reverse()) close()
+})
+
+async function connect(given: {
+  server: object
+  maxNumSeqs?: number
+  reasoning?: ModelFamily['reasoning']
+  isGeneration?: boolean
+  /** By which the worker calls the engine. */
+  host?: string
+}) {
+  const { address, stop } = await startEngineServer({
+    unary: {
+      GetModelInfo: { reply: { maxContextLength: 2_048, isGeneration: given.isGeneration ?? true } },
+      GetServerInfo: { reply: given.server },
+    },
+  })
+  closers.push(stop)
+  const warnings: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line: string) => warnings.push(JSON.parse(line).msg) })
+  const { client, ...limits } = await connectEngine({
+    address: address.replace('127.0.0.1', given.host ?? '127.0.0.1'),
+    maxNumSeqs: given.maxNumSeqs,
+    family: { reasoning: given.reasoning ?? 'none' },
+    log,
+  })
+  closers.push(client.close)
+  return { limits, warnings }
+}
+
+it('takes the limits that the engine reports, and the configured one first', async () => {
+  const server = { maxNumSeqs: 8 }
+  expect(await connect({ server })).toEqual({
+    limits: { maxNumSeqs: 8, contextWindow: 2_048, kind: 'chat' },
+    warnings: [],
+  })
+  expect((await connect({ server, maxNumSeqs: 3 })).limits.maxNumSeqs).toBe(3)
+})
+
+it('warns once of an engine on another host, and never of one on this host', async () => {
+  // A name for this host that does not show it.
+  const { warnings } = await connect({ server: { maxNumSeqs: 8 }, host: '0.0.0.0' })
+  expect(warnings).toEqual([expect.stringContaining('two workers on one engine take twice its slots')])
+  for (const host of ['localhost', '127.0.0.1']) {
+    expect((await connect({ server: { maxNumSeqs: 8 }, host })).warnings).toEqual([])
+  }
+})
+
+it('an engine that does not generate embeds', async () => {
+  const { limits } = await connect({ server: { maxNumSeqs: 8 }, isGeneration: false })
+  expect(limits.kind).toBe('embedding')
+})
+
+it('rejects an engine when neither it nor the configuration says how much it can run', async () => {
+  await expect(connect({ server: {} })).rejects.toThrow('set maxNumSeqs in WORKERS')
+})
+
+it.each([
+  ['none', 'first_token', []],
+  ['none', 'after_reasoning', [expect.stringContaining('without --reasoning-parser')]],
+  ['none', '', []],
+  ['harmony', 'first_token', []],
+  ['harmony', 'after_reasoning', [expect.stringContaining('without --reasoning-parser')]],
+  [
+    { open: '<think>', close: '</think>' },
+    'first_token',
+    [expect.stringContaining('with --reasoning-parser')],
+  ],
+  [{ open: '<think>', close: '</think>' }, 'after_reasoning', []],
+  [{ open: '<think>', close: '</think>' }, '', []],
+] as const)('a family with reasoning %j on an engine whose grammars begin at %j', async (...row) => {
+  const [reasoning, constrainedDecodingStart, expected] = row
+  const server = { maxNumSeqs: 8, constrainedDecodingStart }
+  expect((await connect({ server, reasoning })).warnings).toEqual(expected)
+})

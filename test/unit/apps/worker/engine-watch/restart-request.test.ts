@@ -1,0 +1,42 @@
+import { once } from 'node:events'
+import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { isRefused, openRestartRequest } from '#apps/worker/engine-watch/restart-request.ts'
+import { freePort } from '#test/support/free-port.ts'
+
+async function makeFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'restart-'))
+  onTestFinished(async () => await rm(folder, { recursive: true }))
+  return folder
+}
+
+test('a request is a file, and one that an earlier process left is removed', async () => {
+  const path = join(await makeFolder(), 'restart-engine')
+  await writeFile(path, 'silent\n')
+  const request = await openRestartRequest(path)
+  await expect(access(path)).rejects.toThrow('ENOENT')
+  await request.create('dead')
+  expect(await readFile(path, 'utf8')).toBe('dead\n')
+  await request.remove()
+  await request.remove()
+  await expect(access(path)).rejects.toThrow('ENOENT')
+})
+
+test('a folder that is missing is an error of the configuration', async () => {
+  const path = join(await makeFolder(), 'missing', 'restart-engine')
+  await expect(openRestartRequest(path)).rejects.toThrow(/ENGINE_RESTART_FILE: the folder .*missing cannot/)
+})
+
+test('an address refuses connections exactly while nothing listens there', async () => {
+  const port = await freePort()
+  expect(await isRefused(`127.0.0.1:${port}`)).toBe(true)
+  const server = createServer().listen(port, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  expect(await isRefused(`127.0.0.1:${port}`)).toBe(false)
+  expect(await isRefused(`localhost:${port}`)).toBe(false)
+  expect(await isRefused('no-such-host.invalid:1')).toBe(false)
+})

@@ -1,0 +1,101 @@
+import { assert, bigInt, integer, pre, property, record } from 'fast-check'
+import { expect, test } from 'vitest'
+import { capOutput, coversInput, fitOutput } from '#apps/worker/run/cap-output.ts'
+import { priceTokens } from '#test/support/price-tokens.ts'
+import { generationJob } from '../../../../support/generation-job.ts'
+
+const PRICES = { inputPriceNano: '1000000', outputPriceNano: '2000000' }
+const hold = (amountNano: number, clamped: boolean) => ({
+  ...PRICES,
+  amountNano: String(amountNano),
+  clamped,
+  receipt: 'receipt',
+})
+
+test('a hold that pays everything leaves the limit to the caller and the context window', () => {
+  const job = generationJob({ hold: hold(1_000_000, false), maxOutputTokens: 100 })
+  expect(capOutput(job, 10, 4_096)).toEqual({ status: 'capped', maxTokens: 100 })
+  expect(capOutput(job, 4_090, 4_096)).toEqual({ status: 'capped', maxTokens: 6 })
+})
+
+test('a prompt that fills the context window leaves no room', () => {
+  const job = generationJob({ hold: hold(1_000_000, true) })
+  expect(capOutput(job, 4_096, 4_096)).toEqual({ status: 'prompt-too-long' })
+  expect(capOutput(job, 4_095, 4_096)).toEqual({ status: 'capped', maxTokens: 1 })
+})
+
+test('a hold that money had clamped caps the output', () => {
+  const job = generationJob({ hold: hold(30, true), maxOutputTokens: 100 })
+  expect(capOutput(job, 10, 4_096)).toEqual({ status: 'capped', maxTokens: 10 })
+})
+
+test('a clamped hold that does not pay one token is a matter of money', () => {
+  expect(capOutput(generationJob({ hold: hold(11, true) }), 10, 4_096)).toEqual({
+    status: 'insufficient-credits',
+  })
+  expect(capOutput(generationJob({ hold: hold(5, true) }), 10, 4_096)).toEqual({
+    status: 'insufficient-credits',
+  })
+})
+
+test('a too low estimate that money had not clamped asks for an exact hold, however little is missing', () => {
+  const enough = 10 + 2 * 100
+  const job = (amount: number) => generationJob({ hold: hold(amount, false), maxOutputTokens: 100 })
+  expect(capOutput(job(enough), 10, 4_096)).toEqual({ status: 'capped', maxTokens: 100 })
+  expect(capOutput(job(enough - 1), 10, 4_096)).toEqual({ status: 'hold-too-small' })
+})
+
+test('using up the cap never costs more than the hold', () => {
+  assert(
+    property(
+      record({
+        amount: bigInt({ min: 0n, max: 10n ** 12n }),
+        input: integer({ min: 0, max: 200_000 }),
+        inputPrice: bigInt({ min: 0n, max: 10n ** 13n }),
+        outputPrice: bigInt({ min: 0n, max: 10n ** 13n }),
+      }),
+      ({ amount, input, inputPrice, outputPrice }) => {
+        const prices = { inputPriceNano: String(inputPrice), outputPriceNano: String(outputPrice) }
+        const job = generationJob({
+          hold: { amountNano: String(amount), ...prices, clamped: true, receipt: 'receipt' },
+          maxOutputTokens: 1_000_000,
+        })
+        const cap = capOutput(job, input, 1_000_000)
+        pre(cap.status === 'capped')
+        const cost = priceTokens(
+          { input, cachedInput: 0, output: cap.maxTokens },
+          { inputPriceNano: inputPrice, cachedInputPriceNano: inputPrice, outputPriceNano: outputPrice },
+        )
+        expect(cost).toBeLessThanOrEqual(amount)
+      },
+    ),
+  )
+})
+
+test('what is written counts towards the cap, and the prompt as it is rendered now towards the window', () => {
+  const job = generationJob({ maxOutputTokens: 100 })
+  const fit = (tokens: Partial<Parameters<typeof fitOutput>[1]>, engineWindow = 4_096) =>
+    fitOutput(job, { prompt: 10, rendered: 10, written: 0, ...tokens }, engineWindow)
+  expect(fit({})).toEqual({ status: 'fits', maxTokens: 100 })
+  expect(fit({ written: 60 })).toEqual({ status: 'fits', maxTokens: 40 })
+  expect(fit({ written: 100 })).toEqual({ status: 'fits', maxTokens: 0 })
+  expect(fit({ written: 130 })).toEqual({ status: 'fits', maxTokens: 0 })
+  expect(fit({ rendered: 20, written: 60 }, 90)).toEqual({ status: 'fits', maxTokens: 10 })
+})
+
+test('a larger engine is asked for only where the model allows its window', () => {
+  const tokens = { prompt: 10, rendered: 10, written: 20 }
+  const fit = (contextWindow: number, engineWindow: number) =>
+    fitOutput(generationJob({ maxOutputTokens: 100, contextWindow }), tokens, engineWindow)
+  expect(fit(4_096, 30)).toEqual({ status: 'window-too-small', window: 31 })
+  expect(fit(4_096, 31)).toEqual({ status: 'fits', maxTokens: 1 })
+  expect(fit(30, 30)).toEqual({ status: 'fits', maxTokens: 0 })
+  expect(fit(10, 5)).toEqual({ status: 'prompt-too-long' })
+})
+
+test('an input without output is covered to the nano-credit, also where output has a price', () => {
+  expect(coversInput(hold(10, false), 10)).toBe(true)
+  expect(coversInput(hold(10, false), 11)).toBe(false)
+  expect(coversInput({ ...hold(1, false), inputPriceNano: '1' }, 1_000_000)).toBe(true)
+  expect(coversInput({ ...hold(1, false), inputPriceNano: '1' }, 1_000_001)).toBe(false)
+})
