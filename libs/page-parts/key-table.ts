@@ -34,7 +34,8 @@ const MEANINGS: Readonly<Record<ShownKey['status'], Meaning>> = {
   revoked: 'off',
 }
 
-const PERIODS = { daily: 'today', weekly: 'this week', monthly: 'this month' } as const
+/** The present period of a spend limit, by when it begins anew. */
+export const PERIODS = { daily: 'today', weekly: 'this week', monthly: 'this month' } as const
 
 /**
  * Keys, each with its limit and what it can spend: the lesser of what is left of the limit and of the account's credits.

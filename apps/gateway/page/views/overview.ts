@@ -1,5 +1,6 @@
 import { html, nothing, type TemplateResult } from 'lit-html'
 import { wallClockMs } from '#libs/clock/wall-clock.ts'
+import { PERIODS } from '#libs/page-parts/key-table.ts'
 import { load, showLoaded } from '#libs/page-parts/load.ts'
 import { mark } from '#libs/page-parts/mark.ts'
 import { credits, exactCredits } from '#libs/page-parts/money.ts'
@@ -10,12 +11,6 @@ import type { OwnKey } from '#libs/account-contract/resources/own.ts'
 import type { OpenScreen } from '../app.ts'
 import { nextReset, type Reset } from '../resets.ts'
 import { showUsage } from './usage.ts'
-
-const PERIODS: Readonly<Record<Reset, string>> = {
-  daily: 'today',
-  weekly: 'this week',
-  monthly: 'this month',
-}
 
 /** What can the key spend, what bounds it, and where do the credits go? */
 export const open: OpenScreen = (app) => {
